@@ -1,0 +1,1 @@
+"""Compiled bridges: types in, C call, status out. No policy."""

@@ -1,0 +1,1 @@
+"""From model to plan: shapes, kernels, packing, memory."""

@@ -1,0 +1,99 @@
+"""Exceptions of nnfast: one class per NN HAL ErrorStatus (hal.md 1.4).
+
+Every message is one line that says where, what, the rule and the fix, e.g.
+``main.operation[3] CONV_2D input 1: rank is 3, must be 4``.
+"""
+
+from enum import IntEnum
+
+
+class ErrorStatus(IntEnum):
+    """NN HAL 1.3 ErrorStatus codes."""
+
+    NONE = 0
+    DEVICE_UNAVAILABLE = 1
+    GENERAL_FAILURE = 2
+    OUTPUT_INSUFFICIENT_SIZE = 3
+    INVALID_ARGUMENT = 4
+    MISSED_DEADLINE_TRANSIENT = 5
+    MISSED_DEADLINE_PERSISTENT = 6
+    RESOURCE_EXHAUSTED_TRANSIENT = 7
+    RESOURCE_EXHAUSTED_PERSISTENT = 8
+
+
+class Error(Exception):
+    """Base of all errors that nnfast raises; `.status` is the HAL code."""
+
+    status = ErrorStatus.GENERAL_FAILURE
+
+
+class DeviceUnavailable(Error):
+    """The device or its process is gone."""
+
+    status = ErrorStatus.DEVICE_UNAVAILABLE
+
+
+class GeneralFailure(Error):
+    """An execution failed on the values it met (a bad index, a shape that does not fit)."""
+
+    status = ErrorStatus.GENERAL_FAILURE
+
+
+class OutputInsufficientSize(Error):
+    """An output buffer is too small; `.shapes` holds (dimensions, is_sufficient) per output."""
+
+    status = ErrorStatus.OUTPUT_INSUFFICIENT_SIZE
+
+    def __init__(self, message, shapes=()):
+        super().__init__(message)
+        self.shapes = list(shapes)
+
+
+class InvalidArgument(Error, ValueError):
+    """A model, a request or an argument breaks a rule."""
+
+    status = ErrorStatus.INVALID_ARGUMENT
+
+
+class MissedDeadlineTransient(Error, TimeoutError):
+    """The deadline passed; the same call may succeed later."""
+
+    status = ErrorStatus.MISSED_DEADLINE_TRANSIENT
+
+
+class MissedDeadlinePersistent(Error, TimeoutError):
+    """The deadline cannot be met by this model on this device."""
+
+    status = ErrorStatus.MISSED_DEADLINE_PERSISTENT
+
+
+class ResourceExhaustedTransient(Error, MemoryError):
+    """Memory ran out; the same call may succeed later."""
+
+    status = ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT
+
+
+class ResourceExhaustedPersistent(Error, MemoryError):
+    """The model needs more memory than this device will ever give."""
+
+    status = ErrorStatus.RESOURCE_EXHAUSTED_PERSISTENT
+
+
+class UnsupportedOperator(InvalidArgument):
+    """A model file holds an operator without an NNAPI counterpart.
+
+    `.operator` is its name, `.index` its place in the file, `.reason` why it cannot be translated.
+    """
+
+    def __init__(self, operator, index, reason):
+        super().__init__(f"operator[{index}] {operator}: {reason}")
+        self.operator = operator
+        self.index = index
+        self.reason = reason
+
+    def __reduce__(self):
+        return type(self), (self.operator, self.index, self.reason)
+
+
+class Cancelled(Error):
+    """The caller cancelled the execution."""

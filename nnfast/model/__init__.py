@@ -1,0 +1,1 @@
+"""What a model is: records, enumerations and structural rules. No computing."""

@@ -1,0 +1,1 @@
+"""What each operation means: signatures, rules, shapes, the defining numpy arithmetic, and the native form."""

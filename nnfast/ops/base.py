@@ -1,0 +1,333 @@
+"""The pieces every operation file is made of.
+
+An operation is an `OpDef`: signature table, `validate` (model-time rules), `infer` (output shapes and the rules that
+need values), `compute` (the defining numpy implementation) and, where it pays, `lower` (native steps). All of them
+look at the operation through a `Node`, so that a rule reads the same at model time, at prepare and at execution.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import GeneralFailure, InvalidArgument
+from ..model.types import DTYPES, QUANT8_ASYMM_TYPES, SCALAR_TYPES, VERSIONS, OperandType, OperationType, type_name
+
+# Short names of operand types as the digest of the standard writes them (ops_a.md A.2).
+ABBREVIATIONS = {
+    "f32": OperandType.FLOAT32, "i32": OperandType.INT32, "u32": OperandType.UINT32, "bool": OperandType.BOOL,
+    "f16": OperandType.FLOAT16, "F32": OperandType.TENSOR_FLOAT32, "I32": OperandType.TENSOR_INT32,
+    "Q8": OperandType.TENSOR_QUANT8_ASYMM, "Q16S": OperandType.TENSOR_QUANT16_SYMM, "F16": OperandType.TENSOR_FLOAT16,
+    "B8": OperandType.TENSOR_BOOL8, "PC": OperandType.TENSOR_QUANT8_SYMM_PER_CHANNEL,
+    "Q16A": OperandType.TENSOR_QUANT16_ASYMM, "Q8SY": OperandType.TENSOR_QUANT8_SYMM,
+    "Q8S": OperandType.TENSOR_QUANT8_ASYMM_SIGNED, "sub": OperandType.SUBGRAPH,
+}
+
+
+class ValueUnknown(Exception):
+    """Raised by Node.value/scalar when a rule needs the value of an operand that only execution will know."""
+
+    def __init__(self, operand):
+        super().__init__(operand)
+        self.operand = operand
+
+
+@dataclass(slots=True)
+class Tensor:
+    """An operand as one operation sees it.
+
+    operand: its index in the graph; shape: () for scalars, None when the rank is unknown, entries None when unknown
+    (a known 0 is a true zero size); value: array if known now; present: False when omitted.
+    """
+
+    operand: int
+    type: int
+    shape: tuple | None
+    scale: float = 0.0
+    zero_point: int = 0
+    channel_quant: object = None
+    value: np.ndarray | None = None
+    present: bool = True
+
+    @property
+    def dtype(self):
+        return DTYPES[self.type]
+
+    @property
+    def is_known(self):
+        """True when the whole shape is known."""
+        return self.shape is not None and None not in self.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand of a signature: name, type token (abbreviation or variable), optional or variadic."""
+
+    name: str
+    token: str
+    optional: bool = False
+    variadic: bool = False
+
+
+class Signature:
+    """One form of an operation: named operands and the type sets they may take.
+
+    text: ``"input:T filter:W bias:B activation:i32 -> output:T"``; a token that is no type abbreviation is a variable;
+    ``fT`` is the float scalar that goes with the first variable (f16 with F16, else f32). ``name?`` may be omitted,
+    ``name*`` repeats (at least once). sets: ``"1.2: F16 F16"`` gives the variables, in order of appearance, and the
+    version that brought the set. since: version of the form itself.
+    """
+
+    __slots__ = ("inputs", "outputs", "sets", "variables")
+
+    def __init__(self, text, sets=("1.0:",), since="1.0"):
+        left, right = text.split("->")
+        self.inputs = tuple(_slot(word) for word in left.split())
+        self.outputs = tuple(_slot(word) for word in right.split())
+        names = []
+        for slot in self.inputs + self.outputs:
+            if slot.token not in ABBREVIATIONS and slot.token != "fT" and slot.token not in names:
+                names.append(slot.token)
+        self.variables = tuple(names)
+        rows = []
+        for row in sets:
+            version, types = row.split(":")
+            types = tuple(ABBREVIATIONS[word] for word in types.split())
+            if len(types) != len(names):
+                raise ValueError(f"signature {text!r}: row {row!r} must give {len(names)} types")
+            rows.append((max(version, since, key=VERSIONS.index), dict(zip(names, types))))
+        self.sets = tuple(rows)
+
+    def expand(self, count, slots):
+        """The slot of each of `count` operands, or None when the count does not fit."""
+        for place, slot in enumerate(slots):
+            if slot.variadic:
+                repeats = count - (len(slots) - 1)
+                if repeats < 1:
+                    return None
+                return slots[:place] + (slot,) * repeats + slots[place + 1:]
+        return slots if count == len(slots) else None
+
+    def type_of(self, slot, bindings):
+        """Operand type of a slot under one type set."""
+        if slot.token in bindings:
+            return bindings[slot.token]
+        if slot.token == "fT":
+            half = bindings[self.variables[0]] == OperandType.TENSOR_FLOAT16
+            return OperandType.FLOAT16 if half else OperandType.FLOAT32
+        return ABBREVIATIONS[slot.token]
+
+    def match(self, inputs, outputs):
+        """Version of the type set that fits these types, or None."""
+        slots_in, slots_out = self.expand(len(inputs), self.inputs), self.expand(len(outputs), self.outputs)
+        if slots_in is None or slots_out is None:
+            return None
+        for version, bindings in self.sets:
+            if all(self.type_of(s, bindings) == t for s, t in zip(slots_in, inputs)) and \
+                    all(self.type_of(s, bindings) == t for s, t in zip(slots_out, outputs)):
+                return version
+        return None
+
+
+def _slot(word):
+    name, token = word.split(":")
+    return Slot(name.rstrip("?*"), token, "?" in name, "*" in name)
+
+
+def forms(*texts_and_since, sets):
+    """Several signatures that share their type sets: pairs of (text, since)."""
+    return tuple(Signature(text, sets, since) for text, since in texts_and_since)
+
+
+@dataclass(slots=True)
+class OpDef:
+    """One operation of the standard.
+
+    validate(node): rules of model time; may call node.require(version).
+    infer(node): list of output shapes; all input shapes are known; may raise ValueUnknown.
+    compute(node, inputs): list of output arrays from input arrays (None = omitted): the definition.
+    lower(node, build): emits native steps and returns None, or returns why numpy must do it.
+    quant: what the output quantization must be: "free", "same" (as input 0), or {type: (scale, zero_point)}.
+    zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
+    data_dependent: the output shapes are only known after compute.
+    """
+
+    type: OperationType
+    signatures: tuple
+    infer: object
+    compute: object
+    validate: object = None
+    lower: object = None
+    quant: object = "free"
+    zero_sized: str = "none"
+    data_dependent: bool = False
+    name: str = field(init=False)
+
+    def __post_init__(self):
+        self.name = self.type.name
+
+
+class Node:
+    """An operation in its graph, with what is known of its operands at this moment."""
+
+    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "_names")
+
+    def __init__(self, op, path, inputs, outputs, relaxed=False):
+        self.op, self.path, self.inputs, self.outputs, self.relaxed = op, path, list(inputs), list(outputs), relaxed
+        self.signature, self.version = self._match()
+        self._names = {}
+        slots = self.signature.expand(len(self.inputs), self.signature.inputs)
+        for place, slot in enumerate(slots):
+            self._names.setdefault(slot.name, []).append(place)
+
+    # -- signature -----------------------------------------------------------------------------------------------
+    def _match(self):
+        types_in, types_out = [t.type for t in self.inputs], [t.type for t in self.outputs]
+        for signature in self.op.signatures:
+            version = signature.match(types_in, types_out)
+            if version is not None:
+                return signature, version
+        raise InvalidArgument(f"{self.path}: {self._mismatch(types_in, types_out)}")
+
+    def _mismatch(self, types_in, types_out):
+        signatures = self.op.signatures
+        fit = [s for s in signatures if s.expand(len(types_in), s.inputs) is not None]
+        if not fit:
+            counts = sorted({len(s.inputs) for s in signatures})
+            more = " or more" if any(slot.variadic for s in signatures for slot in s.inputs) else ""
+            return f"has {len(types_in)} inputs, must have {_either(counts)}{more}"
+        full = [s for s in fit if s.expand(len(types_out), s.outputs) is not None]
+        if not full:
+            return f"has {len(types_out)} outputs, must have {_either(sorted({len(s.outputs) for s in fit}))}"
+        # Walk the operands and keep the type sets that still fit; the first operand that empties them is to blame.
+        alive = []
+        for s in full:
+            slots = s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs)
+            alive += [(s, slots, bindings) for _, bindings in s.sets]
+        for place, actual in enumerate(types_in + types_out):
+            allowed = {s.type_of(slots[place], bindings) for s, slots, bindings in alive}
+            if actual not in allowed:
+                role = f"input {place}" if place < len(types_in) else f"output {place - len(types_in)}"
+                names = {slots[place].name for _, slots, _ in alive}
+                label = f" ({names.pop()})" if len(names) == 1 else ""
+                return f"{role}{label}: type {type_name(actual)}, must be {_either(type_name(t) for t in sorted(allowed))}"
+            alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
+        raise AssertionError("a signature matched after all")
+
+    # -- access --------------------------------------------------------------------------------------------------
+    def has(self, name):
+        """True when the form has this operand and it is present."""
+        places = self._names.get(name)
+        return places is not None and self.inputs[places[0]].present
+
+    def __getitem__(self, name):
+        """Input tensor by signature name (outputs: node.outputs)."""
+        return self.inputs[self._names[name][0]]
+
+    def group(self, name):
+        """All tensors of a variadic input."""
+        return [self.inputs[place] for place in self._names[name]]
+
+    def place(self, name):
+        """Index of an input among the operation's inputs."""
+        return self._names[name][0]
+
+    def value(self, name):
+        """Array value of an input; ValueUnknown when it is not known yet."""
+        tensor = self[name]
+        if not tensor.present:
+            self.fail(name, "is omitted, must have a value")
+        if tensor.value is None:
+            raise ValueUnknown(tensor.operand)
+        return tensor.value
+
+    def scalar(self, name, default=None):
+        """Python value of a scalar input; `default` when the form has no such operand."""
+        if name not in self._names:
+            return default
+        value = self.value(name)
+        item = value.reshape(-1)[0].item()
+        return bool(item) if self[name].type == OperandType.BOOL else item
+
+    @property
+    def layout_nchw(self):
+        """True when the form has a layout flag and it says NCHW (ops_a.md A.9)."""
+        return self.scalar("layout", False)
+
+    # -- rules ---------------------------------------------------------------------------------------------------
+    def where(self, name):
+        """Text that points at an input by name, or at an output by number."""
+        if isinstance(name, int):
+            return f"output {name}"
+        return f"input {self._names[name][0]} ({name})"
+
+    def fail(self, name, text):
+        """Refuse: `name` is an input name, an output number, or None for the operation itself."""
+        place = "" if name is None else f" {self.where(name)}"
+        raise InvalidArgument(f"{self.path}{place}: {text}")
+
+    def fail_run(self, name, text):
+        """As fail, for what only the values of an execution can show (GENERAL_FAILURE)."""
+        place = "" if name is None else f" {self.where(name)}"
+        raise GeneralFailure(f"{self.path}{place}: {text}")
+
+    def require(self, version):
+        """This use needs at least `version` of the HAL."""
+        self.version = max(self.version, version, key=VERSIONS.index)
+
+    def check_rank(self, name, low, high=None):
+        """Known rank of an input must lie in low..high (high defaults to low)."""
+        shape = self[name].shape
+        high = low if high is None else high
+        if shape is not None and not low <= len(shape) <= high:
+            rule = f"{low}" if low == high else f"{low} to {high}"
+            self.fail(name, f"rank is {len(shape)}, must be {rule}")
+
+    def check_in(self, name, allowed, default=None):
+        """Scalar value must be one of `allowed`; returns it."""
+        value = self.scalar(name, default)
+        if value not in allowed:
+            self.fail(name, f"is {value}, must be {_either(allowed)}")
+        return value
+
+    def axis(self, name="axis", rank=None, negative=True):
+        """Axis value folded into 0..rank-1."""
+        rank = len(self.inputs[0].shape) if rank is None else rank
+        value = self.scalar(name, -1)
+        low = -rank if negative else 0
+        if not low <= value < rank:
+            self.fail(name, f"is {value}, must be in [{low}, {rank})")
+        return value + rank if value < 0 else value
+
+
+def _either(items):
+    items = [str(item) for item in items]
+    if len(items) < 2:
+        return "".join(items)
+    return ", ".join(items[:-1]) + " or " + items[-1]
+
+
+def broadcast_shape(node, first, second):
+    """Shape of a numpy-style broadcast of two inputs (ops_a.md A.7)."""
+    a, b = node[first].shape, node[second].shape
+    rank = max(len(a), len(b))
+    result = []
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b):
+        if x != y and x != 1 and y != 1:
+            node.fail(second, f"shape {list(b)} does not broadcast with {list(a)}")
+        result.append(y if x == 1 else x)
+    return tuple(result)
+
+
+def check_activation(node, name="activation"):
+    """Fused activation code of a non-recurrent operation (ops_a.md A.8)."""
+    return node.check_in(name, (0, 1, 2, 3))
+
+
+def is_quant8(tensor):
+    """True for TENSOR_QUANT8_ASYMM and its signed twin."""
+    return tensor.type in QUANT8_ASYMM_TYPES
+
+
+def is_scalar_type(code):
+    """True for operand types without dimensions."""
+    return code in SCALAR_TYPES
