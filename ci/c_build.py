@@ -1,0 +1,56 @@
+"""Compiler flags of the C sources: the one place that setup.py and the check programs take them from.
+
+The suffix of a file's name is its instruction level (csrc/**/*_<isa>.c); everything else gets the platform's baseline.
+"""
+
+import os
+import platform
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+X86 = platform.machine() in ("x86_64", "AMD64")
+AVX2 = ["-mavx2", "-mfma", "-mf16c"]
+AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
+ISA_FLAGS = {
+    "_scalar": ["-fno-tree-vectorize"],
+    "_avx2": AVX2,
+    "_avx512": AVX512,
+    "_avx512vnni": [*AVX512, "-mavx512vnni"],
+    "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
+    "_neon": [],
+    "_neondot": ["-march=armv8.2-a+dotprod"],
+}
+X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16")
+ARM_ONLY = ("_neon", "_neondot")
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
+COMMON = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
+INCLUDES = ["-Icsrc/include", "-Icsrc/kernels"]
+
+
+def suffix_of(source):
+    """The ISA suffix of a C file's name, or ''."""
+    tail = "_" + Path(source).stem.rpartition("_")[2]
+    return tail if tail in ISA_FLAGS else ""
+
+
+def c_flags(source):
+    """Compiler flags of one C file of csrc."""
+    flags = COMMON + WARNINGS + ISA_FLAGS.get(suffix_of(source), [])
+    if os.environ.get("NNFAST_WERROR") == "1":
+        flags += ["-Werror"]
+    return flags + machine_flags() + os.environ.get("NNFAST_CFLAGS", "").split()
+
+
+def machine_flags():
+    """-march=native where NNFAST_MARCH_NATIVE=1 asks for it."""
+    return ["-march=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
+
+
+def belongs_here(source):
+    """Whether this processor family compiles the file at all."""
+    return suffix_of(source) not in (ARM_ONLY if X86 else X86_ONLY)
+
+
+def csrc(pattern):
+    """C files under csrc that match, as paths relative to the root."""
+    return sorted(str(p.relative_to(ROOT)) for p in ROOT.glob(f"csrc/{pattern}") if belongs_here(p))

@@ -1,0 +1,66 @@
+#include "nnf/program.h"
+
+typedef struct execution {
+    const nnf_program *program;
+    const nnf_run *run;
+    const int *cancel;
+    int64_t deadline_ns;
+    int64_t *times_ns;
+    int64_t last_ns;
+    int spin_us;
+    int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
+    size_t done;
+    nnf_barrier barrier;
+} execution;
+
+/* What has to happen between two steps, once for the whole team. */
+static void between(execution *e, size_t finished)
+{
+    e->done = finished;
+    if (e->times_ns) {
+        const int64_t now = nnf_now_ns();
+        e->times_ns[finished - 1] = now - e->last_ns;
+        e->last_ns = now;
+    }
+    if (finished == e->program->count)
+        return;
+    if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
+        e->outcome = NNF_CANCELLED;
+    else if (e->deadline_ns && nnf_now_ns() >= e->deadline_ns)
+        e->outcome = NNF_DEADLINE;
+}
+
+static void body(void *argument, int thread, int threads)
+{
+    execution *e = argument;
+    const nnf_step *steps = e->program->steps;
+    const size_t count = e->program->count;
+    for (size_t i = 0; i < count; i++) {
+        steps[i].fn(&steps[i], e->run, thread, threads);
+        if (threads == 1) {
+            between(e, i + 1);
+        } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us)) {
+            between(e, i + 1);
+            nnf_barrier_release(&e->barrier);
+        }
+        if (e->outcome != NNF_DONE)
+            return;
+    }
+}
+
+int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
+                    const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
+{
+    execution e = {.program = program, .run = run, .cancel = cancel, .deadline_ns = deadline_ns,
+                   .times_ns = times_ns, .spin_us = spin_us};
+    if (times_ns)
+        e.last_ns = nnf_now_ns();
+    if (program->threads < threads)
+        threads = program->threads;
+    if (threads <= 1)
+        body(&e, 0, 1);
+    else
+        nnf_team_run(body, &e, threads, spin_us);
+    *done = e.done;
+    return e.outcome;
+}

@@ -1,0 +1,253 @@
+#define _GNU_SOURCE
+#include "nnf/team.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t nnf_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static inline void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses. */
+static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
+{
+    if (atomic_load_explicit(word, memory_order_acquire) != value)
+        return 1;
+    if (spin_us <= 0)
+        return 0;
+    const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
+    do {
+        for (int i = 0; i < 64; i++) {
+            pause_cpu();
+            if (atomic_load_explicit(word, memory_order_acquire) != value)
+                return 1;
+        }
+    } while (nnf_now_ns() < end);
+    return 0;
+}
+
+/* Waits until *word differs from value. `sleepers` tells the waker that a system call is needed: it is raised before
+ * the futex checks the word again, and the waker changes the word before it reads it (both sequentially consistent). */
+static void wait_while(_Atomic uint32_t *word, uint32_t value, _Atomic uint32_t *sleepers, int spin_us)
+{
+    if (spin_while(word, value, spin_us))
+        return;
+    atomic_fetch_add(sleepers, 1);
+    while (atomic_load(word) == value)
+        futex_wait(word, value);
+    atomic_fetch_sub(sleepers, 1);
+}
+
+int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us)
+{
+    const uint32_t phase = atomic_load_explicit(&barrier->phase, memory_order_acquire);
+    /* acq_rel: publishes this thread's writes and, for the last to arrive, sees those of the others. */
+    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 == (uint32_t)threads)
+        return 1;
+    wait_while(&barrier->phase, phase, &barrier->sleepers, spin_us);
+    return 0;
+}
+
+void nnf_barrier_release(nnf_barrier *barrier)
+{
+    atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+    atomic_fetch_add(&barrier->phase, 1); /* pairs with the acquire loads of the waiting threads */
+    if (atomic_load(&barrier->sleepers))
+        futex_wake(&barrier->phase, INT_MAX);
+}
+
+typedef struct worker {
+    struct worker *next_idle;
+    _Atomic uint32_t ticket; /* raised once for each job; futex word */
+    _Atomic uint32_t sleepers;
+    struct job *job;
+    int thread;
+} worker;
+
+/* One call of nnf_team_run, on its caller's stack. */
+typedef struct job {
+    nnf_team_fn fn;
+    void *argument;
+    int threads;
+    int spin_us;
+    _Atomic uint32_t running; /* workers not done yet; futex word */
+} job;
+
+static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER;
+static worker *idle_workers;
+static int worker_count;
+static int worker_limit = NNF_TEAM_MAX - 1;
+static int leased_count;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* A forked child has none of the parent's threads: it forgets them (their memory stays with the parent's image). */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&team_lock);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&team_lock);
+}
+
+static void after_fork_child(void)
+{
+    idle_workers = NULL;
+    worker_count = 0;
+    leased_count = 0;
+    pthread_mutex_unlock(&team_lock);
+}
+
+static void install_fork_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    uint32_t seen = 0;
+    int spin_us = 0;
+    for (;;) {
+        wait_while(&self->ticket, seen, &self->sleepers, spin_us);
+        seen++;
+        job *current = self->job;
+        const int thread = self->thread;
+        spin_us = current->spin_us;
+        current->fn(current->argument, thread, current->threads);
+        /* Idle again before the caller may return, so that its next run finds this worker. */
+        pthread_mutex_lock(&team_lock);
+        self->next_idle = idle_workers;
+        idle_workers = self;
+        leased_count--;
+        pthread_mutex_unlock(&team_lock);
+        /* The caller may return as soon as the count is 0, and its stack with the job be gone: the wake-up only names
+         * the address, and one that arrives late is a spurious wake-up for whoever waits there then. */
+        if (atomic_fetch_sub(&current->running, 1) == 1)
+            futex_wake(&current->running, 1);
+    }
+    return NULL;
+}
+
+static worker *new_worker(void)
+{
+    worker *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return NULL;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* Signals belong to the client's threads. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int failed = pthread_create(&thread, &attributes, worker_main, fresh);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed) {
+        free(fresh);
+        return NULL;
+    }
+    return fresh;
+}
+
+int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
+{
+    worker *mine[NNF_TEAM_MAX];
+    int count = 0;
+    if (threads > NNF_TEAM_MAX)
+        threads = NNF_TEAM_MAX;
+    if (threads > 1) {
+        pthread_once(&fork_once, install_fork_handlers);
+        pthread_mutex_lock(&team_lock);
+        while (count < threads - 1 && leased_count < worker_limit) {
+            worker *next = idle_workers;
+            if (next) {
+                idle_workers = next->next_idle;
+            } else {
+                next = new_worker();
+                if (!next)
+                    break;
+                worker_count++;
+            }
+            leased_count++;
+            mine[count++] = next;
+        }
+        pthread_mutex_unlock(&team_lock);
+    }
+    if (!count) {
+        fn(argument, 0, 1);
+        return 1;
+    }
+    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us};
+    atomic_store_explicit(&current.running, (uint32_t)count, memory_order_relaxed);
+    for (int i = 0; i < count; i++) {
+        mine[i]->job = &current;
+        mine[i]->thread = i + 1;
+        atomic_fetch_add(&mine[i]->ticket, 1); /* publishes the job; pairs with the worker's acquire */
+        if (atomic_load(&mine[i]->sleepers))
+            futex_wake(&mine[i]->ticket, 1);
+    }
+    fn(argument, 0, count + 1);
+    for (;;) {
+        const uint32_t left = atomic_load(&current.running);
+        if (!left)
+            break;
+        if (!spin_while(&current.running, left, spin_us))
+            futex_wait(&current.running, left);
+    }
+    return count + 1;
+}
+
+void nnf_team_set_limit(int workers)
+{
+    pthread_mutex_lock(&team_lock);
+    worker_limit = workers < 0 ? 0 : workers < NNF_TEAM_MAX - 1 ? workers : NNF_TEAM_MAX - 1;
+    pthread_mutex_unlock(&team_lock);
+}
+
+int nnf_team_limit(void)
+{
+    pthread_mutex_lock(&team_lock);
+    const int limit = worker_limit;
+    pthread_mutex_unlock(&team_lock);
+    return limit;
+}
+
+int nnf_team_size(void)
+{
+    pthread_mutex_lock(&team_lock);
+    const int size = worker_count;
+    pthread_mutex_unlock(&team_lock);
+    return size;
+}

@@ -1,0 +1,47 @@
+/* The kernel registry: one row per kernel variant, listed in csrc/kernels/<family>/<family>.inc.
+ *
+ * A row is NNF_K(name, op, isa, tolerance, m, n, k):
+ *   name       C function, nnf_<op>_<types>_<layout>__<isa>_<tile> (grammar in CONTRIBUTING.md)
+ *   op         what it computes; all rows of one op have the same C signature
+ *   isa        lowest level that may run it (enum nnf_isa without the prefix)
+ *   tolerance  how it must agree with the scalar row: EXACT, APPROX(n) ulp, REDUCE (float sums)
+ *   m, n, k    tile: rows x columns, depth group; 0 where it means nothing
+ * Rows of an op are ordered slowest to fastest; the last one the machine may run wins. */
+#ifndef NNF_KERNEL_H
+#define NNF_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Levels are ordered; each includes the lower ones of its architecture. */
+enum nnf_isa {
+    NNF_ISA_SCALAR = 0,
+    NNF_ISA_AVX2 = 1,       /* AVX2, FMA, F16C */
+    NNF_ISA_AVX512 = 2,     /* AVX-512 F, BW, DQ, VL */
+    NNF_ISA_AVX512VNNI = 3, /* + VNNI */
+    NNF_ISA_AVX512BF16 = 4, /* + BF16 */
+    NNF_ISA_NEON = 5,       /* aarch64 baseline */
+    NNF_ISA_NEONDOT = 6     /* + dot product */
+};
+
+enum nnf_tolerance { NNF_EXACT = 0, NNF_APPROX = 1, NNF_REDUCE = 2 };
+
+typedef void (*nnf_fn)(void); /* cast to the op's own type before the call */
+
+typedef struct nnf_kernel {
+    const char *name;
+    const char *op;
+    int isa;
+    int tolerance; /* enum nnf_tolerance */
+    int ulp;       /* for NNF_APPROX */
+    int m, n, k;
+    nnf_fn fn;
+} nnf_kernel;
+
+/* All rows, grouped by family. */
+const nnf_kernel *nnf_kernels(size_t *count);
+
+/* Fastest row of `op` whose level is at most `isa`; NULL when there is none. */
+const nnf_kernel *nnf_kernel_pick(const char *op, int isa);
+
+#endif

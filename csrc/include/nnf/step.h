@@ -1,0 +1,34 @@
+/* A prepared step and the execution it runs in. */
+#ifndef NNF_STEP_H
+#define NNF_STEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One running execution as a step sees it. */
+typedef struct nnf_run {
+    void *const *slot;     /* address of each slot: operands, temporaries, constants */
+    unsigned char *scratch; /* thread t owns scratch + t * scratch_stride, 64-byte aligned */
+    size_t scratch_stride;
+} nnf_run;
+
+typedef struct nnf_step nnf_step;
+
+/* Does this thread's share of the step; every thread of the team calls it once. Cannot fail, allocates nothing. */
+typedef void (*nnf_step_fn)(const nnf_step *step, const nnf_run *run, int thread, int threads);
+
+struct nnf_step {
+    nnf_step_fn fn;
+    const void *params;    /* the family's own struct, owned by the Step object */
+    const int32_t *slots;  /* slot numbers, in the order the family documents */
+};
+
+/* Items first..last of `count` that thread `thread` of `threads` does, in equal shares. */
+static inline void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last)
+{
+    const size_t each = count / (size_t)threads, extra = count % (size_t)threads, t = (size_t)thread;
+    *first = t * each + (t < extra ? t : extra);
+    *last = *first + each + (t < extra ? 1 : 0);
+}
+
+#endif

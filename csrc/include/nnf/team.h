@@ -1,0 +1,41 @@
+/* A process-wide team of threads behind one door.
+ *
+ * Workers are created on first need, sleep on a futex when idle, are leased to one run at a time and are forgotten in
+ * a forked child, which creates its own. A run that finds no idle worker goes on with fewer threads. */
+#ifndef NNF_TEAM_H
+#define NNF_TEAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define NNF_TEAM_MAX 64
+
+typedef void (*nnf_team_fn)(void *argument, int thread, int threads);
+
+/* Runs fn(argument, t, n) for t = 0..n-1 at the same time, t = 0 on the caller; returns n, 1 <= n <= threads.
+ * The caller waits for all; waiting threads spin for about spin_us microseconds, then sleep. */
+int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us);
+
+/* Upper bound for the sum of threads that concurrent runs occupy beyond their callers. */
+void nnf_team_set_limit(int workers);
+int nnf_team_limit(void);
+
+/* Workers alive in this process. */
+int nnf_team_size(void);
+
+/* Meeting point of the threads of one run; zero-initialised. */
+typedef struct nnf_barrier {
+    _Atomic uint32_t arrived;
+    _Atomic uint32_t phase; /* futex word */
+    _Atomic uint32_t sleepers;
+} nnf_barrier;
+
+/* True for exactly one thread, the last to arrive: it may act for all and must then call nnf_barrier_release.
+ * The others return false after the release. */
+int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us);
+void nnf_barrier_release(nnf_barrier *barrier);
+
+/* Monotonic clock, nanoseconds. */
+int64_t nnf_now_ns(void);
+
+#endif

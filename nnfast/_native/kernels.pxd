@@ -1,0 +1,19 @@
+cdef extern from "nnf/kernel.h":
+    ctypedef void (*nnf_fn)() noexcept nogil
+
+    ctypedef struct nnf_kernel:
+        const char *name
+        const char *op
+        int isa
+        int tolerance
+        int ulp
+        int m
+        int n
+        int k
+        nnf_fn fn
+
+    const nnf_kernel *nnf_kernels(size_t *count) nogil
+    const nnf_kernel *nnf_kernel_pick(const char *op, int isa) nogil
+
+# The row of the fastest kernel of `op` that the effective level allows; families take fn and the tile from it.
+cdef const nnf_kernel *pick(str op) except NULL

@@ -1,0 +1,157 @@
+"""Prepared steps, the frames they run in, and the loop that runs a list of them without the GIL."""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t, uintptr_t
+
+from .threads cimport nnf_program, nnf_run, nnf_step, nnf_step_fn, run_program
+
+import numpy as np
+
+cimport numpy as cnp
+
+cnp.import_array()
+
+OUTCOMES = ("done", "cancelled", "deadline")
+ALIGNMENT = 64
+
+
+def aligned_bytes(size_t size):
+    """Uninitialised uint8 array of `size` bytes that starts at a multiple of 64."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
+    return raw[shift:shift + size]
+
+
+cdef class Step:
+    def __dealloc__(self):
+        PyMem_Free(self.slot_numbers)
+
+    cdef int bind(self, nnf_step_fn fn, const void *params, slots, str kernel) except -1:
+        cdef int i
+        self.slots = tuple(slots)
+        self.slot_numbers = <int32_t *>PyMem_Calloc(max(1, len(self.slots)), sizeof(int32_t))
+        if self.slot_numbers == NULL:
+            raise MemoryError()
+        for i in range(len(self.slots)):
+            self.slot_numbers[i] = self.slots[i]
+        self.kernel = kernel
+        self.tiles = max(1, self.tiles)
+        self.c.fn = fn
+        self.c.params = params
+        self.c.slots = self.slot_numbers
+        return 0
+
+
+cdef class Frame:
+    """Addresses of one execution: a table of slots, the arena, and scratch for each thread.
+
+    size: number of slots; arena: {slot: byte offset}; arena_bytes; constants: {slot: array};
+    scratch: bytes per thread; threads: most threads of a run.
+    """
+
+    def __cinit__(self, int size, dict arena, size_t arena_bytes, dict constants, size_t scratch, int threads):
+        self.size = size
+        self.table = <void **>PyMem_Calloc(max(1, size), sizeof(void *))
+        if self.table == NULL:
+            raise MemoryError()
+        self.arrays = [None] * size
+        self.memory = aligned_bytes(arena_bytes)
+        cdef char *base = <char *>cnp.PyArray_DATA(self.memory)
+        for slot, offset in arena.items():
+            self.set(slot, base + <size_t>offset)
+        for slot, array in constants.items():
+            self.bind(slot, array)
+        cdef size_t stride = (scratch + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        self.scratch_memory = aligned_bytes(stride * threads)
+        self.run.slot = self.table
+        self.run.scratch = <unsigned char *>cnp.PyArray_DATA(self.scratch_memory)
+        self.run.scratch_stride = stride
+
+    def __dealloc__(self):
+        PyMem_Free(self.table)
+
+    cdef inline void set(self, int slot, void *address) noexcept:
+        self.table[slot] = address
+
+    def bind(self, int slot, cnp.ndarray array):
+        """Let a slot be the memory of an array, which the frame keeps alive until it is bound again."""
+        self.arrays[slot] = array
+        self.set(slot, cnp.PyArray_DATA(array))
+
+    def alias(self, int slot, int of):
+        """Let a slot share the address of another."""
+        self.arrays[slot] = None
+        self.set(slot, self.table[of])
+
+    def release(self, slots):
+        """Forget the arrays of these slots."""
+        for slot in slots:
+            self.arrays[slot] = None
+
+    def view(self, int slot, shape, dtype):
+        """Array over the memory of a slot; valid as long as the frame and what it is bound to."""
+        array = self.arrays[slot]
+        if array is not None and array.shape == shape and array.dtype == dtype:
+            return array
+        cdef cnp.ndarray base = self.memory if array is None else array
+        cdef uintptr_t start = <uintptr_t>cnp.PyArray_DATA(base), at = <uintptr_t>self.table[slot]
+        cdef size_t nbytes = np.dtype(dtype).itemsize
+        for extent in shape:
+            nbytes *= extent
+        if at < start or at + nbytes > start + <size_t>base.nbytes:
+            raise AssertionError("slot lies outside its memory")
+        flat = base.reshape(-1).view(np.uint8)
+        return flat[at - start:at - start + nbytes].view(dtype).reshape(shape)
+
+
+cdef class Program:
+    """A list of steps that runs in one call without the GIL."""
+
+    cdef nnf_program c
+    cdef nnf_step *items
+    cdef readonly tuple steps
+    cdef readonly size_t scratch
+    cdef readonly int threads
+
+    def __cinit__(self, steps):
+        cdef Step step
+        cdef size_t i
+        self.steps = tuple(steps)
+        self.items = <nnf_step *>PyMem_Calloc(max(1, len(self.steps)), sizeof(nnf_step))
+        if self.items == NULL:
+            raise MemoryError()
+        self.threads = 1
+        for i in range(len(self.steps)):
+            step = self.steps[i]
+            self.items[i] = step.c
+            self.scratch = max(self.scratch, step.scratch)
+            self.threads = max(self.threads, step.tiles)
+        self.c.steps = self.items
+        self.c.count = len(self.steps)
+        self.c.threads = self.threads
+
+    def __dealloc__(self):
+        PyMem_Free(self.items)
+
+    def run(self, Frame frame, int threads, Cancel cancel=None, int64_t deadline_ns=0, int64_t[::1] times=None):
+        """Run all steps; returns (outcome, steps done). times: int64 nanoseconds per step, filled in."""
+        cdef size_t done = 0
+        cdef int outcome
+        cdef const int *flag = &cancel.flag if cancel is not None else NULL
+        cdef int64_t *clock = &times[0] if times is not None and times.shape[0] else NULL
+        with nogil:
+            outcome = run_program(&self.c, &frame.run, threads, flag, deadline_ns, clock, &done)
+        return OUTCOMES[outcome], done
+
+
+cdef class Cancel:
+    """A flag that stops running programs at their next step."""
+
+    cdef int flag
+
+    def set(self):
+        self.flag = 1
+
+    @property
+    def is_set(self):
+        return self.flag != 0

@@ -1,0 +1,28 @@
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "nnf/step.h":
+    ctypedef struct nnf_run:
+        void **slot
+        unsigned char *scratch
+        size_t scratch_stride
+
+    ctypedef struct nnf_step
+
+    ctypedef void (*nnf_step_fn)(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil
+
+    ctypedef struct nnf_step:
+        nnf_step_fn fn
+        const void *params
+        const int32_t *slots
+
+    void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
+
+cdef extern from "nnf/program.h":
+    ctypedef struct nnf_program:
+        const nnf_step *steps
+        size_t count
+        int threads
+
+# One native run of a program on the process-wide team (csrc/include/nnf/program.h).
+cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
+                     int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil

@@ -1,0 +1,99 @@
+"""The one door to threads: how many there may be, and the team that runs native programs.
+
+The team is ours (csrc/base/team.c), not libgomp: a forked child can use it, concurrent runs share one process-wide
+cap, and idle workers spin for a bounded time before they sleep.
+"""
+
+import os
+
+from .. import config
+
+cdef extern from "nnf/program.h":
+    int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us, const int *cancel,
+                        int64_t deadline_ns, int64_t *times_ns, size_t *done) nogil
+
+cdef extern from "nnf/team.h":
+    void nnf_team_set_limit(int workers) nogil
+    int nnf_team_limit() nogil
+    int nnf_team_size() nogil
+    int64_t nnf_now_ns() nogil
+    int NNF_TEAM_MAX
+
+cdef int spin_us = 100
+MAX_THREADS = NNF_TEAM_MAX
+
+
+cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
+                     int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil:
+    return nnf_program_run(program, run, threads, spin_us, cancel, deadline_ns, times_ns, done)
+
+
+def _quota():
+    """Whole processors that the control group grants, or None: v2 `cpu.max`, then v1 `cpu.cfs_quota_us`."""
+    try:
+        with open("/proc/self/cgroup") as lines:
+            groups = [line.strip().split(":", 2) for line in lines]
+    except OSError:
+        return None
+    found = []
+    for _, controllers, path in groups:
+        if controllers == "":
+            found.append(_read_quota(f"/sys/fs/cgroup{path}/cpu.max"))
+            found.append(_read_quota("/sys/fs/cgroup/cpu.max"))
+        elif "cpu" in controllers.split(","):
+            for folder in (f"/sys/fs/cgroup/cpu{path}", "/sys/fs/cgroup/cpu"):
+                found.append(_read_quota(f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us"))
+    found = [quota for quota in found if quota]
+    return max(1, int(min(found))) if found else None
+
+
+def _read_quota(quota_file, period_file=None):
+    try:
+        with open(quota_file) as text:
+            words = text.read().split()
+        if period_file:
+            with open(period_file) as text:
+                words += text.read().split()
+        if words[0] in ("max", "-1"):
+            return None
+        return int(words[0]) / int(words[1])
+    except (OSError, ValueError, IndexError, ZeroDivisionError):
+        return None
+
+
+def available():
+    """Processors this process may use: affinity mask, then control-group quota."""
+    count = len(os.sched_getaffinity(0))
+    quota = _quota()
+    return max(1, min(count, quota) if quota else count)
+
+
+def default_threads():
+    """Threads of a run where nobody says: NNFAST_NUM_THREADS, else available()."""
+    wanted = config.get_int("NNFAST_NUM_THREADS", 1)
+    return min(wanted or available(), MAX_THREADS)
+
+
+def set_limit(int workers):
+    """Most workers that concurrent runs may occupy together, beside the calling threads."""
+    nnf_team_set_limit(workers)
+
+
+def limit():
+    return nnf_team_limit()
+
+
+def team_size():
+    """Worker threads alive in this process (0 before the first run with more than one thread)."""
+    return nnf_team_size()
+
+
+def set_spin_us(int value):
+    """How long a waiting thread spins before it sleeps, in microseconds."""
+    global spin_us
+    spin_us = max(0, value)
+
+
+def now_ns():
+    """The monotonic clock that deadlines and timings use."""
+    return nnf_now_ns()

@@ -1,0 +1,44 @@
+"""The one table of knobs; the only place that reads the environment."""
+
+import os
+from dataclasses import dataclass
+
+from .errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """An environment variable: name, default (as text), and one line of help."""
+
+    name: str
+    default: str
+    help: str
+
+
+KNOBS = (
+    Knob("NNFAST_CPU", "", "highest instruction level to use: scalar, avx2, avx512, avx512vnni, avx512bf16, neon, neondot"),
+    Knob("NNFAST_NUM_THREADS", "", "threads per run where the caller does not say; default: what affinity and quota allow"),
+    Knob("NNFAST_VLOG", "", "verbose log tags, separated by commas or spaces: model, compilation, execution, all"),
+    Knob("NNFAST_CACHE_DIR", "", "folder for compiled models and measured capabilities"),
+    Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
+)
+_BY_NAME = {knob.name: knob for knob in KNOBS}
+
+
+def get(name):
+    """Text value of a knob: environment, else default."""
+    return os.environ.get(name, "").strip() or _BY_NAME[name].default
+
+
+def get_int(name, low):
+    """Whole-number value of a knob, at least `low`; None when unset. Raises InvalidArgument on anything else."""
+    text = get(name)
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or value < low:
+        raise InvalidArgument(f"{name}: {text!r} is not a whole number of at least {low}")
+    return value
