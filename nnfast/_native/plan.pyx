@@ -79,8 +79,8 @@ cdef class Frame:
         self.set(slot, cnp.PyArray_DATA(array))
 
     def alias(self, int slot, int of):
-        """Let a slot share the address of another."""
-        self.arrays[slot] = None
+        """Let a slot share the memory of another that is bound."""
+        self.arrays[slot] = self.arrays[of]
         self.set(slot, self.table[of])
 
     def release(self, slots):

@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of the standard in numpy: the Python side of csrc/include/nnf/fixedpoint.h (ops_a.md A.4, A.8).
+"""Fixed-point arithmetic of the standard in numpy (ops_a.md A.4, A.8); csrc/include/nnf/fixedpoint.h is its C side.
 
 Scales are float32. Products of scales are formed in float32 and only then widened to double.
 """

@@ -5,7 +5,7 @@ need values), `compute` (the defining numpy implementation) and, where it pays, 
 look at the operation through a `Node`, so that a rule reads the same at model time, at prepare and at execution.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -148,7 +148,6 @@ class OpDef:
     lower(node, build): emits native steps and returns None, or returns why numpy must do it.
     quant: what the output quantization must be: "free", "same" (as input 0), or {type: (scale, zero_point)}.
     zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
-    data_dependent: the output shapes are only known after compute.
     """
 
     type: OperationType
@@ -159,7 +158,6 @@ class OpDef:
     lower: object = None
     quant: object = "free"
     zero_sized: str = "none"
-    data_dependent: bool = False
     name: str = field(init=False)
 
     def __post_init__(self):
@@ -209,9 +207,19 @@ class Node:
                 role = f"input {place}" if place < len(types_in) else f"output {place - len(types_in)}"
                 names = {slots[place].name for _, slots, _ in alive}
                 label = f" ({names.pop()})" if len(names) == 1 else ""
-                return f"{role}{label}: type {type_name(actual)}, must be {_either(type_name(t) for t in sorted(allowed))}"
+                rule = _either(type_name(t) for t in sorted(allowed))
+                return f"{role}{label}: type {type_name(actual)}, must be {rule}"
             alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
         raise AssertionError("a signature matched after all")
+
+    def with_values(self, arrays):
+        """A copy whose inputs carry these values (None keeps what is there)."""
+        copy = object.__new__(Node)
+        for name in Node.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy.inputs = [t if a is None or t.value is not None else replace(t, value=a) for t, a in
+                       zip(self.inputs, arrays)]
+        return copy
 
     # -- access --------------------------------------------------------------------------------------------------
     def has(self, name):

@@ -1,0 +1,61 @@
+"""Model-time checks of every operation: what is invalid, and what is valid but cannot run here."""
+
+from ..errors import Error, InvalidArgument
+from ..model.types import VERSIONS
+from ..model.validate import validate_model
+from ..ops.base import ValueUnknown
+from ..ops.registry import lookup
+from .nodes import Facts, check_zero_sized
+
+
+def check_model(model):
+    """Refuse an invalid model; returns the lowest HAL version that has everything it uses.
+
+    Raises InvalidArgument with the path of the first broken rule: structure (hal.md 11.3-11.7), then each operation's
+    operand types and model-time rules.
+    """
+    validate_model(model)
+    version = "1.0"
+    for facts in _graphs(model):
+        for index, operation in enumerate(facts.graph.operations):
+            if lookup(operation.type) is not None:
+                node = facts.node(index)
+                if node.op.validate is not None:
+                    node.op.validate(node)
+                version = max(version, node.version, key=VERSIONS.index)
+    return version
+
+
+def unsupported(model):
+    """{operation index: reason} of what a prepare of the valid model's main graph would refuse.
+
+    Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
+    """
+    facts = Facts(model, model.main)
+    refused = {}
+    for index, operation in enumerate(facts.graph.operations):
+        if lookup(operation.type) is None:
+            refused[index] = f"{facts.path(index)}: the operation is not supported"
+            continue
+        try:
+            node = facts.node(index)
+            if facts.inputs_known(node):
+                check_zero_sized(node)
+                facts.settle(node, node.op.infer(node))
+        except ValueUnknown:
+            continue
+        except Error as error:
+            refused[index] = str(error)
+    return refused
+
+
+def require_supported(model):
+    """Raise for the first operation that cannot run here."""
+    for reason in unsupported(model).values():
+        raise InvalidArgument(reason)
+
+
+def _graphs(model):
+    yield Facts(model, model.main)
+    for place, graph in enumerate(model.referenced):
+        yield Facts(model, graph, f"referenced[{place}]")

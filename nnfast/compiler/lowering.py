@@ -1,0 +1,140 @@
+"""What an operation's `lower` talks to: slots, constants, temporaries and the steps it emits."""
+
+from math import prod
+
+import numpy as np
+
+from ..model.types import DTYPES
+
+
+class Lowering:
+    """Collects the steps of one segment.
+
+    A slot is a number that a frame maps to an address. Every operand gets one on first use; `temp` and `const` make
+    more. Operands that share memory form a group (`alias`); a group has at most one member that is bound from outside
+    (segment input, segment output or constant).
+    """
+
+    def __init__(self, facts, threads):
+        self.facts, self.threads = facts, threads
+        self.items = []            # Step objects and NumpyItem objects, in order
+        self.rows = []             # what explain() shows, one per operation
+        self.sizes = {}            # slot -> bytes, for what may lie in the arena
+        self.constants = {}        # slot -> array
+        self.bound = set()         # slots whose memory comes from outside
+        self.slot_of = {}          # operand -> slot
+        self._group = {}           # slot -> representative
+        self._count = 0
+        self._node = None
+
+    # -- slots ---------------------------------------------------------------------------------------------------
+    def slot(self, tensor):
+        """Slot of a node's tensor (or of an operand index)."""
+        operand = tensor if isinstance(tensor, int) else tensor.operand
+        if operand not in self.slot_of:
+            record, known = self.facts.graph.operands[operand], self.facts.of[operand]
+            if record.is_constant:
+                self.slot_of[operand] = self.const(known.value)
+            else:
+                self.slot_of[operand] = self._new(prod(known.shape) * DTYPES[record.type].itemsize)
+        return self.slot_of[operand]
+
+    def _new(self, size):
+        slot = self._count
+        self._count += 1
+        self.sizes[slot] = size
+        self._group[slot] = slot
+        return slot
+
+    def temp(self, nbytes):
+        """Slot of `nbytes` bytes that live from the first to the last step that names it."""
+        return self._new(nbytes)
+
+    def const(self, array):
+        """Slot of a constant array, which the plan keeps alive."""
+        slot = self._new(array.nbytes)
+        self.constants[slot] = np.ascontiguousarray(array)
+        self.bound.add(slot)
+        return slot
+
+    def bind(self, operand):
+        """Mark an operand as bound from outside; its slot."""
+        slot = self.slot(operand)
+        self.bound.add(slot)
+        return slot
+
+    def root(self, slot):
+        """Representative of the slot's group: the bound member where there is one."""
+        while self._group[slot] != slot:
+            slot = self._group[slot]
+        return slot
+
+    def alias(self, output, input):
+        """Let output number `output` of the node share the memory of input number `input`; False when it cannot."""
+        target, source = self.slot(self._node.outputs[output]), self.slot(self._node.inputs[input])
+        a, b = self.root(target), self.root(source)
+        if a in self.bound and b in self.bound:
+            return False
+        if a in self.bound:
+            a, b = b, a
+        self._group[a] = b
+        return True
+
+    @property
+    def slots(self):
+        """How many slots there are."""
+        return self._count
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+    def emit(self, step):
+        """Append a native step."""
+        self.items.append(step)
+
+    def lower(self, index, node):
+        """Steps of one operation: native where its `lower` can, else numpy; records the explain() row."""
+        self._node = node
+        before = len(self.items)
+        reason = "no native kernel" if node.op.lower is None else node.op.lower(node, self)
+        if reason is not None:
+            del self.items[before:]
+            slots = [self.slot(t) if t.present else None for t in node.inputs]
+            self.items.append(NumpyItem(node, slots, [self.slot(t) for t in node.outputs]))
+        steps = self.items[before:]
+        native = reason is None
+        self.rows.append({
+            "index": index, "operation": node.op.name,
+            "kernel": " + ".join(dict.fromkeys(s.kernel for s in steps)) if native and steps else
+                      "no copy" if native else "numpy",
+            "reason": reason or "", "output": [list(t.shape) for t in node.outputs],
+            "types": [t.dtype.name for t in node.outputs],
+            "packed_bytes": sum(s.packed for s in steps) if native else 0,
+            "work": sum(s.work for s in steps) if native else 0.0,
+            "steps": (before, len(self.items)),
+        })
+
+
+class NumpyItem:
+    """An operation that runs through its numpy definition, between native programs."""
+
+    def __init__(self, node, inputs, outputs):
+        self.node, self.inputs, self.outputs = node, tuple(inputs), tuple(outputs)
+        self.kernel = "numpy"
+
+    @property
+    def slots(self):
+        return tuple(s for s in self.inputs if s is not None) + self.outputs
+
+    def compute(self, arrays):
+        """Output arrays from input arrays."""
+        return self.node.op.compute(self.node.with_values(arrays), arrays)
+
+    def run(self, frame):
+        """Compute from the frame's slots into the frame's slots."""
+        node = self.node
+        arrays = [None if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
+                  for slot, tensor in zip(self.inputs, node.inputs)]
+        for place, (slot, tensor, value) in enumerate(zip(self.outputs, node.outputs, self.compute(arrays))):
+            if value.shape != tensor.shape or value.dtype != tensor.dtype:
+                raise AssertionError(f"{node.path} output {place}: computed {value.dtype}{value.shape}, "
+                                     f"expected {tensor.dtype}{tensor.shape}")
+            frame.view(slot, tensor.shape, tensor.dtype)[...] = value

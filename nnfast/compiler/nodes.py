@@ -1,0 +1,115 @@
+"""Operations of a graph as Nodes, with what is known of their operands so far."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import GeneralFailure, InvalidArgument
+from ..model.types import QUANTIZED_TYPES, LifeTime, operation_name
+from ..ops.base import Node, Tensor
+from ..ops.registry import lookup
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of an operand: shape as in ops.base.Tensor, quantization in force, value, presence."""
+
+    shape: tuple | None
+    scale: float
+    zero_point: int
+    value: np.ndarray | None = None
+    present: bool = True
+
+
+class Facts:
+    """What is known of every operand of a subgraph; starts from the model and grows as operations are inferred."""
+
+    def __init__(self, model, graph, name="main"):
+        self.model, self.graph, self.name = model, graph, name
+        self.of = [
+            Known(o.shape, o.scale, o.zero_point, o.data if o.is_constant else None,
+                  o.lifetime != LifeTime.NO_VALUE)
+            for o in graph.operands
+        ]
+
+    def path(self, index):
+        """`main.operation[3] CONV_2D`."""
+        return f"{self.name}.operation[{index}] {operation_name(self.graph.operations[index].type)}"
+
+    def tensor(self, operand):
+        """The operand as an operation sees it."""
+        record, known = self.graph.operands[operand], self.of[operand]
+        return Tensor(operand, record.type, known.shape, known.scale, known.zero_point, record.channel_quant,
+                      known.value, known.present)
+
+    def node(self, index):
+        """Node of operation `index`; InvalidArgument when nnfast lacks it or its types fit no signature."""
+        operation = self.graph.operations[index]
+        op = lookup(operation.type)
+        if op is None:
+            raise InvalidArgument(f"{self.path(index)}: the operation is not supported")
+        node = Node(op, self.path(index), map(self.tensor, operation.inputs), map(self.tensor, operation.outputs),
+                    self.model.relaxed)
+        slots = node.signature.expand(len(node.inputs), node.signature.inputs)
+        for place, (slot, tensor) in enumerate(zip(slots, node.inputs)):
+            if not tensor.present and not slot.optional:
+                raise InvalidArgument(f"{node.path} input {place} ({slot.name}): is omitted, must have a value")
+        return node
+
+    def inputs_known(self, node):
+        """True when the shapes of all present inputs are known."""
+        return all(t.is_known for t in node.inputs if t.present)
+
+    def settle(self, node, shapes):
+        """Merge inferred output shapes with the declared ones (ops_a.md A.3) and record them."""
+        for place, (tensor, computed) in enumerate(zip(node.outputs, shapes)):
+            declared = self.graph.operands[tensor.operand].shape
+            shape = self._combine(node, place, tuple(computed), declared)
+            known = self.of[tensor.operand]
+            known.shape = tensor.shape = shape
+            known.scale, known.zero_point = self._quantization(node, place, tensor)
+            tensor.scale, tensor.zero_point = known.scale, known.zero_point
+
+    def _combine(self, node, place, computed, declared):
+        if declared is None:
+            return computed
+        if len(declared) != len(computed):
+            raise GeneralFailure(f"{node.path} output {place}: shape is {list(computed)}, the model declares rank "
+                                 f"{len(declared)}")
+        merged = []
+        for c, d in zip(computed, declared):
+            if d is not None and c != 0 and c != d:
+                raise GeneralFailure(f"{node.path} output {place}: shape is {list(computed)}, the model declares "
+                                     f"{[x or 0 for x in declared]}")
+            merged.append(c if d is None else d)
+        return tuple(merged)
+
+    def _quantization(self, node, place, tensor):
+        """Scale and zero point that the operation gives this output; a model output must declare the same."""
+        rule = node.op.quant
+        if rule == "free" or place or tensor.type not in QUANTIZED_TYPES:
+            return tensor.scale, tensor.zero_point
+        if rule == "same":
+            first = next(t for t in node.inputs if t.type == tensor.type)
+            wanted = (first.scale, first.zero_point)
+        else:
+            wanted = rule[tensor.type]
+        declared = (tensor.scale, tensor.zero_point)
+        record = self.graph.operands[tensor.operand]
+        if wanted != declared and record.lifetime == LifeTime.SUBGRAPH_OUTPUT:
+            raise GeneralFailure(f"{node.path} output {place}: scale {declared[0]:g} and zero point {declared[1]}, "
+                                 f"must be {wanted[0]:g} and {wanted[1]}")
+        return wanted
+
+
+def check_zero_sized(node):
+    """Refuse zero dimensions that the operation does not accept (ops_a.md A.3)."""
+    rule = node.op.zero_sized
+    if rule == "any":
+        return
+    for place, tensor in enumerate(node.inputs):
+        if tensor.present and tensor.shape and 0 in tensor.shape:
+            if rule == "batch" and place == 0 and 0 not in tensor.shape[1:]:
+                continue
+            raise GeneralFailure(f"{node.path} input {place}: shape {list(tensor.shape)} has a zero dimension, which "
+                                 f"the operation does not accept")

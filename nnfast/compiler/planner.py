@@ -1,0 +1,150 @@
+"""Model -> segments: shapes, kernels, packing, memory.
+
+A model whose shapes and shape-giving values are all known becomes one segment at prepare. Where an operation needs a
+value that only execution knows, or makes an output whose shape only its data give, planning stops there and goes on
+at execution, when the value is known; what was planned for the same shapes and values is kept in a small LRU.
+"""
+
+from collections import OrderedDict
+from threading import Lock
+
+from ..engine.arena import place
+from ..engine.segment import Segment
+from ..errors import GeneralFailure
+from ..model.types import DTYPES
+from ..ops.base import ValueUnknown
+from .lowering import Lowering
+from .nodes import Facts, check_zero_sized
+
+KEPT_PLANS = 16
+
+
+class Planner:
+    """Plans the main graph of a validated model.
+
+    threads: most threads of a run; keep: operands to return beside the model's outputs.
+    """
+
+    def __init__(self, model, threads, keep=()):
+        self.model, self.graph, self.threads = model, model.main, threads
+        self.wanted = (*model.main.outputs, *keep)
+        self._last_read = {}
+        for index, operation in enumerate(self.graph.operations):
+            for operand in operation.inputs:
+                self._last_read[operand] = index
+        self._lock = Lock()
+        self._kept = OrderedDict()
+        self._needs = {}
+
+    def segment(self, start, shapes, values):
+        """Segment that begins at operation `start`.
+
+        shapes: {operand: shape or None when omitted} of everything alive; values(operand) -> array, for what planning
+        turns out to need.
+        """
+        with self._lock:
+            return self._segment(start, shapes, values)
+
+    def alive(self, shapes, start):
+        """The part of `shapes` that operations from `start` on read."""
+        return {operand: shape for operand, shape in shapes.items() if self._last_read.get(operand, -1) >= start}
+
+    def _segment(self, start, shapes, values):
+        place_key = (start, tuple(sorted(shapes.items())))
+        while True:
+            needs = self._needs.get(place_key, ())
+            arrays = {operand: values(operand) for operand in needs}
+            key = (place_key, tuple((o, a.tobytes()) for o, a in arrays.items()))
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+            found = self._plan(start, shapes, arrays)
+            if found.stop == start and found.blocked_on is not None:
+                if found.blocked_on in needs or found.blocked_on not in shapes:
+                    raise GeneralFailure(f"{Facts(self.model, self.graph).path(start)}: the value of operand "
+                                         f"{found.blocked_on} cannot be known here")
+                self._needs[place_key] = (*needs, found.blocked_on)
+                continue
+            self._kept[key] = found
+            if len(self._kept) > KEPT_PLANS:
+                self._kept.popitem(last=False)
+            return found
+
+    def _plan(self, start, shapes, values):
+        facts = Facts(self.model, self.graph)
+        for operand, shape in shapes.items():
+            known = facts.of[operand]
+            known.present = shape is not None
+            known.shape = shape
+        for operand, array in values.items():
+            facts.of[operand].value = array
+        nodes, stop, blocked_on = self._infer(facts, start)
+        return self._lower(facts, nodes, start, stop, blocked_on)
+
+    def _infer(self, facts, start):
+        """Nodes from `start` on, as far as shapes go; where planning stopped, and the value it stopped for."""
+        nodes = []
+        for index in range(start, len(self.graph.operations)):
+            node = facts.node(index)
+            try:
+                check_zero_sized(node)
+                shapes = node.op.infer(node)
+            except ValueUnknown as unknown:
+                return nodes, index, unknown.operand
+            facts.settle(node, shapes)
+            nodes.append((index, node))
+        return nodes, len(self.graph.operations), None
+
+    def _lower(self, facts, nodes, start, stop, blocked_on):
+        lowering = Lowering(facts, self.threads)
+        made = {t.operand for _, node in nodes for t in node.outputs}
+        read = {t.operand for _, node in nodes for t in node.inputs if t.present}
+        inputs = sorted(o for o in read - made if not self.graph.operands[o].is_constant)
+        outputs = sorted(o for o in made if o in self.wanted or self._last_read.get(o, -1) >= stop)
+        bound_in = {operand: lowering.bind(operand) for operand in inputs}
+        bound_out = {operand: lowering.bind(operand) for operand in outputs}
+        for position, (index, node) in enumerate(nodes):
+            try:
+                lowering.lower(index, node)
+            except ValueUnknown as unknown:
+                if position == 0:
+                    return self._empty(start, unknown.operand)
+                return self._lower(facts, nodes[:position], start, index, unknown.operand)
+        tensors = {o: (facts.of[o].shape, DTYPES[self.graph.operands[o].type]) for o in (*inputs, *outputs)}
+        spec, aliases = _memory(lowering)
+        return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
+                       blocked_on, stop == len(self.graph.operations))
+
+    def _empty(self, start, blocked_on):
+        spec = {"slots": 0, "offsets": {}, "arena_bytes": 0, "constants": {}}
+        return Segment(start, start, [], [], spec, {}, {}, {}, (), blocked_on, False)
+
+
+def _memory(lowering):
+    """Frame layout of a lowering: arena offsets for groups without outside memory, and which slots follow which."""
+    first, last = {}, {}
+    for index, item in enumerate(lowering.items):
+        for slot in item.slots:
+            root = lowering.root(slot)
+            first.setdefault(root, index)
+            last[root] = index
+    blocks = {}
+    for slot in range(lowering.slots):
+        root = lowering.root(slot)
+        if root in lowering.bound or root not in first:
+            continue
+        size = max(lowering.sizes[slot], blocks.get(root, (0,))[0])
+        blocks[root] = (size, first[root], last[root])
+    offsets, total = place(blocks)
+    aliases = []
+    for slot in range(lowering.slots):
+        root = lowering.root(slot)
+        if slot == root:
+            continue
+        if root in offsets:
+            offsets[slot] = offsets[root]
+        else:
+            aliases.append((slot, root))
+    spec = {"slots": lowering.slots, "offsets": offsets, "arena_bytes": total, "constants": lowering.constants}
+    return spec, tuple(aliases)

@@ -1,0 +1,68 @@
+"""The canonical driver object (hal.md 3.4-3.6)."""
+
+from numbers import Integral
+
+from .._native import threads
+from ..compiler.check import check_model, unsupported
+from ..errors import InvalidArgument
+from ..model.types import Model
+from .prepared import PreparedModel
+
+PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
+PRIORITIES = ("low", "medium", "high")
+
+
+class Device:
+    """A CPU that runs NNAPI models.
+
+    num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
+    quota allow. Results do not depend on it.
+    """
+
+    def __init__(self, num_threads=None):
+        if num_threads is None:
+            num_threads = threads.default_threads()
+        if isinstance(num_threads, bool) or not isinstance(num_threads, Integral) or \
+                not 1 <= num_threads <= threads.MAX_THREADS:
+            raise InvalidArgument(f"Device num_threads: is {num_threads!r}, must be a whole number from 1 to "
+                                  f"{threads.MAX_THREADS}")
+        self.num_threads = int(num_threads)
+
+    def supported_operations(self, model):
+        """One bool per operation of the main graph (getSupportedOperations).
+
+        Raises InvalidArgument when the model itself is invalid; `unsupported_reasons` tells why an entry is False.
+        """
+        refused = self.unsupported_reasons(model)
+        return [index not in refused for index in range(len(model.main.operations))]
+
+    def unsupported_reasons(self, model):
+        """{operation index: reason} for what this device cannot run of a valid model."""
+        _model(model)
+        check_model(model)
+        return unsupported(model)
+
+    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None):
+        """Compile a model; returns a PreparedModel that any number of threads may run.
+
+        preference, priority: as in the HAL, by name. input_shapes: {input name or position: shape} to resize inputs
+        (batch ...). keep: names or operand indexes of intermediate operands to return behind the outputs.
+        Raises InvalidArgument with the path of what is wrong.
+        """
+        _model(model)
+        _one_of("preference", preference, PREFERENCES)
+        _one_of("priority", priority, PRIORITIES)
+        return PreparedModel(self, model, preference, priority, input_shapes, keep)
+
+    def __repr__(self):
+        return f"Device(num_threads={self.num_threads})"
+
+
+def _model(model):
+    if not isinstance(model, Model):
+        raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
+
+
+def _one_of(name, value, allowed):
+    if value not in allowed:
+        raise InvalidArgument(f"prepare {name}: is {value!r}, must be one of {', '.join(allowed)}")

@@ -1,0 +1,38 @@
+"""What a prepared model runs, as text, rows and JSON."""
+
+import json
+
+
+class Explanation:
+    """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table."""
+
+    def __init__(self, prepared):
+        segment = prepared._static
+        self.name = prepared.model.name
+        self.threads = prepared.num_threads
+        self.dynamic = segment is None
+        if segment is None:
+            self.rows, self.arena_bytes, self.packed_bytes, self.native = [], 0, 0, False
+            return
+        self.rows = [{key: value for key, value in row.items() if key != "steps"} for row in segment.rows]
+        self.arena_bytes = segment.arena_bytes
+        self.packed_bytes = sum(row["packed_bytes"] for row in self.rows)
+        self.native = segment.native
+
+    def to_json(self):
+        """The same as JSON text."""
+        return json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
+                           "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes, "rows": self.rows})
+
+    def __str__(self):
+        if self.dynamic:
+            return f"{self.name or 'model'}: shapes or values are known only at execution; planned at the first run"
+        lines = []
+        for row in self.rows:
+            shape = "x".join(map(str, row["output"][-1])) if row["output"] else ""
+            note = row["reason"] if row["kernel"] == "numpy" else \
+                f"packed {row['packed_bytes']:,} B" if row["packed_bytes"] else ""
+            lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {shape:<16} {note}".rstrip())
+        lines.append(f"arena {self.arena_bytes:,} B, packed parameters {self.packed_bytes:,} B, "
+                     f"{sum(row['kernel'] == 'numpy' for row in self.rows)} of {len(self.rows)} operations in numpy")
+        return "\n".join(lines)

@@ -1,0 +1,248 @@
+"""A compiled model and its executions (hal.md 3.8, 2.5)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._native.threads import now_ns
+from ..compiler.check import check_model, require_supported
+from ..compiler.planner import Planner
+from ..errors import InvalidArgument, MissedDeadlineTransient
+from ..model.types import DTYPES, LifeTime
+from .arguments import check_input, check_output, named
+from .explain import Explanation
+from .pools import bind_request
+from .profile import active_profile
+from .request import ExecutionResult, OutputShape, Timing
+from .stream import Stream
+from .submit import submit
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """One input or output: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
+
+    channel_axis: dimension of per-channel scales, or None.
+    """
+
+    name: str
+    shape: tuple | None
+    dtype: np.dtype
+    type: int
+    scale: float
+    zero_point: int
+    channel_axis: int | None
+    operand: int
+
+
+class PreparedModel:
+    """A model compiled for one device. Immutable; any number of threads may run it at once."""
+
+    def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
+                 keep=None):
+        self._options = (preference, priority, input_shapes, keep)
+        self._original = model
+        self.device, self.num_threads = device, device.num_threads
+        check_model(model)
+        model = _resized(model, input_shapes)
+        require_supported(model)
+        self.model = model
+        graph = model.main
+        self._state_inputs = {s.input: s for s in model.states}
+        self._state_outputs = {s.output: s for s in model.states}
+        self._kept = tuple(_find(graph, key) for key in (keep or ()))
+        self.inputs = tuple(_info(graph, o, f"input_{i}") for i, o in enumerate(graph.inputs)
+                            if i not in self._state_inputs)
+        self.outputs = tuple(_info(graph, o, f"output_{i}") for i, o in enumerate(graph.outputs)
+                             if i not in self._state_outputs) + \
+            tuple(_info(graph, o, f"operand_{o}") for o in self._kept)
+        self._input_operands = tuple(i.operand for i in self.inputs)
+        self._output_operands = tuple(o.operand for o in self.outputs)
+        self._initial = tuple((graph.inputs[s.input], _initial(graph.operands[graph.inputs[s.input]], s))
+                              for s in model.states)
+        self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
+        self._planner = Planner(model, self.num_threads, self._kept)
+        self._static = self._plan_ahead()
+
+    def _plan_ahead(self):
+        """The only segment when everything is known now, else None; refuses what a first execution would refuse."""
+        graph = self.model.main
+        shapes = {o: graph.operands[o].shape for o in graph.inputs}
+        if any(s is None or None in s for s in shapes.values()):
+            return None
+
+        def unknown(operand):
+            raise _NotYet
+
+        try:
+            segment = self._planner.segment(0, shapes, unknown)
+        except _NotYet:
+            return None
+        return segment if segment.complete else None
+
+    # -- running -------------------------------------------------------------------------------------------------
+    def run(self, inputs, out=None):
+        """Run on arrays: a list in model order gives a list, a dict by name gives a dict by name.
+
+        inputs: numpy arrays of exactly the dtype and shape of `self.inputs` (None omits an optional input).
+        out: arrays to write into (same order or names), instead of fresh ones. State inputs start from their initial
+        value every time; use stream() to carry them. Raises InvalidArgument, GeneralFailure.
+        """
+        by_name = isinstance(inputs, dict)
+        if by_name:
+            inputs = named(inputs, self.inputs, "input")
+            out = named(out, self.outputs, "output") if out is not None else None
+        results = self._run(inputs, out, dict(self._initial))
+        return dict(zip((o.name for o in self.outputs), results)) if by_name else results
+
+    def _run(self, inputs, out, values, cancel=None, deadline_ns=0, state=None):
+        """As run, on lists. values: starts with the state inputs; state: {operand: array} for state outputs."""
+        if len(inputs) != len(self.inputs):
+            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
+                                  f" ({', '.join(i.name for i in self.inputs)})")
+        if out is not None and len(out) != len(self.outputs):
+            raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
+        shapes = {operand: array.shape for operand, array in values.items()}
+        for info, array in zip(self.inputs, inputs):
+            if array is None:
+                shapes[info.operand] = None
+                continue
+            check_input(info, array)
+            shapes[info.operand] = array.shape
+            values[info.operand] = array
+
+        def provide(operand, shape, dtype):
+            if out is not None and operand in self._output_operands:
+                info = self.outputs[self._output_operands.index(operand)]
+                array = out[self._output_operands.index(operand)]
+                check_output(info, array, shape, dtype, [*inputs, *(o for o in out if o is not array)])
+                return array
+            return state.get(operand) if state else None
+
+        self._execute(shapes, values, provide, cancel, deadline_ns)
+        return [values[operand] for operand in self._output_operands]
+
+    def _execute(self, shapes, values, provide=None, cancel=None, deadline_ns=0):
+        """Plan and run segment after segment. provide(operand, shape, dtype) -> array to write an output into."""
+        profile = active_profile()
+        start = 0
+        while True:
+            segment = self._planner.segment(start, shapes, values.__getitem__)
+            if provide is not None:
+                for operand in segment.outputs:
+                    array = provide(operand, *segment.tensors[operand])
+                    if array is not None:
+                        values[operand] = array
+            times = None if profile is None else []
+            segment.run(values, self.num_threads, cancel, deadline_ns, times)
+            if profile is not None:
+                profile.add(self.model, segment, times)
+            if segment.complete:
+                return
+            start = segment.stop
+            shapes = self._planner.alive(shapes | {o: segment.shape_of(o) for o in segment.outputs}, start)
+
+    def execute(self, request, measure_timing=False, deadline=None):
+        """Canonical execution on memory pools (hal.md 2.5, 3.8).
+
+        request: driver.Request. deadline: absolute time.monotonic() seconds, checked between steps. Returns
+        ExecutionResult; raises InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer
+        is too small, GeneralFailure for bad values. Nothing is written into a pool when it raises.
+        """
+        began = now_ns()
+        arguments = bind_request(self, request)
+        deadline_ns = 0 if deadline is None else max(1, int(deadline * 1e9))
+        if deadline_ns and began >= deadline_ns:
+            raise MissedDeadlineTransient("execute: the deadline has passed before the start; allow more time")
+        values, shapes = dict(arguments.inputs), dict(arguments.shapes)
+
+        def provide(operand, shape, dtype):
+            return arguments.place(operand, shape, dtype)
+
+        started = now_ns()
+        self._execute(shapes, values, provide, None, deadline_ns)
+        device_ns = now_ns() - started
+        written = arguments.finish(values)
+        timing = Timing()
+        if measure_timing:
+            timing = Timing(device_ns // 1000, (now_ns() - began) // 1000)
+        return ExecutionResult(tuple(OutputShape(shape, True) for shape in written), timing)
+
+    def submit(self, inputs, timeout=None):
+        """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
+        return submit(self, inputs, timeout)
+
+    def stream(self):
+        """A Stream, which carries state (LSTM, RNN, TFLite variables) from call to call."""
+        return Stream(self)
+
+    def explain(self):
+        """What runs: kernel, shapes and bytes of every operation, or why numpy does it."""
+        return Explanation(self)
+
+    def __reduce__(self):
+        preference, priority, input_shapes, keep = self._options
+        return _prepare_again, (self.device.num_threads, self._original, preference, priority, input_shapes, keep)
+
+    def __repr__(self):
+        return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+
+
+class _NotYet(Exception):
+    """Planning ahead met a value that only an execution has."""
+
+
+def _prepare_again(num_threads, model, preference, priority, input_shapes, keep):
+    from .device import Device
+
+    return Device(num_threads).prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)
+
+
+def _info(graph, operand, fallback):
+    o = graph.operands[operand]
+    axis = o.channel_quant.dim if o.channel_quant else None
+    return TensorInfo(o.name or fallback, o.shape, o.dtype, o.type, o.scale, o.zero_point, axis, operand)
+
+
+def _initial(operand, state):
+    if state.initial is not None:
+        return state.initial
+    value = np.full(operand.dims, operand.zero_point, DTYPES[operand.type])
+    value.flags.writeable = False
+    return value
+
+
+def _find(graph, key):
+    """Operand index of a kept operand, by name or index."""
+    if isinstance(key, str):
+        found = [i for i, o in enumerate(graph.operands) if o.name == key]
+        if len(found) != 1:
+            raise InvalidArgument(f"prepare keep: {len(found) or 'no'} operands are named {key!r}, must be one")
+        key = found[0]
+    if not 0 <= key < len(graph.operands) or graph.operands[key].lifetime != LifeTime.TEMPORARY_VARIABLE:
+        raise InvalidArgument(f"prepare keep: operand {key} is not an intermediate operand of the main graph")
+    return key
+
+
+def _resized(model, input_shapes):
+    """The model with other input shapes; what is computed gets its shape by inference."""
+    if not input_shapes:
+        return model
+    graph = model.main
+    names = {graph.operands[o].name: o for o in graph.inputs if graph.operands[o].name}
+    operands = list(graph.operands)
+    for key, shape in input_shapes.items():
+        operand = names.get(key) if isinstance(key, str) else \
+            graph.inputs[key] if 0 <= key < len(graph.inputs) else None
+        if operand is None:
+            raise InvalidArgument(f"prepare input_shapes: no input {key!r}; there are {', '.join(map(repr, names))}")
+        shape = tuple(int(d) for d in shape)
+        if any(d < 1 for d in shape) or len(shape) != len(operands[operand].dims):
+            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {list(shape)}, must be "
+                                  f"{len(operands[operand].dims)} positive dimensions")
+        operands[operand] = replace(operands[operand], dims=shape)
+    for operation in graph.operations:
+        for operand in operation.outputs:
+            if not operands[operand].is_scalar:
+                operands[operand] = replace(operands[operand], dims=(0,) * len(operands[operand].dims))
+    return model.with_main(operands=tuple(operands))

@@ -1,0 +1,75 @@
+"""Times of every operation of the runs inside a `with nnfast.profile() as p:` block."""
+
+import json
+import threading
+
+from .._native.threads import now_ns
+
+_active = threading.local()
+
+
+def active_profile():
+    """The profile that this thread's runs report to, or None."""
+    return getattr(_active, "profile", None)
+
+
+class profile:
+    """Collects per-operation times of the runs that this thread makes inside the block.
+
+    rows: dicts with model, index, operation, kernel, calls, ns, work. str() is a table; to_json(), chrome_trace().
+    """
+
+    def __init__(self):
+        self._rows = {}
+        self._events = []
+        self._outer = None
+
+    def __enter__(self):
+        self._outer = active_profile()
+        _active.profile = self
+        return self
+
+    def __exit__(self, *exc_info):
+        _active.profile = self._outer
+
+    def add(self, model, segment, times):
+        """Take the (step, nanoseconds) of one run of a segment."""
+        end = now_ns()
+        start = end - sum(ns for _, ns in times)
+        position = 0
+        for row in segment.rows:
+            first, last = row["steps"]
+            ns = sum(t for _, t in times[position:position + last - first])
+            position += last - first
+            key = (model.name, row["index"])
+            entry = self._rows.setdefault(key, {"model": model.name, "index": row["index"],
+                                                "operation": row["operation"], "kernel": row["kernel"], "calls": 0,
+                                                "ns": 0, "work": row["work"]})
+            entry["calls"] += 1
+            entry["ns"] += ns
+            self._events.append({"name": row["operation"], "ph": "X", "ts": start / 1000, "dur": ns / 1000, "pid": 0,
+                                 "tid": threading.get_ident(),
+                                 "args": {"kernel": row["kernel"], "index": row["index"]}})
+            start += ns
+
+    @property
+    def rows(self):
+        return list(self._rows.values())
+
+    def to_json(self):
+        """The rows as JSON text."""
+        return json.dumps(self.rows)
+
+    def chrome_trace(self):
+        """The runs as a Chrome / Perfetto trace (JSON text)."""
+        return json.dumps({"traceEvents": self._events})
+
+    def __str__(self):
+        total = sum(row["ns"] for row in self.rows) or 1
+        lines = [f"{'op':>4}  {'operation':<24} {'kernel':<56} {'us':>10} {'%':>6} {'G/s':>8}"]
+        for row in self.rows:
+            each = row["ns"] / row["calls"]
+            rate = 2 * row["work"] / each if each else 0
+            lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {each / 1000:10.2f} "
+                         f"{100 * row['ns'] / total:6.1f} {rate:8.1f}")
+        return "\n".join(lines)

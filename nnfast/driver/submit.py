@@ -1,0 +1,72 @@
+"""Background executions in the style of concurrent.futures."""
+
+import os
+import threading
+import time
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+
+from .._native.plan import Cancel
+from .._native.threads import available, now_ns
+from ..errors import Cancelled, InvalidArgument
+from .request import Timing
+
+_lock = threading.Lock()
+_executor = None
+_owner = None
+
+
+class Execution(Future):
+    """A running or waiting execution; `cancel` also stops one that runs, at its next step."""
+
+    def __init__(self):
+        super().__init__()
+        self._flag = Cancel()
+        self.timing = Timing()
+
+    def cancel(self):
+        """Cancel; True when the execution will not deliver a result."""
+        if super().cancel():
+            return True
+        self._flag.set()
+        return not self.done() or self.cancelled()
+
+    def result(self, timeout=None):
+        """Outputs of the run; raises CancelledError when it was cancelled."""
+        try:
+            return super().result(timeout)
+        except Cancelled as error:
+            raise CancelledError(str(error)) from None
+
+
+def _workers():
+    """The process's pool of client threads; a forked child makes its own."""
+    global _executor, _owner
+    with _lock:
+        if _executor is None or _owner != os.getpid():
+            _executor = ThreadPoolExecutor(max(2, available()), thread_name_prefix="nnfast")
+            _owner = os.getpid()
+        return _executor
+
+
+def submit(prepared, inputs, timeout=None):
+    """Queue prepared.run(inputs); see PreparedModel.submit."""
+    if timeout is not None and not timeout > 0:
+        raise InvalidArgument(f"submit timeout: is {timeout}, must be positive seconds or None")
+    deadline_ns = 0 if timeout is None else now_ns() + int(timeout * 1e9)
+    future = Execution()
+
+    def work():
+        if not future.set_running_or_notify_cancel():
+            return
+        began = time.perf_counter_ns()
+        try:
+            results = prepared._run(inputs, None, dict(prepared._initial), future._flag, deadline_ns)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            spent = (time.perf_counter_ns() - began) // 1000
+            future.timing = Timing(spent, spent)
+            future.set_result(results)
+
+    _workers().submit(work)
+    return future

@@ -1,0 +1,115 @@
+"""A run of operations with all shapes known: native programs with numpy operations between them, and their memory."""
+
+import numpy as np
+
+from .._native.plan import Frame, Program
+from ..errors import Cancelled, MissedDeadlineTransient
+
+
+class Segment:
+    """Operations start..stop-1 of a graph, planned for one set of shapes; immutable once made.
+
+    inputs, outputs: {operand: slot} bound from outside at each run; shapes: {operand: shape}, dtypes likewise.
+    blocked_on: operand whose value planning needs to go on, or None; complete: the graph ends here.
+    """
+
+    def __init__(self, start, stop, items, rows, frame_spec, inputs, outputs, tensors, aliases, blocked_on, last):
+        self.start, self.stop, self.rows, self.blocked_on, self.complete = start, stop, rows, blocked_on, last
+        self.inputs, self.outputs, self.tensors, self.aliases = inputs, outputs, tensors, aliases
+        self.items = _programs(items)
+        self.native = len(self.items) <= 1 and all(isinstance(item, Program) for item in self.items)
+        self.arena_bytes = frame_spec["arena_bytes"]
+        self.constant_bytes = sum(a.nbytes for a in frame_spec["constants"].values())
+        programs = [item for item in self.items if isinstance(item, Program)]
+        self.scratch = max((p.scratch for p in programs), default=0)
+        self.threads = max((p.threads for p in programs), default=1)
+        self._spec = frame_spec
+        self._frames = []
+
+    def frame(self, threads):
+        """A frame to run in, from the pool or new. Give it back with `give_back`."""
+        try:
+            return self._frames.pop()
+        except IndexError:
+            spec = self._spec
+            return Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
+                         max(1, threads))
+
+    def give_back(self, frame):
+        """Return a frame to the pool; forgets the caller's arrays."""
+        frame.release(self._bound_slots())
+        self._frames.append(frame)
+
+    def _bound_slots(self):
+        return [*self.inputs.values(), *self.outputs.values(), *(slot for slot, _ in self.aliases)]
+
+    def output_array(self, operand):
+        """Fresh array of an output's shape and type."""
+        shape, dtype = self.tensors[operand]
+        return np.empty(shape, dtype)
+
+    def run(self, values, threads, cancel=None, deadline_ns=0, times=None):
+        """Run on arrays: `values` maps operands to arrays; outputs are written into values[operand], made if absent.
+
+        times: list that collects (row index, nanoseconds) per operation.
+        """
+        frame = self.frame(threads)
+        try:
+            for operand, slot in self.inputs.items():
+                frame.bind(slot, values[operand])
+            for operand, slot in self.outputs.items():
+                if operand not in values:
+                    values[operand] = self.output_array(operand)
+                frame.bind(slot, values[operand])
+            for slot, root in self.aliases:
+                frame.alias(slot, root)
+            self.run_items(frame, threads, cancel, deadline_ns, times)
+        finally:
+            self.give_back(frame)
+
+    def run_items(self, frame, threads, cancel=None, deadline_ns=0, times=None):
+        """Run everything in a frame whose outer slots are bound."""
+        clock = None
+        if times is not None:
+            from .._native.threads import now_ns as clock
+        for item in self.items:
+            if isinstance(item, Program):
+                ticks = None if times is None else np.zeros(len(item.steps), np.int64)
+                outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks)
+                if times is not None:
+                    times += [(step, int(t)) for step, t in zip(item.steps, ticks)]
+                if outcome != "done":
+                    _stop(outcome, done, len(item.steps))
+            else:
+                if cancel is not None and cancel.is_set:
+                    _stop("cancelled", 0, 1)
+                before = clock() if clock else 0
+                item.run(frame)
+                if clock:
+                    times.append((item, clock() - before))
+
+    def shape_of(self, operand):
+        return self.tensors[operand][0]
+
+
+def _stop(outcome, done, total):
+    where = f"stopped after {done} of {total} steps"
+    if outcome == "cancelled":
+        raise Cancelled(f"execution: cancelled; {where}")
+    raise MissedDeadlineTransient(f"execution: the deadline passed; {where}; allow more time")
+
+
+def _programs(items):
+    """Consecutive native steps become programs."""
+    result, steps = [], []
+    for item in items:
+        if hasattr(item, "compute"):
+            if steps:
+                result.append(Program(steps))
+                steps = []
+            result.append(item)
+        else:
+            steps.append(item)
+    if steps:
+        result.append(Program(steps))
+    return result
