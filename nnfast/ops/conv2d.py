@@ -1,0 +1,79 @@
+"""CONV_2D (ops_a.md B, code 3)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from . import requantize, window
+from .base import OpDef, check_activation, forms, is_quant8
+
+TYPE_SETS = (
+    "1.0: F32 F32 F32", "1.0: Q8 Q8 I32", "1.2: F16 F16 F16", "1.2: Q8 PC I32", "1.3: Q8S Q8S I32", "1.3: Q8S PC I32",
+)
+"""Input and output, filter, bias: the type sets of every convolution."""
+
+_TENSORS = "input:T filter:W bias:B"
+_END = "activation:i32"
+_SIGNATURES = forms(
+    (f"{_TENSORS} {window.EXPLICIT} {_END} -> output:T", "1.0"),
+    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool -> output:T", "1.2"),
+    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} -> output:T", "1.0"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool -> output:T", "1.2"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
+    sets=TYPE_SETS,
+)
+
+
+def _validate(node):
+    node.check_rank("input", 4)
+    node.check_rank("filter", 4)
+    requantize.check_channel_dim(node, "filter", 0)
+    requantize.require_scale_version(node)
+
+
+def geometry(node):
+    """The Window of a CONV_2D whose shapes are known."""
+    height, width = window.image_shape(node)[1:3]
+    return window.window(node, (height, width), node["filter"].shape[1:3])
+
+
+def _infer(node):
+    batch, _, _, channels = window.image_shape(node)
+    node.check_rank("filter", 4)
+    node.check_rank("bias", 1)
+    units, _, _, depth = node["filter"].shape
+    if depth != channels:
+        node.fail("filter", f"dimension 3 is {depth}, must be the input's {channels} channels")
+    if node["bias"].shape[0] != units:
+        node.fail("bias", f"has {node['bias'].shape[0]} values, must have one for each of {units} output channels")
+    check_activation(node)
+    requantize.check_scales(node)
+    return [window.output_shape(node, batch, geometry(node).output, units)]
+
+
+def _sums(image, filter_, win):
+    """float64 sums [b, oh, ow, co] of a convolution of [b, h, w, ci] with [co, fh, fw, ci]."""
+    sums = np.zeros((image.shape[0], *win.output, filter_.shape[0]))
+    columns = list(win.taps(1))
+    for i, out_rows, rows in win.taps(0):
+        for j, out_columns, in_columns in columns:
+            sums[:, out_rows, out_columns] += image[:, rows, in_columns] @ filter_[:, i, j].T
+    return sums
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute(node, inputs):
+    image, filter_, bias = inputs[:3]
+    image = window.to_nhwc(node, image)
+    if is_quant8(node["input"]):
+        image, filter_ = requantize.centred(node["input"], image), requantize.centred(node["filter"], filter_)
+        result = requantize.finish_quantized(node, _sums(image, filter_, geometry(node)), bias)
+    else:
+        sums = _sums(image.astype(np.float64), filter_.astype(np.float64), geometry(node))
+        result = requantize.finish_float(node, sums, bias)
+    return [window.from_nhwc(node, result)]
+
+
+CONV_2D = OpDef(
+    OperationType.CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, zero_sized="batch",
+)

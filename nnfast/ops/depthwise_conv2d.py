@@ -1,0 +1,83 @@
+"""DEPTHWISE_CONV_2D (ops_a.md B, code 4)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from . import requantize, window
+from .base import OpDef, check_activation, forms, is_quant8
+from .conv2d import TYPE_SETS
+
+_TENSORS = "input:T filter:W bias:B"
+_END = "depth_multiplier:i32 activation:i32"
+_SIGNATURES = forms(
+    (f"{_TENSORS} {window.EXPLICIT} {_END} -> output:T", "1.0"),
+    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool -> output:T", "1.2"),
+    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} -> output:T", "1.0"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool -> output:T", "1.2"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
+    sets=TYPE_SETS,
+)
+
+
+def _validate(node):
+    requantize.check_channel_dim(node, "filter", 3)
+    requantize.require_scale_version(node)
+
+
+def geometry(node):
+    """The Window of a DEPTHWISE_CONV_2D whose shapes are known."""
+    height, width = window.image_shape(node)[1:3]
+    return window.window(node, (height, width), node["filter"].shape[1:3])
+
+
+def _infer(node):
+    batch, _, _, channels = window.image_shape(node)
+    node.check_rank("filter", 4)
+    node.check_rank("bias", 1)
+    first, _, _, units = node["filter"].shape
+    if first != 1:
+        node.fail("filter", f"dimension 0 is {first}, must be 1")
+    multiplier = node.scalar("depth_multiplier")
+    if multiplier < 1:
+        node.fail("depth_multiplier", f"is {multiplier}, must be > 0")
+    if units != channels * multiplier:
+        node.fail("filter", f"dimension 3 is {units}, must be {channels} channels times depth multiplier {multiplier}")
+    if node["bias"].shape[0] != units:
+        node.fail("bias", f"has {node['bias'].shape[0]} values, must have one for each of {units} output channels")
+    check_activation(node)
+    requantize.check_scales(node)
+    return [window.output_shape(node, batch, geometry(node).output, units)]
+
+
+def _sums(image, filter_, win, multiplier):
+    """float64 sums [b, oh, ow, c * multiplier] of [b, h, w, c] with [1, fh, fw, c * multiplier]."""
+    batch, _, _, channels = image.shape
+    sums = np.zeros((batch, *win.output, channels, multiplier))
+    image = image[..., None]
+    filter_ = filter_.reshape(*filter_.shape[1:3], channels, multiplier)
+    columns = list(win.taps(1))
+    for i, out_rows, rows in win.taps(0):
+        for j, out_columns, in_columns in columns:
+            sums[:, out_rows, out_columns] += image[:, rows, in_columns] * filter_[i, j]
+    return sums.reshape(batch, *win.output, channels * multiplier)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute(node, inputs):
+    image, filter_, bias = inputs[:3]
+    image = window.to_nhwc(node, image)
+    multiplier = node.scalar("depth_multiplier")
+    if is_quant8(node["input"]):
+        image, filter_ = requantize.centred(node["input"], image), requantize.centred(node["filter"], filter_)
+        result = requantize.finish_quantized(node, _sums(image, filter_, geometry(node), multiplier), bias)
+    else:
+        sums = _sums(image.astype(np.float64), filter_.astype(np.float64), geometry(node), multiplier)
+        result = requantize.finish_float(node, sums, bias)
+    return [window.from_nhwc(node, result)]
+
+
+DEPTHWISE_CONV_2D = OpDef(
+    OperationType.DEPTHWISE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute,
+    zero_sized="batch",
+)

@@ -1,0 +1,87 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D (ops_a.md B, codes 1 and 17)."""
+
+import numpy as np
+
+from ..model import quant
+from ..model.types import OperandType, OperationType
+from . import window
+from .base import OpDef, check_activation, forms, is_quant8
+
+_FILTER = "filter_width:i32 filter_height:i32 activation:i32"
+_SIGNATURES = forms(
+    (f"input:T {window.EXPLICIT} {_FILTER} -> output:T", "1.0"),
+    (f"input:T {window.EXPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
+    (f"input:T {window.IMPLICIT} {_FILTER} -> output:T", "1.0"),
+    (f"input:T {window.IMPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
+    sets=("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S"),
+)
+
+
+def geometry(node):
+    """The Window of a pool whose input shape is known."""
+    height, width = window.image_shape(node)[1:3]
+    names = ("filter_height", "filter_width")
+    return window.window(node, (height, width), tuple(node.scalar(name) for name in names), names)
+
+
+def clamp(node):
+    """(low, high) of the fused activation in the units of the stored values."""
+    source, code = node["input"], node.scalar("activation")
+    if is_quant8(source):
+        return quant.activation_range(code, source.type, source.scale, source.zero_point)
+    return quant.activation_float(code)
+
+
+def _infer(node):
+    batch, _, _, channels = window.image_shape(node)
+    check_activation(node)
+    return [window.output_shape(node, batch, geometry(node).output, channels)]
+
+
+def _pool(image, win, combine, start):
+    """Combine each window of [b, h, w, c], rows first and then columns; `start` is the neutral element."""
+    rows = np.full((image.shape[0], win.output[0], *image.shape[2:]), start, image.dtype)
+    for _, out, taken in win.taps(0):
+        combine(rows[:, out], image[:, taken], out=rows[:, out])
+    result = np.full((image.shape[0], *win.output, image.shape[3]), start, image.dtype)
+    for _, out, taken in win.taps(1):
+        combine(result[:, :, out], rows[:, :, taken], out=result[:, :, out])
+    return result
+
+
+def _mean_codes(sums, counts, signed):
+    """Integer mean of raw codes, to nearest, halves away from zero."""
+    half = counts // 2
+    if not signed:
+        return (sums + half) // counts
+    return np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute_average(node, inputs):
+    win = geometry(node)
+    image = window.to_nhwc(node, inputs[0])
+    counts = (win.counts(0)[:, None] * win.counts(1))[:, :, None]
+    if is_quant8(node["input"]):
+        sums = _pool(image.astype(np.int64), win, np.add, 0)
+        means = _mean_codes(sums, counts, node["input"].type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED)
+    else:
+        means = _pool(image.astype(np.float64), win, np.add, 0) / counts
+    return [window.from_nhwc(node, np.clip(means, *clamp(node)).astype(node.outputs[0].dtype))]
+
+
+def _compute_max(node, inputs):
+    image = window.to_nhwc(node, inputs[0])
+    lowest = np.iinfo(image.dtype).min if is_quant8(node["input"]) else -np.inf
+    largest = _pool(image, geometry(node), np.maximum, lowest)
+    return [window.from_nhwc(node, np.clip(largest, *clamp(node)).astype(image.dtype))]
+
+
+AVERAGE_POOL_2D = OpDef(
+    OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, quant="same",
+    zero_sized="batch",
+)
+
+MAX_POOL_2D = OpDef(
+    OperationType.MAX_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_max, quant="same", zero_sized="batch",
+)

@@ -1,0 +1,97 @@
+"""From int32 accumulators to 8-bit outputs: what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED share (ops_a.md A.4).
+
+All three have the input as operand 0, the weights as operand 1 and the bias as operand 2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model import quant
+from ..model.types import OperandType
+from .base import is_quant8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requantizer:
+    """Prepared step from accumulators to codes; multiplier and exponent are int32 arrays of 1 or `channels` values.
+
+    Exponents lie in -31..31. low and high are the clamp of the fused activation, zero_point is the output's.
+    """
+
+    multiplier: np.ndarray
+    exponent: np.ndarray
+    zero_point: int
+    low: int
+    high: int
+    dtype: np.dtype
+
+    def __call__(self, accumulator):
+        """Codes of an int64 array that holds int32 accumulators, channels last."""
+        scaled = quant.mbqm(accumulator, self.multiplier, self.exponent) + self.zero_point
+        return np.clip(scaled, self.low, self.high).astype(self.dtype)
+
+
+def requantizer(node):
+    """The Requantizer of an operation with a fused activation, after check_scales (ops_a.md A.4, A.8)."""
+    source, weights, target = node.inputs[0], node.inputs[1], node.outputs[0]
+    real = quant.conv_multiplier(source.scale, weight_scales(weights), target.scale)
+    multiplier, exponent = quant.quantize_multipliers(np.atleast_1d(real))
+    # From 2^32 on the left shift moves every bit of an int32 out; a zero multiplier says so without an undefined shift.
+    multiplier = np.where(exponent > 31, 0, multiplier)
+    exponent = np.minimum(exponent, 31)
+    clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
+    return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), target.zero_point, *clamp, target.dtype)
+
+
+def weight_scales(weights):
+    """Scale of per-tensor weights, or the tuple of per-channel scales."""
+    return weights.scale if weights.channel_quant is None else weights.channel_quant.scales
+
+
+def require_scale_version(node):
+    """Before 1.2 a uint8 output's scale had to exceed the product of the scales (ops_a.md A.17 no. 10)."""
+    source, weights, target = node.inputs[0], node.inputs[1], node.outputs[0]
+    if weights.type != OperandType.TENSOR_QUANT8_ASYMM:
+        return
+    if target.scale <= quant.scale_product(source.scale, weights.scale):
+        node.require("1.2")
+
+
+def check_scales(node):
+    """The multiplier must exist, and the bias of per-tensor 8-bit weights must carry the product scale (A.4)."""
+    source, weights = node.inputs[0], node.inputs[1]
+    if not is_quant8(source):
+        return
+    if not np.all(np.isfinite(quant.conv_multiplier(source.scale, weight_scales(weights), node.outputs[0].scale))):
+        node.fail(None, "product of input and filter scale is infinite in float32, must be finite")
+    if weights.channel_quant is not None:
+        return
+    product = quant.scale_product(source.scale, weights.scale)
+    scale = float(np.float32(node["bias"].scale))
+    if not abs(product - scale) <= 1e-6 * min(product, scale):
+        node.fail("bias", f"scale is {scale:.9g}, must be input scale times filter scale = {product:.9g}")
+
+
+def check_channel_dim(node, name, dim):
+    """Per-channel weights must have their scales along dimension `dim`, the output channels."""
+    channels = node[name].channel_quant
+    if channels is not None and channels.dim != dim:
+        node.fail(name, f"channelDim is {channels.dim}, must be {dim}")
+
+
+def centred(tensor, array):
+    """8-bit codes less their zero point, as float64: products and sums of them stay exact (below 2^53)."""
+    zero_point = tensor.zero_point if tensor.channel_quant is None else 0
+    return array.astype(np.float64) - zero_point
+
+
+def finish_quantized(node, accumulator, bias):
+    """Output codes from the exact float64 sums of an operation and its int32 bias, wrapped as int32 (A.14)."""
+    return requantizer(node)(quant.wrap32(accumulator.astype(np.int64) + bias.astype(np.int64)))
+
+
+def finish_float(node, sums, bias):
+    """Output of a float32 or float16 operation from its float64 sums: bias, clamp, one rounding."""
+    low, high = quant.activation_float(node.scalar("activation"))
+    return np.clip(sums + bias.astype(np.float64), low, high).astype(node.outputs[0].dtype)

@@ -1,0 +1,125 @@
+"""Sliding windows of the convolutions and pools: padding, output size, taps (ops_a.md A.6), and the layout flag (A.9).
+
+Inside nnfast every pair of sizes is (height, width); the standard's operands come width first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+AXES = ("height", "width")
+PADDINGS = (("padding_top", "padding_bottom"), ("padding_left", "padding_right"))
+SCHEME_SAME = 1
+
+EXPLICIT = "padding_left:i32 padding_right:i32 padding_top:i32 padding_bottom:i32 stride_width:i32 stride_height:i32"
+IMPLICIT = "padding_scheme:i32 stride_width:i32 stride_height:i32"
+DILATION = "dilation_width:i32 dilation_height:i32"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Geometry of one sliding window; every field is a (height, width) pair.
+
+    head: padding before the first row and column; the padding behind the last ones only shows in `output`.
+    """
+
+    input: tuple
+    filter: tuple
+    stride: tuple
+    dilation: tuple
+    head: tuple
+    output: tuple
+
+    def taps(self, axis):
+        """(k, output slice, input slice) of each filter position k along an axis that meets the input at all."""
+        size, out = self.input[axis], self.output[axis]
+        stride, dilation, head = self.stride[axis], self.dilation[axis], self.head[axis]
+        first = max(0, -(((out - 1) * stride - head) // dilation))
+        last = min(self.filter[axis] - 1, (size - 1 + head) // dilation)
+        for k in range(first, last + 1):
+            start = k * dilation - head
+            low = max(0, -(start // stride))
+            high = min(out, (size - 1 - start) // stride + 1)
+            if low < high:
+                begin = low * stride + start
+                yield k, slice(low, high), slice(begin, begin + (high - low - 1) * stride + 1, stride)
+
+    def counts(self, axis):
+        """int64 array: for each output position, how many positions of an undilated window lie inside the input."""
+        start = np.arange(self.output[axis], dtype=np.int64) * self.stride[axis] - self.head[axis]
+        stop = np.minimum(start + self.filter[axis], self.input[axis])
+        return stop - np.maximum(start, 0)
+
+
+def window(node, input_size, filter_size, filter_names=("filter", "filter")):
+    """The Window of an operation from its padding, stride and dilation scalars; refuses what A.6 forbids.
+
+    input_size, filter_size: (height, width); filter_names: the operands to blame for a bad filter size.
+    """
+    strides, dilations, heads, outputs = [], [], [], []
+    for axis, name in enumerate(AXES):
+        size, filter_ = input_size[axis], filter_size[axis]
+        if size < 1:
+            node.fail("input", f"{name} is {size}, must be > 0")
+        if filter_ < 1:
+            node.fail(filter_names[axis], f"{name} is {filter_}, must be > 0")
+        stride = _positive(node, f"stride_{name}")
+        dilation = _positive(node, f"dilation_{name}")
+        extent = (filter_ - 1) * dilation + 1
+        head, tail = _padding(node, axis, size, extent, stride)
+        reach = size - extent + stride + head + tail
+        out = reach // stride if reach >= 0 else -(-reach // stride)
+        if out < 0:
+            padded = size + head + tail
+            node.fail(filter_names[axis], f"covers a {name} of {extent}, must not exceed the padded input's {padded}")
+        strides.append(stride)
+        dilations.append(dilation)
+        heads.append(head)
+        outputs.append(out)
+    return Window(tuple(input_size), tuple(filter_size), tuple(strides), tuple(dilations), tuple(heads), tuple(outputs))
+
+
+def _positive(node, name):
+    value = node.scalar(name, 1)
+    if value < 1:
+        node.fail(name, f"is {value}, must be > 0")
+    return value
+
+
+def _padding(node, axis, size, extent, stride):
+    if node.scalar("padding_scheme") is not None:
+        if node.check_in("padding_scheme", (0, 1, 2)) != SCHEME_SAME:
+            return 0, 0
+        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        return total // 2, total - total // 2
+    values = []
+    for name in PADDINGS[axis]:
+        value = node.scalar(name)
+        if value < 0:
+            node.fail(name, f"is {value}, must be >= 0")
+        if value >= extent:
+            node.fail(name, f"is {value}, must be less than the {extent} that the filter covers")
+        values.append(value)
+    return tuple(values)
+
+
+def image_shape(node):
+    """(batch, height, width, channels) of input 0, whatever its layout; refuses ranks other than 4."""
+    node.check_rank("input", 4)
+    n, a, b, c = node["input"].shape
+    return (n, b, c, a) if node.layout_nchw else (n, a, b, c)
+
+
+def output_shape(node, batch, size, channels):
+    """Shape of output 0 in the layout of the operation; size is (height, width)."""
+    return (batch, channels, *size) if node.layout_nchw else (batch, *size, channels)
+
+
+def to_nhwc(node, image):
+    """View of input 0 with the channels last."""
+    return image.transpose(0, 2, 3, 1) if node.layout_nchw else image
+
+
+def from_nhwc(node, image):
+    """Dense array in the layout of the operation from one with the channels last."""
+    return np.ascontiguousarray(image.transpose(0, 3, 1, 2)) if node.layout_nchw else image

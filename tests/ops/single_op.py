@@ -1,0 +1,215 @@
+"""One operation at a time, without compiler or driver: nodes by hand, and conformance vectors of a single operation.
+
+Vectors: `vts/README.md` 1 (format) and 3 (comparison) under NNFAST_SHARED (default: ../shared beside the repository).
+"""
+
+import base64
+import gzip
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnfast.errors import Error
+from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType
+from nnfast.ops import registry
+from nnfast.ops.base import Node, Tensor
+
+SHARED = Path(os.environ.get("NNFAST_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+T = OperandType
+FOLDERS = ("V1_0", "V1_1", "V1_2", "V1_3", "V1_3_cts_only", "AIDL_V2", "AIDL_V3")
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+def tensor(type_, value=None, shape=None, scale=0.0, zero_point=0, scales=None, dim=0):
+    """A Tensor with a value, or with only a shape (value=None); `scales` makes it per-channel along `dim`."""
+    if value is not None:
+        value = np.ascontiguousarray(value, DTYPES[type_])
+        shape = value.shape
+    channels = None if scales is None else ChannelQuant(dim, tuple(scales))
+    return Tensor(0, type_, shape, float(np.float32(scale)), zero_point, channels, value)
+
+
+def floats(value, half=False):
+    """A float32 (float16) tensor."""
+    return tensor(T.TENSOR_FLOAT16 if half else T.TENSOR_FLOAT32, value)
+
+
+def ints(*values):
+    """INT32 scalars."""
+    return [tensor(T.INT32, np.int32(value)) for value in values]
+
+
+def flag(value):
+    """A BOOL scalar."""
+    return tensor(T.BOOL, np.uint8(value))
+
+
+def omitted(type_=T.TENSOR_FLOAT32, shape=(None,)):
+    """An optional input that the request leaves out; its declared shape may be anything."""
+    return Tensor(0, type_, shape, present=False)
+
+
+def out(type_=T.TENSOR_FLOAT32, scale=0.0, zero_point=0):
+    """An output whose shape is not declared."""
+    return tensor(type_, None, None, scale, zero_point)
+
+
+def node(name, inputs, outputs):
+    """The operation as main.operation[0]."""
+    op = registry.lookup(OperationType[name])
+    return Node(op, f"main.operation[0] {name}", inputs, outputs)
+
+
+def run(name, inputs, outputs):
+    """Validate, infer and compute; returns the output arrays after checking their shapes and dtypes."""
+    return execute(node(name, inputs, outputs))
+
+
+def execute(made):
+    """As run, for a node that exists."""
+    if made.op.validate:
+        made.op.validate(made)
+    shapes = made.op.infer(made)
+    for place, shape in enumerate(shapes):
+        made.outputs[place].shape = shape
+    arrays = made.op.compute(made, [t.value if t.present else None for t in made.inputs])
+    assert len(arrays) == len(shapes) == len(made.outputs)
+    for array, shape, target in zip(arrays, shapes, made.outputs, strict=True):
+        assert array.shape == tuple(shape)
+        assert array.dtype == target.dtype
+        assert array.flags.c_contiguous
+    return arrays
+
+
+# -- conformance vectors -----------------------------------------------------------------------------------------------
+@cache
+def vectors(*names):
+    """All tests whose model is a single one of the named operations."""
+    wanted, found = set(names), []
+    for folder in FOLDERS:
+        for path in sorted((SHARED / "vts" / folder).glob("*.json.gz")):
+            for test in json.loads(gzip.decompress(path.read_bytes()))["tests"]:
+                operations = test["model"]["main"]["operations"]
+                if len(operations) == 1 and operations[0]["type"] in wanted and not test["model"]["referenced"]:
+                    found.append(test)
+    return found
+
+
+def require_shared():
+    """Skip where the reference material is not there."""
+    if not (SHARED / "vts").is_dir():
+        pytest.skip(f"no conformance vectors under {SHARED} (set NNFAST_SHARED)")
+
+
+def check_vectors(*names):
+    """Run every vector of these operations; returns (tests run, integer values, integer values one step off)."""
+    require_shared()
+    count = values = off = 0
+    problems = []
+    for test in vectors(*names):
+        count += 1
+        try:
+            total, differing = check_vector(test)
+        except (Error, AssertionError) as problem:
+            problems.append(f"{test['name']}: {problem}")
+            continue
+        values, off = values + total, off + differing
+    assert not problems, f"{len(problems)} of {count} failed:\n" + "\n".join(problems[:20])
+    assert count, f"no vector for {names}"
+    return count, values, off
+
+
+def check_vector(test):
+    """One vector; AssertionError or nnfast.Error where it fails; returns (integer values, of these off by one)."""
+    main = test["model"]["main"]
+    made = _vector_node(test, main)
+    if test["expect_failure"]:
+        with pytest.raises(Error):
+            execute(made)
+        return 0, 0
+    half = test["relaxed"] or any(operand["type"] == "TENSOR_FLOAT16" for operand in main["operands"])
+    total = differing = 0
+    for actual, index in zip(execute(made), main["operations"][0]["outputs"], strict=True):
+        operand = main["operands"][index]
+        assert actual.shape == tuple(operand["dims"]), f"shape {actual.shape}, expected {operand['dims']}"
+        if operand.get("ignored"):
+            continue
+        expected = _data(operand)
+        error = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+        atol, rtol = tolerance(T[operand["type"]], half)
+        assert np.all(error <= atol + rtol * np.abs(expected.astype(np.float64))), f"error up to {error.max():.3g}"
+        if expected.dtype.kind in "iu":
+            total += error.size
+            differing += np.count_nonzero(error)
+    return total, differing
+
+
+def tolerance(type_, half):
+    """(atol, rtol) of an output type (vts/README.md 3.1)."""
+    if type_ == T.TENSOR_FLOAT16 or (half and type_ == T.TENSOR_FLOAT32):
+        return 5 * 2.0**-10, 5 * 2.0**-10
+    if type_ == T.TENSOR_FLOAT32:
+        return 1e-5, 5 * 2.0**-23
+    return (0, 0) if type_ == T.TENSOR_BOOL8 else (1, 0)
+
+
+def _vector_node(test, main):
+    operation = main["operations"][0]
+    inputs = [_vector_tensor(index, main["operands"][index]) for index in operation["inputs"]]
+    outputs = [_vector_tensor(index, main["operands"][index]) for index in operation["outputs"]]
+    op = registry.lookup(OperationType[operation["type"]])
+    path = f"main.operation[0] {operation['type']}"
+    return Node(op, path, inputs, [_without_value(t) for t in outputs], test["relaxed"])
+
+
+def _vector_tensor(index, operand):
+    channels = operand["channel_quant"]
+    return Tensor(
+        index, T[operand["type"]], tuple(operand["dims"]), operand["scale"], operand["zero_point"],
+        channels and ChannelQuant(channels["dim"], tuple(channels["scales"])), _data(operand),
+        present=operand["data"] is not None,
+    )
+
+
+def _without_value(target):
+    target.value, target.present = None, True
+    return target
+
+
+def _data(operand):
+    if operand["data"] is None:
+        return None
+    raw = base64.b64decode(operand["data"])
+    return np.frombuffer(raw, DTYPES[T[operand["type"]]]).reshape(operand["dims"])
+
+
+# -- machine tables ----------------------------------------------------------------------------------------------------
+def check_signatures(*names):
+    """The signature tables equal those of nnapi/ops_a.json and ops_b.json."""
+    require_shared()
+    table = {}
+    for file in ("ops_a.json", "ops_b.json"):
+        table |= {row["name"]: row for row in json.loads((SHARED / "nnapi" / file).read_text())}
+    for name in names:
+        wanted = {
+            (types["since"], tuple(types["in"]), tuple(types["out"]))
+            for form in table[name]["signatures"] for types in form["type_sets"]
+        }
+        found = set()
+        for form in registry.lookup(OperationType[name]).signatures:
+            for since, bindings in form.sets:
+                types = [[form.type_of(slot, bindings).name for slot in slots] for slots in (form.inputs, form.outputs)]
+                found.add((since, tuple(types[0]), tuple(types[1])))
+        assert found == wanted, name
+        optional = [
+            sorted(i["index"] for i in form["inputs"] if i["optional"]) for form in table[name]["signatures"]
+        ]
+        ours = [
+            [place for place, slot in enumerate(form.inputs) if slot.optional]
+            for form in registry.lookup(OperationType[name]).signatures
+        ]
+        assert sorted(ours) == sorted(optional), name
