@@ -3,7 +3,20 @@
 import numpy as np
 import pytest
 import scalar_reference as ref
-from single_op import T, check_signatures, check_vectors, execute, flag, floats, ints, node, out, run, tensor
+from single_op import (
+    T,
+    check_coupling,
+    check_signatures,
+    check_vectors,
+    execute,
+    flag,
+    floats,
+    ints,
+    node,
+    out,
+    run,
+    tensor,
+)
 
 from nnfast.errors import InvalidArgument
 from nnfast.model import quant
@@ -323,3 +336,7 @@ def test_vectors(name, differing):
     _, values, off = check_vectors(name)
     # Expected values of some quantized specs were computed in float: those may be one step away.
     assert off <= differing * values
+
+
+def test_signed_twins_are_equal():
+    check_coupling("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from single_op import T, check_signatures, check_vectors, flag, floats, ints, node, out, run, tensor
+from single_op import T, check_coupling, check_signatures, check_vectors, flag, floats, ints, node, out, run, tensor
 
 from nnfast.errors import InvalidArgument
 
@@ -118,3 +118,7 @@ def test_signature_tables():
 def test_vectors(name):
     _, values, off = check_vectors(name)
     assert off == 0 < values
+
+
+def test_signed_twins_of_max_are_equal():
+    check_coupling("MAX_POOL_2D")  # averages may differ by one step: each type rounds halves its own way

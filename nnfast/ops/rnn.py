@@ -1,0 +1,75 @@
+"""RNN (ops_a.md B, code 24) and UNIDIRECTIONAL_SEQUENCE_RNN (ops_b.md 2.6, code 93)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from . import recurrent
+from .base import OpDef, Signature, forms
+
+_TENSORS = "input:T weights:T recurrent_weights:T bias:T hidden_state_in:T activation:i32"
+_RNN = (Signature(f"{_TENSORS} -> hidden_state_out:T output:T", ("1.0: F32", "1.2: F16")),)
+_SEQUENCE = forms(
+    (f"{_TENSORS} time_major:i32 -> output:T", "1.2"),
+    (f"{_TENSORS} time_major:i32 -> output:T hidden_state_out:T", "1.3"),
+    sets=("1.2: F32", "1.2: F16"),
+)
+
+
+def _check_weights(node, batch, size):
+    """Weights, bias and state against each other; returns the number of units."""
+    node.check_rank("weights", 2)
+    units = node["weights"].shape[0]
+    recurrent.check_shape(node, "weights", (units, size))
+    recurrent.check_shape(node, "recurrent_weights", (units, units))
+    recurrent.check_shape(node, "bias", (units,))
+    recurrent.check_shape(node, "hidden_state_in", (batch, units))
+    return units
+
+
+def _infer_rnn(node):
+    node.check_rank("input", 2)
+    batch, size = node["input"].shape
+    units = _check_weights(node, batch, size)
+    node.check_in("activation", (0, 1, 2, 3, 4, 6))
+    return [(batch, units), (batch, units)]
+
+
+def _infer_sequence(node):
+    node.check_in("time_major", (0, 1))
+    time, batch, size = recurrent.sequence_shape(node)
+    units = _check_weights(node, batch, size)
+    node.check_in("activation", (0, 1, 3, 4, 6))
+    shapes = [recurrent.sequence_output(node, time, batch, units), (batch, units)]
+    return shapes[:len(node.outputs)]
+
+
+def _run(node, sequence, inputs):
+    """Hidden states [time, batch, units] of an input sequence [time, batch, size], as float64."""
+    weights, recurrent_weights, bias, state = (array.astype(np.float64) for array in inputs[1:5])
+    activation = recurrent.ACTIVATIONS[node.scalar("activation")]
+    states = np.empty((sequence.shape[0], *state.shape))
+    for step, projected in enumerate(sequence.astype(np.float64) @ weights.T + bias):
+        state = activation(projected + state @ recurrent_weights.T)
+        states[step] = state
+    return states
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute_rnn(node, inputs):
+    state = _run(node, inputs[0][None], inputs)[0].astype(node.outputs[0].dtype)
+    return [state, state.copy()]
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute_sequence(node, inputs):
+    states = _run(node, recurrent.time_first(node, inputs[0]), inputs)
+    dtype = node.outputs[0].dtype
+    results = [np.ascontiguousarray(recurrent.time_first(node, states)).astype(dtype), states[-1].astype(dtype)]
+    return results[:len(node.outputs)]
+
+
+RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn)
+
+UNIDIRECTIONAL_SEQUENCE_RNN = OpDef(
+    OperationType.UNIDIRECTIONAL_SEQUENCE_RNN, _SEQUENCE, infer=_infer_sequence, compute=_compute_sequence,
+)
