@@ -1,0 +1,5 @@
+"""`.tflite` files -> canonical models. Imports numpy only; files are checked before they are used."""
+
+from .reader import load
+
+__all__ = ["load"]

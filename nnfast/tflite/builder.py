@@ -1,0 +1,352 @@
+"""What the translation of every operator stands on: the graph under construction and the table of translations."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import InvalidArgument, UnsupportedOperator
+from ..model.types import (
+    DTYPES,
+    QUANT8_ASYMM_TYPES,
+    QUANT_RANGE,
+    ChannelQuant,
+    LifeTime,
+    Operand,
+    OperandType,
+    Operation,
+    OperationType,
+    State,
+)
+from .schema import TensorType
+
+T = OperandType
+FLOATS = (T.TENSOR_FLOAT32, T.TENSOR_FLOAT16)
+QUANT8 = (T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED)
+FLOATS_QUANT8 = FLOATS + QUANT8
+FLOATS_QUANT8_INT = FLOATS_QUANT8 + (T.TENSOR_INT32,)
+
+OPERAND_TYPES = {
+    TensorType.FLOAT32: T.TENSOR_FLOAT32, TensorType.FLOAT16: T.TENSOR_FLOAT16, TensorType.INT32: T.TENSOR_INT32,
+    TensorType.UINT8: T.TENSOR_QUANT8_ASYMM, TensorType.INT8: T.TENSOR_QUANT8_ASYMM_SIGNED,
+    TensorType.BOOL: T.TENSOR_BOOL8,
+}
+MAX_CREATED = 1 << 24
+"""Elements of a constant that the translation may make up (missing biases); a real model stays far below."""
+
+TRANSLATIONS = {}
+"""Builtin code -> function(builder, operator)."""
+
+
+def translates(*codes):
+    """Register a function as the translation of builtin operators."""
+    def register(function):
+        for code in codes:
+            TRANSLATIONS[code] = function
+        return function
+    return register
+
+
+def type_label(code):
+    """Name of a file's element type."""
+    return TensorType(code).name.lower()
+
+
+class Builder:
+    """A canonical graph under construction, seen from the file's tensors.
+
+    `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
+    """
+
+    def __init__(self, tensors, inputs, names):
+        self.tensors = list(tensors)
+        self.names = names
+        self.operands, self.operations = [], []
+        self.inputs, self.outputs = [], []
+        self.states = {}
+        self.current = {}
+        self.scalars, self.folded, self.zeros = {}, {}, {}
+        for index in inputs:
+            t = self.tensors[index]
+            name = names[0].get(index) or t.name
+            self.current[index] = self._input(None, t, name)
+
+    # -- refusals ----------------------------------------------------------------------------------------------------
+    def refuse(self, op, reason):
+        """The operator has no translation."""
+        raise UnsupportedOperator(op.name, op.index, reason)
+
+    def supported_type(self, op, t):
+        """Operand type of a tensor."""
+        code = OPERAND_TYPES.get(t.type)
+        if code is not None and not t.is_sparse:
+            return code
+        what = "is sparse" if code is not None else f"has type {type_label(t.type)}"
+        reason = f"tensor[{t.index}] {t.name!r} {what}, NNAPI has no such tensors"
+        if op is None:
+            raise InvalidArgument(f"main.input: {reason}")
+        self.refuse(op, reason)
+
+    def check_types(self, op, allowed, *tensors):
+        """All tensors must have one type, out of `allowed`; returns it."""
+        found = [self.supported_type(op, t) for t in tensors]
+        if found[0] not in allowed or len(set(found)) != 1:
+            labels = ", ".join(type_label(t.type) for t in tensors)
+            choice = " or ".join(code.name for code in allowed)
+            self.refuse(op, f"takes tensors of types {labels}; NNAPI takes one type, {choice}")
+        return found[0]
+
+    def check_counts(self, op, low, high=None, outputs=1):
+        """Numbers of inputs and outputs, none of the first `low` inputs omitted."""
+        high = low if high is None else high
+        if not low <= len(op.inputs) <= high or len(op.outputs) != outputs:
+            rule = f"{low}" if low == high else f"{low} to {high}"
+            counts = f"{len(op.inputs)} inputs and {len(op.outputs)} outputs"
+            self.refuse(op, f"has {counts}, must have {rule} and {outputs}")
+        if -1 in op.inputs[:low] or -1 in op.outputs:
+            self.refuse(op, "omits an operand that is required")
+
+    def check_rank(self, op, t, low, high=4):
+        """Known rank of a tensor, as its operand has it."""
+        dims = self.dims(op, t)
+        if dims and not low <= len(dims) <= high:
+            self.refuse(op, f"tensor[{t.index}] has rank {len(dims)}, NNAPI takes {low} to {high}")
+
+    def check_same_quant(self, op, source, target):
+        """NNAPI gives the output the input's quantization; the file must agree."""
+        if self.supported_type(op, source) in QUANT8_ASYMM_TYPES:
+            before, after = self.quant(op, source), self.quant(op, target)
+            if before != after:
+                self.refuse(op, f"output has (scale, zero point) {after}, NNAPI gives it the input's {before}")
+
+    def activation(self, op, allowed=(0, 1, 2, 3)):
+        """Fused activation; TFLite's numbers are NNAPI's up to TANH."""
+        code = op.options.activation
+        if code not in allowed:
+            self.refuse(op, f"fused activation is {code}, NNAPI takes {', '.join(map(str, allowed))}")
+        return self.i32(code)
+
+    def padding(self, op):
+        """Implicit padding scheme: TFLite's SAME 0, VALID 1 are NNAPI's 1, 2."""
+        if op.options.padding not in (0, 1):
+            self.refuse(op, f"padding is {op.options.padding}, must be 0 (SAME) or 1 (VALID)")
+        return self.i32(op.options.padding + 1)
+
+    def positive(self, op, field):
+        """Scalar operand of an option that must be at least 1."""
+        value = getattr(op.options, field)
+        if value < 1:
+            self.refuse(op, f"{field} is {value}, must be at least 1")
+        return self.i32(value)
+
+    # -- tensors of the file -----------------------------------------------------------------------------------------
+    def tensor(self, op, place):
+        """Input tensor, or None when it is omitted or not there."""
+        if place >= len(op.inputs) or op.inputs[place] == -1:
+            return None
+        return self.tensors[op.inputs[place]]
+
+    def result(self, op, place=0):
+        """Output tensor."""
+        return self.tensors[op.outputs[place]]
+
+    def quant(self, op, t):
+        """(scale, zero point) of a tensor of a per-tensor quantized type; (0.0, 0) for other types."""
+        code = self.supported_type(op, t)
+        if code not in QUANT8_ASYMM_TYPES:
+            return 0.0, 0
+        if len(t.scales) != 1:
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, NNAPI takes one here")
+        low, high = QUANT_RANGE[code]
+        scale, point = t.scales[0], t.zero_points[0]
+        if scale <= 0 or not low <= point <= high:
+            self.refuse(op, f"tensor[{t.index}] has scale {scale} and zero point {point}, must be above 0 and in"
+                        f" [{low}, {high}]")
+        return scale, point
+
+    def operand(self, op, t):
+        """Operand that holds a tensor's value now."""
+        index = self.current.get(t.index)
+        if index is None:
+            if t.is_variable:
+                self.refuse(op, f"reads variable tensor[{t.index}] {t.name!r}, only recurrent operators may")
+            index = self.current[t.index] = self._constant(op, t)
+        return index
+
+    def dims(self, op, t):
+        """Dimensions of a tensor as its operand has them; () = unknown rank."""
+        if t.index not in self.current and t.data is not None:
+            return _operand_dims(t.dims)
+        return self.operands[self.operand(op, t)].dims
+
+    def is_constant(self, t):
+        return t.data is not None
+
+    def integers(self, op, t, what):
+        """Value of a constant integer tensor as a flat list."""
+        if t.data is None or t.type not in (TensorType.INT32, TensorType.INT64) or t.is_sparse:
+            self.refuse(op, f"{what} must be a constant int32 or int64 tensor")
+        values = [int(v) for v in t.array.reshape(-1)]
+        if any(not -(1 << 31) <= v < 1 << 31 for v in values):
+            self.refuse(op, f"{what} {values} do not fit int32")
+        return values
+
+    def _input(self, op, t, name=None):
+        code = self.supported_type(op, t)
+        scale, point = self.quant(op, t) if code in QUANT8_ASYMM_TYPES else (0.0, 0)
+        return self.add(Operand(code, _operand_dims(t.dims), scale, point, LifeTime.SUBGRAPH_INPUT,
+                                name=t.name if name is None else name), self.inputs)
+
+    def _constant(self, op, t):
+        if t.data is None:
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
+        code = self.supported_type(op, t)
+        scale, point = self.quant(op, t)
+        return self.constant(t.array, code, scale, point, t.name)
+
+    # -- operands ----------------------------------------------------------------------------------------------------
+    def add(self, operand, *lists):
+        """Index of a new operand, noted in the given lists."""
+        self.operands.append(operand)
+        index = len(self.operands) - 1
+        for places in lists:
+            places.append(index)
+        return index
+
+    def constant(self, array, code, scale=0.0, zero_point=0, name="", channel_quant=None):
+        """Constant tensor over a read-only array; a single value gets rank 1."""
+        array = array.reshape(array.shape or (1,))
+        return self.add(Operand(code, array.shape, scale, zero_point, LifeTime.CONSTANT_REFERENCE, channel_quant,
+                                array.view(DTYPES[code]), name))
+
+    def channel_constant(self, op, t, channel_dim, shape=None):
+        """TENSOR_QUANT8_SYMM_PER_CHANNEL over a constant int8 tensor, a single scale repeated."""
+        scales, count = t.scales, (shape or t.dims)[channel_dim]
+        if t.type != TensorType.INT8 or not scales or min(scales) <= 0 or any(t.zero_points):
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} must be int8 with scales above 0 and zero points of 0")
+        if len(scales) == 1:
+            scales *= count
+        elif t.channel_dim != channel_dim:
+            self.refuse(op, f"tensor[{t.index}] has its scales along dimension {t.channel_dim}, must be {channel_dim}")
+        array = t.array if shape is None else t.array.reshape(shape)
+        return self.constant(array, T.TENSOR_QUANT8_SYMM_PER_CHANNEL, name=t.name,
+                             channel_quant=ChannelQuant(channel_dim, scales))
+
+    def ints(self, values, shape=None):
+        """Constant TENSOR_INT32."""
+        return self.constant(_frozen(np.array(values, np.int32).reshape(shape or (len(values),))), T.TENSOR_INT32)
+
+    def zero_values(self, op, code, count, scale=0.0):
+        """Constant vector of zeros, for a bias that the file leaves out."""
+        if not 0 < count <= MAX_CREATED:
+            self.refuse(op, f"a bias of {count} zeros is needed, must be 1 to {MAX_CREATED}")
+        dtype = DTYPES[code]
+        array = self.zeros.get((count, dtype))
+        if array is None:
+            array = self.zeros[count, dtype] = _frozen(np.zeros(count, dtype))
+        return self.constant(array, code, scale)
+
+    def _scalar(self, code, value):
+        key = code, value
+        if key not in self.scalars:
+            data = _frozen(np.array(value, DTYPES[code]))
+            self.scalars[key] = self.add(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=data))
+        return self.scalars[key]
+
+    def i32(self, value):
+        return self._scalar(T.INT32, value)
+
+    def bool(self, value):
+        return self._scalar(T.BOOL, int(value))
+
+    def real(self, code, value):
+        """Float scalar that goes with tensors of type `code`."""
+        return self._scalar(T.FLOAT16 if code == T.TENSOR_FLOAT16 else T.FLOAT32, value)
+
+    def omitted(self, code, rank):
+        """An optional tensor that is not there; it keeps its type."""
+        return self.add(Operand(code, (0,) * rank, lifetime=LifeTime.NO_VALUE))
+
+    def temporary(self, code, dims, scale=0.0, zero_point=0, name=""):
+        return self.add(Operand(code, tuple(dims), scale, zero_point, name=name))
+
+    def output(self, op, dims=(), place=0):
+        """Operand for a result; `dims` count where the file does not say."""
+        t = self.result(op, place)
+        code = self.supported_type(op, t)
+        scale, point = self.quant(op, t)
+        if t.dims is not None:
+            dims = _operand_dims(t.dims)
+        index = self.current[t.index] = self.temporary(code, dims, scale, point, t.name)
+        return index
+
+    def emit(self, code, inputs, outputs):
+        self.operations.append(Operation(OperationType(code), tuple(inputs), tuple(outputs)))
+
+    def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
+        """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""
+        if dims.count(0) > 1 or not dims:
+            self.refuse(op, f"needs a RESHAPE to {list(dims)}, which has more than one unknown dimension")
+        if target is None:
+            target = self.temporary(code, dims, *quant, name=name)
+        self.emit(OperationType.RESHAPE, (source, self.ints([d or -1 for d in dims])), (target,))
+        return target
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    def state(self, op, t, code):
+        """Operand that holds a variable's value before this operator; it starts as a model input of zeros."""
+        if t is None or not t.is_variable:
+            self.refuse(op, "keeps a state that is no variable tensor")
+        if self.supported_type(op, t) != code or not t.dims or 0 in t.dims:
+            self.refuse(op, f"state tensor[{t.index}] must be {code.name} with known dimensions")
+        if t.index not in self.current:
+            self.current[t.index] = self._input(op, t)
+            self.states[t.index] = self.current[t.index]
+        return self.current[t.index]
+
+    def next_state(self, op, t):
+        """Operand for a variable's value after this operator; `state` must have been called for it."""
+        before = self.operands[self.current[t.index]]
+        index = self.temporary(before.type, before.dims, before.scale, before.zero_point, f"{t.name}_out")
+        self.current[t.index] = index
+        return index
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+    def finish(self, outputs):
+        """Mark the model's outputs and feed the states back; returns the tuple of State."""
+        written = {index for operation in self.operations for index in operation.outputs}
+        for tensor in outputs:
+            t = self.tensors[tensor]
+            if t.is_variable:
+                raise InvalidArgument(f"main.output: tensor[{tensor}] {t.name!r} is a variable, must be a result")
+            index = self.operand(None, t)
+            if index not in written or index in self.outputs:
+                # An output has to be the result of an operation, and its own.
+                index = self._copy(index, t)
+            name = self.names[1].get(tensor) or t.name
+            self._mark_output(index, name)
+        states = []
+        for tensor, source in self.states.items():
+            self._mark_output(self.current[tensor], self.operands[self.current[tensor]].name)
+            states.append(State(self.inputs.index(source), len(self.outputs) - 1))
+        return tuple(states)
+
+    def _mark_output(self, index, name):
+        self.operands[index] = replace(self.operands[index], lifetime=LifeTime.SUBGRAPH_OUTPUT, name=name)
+        self.outputs.append(index)
+
+    def _copy(self, index, t):
+        source = self.operands[index]
+        if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
+            raise InvalidArgument(f"main.output: tensor[{t.index}] {t.name!r} is no operator's own result, and NNAPI"
+                                  f" cannot copy {source.type.name} {list(source.dims)}")
+        return self.reshape(None, index, source.type, source.dims, (source.scale, source.zero_point), name=t.name)
+
+
+def _operand_dims(dims):
+    """Dims of the file as NNAPI has them: a single value is a tensor of one element."""
+    return () if dims is None else dims or (1,)
+
+
+def _frozen(array):
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,134 @@
+"""From a path or bytes to a canonical model: map the file, check it, hand it to the translation."""
+
+import mmap
+import os
+import stat
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .schema import CUSTOM, DTYPES, operator_name
+from .translate import translate
+from .verify import decode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileTensor:
+    """A tensor of the file.
+
+    dims: 0 = unknown (shape_signature -1), None = unknown rank, () = a single value; data: the bytes of a constant as a
+    read-only view of the file, or None; scales and zero_points: () without quantization.
+    """
+
+    index: int
+    name: str
+    type: int
+    dims: tuple | None
+    data: np.ndarray | None
+    buffer: int
+    scales: tuple
+    zero_points: tuple
+    channel_dim: int
+    is_variable: bool
+    is_sparse: bool
+
+    @property
+    def array(self):
+        """Value of a constant with its shape, read-only; a view of the file where the file's alignment allows one."""
+        dtype = DTYPES[self.type]
+        values = self.data.view(dtype).reshape(self.dims)
+        if not values.flags.aligned:
+            values = values.copy()
+            values.flags.writeable = False
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperator:
+    """An operator of the file: its place, builtin code, name, tensor indexes (-1 = omitted) and options."""
+
+    index: int
+    code: int
+    name: str
+    inputs: tuple
+    outputs: tuple
+    options: object
+
+
+def load(source):
+    """Canonical Model of a TFLite file.
+
+    source: path, or the bytes of a file. A file is memory-mapped: constants are read-only views of the mapping, which
+    lives as long as they do; it must not be cut short while in use. Only the main subgraph is translated.
+    Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        data, label, name = _view(source), "model", "model"
+    else:
+        data, label, name = _map(source)
+    records = decode(data, label)
+    graph = records.subgraphs[0]
+    tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
+    operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
+    return translate(tensors, operators, graph.inputs, graph.outputs, _names(records), name)
+
+
+def _view(source):
+    try:
+        view = memoryview(source).cast("B")
+    except TypeError as error:
+        raise InvalidArgument(f"model: bytes must be contiguous ({error})") from None
+    return view if view.readonly else memoryview(bytes(view))
+
+
+def _map(path):
+    """(read-only memoryview of the file, file name, file stem)."""
+    try:
+        path = os.fspath(path)
+        label = os.path.basename(os.fsdecode(path)) or os.fsdecode(path)
+    except TypeError:
+        raise InvalidArgument(f"model: is a {type(path).__name__}, must be a path or bytes") from None
+    try:
+        # Without O_NONBLOCK the opening of a named pipe would wait for its writer.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+                raise InvalidArgument(f"{label}: is {kind}, must be a TFLite file")
+            if not status.st_size:
+                raise InvalidArgument(f"{label}: is empty, must be a TFLite file")
+            data = memoryview(mmap.mmap(handle, status.st_size, access=mmap.ACCESS_READ))
+        finally:
+            os.close(handle)
+    except InvalidArgument:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidArgument(f"{os.fsdecode(path)}: cannot be read: {reason}") from None
+    return data, label, os.path.splitext(label)[0]
+
+
+def _tensor(index, record):
+    dims = record.shape
+    if record.shape_signature:
+        dims = tuple(0 if s == -1 else d for d, s in zip(dims, record.shape_signature))
+    elif not dims and record.data is None and not record.has_rank:
+        dims = None
+    return FileTensor(index, record.name, record.type, dims, record.data, record.buffer, record.scales,
+                      record.zero_points, record.channel_dim, record.is_variable, record.sparsity)
+
+
+def _operator(index, record):
+    name = f"CUSTOM {record.custom!r}" if record.code == CUSTOM else operator_name(record.code)
+    return FileOperator(index, record.code, name, record.inputs, record.outputs, record.options)
+
+
+def _names(records):
+    """Signature names by tensor index, of inputs and of outputs, for the main subgraph."""
+    for signature in records.signature_defs:
+        if signature.subgraph_index == 0:
+            return tuple({entry.tensor_index: entry.name for entry in entries}
+                         for entries in (signature.inputs, signature.outputs))
+    return {}, {}

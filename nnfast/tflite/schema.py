@@ -1,0 +1,178 @@
+"""The part of the TFLite file format that nnfast reads: tables, their fields, and the numbers they use.
+
+A table is a tuple of fields (name, slot, kind, default). Kinds: a struct character for a scalar; "str"; "[x]" for a
+vector of scalars (a numpy view); a table name; "[table]" for a vector of tables; "present" when only the fact counts.
+What is not listed here is never followed, so a file cannot lead the reader into a cycle.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+IDENTIFIER = b"TFL3"
+VERSION = 3
+
+TABLES = {
+    "Model": (
+        ("version", 0, "I", 0), ("operator_codes", 1, "[OperatorCode]", ()), ("subgraphs", 2, "[SubGraph]", ()),
+        ("buffers", 4, "[Buffer]", ()), ("signature_defs", 7, "[SignatureDef]", ()),
+    ),
+    "OperatorCode": (
+        ("deprecated_builtin_code", 0, "b", 0), ("custom_code", 1, "str", ""), ("builtin_code", 3, "i", 0),
+    ),
+    "SubGraph": (
+        ("tensors", 0, "[Tensor]", ()), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()),
+        ("operators", 3, "[Operator]", ()), ("name", 4, "str", ""),
+    ),
+    "Tensor": (
+        ("shape", 0, "[i]", ()), ("type", 1, "b", 0), ("buffer", 2, "I", 0), ("name", 3, "str", ""),
+        ("quantization", 4, "Quantization", None), ("is_variable", 5, "?", False), ("sparsity", 6, "present", False),
+        ("shape_signature", 7, "[i]", ()), ("has_rank", 8, "?", False),
+    ),
+    "Quantization": (
+        ("scale", 2, "[f]", ()), ("zero_point", 3, "[q]", ()), ("details_type", 4, "B", 0),
+        ("quantized_dimension", 6, "i", 0),
+    ),
+    "Operator": (
+        ("opcode_index", 0, "I", 0), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()), ("options_type", 3, "B", 0),
+    ),
+    "Buffer": (("data", 0, "[B]", ()), ("offset", 1, "Q", 0), ("size", 2, "Q", 0)),
+    "SignatureDef": (
+        ("inputs", 0, "[TensorMap]", ()), ("outputs", 1, "[TensorMap]", ()), ("subgraph_index", 4, "I", 0),
+    ),
+    "TensorMap": (("name", 0, "str", ""), ("tensor_index", 1, "I", 0)),
+    # Options of operators.
+    "NoOptions": (),
+    "Conv2DOptions": (
+        ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("activation", 3, "b", 0),
+        ("dilation_w", 4, "i", 1), ("dilation_h", 5, "i", 1),
+    ),
+    "DepthwiseConv2DOptions": (
+        ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("depth_multiplier", 3, "i", 0),
+        ("activation", 4, "b", 0), ("dilation_w", 5, "i", 1), ("dilation_h", 6, "i", 1),
+    ),
+    "Pool2DOptions": (
+        ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("filter_w", 3, "i", 0),
+        ("filter_h", 4, "i", 0), ("activation", 5, "b", 0),
+    ),
+    "RNNOptions": (("activation", 0, "b", 0),),
+    "FullyConnectedOptions": (
+        ("activation", 0, "b", 0), ("weights_format", 1, "b", 0), ("keep_num_dims", 2, "?", False),
+    ),
+    "SoftmaxOptions": (("beta", 0, "f", 0.0),),
+    "ConcatenationOptions": (("axis", 0, "i", 0), ("activation", 1, "b", 0)),
+    "ActivationOptions": (("activation", 0, "b", 0),),
+    "LSTMOptions": (
+        ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0), ("kernel_type", 3, "b", 0),
+    ),
+    "ResizeBilinearOptions": (("align_corners", 2, "?", False), ("half_pixel_centers", 3, "?", False)),
+    "ReshapeOptions": (("new_shape", 0, "[i]", None),),
+    "ReducerOptions": (("keep_dims", 0, "?", False),),
+    "SequenceRNNOptions": (("time_major", 0, "?", False), ("activation", 1, "b", 0)),
+    "SequenceLSTMOptions": (
+        ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0),
+        ("time_major", 3, "?", False), ("diagonal_recurrent_tensors", 5, "?", False),
+    ),
+}
+OPTIONS_SLOT = 4
+"""Slot of Operator that holds the options table."""
+
+
+class Builtin(IntEnum):
+    """Numbers of the operators that have a translation."""
+
+    ADD = 0
+    AVERAGE_POOL_2D = 1
+    CONCATENATION = 2
+    CONV_2D = 3
+    DEPTHWISE_CONV_2D = 4
+    DEQUANTIZE = 6
+    FULLY_CONNECTED = 9
+    LOGISTIC = 14
+    LSTM = 16
+    MAX_POOL_2D = 17
+    MUL = 18
+    RELU = 19
+    RELU_N1_TO_1 = 20
+    RELU6 = 21
+    RESHAPE = 22
+    RESIZE_BILINEAR = 23
+    RNN = 24
+    SOFTMAX = 25
+    TANH = 28
+    PAD = 34
+    UNIDIRECTIONAL_SEQUENCE_RNN = 35
+    TRANSPOSE = 39
+    MEAN = 40
+    SUB = 41
+    SQUEEZE = 43
+    UNIDIRECTIONAL_SEQUENCE_LSTM = 44
+    PRELU = 54
+    QUANTIZE = 114
+    HARD_SWISH = 117
+
+
+CUSTOM = 32
+
+_B = Builtin
+OPTIONS = {
+    _B.CONV_2D: (1, "Conv2DOptions"), _B.DEPTHWISE_CONV_2D: (2, "DepthwiseConv2DOptions"),
+    _B.AVERAGE_POOL_2D: (5, "Pool2DOptions"), _B.MAX_POOL_2D: (5, "Pool2DOptions"), _B.RNN: (7, "RNNOptions"),
+    _B.FULLY_CONNECTED: (8, "FullyConnectedOptions"), _B.SOFTMAX: (9, "SoftmaxOptions"),
+    _B.CONCATENATION: (10, "ConcatenationOptions"), _B.ADD: (11, "ActivationOptions"), _B.LSTM: (14, "LSTMOptions"),
+    _B.RESIZE_BILINEAR: (15, "ResizeBilinearOptions"), _B.RESHAPE: (17, "ReshapeOptions"),
+    _B.MUL: (21, "ActivationOptions"), _B.MEAN: (27, "ReducerOptions"), _B.SUB: (28, "ActivationOptions"),
+    _B.UNIDIRECTIONAL_SEQUENCE_RNN: (31, "SequenceRNNOptions"),
+    _B.UNIDIRECTIONAL_SEQUENCE_LSTM: (71, "SequenceLSTMOptions"),
+}
+"""Operator -> (number of its options in the union, table). Other operators have no options that matter."""
+
+
+class TensorType(IntEnum):
+    """Element types of tensors."""
+
+    FLOAT32 = 0
+    FLOAT16 = 1
+    INT32 = 2
+    UINT8 = 3
+    INT64 = 4
+    STRING = 5
+    BOOL = 6
+    INT16 = 7
+    COMPLEX64 = 8
+    INT8 = 9
+    FLOAT64 = 10
+    COMPLEX128 = 11
+    UINT64 = 12
+    RESOURCE = 13
+    VARIANT = 14
+    UINT32 = 15
+    UINT16 = 16
+    INT4 = 17
+    BFLOAT16 = 18
+
+
+_T = TensorType
+ITEM_BITS = {
+    _T.FLOAT32: 32, _T.FLOAT16: 16, _T.INT32: 32, _T.UINT8: 8, _T.INT64: 64, _T.BOOL: 8, _T.INT16: 16,
+    _T.COMPLEX64: 64, _T.INT8: 8, _T.FLOAT64: 64, _T.COMPLEX128: 128, _T.UINT64: 64, _T.UINT32: 32, _T.UINT16: 16,
+    _T.INT4: 4, _T.BFLOAT16: 16,
+}
+"""Bits of one element; types of no fixed size are absent."""
+
+DTYPES = {
+    _T.FLOAT32: np.dtype("<f4"), _T.FLOAT16: np.dtype("<f2"), _T.INT32: np.dtype("<i4"), _T.UINT8: np.dtype("u1"),
+    _T.INT64: np.dtype("<i8"), _T.BOOL: np.dtype("u1"), _T.INT8: np.dtype("i1"),
+}
+"""numpy dtype of the types that constants are read in."""
+
+
+def operator_name(code):
+    """Name of a builtin operator, from the tflite package where nnfast has no translation of it."""
+    if code in Builtin._value2member_map_:
+        return Builtin(code).name
+    try:
+        from tflite.utils import BUILTIN_OPCODE2NAME
+    except ImportError:
+        return f"BUILTIN_{code}"
+    return BUILTIN_OPCODE2NAME.get(code, f"BUILTIN_{code}")

@@ -1,0 +1,165 @@
+"""Operators with weights or windows: CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MAX_POOL_2D."""
+
+from math import prod
+
+import numpy as np
+
+from ..model.types import OperandType, OperationType
+from .builder import FLOATS, FLOATS_QUANT8, translates
+from .schema import Builtin, TensorType
+
+BIAS_TOLERANCE = 0.02
+"""TFLite accepts a bias scale this far from input scale times weight scale, in units of the output scale."""
+
+
+@translates(Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
+def pool(b, op):
+    """AVERAGE_POOL_2D, MAX_POOL_2D with an implicit padding scheme."""
+    b.check_counts(op, 1)
+    x, out = b.tensor(op, 0), b.result(op)
+    b.check_types(op, FLOATS_QUANT8, x, out)
+    b.check_rank(op, x, 4)
+    b.check_same_quant(op, x, out)
+    parameters = [b.positive(op, field) for field in ("stride_w", "stride_h", "filter_w", "filter_h")]
+    b.emit(OperationType[op.name], (b.operand(op, x), b.padding(op), *parameters, b.activation(op)), (b.output(op),))
+
+
+@translates(Builtin.CONV_2D)
+def conv_2d(b, op):
+    """CONV_2D with an implicit padding scheme; dilation only where it is not 1."""
+    b.check_counts(op, 2, 3)
+    x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
+    code = b.check_types(op, FLOATS_QUANT8, x, out)
+    b.check_rank(op, x, 4)
+    b.check_rank(op, w, 4)
+    dims, filter_dims = b.dims(op, x), b.dims(op, w)
+    if dims and filter_dims and dims[3] and filter_dims[3] and dims[3] != filter_dims[3]:
+        b.refuse(op, f"input has {dims[3]} channels, the filter {filter_dims[3]}; NNAPI's CONV_2D has no groups")
+    weights = _filter(b, op, code, x, w, 0)
+    bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], filter_dims[0] if filter_dims else 0)
+    strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
+    inputs = [b.operand(op, x), weights, bias, b.padding(op), *strides, b.activation(op), *_dilation(b, op)]
+    b.emit(OperationType.CONV_2D, inputs, (b.output(op),))
+
+
+@translates(Builtin.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(b, op):
+    """DEPTHWISE_CONV_2D; the multiplier is read off the shapes where they are known, as TFLite does."""
+    b.check_counts(op, 2, 3)
+    x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
+    code = b.check_types(op, FLOATS_QUANT8, x, out)
+    b.check_rank(op, x, 4)
+    b.check_rank(op, w, 4)
+    dims, filter_dims = b.dims(op, x), b.dims(op, w)
+    channels, count = dims[3] if dims else 0, filter_dims[3] if filter_dims else 0
+    if filter_dims and filter_dims[0] != 1:
+        b.refuse(op, f"filter has shape {list(filter_dims)}, its first dimension must be 1")
+    if channels and count and count % channels:
+        b.refuse(op, f"filter has {count} channels, must be a multiple of the input's {channels}")
+    multiplier = b.i32(count // channels) if channels and count else b.positive(op, "depth_multiplier")
+    weights = _filter(b, op, code, x, w, 3)
+    bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], count)
+    strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
+    inputs = [b.operand(op, x), weights, bias, b.padding(op), *strides, multiplier, b.activation(op), *_dilation(b, op)]
+    b.emit(OperationType.DEPTHWISE_CONV_2D, inputs, (b.output(op),))
+
+
+@translates(Builtin.FULLY_CONNECTED)
+def fully_connected(b, op):
+    """FULLY_CONNECTED; as a 1x1 CONV_2D with per-channel weights, with a RESHAPE where the rank is kept."""
+    b.check_counts(op, 2, 3)
+    x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
+    code = b.check_types(op, FLOATS_QUANT8, x, out)
+    if op.options.weights_format:
+        b.refuse(op, "has shuffled weights, NNAPI takes row-major ones")
+    b.check_rank(op, w, 2, 2)
+    if not b.dims(op, w) or 0 in b.dims(op, w):
+        b.refuse(op, "weights must have known dimensions")
+    units, size = b.dims(op, w)
+    if len(w.scales) > 1:
+        _per_channel(b, op, code, x, w, units, size)
+        return
+    b.check_types(op, (code,), x, w)
+    dims = b.dims(op, x)
+    source = b.operand(op, x)
+    rows = prod(dims) // size if dims else 0
+    if dims and not 2 <= len(dims) <= 4:
+        source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
+    weights = b.operand(op, w)
+    bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)
+    inputs = (source, weights, bias, b.activation(op))
+    target = b.output(op, (rows, units) if not op.options.keep_num_dims else dims and (*dims[:-1], units))
+    shape = b.operands[target].dims
+    if len(shape) == 2 or not (shape or op.options.keep_num_dims):
+        b.emit(OperationType.FULLY_CONNECTED, inputs, (target,))
+        return
+    flat = b.temporary(code, (rows, units), *b.quant(op, out), name=f"{out.name}_flat")
+    b.emit(OperationType.FULLY_CONNECTED, inputs, (flat,))
+    b.reshape(op, flat, code, shape, target=target)
+
+
+def _per_channel(b, op, code, x, w, units, size):
+    """NNAPI has no FULLY_CONNECTED with per-channel weights: RESHAPE, CONV_2D with a 1x1 filter, RESHAPE."""
+    out = b.result(op)
+    dims = b.dims(op, x)
+    rows = prod(dims) // size if dims else 0
+    source = b.reshape(op, b.operand(op, x), code, (rows, 1, 1, size), b.quant(op, x))
+    weights = _filter(b, op, code, x, w, 0, (units, 1, 1, size))
+    bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)
+    quant = b.quant(op, out)
+    flat = b.temporary(code, (rows, 1, 1, units), *quant, name=f"{out.name}_flat")
+    b.emit(OperationType.CONV_2D, (source, weights, bias, b.i32(2), b.i32(1), b.i32(1), b.activation(op)), (flat,))
+    target = b.output(op, dims and (*dims[:-1], units) if op.options.keep_num_dims else (rows, units))
+    b.reshape(op, flat, code, b.operands[target].dims, target=target)
+
+
+def _dilation(b, op):
+    """Layout and dilation operands, or nothing where both dilations are 1."""
+    width, height = b.positive(op, "dilation_w"), b.positive(op, "dilation_h")
+    if op.options.dilation_w == op.options.dilation_h == 1:
+        return ()
+    return b.bool(False), width, height
+
+
+def _filter(b, op, code, x, w, channel_dim, shape=None):
+    """Operand of a filter.
+
+    int8 filters become per-channel ones also where the file has a single scale: TFLite repeats it, and does not look
+    at the bias scale then. Computed filters cannot have channels and stay TENSOR_QUANT8_ASYMM_SIGNED.
+    """
+    b.check_types(op, (code,), x, w)
+    if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or not b.is_constant(w):
+        if len(w.scales) > 1:
+            b.refuse(op, f"filter has {len(w.scales)} scales, NNAPI takes one where it is no constant int8 tensor")
+        return b.operand(op, w)
+    return b.channel_constant(op, w, channel_dim, shape)
+
+
+def _bias(b, op, code, x, w, bias, filter_operand, count):
+    """Operand of a bias; zeros where the file has none.
+
+    Quantized biases get exactly the scale the standard asks for, float32(input scale * filter scale), where TFLite
+    accepts the file's; with per-channel filters the scale is 0.
+    """
+    per_channel = filter_operand.type == OperandType.TENSOR_QUANT8_SYMM_PER_CHANNEL
+    expected = 0.0
+    if code not in FLOATS and not per_channel:
+        expected = float(np.float32(b.quant(op, x)[0]) * np.float32(b.quant(op, w)[0]))
+    wanted = code if code in FLOATS else OperandType.TENSOR_INT32
+    if bias is None:
+        return b.zero_values(op, wanted, count, expected)
+    if b.supported_type(op, bias) != wanted:
+        b.refuse(op, f"bias has type {TensorType(bias.type).name.lower()}, NNAPI takes {wanted.name}")
+    if not b.is_constant(bias):
+        if wanted == OperandType.TENSOR_INT32:
+            b.refuse(op, "bias is computed, NNAPI needs a scale that the file does not give")
+        return b.operand(op, bias)
+    if count and bias.array.size != count:
+        b.refuse(op, f"bias has {bias.array.size} values, must have {count}")
+    if expected:
+        if len(bias.scales) != 1:
+            b.refuse(op, f"bias has {len(bias.scales)} scales, must have 1")
+        output_scale = b.quant(op, b.result(op))[0]
+        if abs(expected - bias.scales[0]) / output_scale > BIAS_TOLERANCE:
+            b.refuse(op, f"bias scale is {bias.scales[0]}, must be the product {expected} of input and filter scale")
+    return b.constant(bias.array.reshape(-1), wanted, expected, name=bias.name)

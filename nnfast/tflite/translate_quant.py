@@ -1,0 +1,78 @@
+"""QUANTIZE and DEQUANTIZE: folding of half-width weights, changes of quantization that NNAPI can express."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..model.quant import mbqm, quantize_multiplier, round_half_away
+from ..model.types import QUANT_RANGE, OperandType, OperationType
+from .builder import FLOATS, QUANT8, translates
+from .schema import Builtin, TensorType
+
+
+@translates(Builtin.DEQUANTIZE)
+def dequantize(b, op):
+    """DEQUANTIZE of 8-bit tensors; of float16 a CAST, or nothing for constants.
+
+    float16 weights are widened here, once per buffer of the file: the only constants that are copied. NNAPI keeps
+    float32 operations on float32 weights.
+    """
+    b.check_counts(op, 1)
+    x, out = b.tensor(op, 0), b.result(op)
+    code = b.supported_type(op, x)
+    if b.supported_type(op, out) != OperandType.TENSOR_FLOAT32 or code not in (OperandType.TENSOR_FLOAT16, *QUANT8):
+        b.refuse(op, "NNAPI takes 8-bit or float16 input and float32 output")
+    if code == OperandType.TENSOR_FLOAT16 and b.is_constant(x):
+        wide = b.folded.get(x.buffer)
+        if wide is None:
+            wide = x.array.astype(np.float32).reshape(-1).view(np.uint8)
+            wide.flags.writeable = False
+            b.folded[x.buffer] = wide
+        b.tensors[out.index] = replace(out, data=wide, dims=x.dims, type=int(TensorType.FLOAT32))
+        return
+    b.check_rank(op, x, 1)
+    kind = OperationType.CAST if code == OperandType.TENSOR_FLOAT16 else OperationType.DEQUANTIZE
+    if len(x.scales) > 1 and b.is_constant(x):
+        source = b.channel_constant(op, x, x.channel_dim)
+    else:
+        source = b.operand(op, x)
+    b.emit(kind, (source,), (b.output(op, b.dims(op, x)),))
+
+
+@translates(Builtin.QUANTIZE)
+def quantize(b, op):
+    """QUANTIZE of floats; between 8-bit tensors where DEQUANTIZE and QUANTIZE give TFLite's bytes."""
+    b.check_counts(op, 1)
+    x, out = b.tensor(op, 0), b.result(op)
+    code, target = b.supported_type(op, x), b.supported_type(op, out)
+    if target not in QUANT8 or code not in FLOATS + QUANT8:
+        b.refuse(op, f"turns {code.name} into {target.name}; NNAPI takes floats or 8-bit tensors, and gives 8-bit ones")
+    source = b.operand(op, x)
+    if code in FLOATS:
+        b.emit(OperationType.QUANTIZE, (source,), (b.output(op, b.dims(op, x)),))
+        return
+    before, after = b.quant(op, x), b.quant(op, out)
+    if code == target and before == after:
+        b.current[out.index] = source
+        return
+    if not _same_bytes(code, before, target, after):
+        b.refuse(op, f"changes (scale, zero point) from {before} to {after}; NNAPI only goes through float32, which"
+                 " rounds some values differently")
+    b.check_rank(op, x, 1)
+    real = b.temporary(OperandType.TENSOR_FLOAT32, b.dims(op, x), name=f"{x.name}_real")
+    b.emit(OperationType.DEQUANTIZE, (source,), (real,))
+    b.emit(OperationType.QUANTIZE, (real,), (b.output(op, b.dims(op, x)),))
+
+
+def _same_bytes(code, before, target, after):
+    """Whether NNAPI's way over float32 equals TFLite's fixed-point requantization on all 256 codes."""
+    low, high = QUANT_RANGE[code]
+    codes = np.arange(low, high + 1) - before[1]
+    multiplier, exponent = quantize_multiplier(before[0] / after[0])
+    if exponent > 30:
+        return False
+    bounds = QUANT_RANGE[target]
+    fixed = np.clip(mbqm(codes, multiplier, exponent) + after[1], *bounds)
+    real = codes.astype(np.float32) * np.float32(before[0])
+    through = np.clip(round_half_away(real / np.float32(after[0])).astype(np.float64) + after[1], *bounds)
+    return bool((fixed == through).all())

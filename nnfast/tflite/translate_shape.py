@@ -1,0 +1,150 @@
+"""Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, PAD, TRANSPOSE, MEAN, RESIZE_BILINEAR."""
+
+from ..model.types import OperationType
+from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
+from .schema import Builtin, TensorType
+
+
+@translates(Builtin.RESHAPE)
+def reshape(b, op):
+    """RESHAPE; the shape comes from input 1, else from the options."""
+    b.check_counts(op, 1, 2)
+    x, shape = b.tensor(op, 0), b.tensor(op, 1)
+    b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op))
+    b.check_same_quant(op, x, b.result(op))
+    b.check_rank(op, x, 1)
+    dims = ()
+    if shape is not None and not b.is_constant(shape) and 0 not in (shape.dims or (1,)):
+        if shape.type != TensorType.INT32:
+            b.refuse(op, "takes its shape from a computed tensor that is not int32")
+        target = b.operand(op, shape)
+    else:
+        if shape is not None:
+            values = b.integers(op, shape, "shape") if b.is_constant(shape) else []
+        elif op.options.new_shape is not None:
+            values = op.options.new_shape.tolist()
+            # Old converters wrote the shape of a single value as [0].
+            values = [] if values == [0] else values
+        else:
+            b.refuse(op, "has no shape, neither as an input nor in its options")
+        values = values or [1]
+        if any(v < -1 or v == 0 for v in values) or values.count(-1) > 1:
+            b.refuse(op, f"shape {values} must be positive, with one -1 at most")
+        target = b.ints(values)
+        dims = tuple(max(v, 0) for v in values)
+    b.emit(OperationType.RESHAPE, (b.operand(op, x), target), (b.output(op, dims),))
+
+
+@translates(Builtin.SQUEEZE)
+def squeeze(b, op):
+    """SQUEEZE of a known output shape is a RESHAPE."""
+    b.check_counts(op, 1)
+    x, out = b.tensor(op, 0), b.result(op)
+    code = b.check_types(op, FLOATS_QUANT8_INT, x, out)
+    b.check_same_quant(op, x, out)
+    b.check_rank(op, x, 1)
+    if out.dims is None:
+        b.refuse(op, "output has no known rank")
+    target = b.output(op)
+    b.reshape(op, b.operand(op, x), code, b.operands[target].dims, target=target)
+
+
+@translates(Builtin.CONCATENATION)
+def concatenation(b, op):
+    """CONCATENATION; scales may differ from the output's."""
+    b.check_counts(op, 1, len(op.inputs))
+    if -1 in op.inputs:
+        b.refuse(op, "omits an input")
+    tensors = [b.tensor(op, k) for k in range(len(op.inputs))]
+    out = b.result(op)
+    b.check_types(op, FLOATS_QUANT8, *tensors, out)
+    if op.options.activation:
+        b.refuse(op, f"fused activation is {op.options.activation}, NNAPI takes none here")
+    ranks = [len(b.dims(op, t)) for t in tensors if b.dims(op, t)]
+    rank = ranks[0] if ranks else len(out.dims or ())
+    axis = op.options.axis
+    if not rank or not -rank <= axis < rank:
+        b.refuse(op, f"axis is {axis}, must be within the rank, which is {rank or 'unknown'}")
+    for t in tensors:
+        b.check_rank(op, t, rank, rank)
+    b.check_rank(op, tensors[0], 1)
+    operands = [b.operand(op, t) for t in tensors]
+    b.emit(OperationType.CONCATENATION, (*operands, b.i32(axis % rank)), (b.output(op),))
+
+
+@translates(Builtin.PAD)
+def pad(b, op):
+    """PAD with zeros (the zero point)."""
+    b.check_counts(op, 2)
+    x = b.tensor(op, 0)
+    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
+    b.check_same_quant(op, x, b.result(op))
+    b.check_rank(op, x, 1)
+    values = b.integers(op, b.tensor(op, 1), "paddings")
+    dims = b.dims(op, x)
+    if len(values) % 2 or not values or (dims and len(values) != 2 * len(dims)) or min(values) < 0:
+        b.refuse(op, f"paddings {values} must be two values of at least 0 for each dimension of {list(dims)}")
+    paddings = b.ints(values, (len(values) // 2, 2))
+    result = tuple(d and d + values[2 * k] + values[2 * k + 1] for k, d in enumerate(dims))
+    b.emit(OperationType.PAD, (b.operand(op, x), paddings), (b.output(op, result),))
+
+
+@translates(Builtin.TRANSPOSE)
+def transpose(b, op):
+    """TRANSPOSE by a constant permutation."""
+    b.check_counts(op, 2)
+    x = b.tensor(op, 0)
+    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
+    b.check_same_quant(op, x, b.result(op))
+    b.check_rank(op, x, 1)
+    perm = b.integers(op, b.tensor(op, 1), "permutation")
+    dims = b.dims(op, x)
+    rank = len(dims) or len(perm)
+    if not perm or len(perm) != rank or any(not -rank <= p < rank for p in perm):
+        b.refuse(op, f"permutation {perm} must hold each dimension of {list(dims)} once")
+    perm = [p % rank for p in perm]
+    if sorted(perm) != list(range(rank)):
+        b.refuse(op, f"permutation {perm} must hold each dimension once")
+    result = tuple(dims[p] for p in perm) if dims else ()
+    b.emit(OperationType.TRANSPOSE, (b.operand(op, x), b.ints(perm)), (b.output(op, result),))
+
+
+@translates(Builtin.MEAN)
+def mean(b, op):
+    """MEAN over constant axes."""
+    b.check_counts(op, 2)
+    x = b.tensor(op, 0)
+    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
+    b.check_same_quant(op, x, b.result(op))
+    b.check_rank(op, x, 1)
+    axes = b.integers(op, b.tensor(op, 1), "axes")
+    dims = b.dims(op, x)
+    if not axes or (dims and any(not -len(dims) <= a < len(dims) for a in axes)):
+        b.refuse(op, f"axes {axes} must be at least one, within the rank of {list(dims)}")
+    keep = op.options.keep_dims
+    reduced = {a % len(dims) for a in axes} if dims else set()
+    result = tuple(1 if k in reduced else d for k, d in enumerate(dims) if keep or k not in reduced)
+    b.emit(OperationType.MEAN, (b.operand(op, x), b.ints(axes), b.i32(int(keep))),
+           (b.output(op, result or (1,) if dims else ()),))
+
+
+@translates(Builtin.RESIZE_BILINEAR)
+def resize_bilinear(b, op):
+    """RESIZE_BILINEAR to a constant size; NNAPI has the width first."""
+    b.check_counts(op, 2)
+    x = b.tensor(op, 0)
+    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
+    b.check_same_quant(op, x, b.result(op))
+    b.check_rank(op, x, 4)
+    size = b.integers(op, b.tensor(op, 1), "size")
+    if len(size) != 2 or min(size) < 1:
+        b.refuse(op, f"size {size} must be two values of at least 1")
+    align, half = op.options.align_corners, op.options.half_pixel_centers
+    if align and half:
+        b.refuse(op, "has align_corners and half_pixel_centers, NNAPI takes one of them")
+    inputs = [b.operand(op, x), b.i32(size[1]), b.i32(size[0])]
+    if align or half:
+        inputs += [b.bool(False), b.bool(align), b.bool(half)]
+    dims = b.dims(op, x)
+    result = (dims[0], *size, dims[3]) if dims else ()
+    b.emit(OperationType.RESIZE_BILINEAR, inputs, (b.output(op, result),))

@@ -1,0 +1,313 @@
+"""Checked decoding of a `.tflite` file: nothing in it is used before it is known to be sound.
+
+`decode` turns the bytes into plain records. Every read passes through `_Decoder`, which checks tables, vtables,
+vectors, strings and alignment against the file's size; then `_check_model` holds the records against each other:
+indexes, shapes, sizes, quantization, and that operators only read what exists.
+"""
+
+import struct
+from math import prod
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .schema import IDENTIFIER, ITEM_BITS, OPTIONS, OPTIONS_SLOT, TABLES, VERSION, TensorType
+
+MAX_TABLES = 250_000
+"""Tables in one file. Large models have some ten thousand; the bound keeps crafted files from eating memory."""
+MAX_RANK = 32
+MAX_BYTES = (1 << 31) - 1
+"""Bytes of one tensor."""
+
+_U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
+_SCALARS = {c: struct.Struct("<" + c) for c in "bB?iIfqQ"}
+_VECTORS = {"i": np.dtype("<i4"), "f": np.dtype("<f4"), "q": np.dtype("<i8"), "B": np.dtype("u1")}
+_DEFAULTS = {name: {f[0]: f[3] for f in fields} for name, fields in TABLES.items()}
+
+
+class _Decoder:
+    """Reads tables of TABLES out of `data`, or raises InvalidArgument with the place."""
+
+    def __init__(self, data, label):
+        self.data, self.label, self.size = data, label, len(data)
+        self.tables = 0
+        # Without shared parts a file cannot hold more than its own size; leave room for what writers do share.
+        self.budget = 4 * self.size + 4096
+
+    def fail(self, path, text):
+        raise InvalidArgument(f"{self.label}: {path}: {text}")
+
+    def spend(self, path, amount):
+        """Count work that sharing one vector or string many times would multiply."""
+        self.budget -= amount
+        if self.budget < 0:
+            self.fail(path, "the file refers to the same content too often")
+
+    def target(self, place, path):
+        """Position that the forward offset at `place` leads to, with room for four bytes."""
+        position = place + _U32.unpack_from(self.data, place)[0]
+        if position == place or position % 4 or position + 4 > self.size:
+            self.fail(path, f"offset at byte {place} leads to byte {position}, outside the file of {self.size} bytes"
+                      " or misaligned")
+        return position
+
+    def vector(self, place, width, path):
+        """(first byte, count) of the vector that the offset at `place` leads to."""
+        position = self.target(place, path)
+        count = _U32.unpack_from(self.data, position)[0]
+        start = position + 4
+        if start + count * width > self.size:
+            self.fail(path, f"vector of {count} elements at byte {position} runs past the end of the file")
+        if start % width and count:
+            self.fail(path, f"vector at byte {position} is not aligned to {width} bytes")
+        return start, count
+
+    def slots(self, position, path):
+        """Function (slot, width, name) -> place of a field or None, for the table at `position`."""
+        self.tables += 1
+        if self.tables > MAX_TABLES:
+            self.fail(path, f"the file has more than {MAX_TABLES} tables")
+        data = self.data
+        vtable = position - _I32.unpack_from(data, position)[0]
+        if vtable < 0 or vtable % 2 or vtable + 4 > self.size:
+            self.fail(path, f"vtable at byte {vtable} is outside the file or misaligned")
+        vtable_size, = _U16.unpack_from(data, vtable)
+        table_size, = _U16.unpack_from(data, vtable + 2)
+        if vtable_size < 4 or vtable_size % 2 or vtable + vtable_size > self.size:
+            self.fail(path, f"vtable at byte {vtable} has {vtable_size} bytes and does not fit")
+        if table_size < 4 or position + table_size > self.size:
+            self.fail(path, f"table at byte {position} has {table_size} bytes and does not fit")
+
+        def place_of(slot, width, name):
+            entry = 4 + 2 * slot
+            if entry + 2 > vtable_size:
+                return None
+            offset, = _U16.unpack_from(data, vtable + entry)
+            if not offset:
+                return None
+            if offset < 4 or offset + width > table_size or (position + offset) % width:
+                self.fail(path, f"field {name} lies at {offset} of {table_size} bytes or is misaligned")
+            return position + offset
+
+        return place_of
+
+    def table(self, kind, position, path):
+        """SimpleNamespace of the table's fields; vectors of scalars are read-only numpy views."""
+        place_of = self.slots(position, path)
+        values = dict(_DEFAULTS[kind])
+        for name, slot, field, _ in TABLES[kind]:
+            if field in _SCALARS:
+                scalar = _SCALARS[field]
+                place = place_of(slot, scalar.size, name)
+                if place is not None:
+                    values[name], = scalar.unpack_from(self.data, place)
+                continue
+            place = place_of(slot, 4, name)
+            if place is not None:
+                values[name] = self.reference(field, place, f"{path}.{name}")
+        if kind == "Operator":
+            values["options_place"] = place_of(OPTIONS_SLOT, 4, "builtin_options")
+        return SimpleNamespace(**values)
+
+    def reference(self, field, place, path):
+        """Value of a field that is held by offset."""
+        if field == "present":
+            return True
+        if field == "str":
+            start, count = self.vector(place, 1, path)
+            self.spend(path, count)
+            return bytes(self.data[start:start + count]).decode("utf-8", "replace")
+        if field[0] != "[":
+            return self.table(field, self.target(place, path), path)
+        item = field[1:-1]
+        if item in _VECTORS:
+            dtype = _VECTORS[item]
+            start, count = self.vector(place, dtype.itemsize, path)
+            if item != "B":
+                self.spend(path, count)
+            return np.frombuffer(self.data, dtype, count, start)
+        start, count = self.vector(place, 4, path)
+        self.spend(path, count)
+        if count > MAX_TABLES:
+            self.fail(path, f"has {count} elements, more than {MAX_TABLES}")
+        base = path[:-1]
+        tables = []
+        for k in range(count):
+            at = f"{base}[{k}]"
+            tables.append(self.table(item, self.target(start + 4 * k, at), at))
+        return tables
+
+
+def decode(data, label):
+    """Records of a model file, checked.
+
+    data: read-only memoryview of bytes; label: file name for messages. Returns the tree of records of schema.TABLES;
+    each operator gains `code`, `custom` and `options`, each buffer has its bytes in `data`, external or not.
+    Raises InvalidArgument, one line with the place, for whatever is wrong.
+    """
+    if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
+        raise InvalidArgument(f"{label}: is no TFLite model, bytes 4 to 7 must be {IDENTIFIER.decode()}")
+    decoder = _Decoder(data, label)
+    model = decoder.table("Model", decoder.target(0, "root"), "model")
+    _place_names(model)
+    _check_model(decoder, model)
+    return model
+
+
+def _place_names(model):
+    """Give every record the path that messages name it by."""
+    for k, buffer in enumerate(model.buffers):
+        buffer.path = f"buffer[{k}]"
+    for g, graph in enumerate(model.subgraphs):
+        graph.path = f"subgraph[{g}]"
+        for k, tensor in enumerate(graph.tensors):
+            tensor.path = f"subgraph[{g}].tensor[{k}]"
+        for k, operator in enumerate(graph.operators):
+            operator.path = f"subgraph[{g}].operator[{k}]"
+
+
+def _check_model(decoder, model):
+    if model.version != VERSION:
+        decoder.fail("model", f"version is {model.version}, must be {VERSION}")
+    if not model.subgraphs:
+        decoder.fail("model", "has no subgraph")
+    for buffer in model.buffers:
+        _check_buffer(decoder, buffer)
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            _check_tensor(decoder, model, tensor)
+        for operator in graph.operators:
+            _check_operator(decoder, model, graph, operator)
+        _check_flow(decoder, model, graph)
+    for k, signature in enumerate(model.signature_defs):
+        path = f"signature_def[{k}]"
+        _check_index(decoder, path, "subgraph", signature.subgraph_index, len(model.subgraphs))
+        tensors = model.subgraphs[signature.subgraph_index].tensors
+        for entry in (*signature.inputs, *signature.outputs):
+            _check_index(decoder, path, "tensor", entry.tensor_index, len(tensors))
+
+
+def _check_index(decoder, path, what, index, count):
+    if not 0 <= index < count:
+        decoder.fail(path, f"{what} index is {index}, must be in [0, {count})")
+
+
+def _check_buffer(decoder, buffer):
+    """Resolve bytes that lie behind the flatbuffer (files beyond 2 GiB) into `data`."""
+    if len(buffer.data) == 0:
+        buffer.data = np.empty(0, np.uint8)
+        if buffer.offset > 1 and buffer.size:
+            if buffer.offset + buffer.size > decoder.size:
+                end = buffer.offset + buffer.size
+                decoder.fail(buffer.path, f"bytes {buffer.offset} to {end} are outside the {decoder.size} of the file")
+            buffer.data = np.frombuffer(decoder.data, np.uint8, buffer.size, buffer.offset)
+
+
+def _check_tensor(decoder, model, tensor):
+    path = tensor.path
+    if tensor.type not in TensorType._value2member_map_:
+        decoder.fail(path, f"type is {tensor.type}, must be 0 to {max(TensorType)}")
+    _check_index(decoder, path, "buffer", tensor.buffer, max(len(model.buffers), 1))
+    if len(tensor.shape) > MAX_RANK:
+        decoder.fail(path, f"rank is {len(tensor.shape)}, must be at most {MAX_RANK}")
+    shape = tensor.shape = tuple(int(d) for d in tensor.shape)
+    if min(shape, default=0) < 0:
+        decoder.fail(path, f"shape {list(shape)} has a negative dimension")
+    if len(tensor.shape_signature) not in (0, len(shape)):
+        decoder.fail(path, f"shape_signature has {len(tensor.shape_signature)} dimensions, shape has {len(shape)}")
+    tensor.shape_signature = tuple(int(d) for d in tensor.shape_signature)
+    if any(s not in (-1, d) for d, s in zip(shape, tensor.shape_signature)):
+        decoder.fail(path, f"shape_signature {list(tensor.shape_signature)} disagrees with shape {list(shape)}")
+    # Buffer 0 stands for "no data", whatever it holds.
+    data = model.buffers[tensor.buffer].data if tensor.buffer else np.empty(0, np.uint8)
+    tensor.data = data if len(data) else None
+    bits = ITEM_BITS.get(tensor.type)
+    if bits:
+        needed = (prod(shape) * bits + 7) // 8
+        if needed > MAX_BYTES:
+            decoder.fail(path, f"shape {list(shape)} needs {needed} bytes, must be at most {MAX_BYTES}")
+        if tensor.data is not None and not tensor.sparsity and needed != len(data):
+            decoder.fail(path, f"shape {list(shape)} needs {needed} bytes, buffer[{tensor.buffer}] has {len(data)}")
+    if tensor.is_variable and tensor.data is not None:
+        decoder.fail(path, f"is a variable and has data in buffer[{tensor.buffer}], must have none")
+    _check_quantization(decoder, path, shape, tensor)
+
+
+def _check_quantization(decoder, path, shape, tensor):
+    quantization = tensor.quantization
+    tensor.scales, tensor.zero_points, tensor.channel_dim = (), (), 0
+    if quantization is None or not len(quantization.scale):
+        return
+    scales, points, dim = quantization.scale, quantization.zero_point, quantization.quantized_dimension
+    if quantization.details_type:
+        decoder.fail(path, "has custom quantization, must have scales and zero points only")
+    if len(points) not in (0, len(scales)):
+        decoder.fail(path, f"has {len(scales)} scales and {len(points)} zero points, must be as many")
+    if len(scales) > 1:
+        if not 0 <= dim < len(shape):
+            decoder.fail(path, f"quantized_dimension is {dim}, must be in [0, {len(shape)})")
+        if len(scales) != shape[dim]:
+            decoder.fail(path, f"has {len(scales)} scales, dimension {dim} of shape {list(shape)} must be as many")
+    if not np.isfinite(scales).all() or (scales < 0).any():
+        decoder.fail(path, "has a scale that is negative or not finite")
+    tensor.scales = tuple(scales.tolist())
+    tensor.zero_points = tuple(points.tolist()) if len(points) else (0,) * len(scales)
+    tensor.channel_dim = dim
+
+
+def _check_operator(decoder, model, graph, operator):
+    path = operator.path
+    _check_index(decoder, path, "operator code", operator.opcode_index, len(model.operator_codes))
+    code = model.operator_codes[operator.opcode_index]
+    # Old files only have the first field; new ones put 127 there for codes above it.
+    operator.code = max(code.deprecated_builtin_code, code.builtin_code)
+    operator.custom = code.custom_code
+    operator.inputs = tuple(operator.inputs.tolist()) if len(operator.inputs) else ()
+    operator.outputs = tuple(operator.outputs.tolist()) if len(operator.outputs) else ()
+    for index in operator.inputs:
+        if index != -1:
+            _check_index(decoder, path, "input tensor", index, len(graph.tensors))
+    for index in operator.outputs:
+        if index != -1:
+            _check_index(decoder, path, "output tensor", index, len(graph.tensors))
+    number, table = OPTIONS.get(operator.code, (0, "NoOptions"))
+    place = operator.options_place
+    if not number or not operator.options_type or place is None:
+        operator.options = SimpleNamespace(**_DEFAULTS[table])
+    elif operator.options_type != number:
+        decoder.fail(path, f"options are of type {operator.options_type}, must be {number} ({table})")
+    else:
+        at = f"{path}.options"
+        operator.options = decoder.table(table, decoder.target(place, at), at)
+
+
+def _check_flow(decoder, model, graph):
+    """Operators read only constants, variables, graph inputs and earlier results; every tensor is written once."""
+    path, count = graph.path, len(graph.tensors)
+    graph.inputs, graph.outputs = (tuple(np.asarray(v, np.int32).tolist()) for v in (graph.inputs, graph.outputs))
+    for role, indexes in (("input", graph.inputs), ("output", graph.outputs)):
+        for index in indexes:
+            _check_index(decoder, path, f"{role} tensor", index, count)
+    if len(set(graph.inputs)) != len(graph.inputs):
+        decoder.fail(path, "lists a tensor twice among its inputs")
+    constant = {k for k, t in enumerate(graph.tensors) if t.data is not None}
+    for index in graph.inputs:
+        if index in constant or graph.tensors[index].is_variable:
+            decoder.fail(path, f"input tensor[{index}] is a constant or a variable, must be neither")
+    written = constant | set(graph.inputs)
+    # A tensor without elements needs neither data nor a writer.
+    known = written | {k for k, t in enumerate(graph.tensors) if t.is_variable or 0 in t.shape}
+    for operator in graph.operators:
+        for index in operator.inputs:
+            if index != -1 and index not in known:
+                decoder.fail(operator.path, f"reads tensor[{index}], which no earlier operator writes")
+        for index in operator.outputs:
+            if index in written:
+                decoder.fail(operator.path, f"writes tensor[{index}], which has a value already")
+            if index != -1:
+                written.add(index)
+                known.add(index)
+    for index in graph.outputs:
+        if index not in known:
+            decoder.fail(path, f"output tensor[{index}] is written by no operator")
