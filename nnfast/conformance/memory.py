@@ -1,0 +1,63 @@
+"""Memory pools of one request, laid out as the standard's tests do (vts/README.md 2), with checks on stray writes."""
+
+import numpy as np
+
+from ..driver.request import Request, RequestArgument
+
+INPUT_POOL, OUTPUT_POOL = 0, 1
+_POISON = 0xA5
+
+
+class Memory:
+    """Pool 0 holds all inputs, pool 1 all outputs, each at a multiple of 4 bytes.
+
+    An output of zero elements gets one byte. shorten: bytes taken off the buffer of output 0. The output pool is filled
+    with a pattern, so that a value which was never written does not look right, and stray writes show.
+    """
+
+    def __init__(self, case, shorten=0):
+        self._case = case
+        inputs, offset = [], 0
+        for value in case.inputs:
+            if value is None:
+                inputs.append(RequestArgument(has_no_value=True))
+                continue
+            inputs.append(RequestArgument(INPUT_POOL, offset, value.nbytes))
+            offset = _align(offset + value.nbytes)
+        self.input_pool = np.zeros(max(offset, 1), np.uint8)
+        for argument, value in zip(inputs, case.inputs):
+            if value is not None:
+                end = argument.offset + argument.length
+                self.input_pool[argument.offset:end] = np.frombuffer(value.tobytes(), np.uint8)
+        outputs, offset = [], 0
+        for place, value in enumerate(case.expected):
+            length = max(value.nbytes, 1)
+            outputs.append(RequestArgument(OUTPUT_POOL, offset, length - shorten if place == 0 else length))
+            offset = _align(offset + length)
+        self.output_pool = np.full(max(offset, 1), _POISON, np.uint8)
+        self.request = Request(tuple(inputs), tuple(outputs), (self.input_pool, self.output_pool))
+        self._sent = self.input_pool.copy()
+
+    def outputs(self):
+        """Arrays over the output pool with the expected shapes and dtypes."""
+        result = []
+        for argument, value in zip(self.request.outputs, self._case.expected):
+            raw = self.output_pool[argument.offset:argument.offset + value.nbytes]
+            result.append(raw.view(value.dtype).reshape(value.shape))
+        return result
+
+    def damage(self):
+        """What the driver wrote where it must not, or ""."""
+        if not np.array_equal(self._sent, self.input_pool):
+            return "the driver changed the input pool"
+        outside = np.ones(self.output_pool.size, bool)
+        for argument in self.request.outputs:
+            outside[argument.offset:argument.offset + argument.length] = False
+        stray = np.flatnonzero(outside & (self.output_pool != _POISON))
+        if stray.size:
+            return f"the driver wrote {stray.size} bytes outside the outputs, the first at offset {stray[0]} of pool 1"
+        return ""
+
+
+def _align(offset):
+    return offset + 3 & ~3

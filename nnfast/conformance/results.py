@@ -1,0 +1,96 @@
+"""Results of a conformance run: one record per test and kind, their counts, and the worst errors seen."""
+
+import math
+from dataclasses import dataclass, field
+
+OUTCOMES = ("passed", "failed", "skipped", "not_applicable")
+
+
+@dataclass(slots=True)
+class TestResult:
+    """One test of one kind.
+
+    max_error: largest |actual - expected| over the compared outputs, None when nothing was compared.
+    errors: operand type name -> (largest error, largest share of the tolerance used).
+    parts: outcome of each form of the kind (dynamic: unspecified, insufficient); empty when it has one form.
+    """
+
+    __test__ = False  # not a test class of pytest
+
+    name: str
+    kind: str
+    hal: str
+    via: str
+    source: str
+    outcome: str
+    reason: str = ""
+    errors: dict = field(default_factory=dict)
+    parts: dict = field(default_factory=dict)
+
+    @property
+    def max_error(self):
+        return max((error for error, _ in self.errors.values()), default=None)
+
+    def to_json(self):
+        """Plain dict; an error that is not finite becomes null, the reason tells about it."""
+        row = {"name": self.name, "kind": self.kind, "hal": self.hal, "via": self.via, "outcome": self.outcome,
+               "reason": self.reason, "max_error": _finite(self.max_error), "source": self.source}
+        if self.parts:
+            row["parts"] = self.parts
+        return row
+
+
+@dataclass(slots=True)
+class Results:
+    """All results of a run, in the order of the files; counts as properties passed, failed, skipped, not_applicable."""
+
+    tests: list = field(default_factory=list)
+    seconds: float = 0.0
+
+    def count(self, outcome, kind=None):
+        return sum(test.outcome == outcome and kind in (None, test.kind) for test in self.tests)
+
+    @property
+    def passed(self):
+        return self.count("passed")
+
+    @property
+    def failed(self):
+        return self.count("failed")
+
+    @property
+    def skipped(self):
+        return self.count("skipped")
+
+    @property
+    def not_applicable(self):
+        return self.count("not_applicable")
+
+    def by_kind(self):
+        """Kind, or "kind: form", -> {outcome: count}, in order of appearance."""
+        table = {}
+        for test in self.tests:
+            rows = [(test.kind, test.outcome)] + [(f"{test.kind}: {form}", o) for form, o in test.parts.items()]
+            for row, outcome in rows:
+                table.setdefault(row, dict.fromkeys(OUTCOMES, 0))[outcome] += 1
+        return table
+
+    def worst(self):
+        """Operand type name -> (largest error, share of the tolerance used at most, test with that share)."""
+        table = {}
+        for test in self.tests:
+            for name, (error, share) in test.errors.items():
+                old = table.get(name, (0.0, -1.0, ""))
+                table[name] = (max(old[0], error), *((share, test.name) if share > old[1] else old[1:]))
+        return dict(sorted(table.items()))
+
+    def to_json(self):
+        """The document that `nnfast vts --json` writes (design: counts, then one entry per test)."""
+        worst = {name: {"max_error": _finite(error), "tolerance_used": _finite(share), "test": test}
+                 for name, (error, share, test) in self.worst().items()}
+        return {**{outcome: self.count(outcome) for outcome in OUTCOMES}, "seconds": round(self.seconds, 3),
+                "kinds": self.by_kind(), "worst": worst, "tests": [test.to_json() for test in self.tests]}
+
+
+def _finite(value):
+    return value if value is not None and math.isfinite(value) else None

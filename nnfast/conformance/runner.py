@@ -1,0 +1,238 @@
+"""Running conformance vectors over worker processes, so that a crash costs one test and all cores work."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+
+from ..errors import GeneralFailure, InvalidArgument
+from ..model.types import VERSIONS, OperationType
+from .kinds import ALL_KINDS, KINDS
+from .results import Results, TestResult
+from .vectors import collect, read
+
+FACES = {"canonical": "aidl3"}
+"""Faces of the driver that are built, each with the newest HAL version whose models it takes."""
+
+ALL_FACES = ("canonical", "1.0", "1.1", "1.2", "1.3")
+ROUTES = ("local",)
+ALL_ROUTES = ("local", "burst", "service", "cache")
+CHUNK = 32
+"""Tests per task: small enough to share a large file between workers."""
+
+TEST_SECONDS = 120.0
+"""A test that takes longer is stopped and counts as failed."""
+
+# Workers leave interrupts from the keyboard to the runner, which ends them.
+_BOOT = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+handle, spec, threads, *sys.path = sys.argv[1:]
+from nnfast.conformance.worker import main
+main(int(handle), spec, int(threads))
+"""
+
+
+def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
+        device="nnfast:Device"):
+    """Run conformance vectors; returns Results.
+
+    paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
+    with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
+    processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
+    device in each process. device: "module:callable" of the device to test, called with num_threads.
+    Raises InvalidArgument for a wrong argument or a malformed vector.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    _check_choice("hal", hal, FACES, ALL_FACES)
+    _check_choice("via", via, ROUTES, ALL_ROUTES)
+    for number, value in (("jobs", jobs), ("threads", threads)):
+        if value is not None and value < 1:
+            raise InvalidArgument(f"{number} is {value}, must be at least 1")
+    start = time.monotonic()
+    plan = _Plan(collect(paths), hal, via, _kinds(kinds), _operations(ops), _pattern(pattern))
+    jobs = jobs or len(os.sched_getaffinity(0))
+    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads), progress).run()
+    return Results(plan.results, time.monotonic() - start)
+
+
+def _check_choice(label, value, built, known):
+    if value in built:
+        return
+    if value in known:
+        raise InvalidArgument(f"{label} {value} is not built yet, must be {' or '.join(built)}")
+    raise InvalidArgument(f"{label} is {value!r}, must be one of {', '.join(known)}")
+
+
+def _kinds(kinds):
+    if isinstance(kinds, str):
+        kinds = [kinds]
+    for kind in kinds or ():
+        _check_choice("kind", kind, KINDS, ALL_KINDS)
+    return list(dict.fromkeys(kinds or KINDS))
+
+
+def _operations(ops):
+    """Set of operation names, or None for all."""
+    if ops is None:
+        return None
+    names = {name.strip() for name in (ops.split(",") if isinstance(ops, str) else ops)} - {""}
+    unknown = sorted(names - OperationType.__members__.keys())
+    if unknown:
+        raise InvalidArgument(f"ops: there is no operation {', '.join(unknown)}")
+    if not names:
+        raise InvalidArgument("ops is empty, must name at least one operation")
+    return names
+
+
+def _pattern(pattern):
+    try:
+        return re.compile(pattern or "")
+    except re.error as error:
+        raise InvalidArgument(f"pattern {pattern!r} is no regular expression: {error}") from None
+
+
+class _Plan:
+    """What to run. results: one TestResult per test, filled in as it ends; tasks: (path, [(result, place, kind)])."""
+
+    def __init__(self, files, hal, via, kinds, ops, pattern):
+        self.results, self.tasks = [], []
+        newest = VERSIONS.index(FACES[hal])
+        for path in files:
+            entries = []
+            for place, vector in enumerate(read(path)):
+                if not pattern.search(vector.name) or (ops is not None and not vector.operations <= ops):
+                    continue
+                applicable = vector.version in VERSIONS[:newest + 1]
+                for kind in kinds:
+                    if not KINDS[kind].takes(vector):
+                        continue
+                    result = TestResult(vector.name, kind, hal, via, vector.source, "")
+                    self.results.append(result)
+                    if applicable:
+                        entries.append((result, place, kind))
+                    else:
+                        result.outcome = "not_applicable"
+                        result.reason = f"needs {vector.version}, newer than {hal} ({FACES[hal]})"
+            self.tasks += [(path, entries[at:at + CHUNK]) for at in range(0, len(entries), CHUNK)]
+        self.total = sum(len(entries) for _, entries in self.tasks)
+
+
+class _Worker:
+    """One worker process and the task it is on."""
+
+    def __init__(self, path, entries, device):
+        self.path, self.entries = path, deque(entries)
+        self.connection, other = Pipe()
+        spec, threads = device
+        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), *map(os.path.abspath, sys.path)]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
+        other.close()
+        self.started, self.last = False, None
+        self.give(path, entries)
+
+    def give(self, path, entries):
+        self.path, self.entries, self.since = path, deque(entries), time.monotonic()
+        try:
+            self.connection.send((path, [(place, kind) for _, place, kind in entries]))
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it died; waiting on the connection shows that
+
+    def end(self):
+        """Kill and reap."""
+        self.process.kill()
+        self.process.wait()
+        self.connection.close()
+
+    def death(self):
+        """How the process ended, in words."""
+        try:
+            code = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "it closed its connection"
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return f"exit code {code}"
+
+
+class _Pool:
+    """Keeps the workers busy until all tasks are done."""
+
+    def __init__(self, plan, jobs, device, progress):
+        self.tasks, self.total, self.done = deque(plan.tasks), plan.total, 0
+        self.jobs, self.device, self.progress = jobs, device, progress
+        self.workers = {}
+
+    def run(self):
+        try:
+            while len(self.workers) < self.jobs:
+                self.hire(*self.tasks.popleft())
+            while self.workers:
+                ready = wait(list(self.workers), timeout=1.0)
+                for connection in ready:
+                    self.receive(self.workers[connection])
+                self.stop_slow(set(self.workers) - set(ready))
+        finally:
+            for worker in self.workers.values():
+                worker.end()
+
+    def hire(self, path, entries):
+        worker = _Worker(path, entries, self.device)
+        self.workers[worker.connection] = worker
+
+    def receive(self, worker):
+        try:
+            message, *content = worker.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.replace(worker, worker.death())
+            return
+        if message == "start":
+            worker.started, worker.since = True, time.monotonic()
+        elif message == "result":
+            self.finish(worker, *content)
+        elif message == "error":
+            raise InvalidArgument(content[0])
+        elif self.tasks:
+            worker.give(*self.tasks.popleft())
+        else:
+            self.dismiss(worker)
+
+    def finish(self, worker, outcome, reason, errors=None, parts=None):
+        result, _, _ = worker.entries.popleft()
+        worker.started, worker.last = False, result
+        result.outcome, result.reason = outcome, reason
+        result.errors, result.parts = errors or {}, parts or {}
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, self.total, result)
+
+    def replace(self, worker, how):
+        """The worker died: that is the failure of the test it was on; another one takes the rest of its task."""
+        if worker.started:
+            self.finish(worker, "failed", f"the process died during this test: {how}")
+        elif worker.last:
+            worker.last.outcome, worker.last.reason = "failed", f"the process died after this test: {how}"
+        else:
+            raise GeneralFailure(f"a conformance worker ended before its first test, of {worker.path}: {how}")
+        self.dismiss(worker)
+        if worker.entries:
+            self.hire(worker.path, worker.entries)
+        elif self.tasks:
+            self.hire(*self.tasks.popleft())
+
+    def dismiss(self, worker):
+        del self.workers[worker.connection]
+        worker.end()
+
+    def stop_slow(self, silent):
+        for connection in silent:
+            worker = self.workers.get(connection)
+            if worker and worker.started and time.monotonic() - worker.since > TEST_SECONDS:
+                worker.process.kill()
+                self.replace(worker, f"stopped after {TEST_SECONDS:.0f} s without an answer")

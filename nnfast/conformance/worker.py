@@ -1,0 +1,63 @@
+"""A process that runs conformance tests for the runner: tasks come in and results go out through one connection.
+
+Messages to the worker: (path, [(place of the vector in the file, kind), ...]), or None to end. From it, in order:
+("start", place, kind), ("result", outcome, reason, errors, parts), and ("idle",) when the task is done;
+("error", message) when the file or the device is unusable.
+"""
+
+from importlib import import_module
+from multiprocessing.connection import Connection
+
+from ..errors import Error
+from .kinds import FAILED, KINDS, PASSED, SKIPPED
+from .vectors import read
+
+
+def make_device(spec, threads):
+    """Device from "module:callable", called with num_threads."""
+    module, _, name = spec.partition(":")
+    return getattr(import_module(module), name)(num_threads=threads)
+
+
+def run_test(device, vector, kind):
+    """(outcome, reason, errors, parts) of one vector and kind; raises InvalidArgument when the vector is malformed."""
+    parts = KINDS[kind].run(device, vector.case(), vector)
+    errors = {}
+    for part in parts:
+        if part.comparison is None:
+            continue
+        for name, (error, share) in part.comparison.errors.items():
+            old = errors.get(name, (0.0, 0.0))
+            errors[name] = max(old[0], error), max(old[1], share)
+    outcomes = [part.outcome for part in parts]
+    outcome = next(o for o in (FAILED, PASSED, SKIPPED) if o in outcomes)
+    reasons = [f"{part.name}: {part.reason}" if part.name else part.reason for part in parts if part.reason]
+    forms = {part.name: part.outcome for part in parts if part.name}
+    return outcome, "; ".join(reasons), errors, forms
+
+
+def serve(connection, spec, threads):
+    """Answer tasks until the other end says None or goes away."""
+    device, loaded = None, (None, None)
+    while (task := connection.recv()) is not None:
+        path, entries = task
+        try:
+            device = device or make_device(spec, threads)
+            if loaded[0] != path:
+                loaded = path, read(path)
+            for place, kind in entries:
+                connection.send(("start", place, kind))
+                connection.send(("result", *run_test(device, loaded[1][place], kind)))
+        except Error as error:
+            connection.send(("error", str(error)))
+            return
+        connection.send(("idle",))
+
+
+def main(handle, spec, threads):
+    """Entry point of the process; handle: number of the inherited socket."""
+    try:
+        with Connection(handle) as connection:
+            serve(connection, spec, threads)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the runner is gone

@@ -1,0 +1,183 @@
+"""Devices that run models of one elementwise ADD, right or wrong in one chosen way, to try the conformance tests on."""
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from nnfast.driver.request import ExecutionResult, OutputShape, Timing
+from nnfast.errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
+
+
+class Right:
+    """Adds as it should."""
+
+    def __init__(self, num_threads=None):
+        self.num_threads = num_threads
+
+    def supported_operations(self, model):
+        return [True] * len(model.main.operations)
+
+    def prepare(self, model):
+        return Prepared(self, model)
+
+    def add(self, model, a, b):
+        return a + b
+
+    def dims(self, dims):
+        return dims
+
+    def timing(self, measured):
+        return Timing(5, 7) if measured else Timing()
+
+    def check_size(self, dims, short):
+        if short:
+            raise OutputInsufficientSize("output 0 is too small", [OutputShape(dims, False)])
+
+    def after_write(self, pool, argument):
+        pass
+
+
+class Prepared:
+    def __init__(self, device, model):
+        self.device, self.model = device, model
+
+    def compute(self, arrays):
+        return self.device.add(self.model, *arrays)
+
+    def run(self, arrays):
+        return [self.compute(arrays)]
+
+    def execute(self, request, measure_timing=False):
+        arrays = []
+        for index, argument in zip(self.model.main.inputs, request.inputs):
+            operand = self.model.main.operands[index]
+            raw = request.pools[argument.pool][argument.offset:argument.offset + argument.length]
+            arrays.append(raw.view(operand.dtype).reshape(operand.dims))
+        result, argument = self.compute(arrays), request.outputs[0]
+        self.device.check_size(result.shape, argument.length < result.nbytes)
+        pool = request.pools[argument.pool]
+        value = np.frombuffer(result.tobytes(), np.uint8)[:argument.length]
+        pool[argument.offset:argument.offset + value.size] = value
+        self.device.after_write(pool, argument)
+        shapes = (OutputShape(self.device.dims(result.shape), True),)
+        return ExecutionResult(shapes, self.device.timing(measure_timing))
+
+
+class OffByOne(Right):
+    def add(self, model, a, b):
+        return (a + b + 1).astype(a.dtype)
+
+
+class OffByTwo(Right):
+    def add(self, model, a, b):
+        return (a + b + 2).astype(a.dtype)
+
+
+class NotANumber(Right):
+    def add(self, model, a, b):
+        return (a + b) * np.float32(np.nan)
+
+
+class Raises(Right):
+    def add(self, model, a, b):
+        raise GeneralFailure("no such luck")
+
+
+class Breaks(Right):
+    def add(self, model, a, b):
+        raise KeyError("oops")
+
+
+class Crashes(Right):
+    """Dies in the middle of the test whose name holds "crash"."""
+
+    def add(self, model, a, b):
+        if "crash" in model.name:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return a + b
+
+
+class Hangs(Right):
+    def add(self, model, a, b):
+        if "hang" in model.name:
+            time.sleep(60)
+        return a + b
+
+
+class ClaimsNothing(Right):
+    def supported_operations(self, model):
+        return [False] * len(model.main.operations)
+
+    def prepare(self, model):
+        raise InvalidArgument("main.operation[0] ADD: not supported")
+
+
+class ClaimsAndRefuses(ClaimsNothing):
+    def supported_operations(self, model):
+        return [True] * len(model.main.operations)
+
+
+class NoFlags(Right):
+    def supported_operations(self, model):
+        return []
+
+
+class WrongShape(Right):
+    def dims(self, dims):
+        return (*dims, 1)
+
+
+class AlwaysTimes(Right):
+    def timing(self, measured):
+        return Timing(5, 7)
+
+
+class NeverTimes(Right):
+    def timing(self, measured):
+        return Timing()
+
+
+class TimesBackwards(Right):
+    def timing(self, measured):
+        return Timing(8, 7) if measured else Timing()
+
+
+class AcceptsShort(Right):
+    def check_size(self, dims, short):
+        pass
+
+
+class BlamesNoOutput(Right):
+    def check_size(self, dims, short):
+        if short:
+            raise OutputInsufficientSize("too small", [OutputShape(dims, True)])
+
+
+class WrongDims(Right):
+    def check_size(self, dims, short):
+        if short:
+            raise OutputInsufficientSize("too small", [OutputShape((dims[0] + 1, *dims[1:]), False)])
+
+
+class WritesBeyond(Right):
+    def after_write(self, pool, argument):
+        if argument.offset + argument.length < pool.size:
+            pool[argument.offset + argument.length] = 0
+
+
+class StaticOnly(Right):
+    """Cannot run models with unknown output shapes."""
+
+    def add(self, model, a, b):
+        if 0 in model.main.operands[model.main.outputs[0]].dims:
+            raise GeneralFailure("dynamic shapes are not supported")
+        return a + b
+
+
+class WantsTwoThreads(Right):
+    def add(self, model, a, b):
+        if self.num_threads != 2:
+            raise GeneralFailure(f"{self.num_threads} threads")
+        return a + b

@@ -1,0 +1,180 @@
+import json
+
+import pytest
+import vector_files
+
+from nnfast.conformance import run, runner
+from nnfast.errors import InvalidArgument
+
+
+def run_with(device, path, **options):
+    return run([path], device=f"fake_devices:{device}", **options)
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    return vector_files.write(tmp_path / "add.json.gz", vector_files.add_test())
+
+
+def only(results, kind):
+    found = [test for test in results.tests if test.kind == kind]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_right_device_passes_every_kind(vectors):
+    results = run_with("Right", vectors)
+    assert [(test.kind, test.outcome) for test in results.tests] == [("general", "passed"), ("dynamic", "passed")]
+    assert only(results, "dynamic").parts == {"unspecified": "passed", "insufficient": "passed"}
+    assert (results.passed, results.failed, results.skipped, results.not_applicable) == (2, 0, 0, 0)
+    assert only(results, "general").max_error == 0
+
+
+@pytest.mark.parametrize("device, kind, words", [
+    ("OffByOne", "general", "must be 4.0 within"),
+    ("OffByOne", "dynamic", "must be 4.0 within"),
+    ("NotANumber", "general", "is nan"),
+    ("Raises", "general", "GENERAL_FAILURE: no such luck"),
+    ("Breaks", "general", "the driver raised KeyError"),
+    ("ClaimsAndRefuses", "general", "claimed as supported, but prepare gave INVALID_ARGUMENT"),
+    ("NoFlags", "general", "gave 0 flags"),
+    ("WrongShape", "general", "has dims [2, 1], must be [2]"),
+    ("AlwaysTimes", "general", "must be None when they are not asked for"),
+    ("NeverTimes", "general", "both were asked for"),
+    ("TimesBackwards", "general", "must not exceed"),
+    ("AcceptsShort", "dynamic", "insufficient: execute with output 0 one byte short, timing NO: succeeded"),
+    ("BlamesNoOutput", "dynamic", "output 0 is reported as sufficient"),
+    ("WrongDims", "dynamic", "has dims [3], must be [2] or 0"),
+])
+def test_wrong_device_fails(vectors, device, kind, words):
+    test = only(run_with(device, vectors), kind)
+    assert test.outcome == "failed"
+    assert words in test.reason
+
+
+def test_stray_write_is_found(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(
+        type_="TENSOR_QUANT8_ASYMM", a=(1, 2, 3), b=(1, 1, 1), out=(2, 3, 4)))
+    test = only(run_with("WritesBeyond", path), "general")
+    assert test.outcome == "failed" and "wrote 1 bytes outside the outputs, the first at offset 3" in test.reason
+
+
+def test_refusing_what_was_not_claimed_is_a_skip_that_cites_the_rule(vectors):
+    results = run_with("ClaimsNothing", vectors)
+    assert results.skipped == 2
+    assert "vts/README.md 2" in results.tests[0].reason
+
+
+def test_general_failure_skips_dynamic_only(vectors):
+    results = run_with("StaticOnly", vectors)
+    assert only(results, "general").outcome == "passed"
+    assert only(results, "dynamic").outcome == "skipped"
+    assert "vts/README.md 4" in only(results, "dynamic").reason
+
+
+def test_one_byte_output_has_no_insufficient_form(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(
+        type_="TENSOR_QUANT8_ASYMM", a=(1,), b=(2,), out=(3,)))
+    assert only(run_with("Right", path), "dynamic").parts == {"unspecified": "passed"}
+
+
+@pytest.mark.parametrize("device, source, outcome", [
+    ("Raises", "V1_2/x", "passed"),
+    ("Right", "V1_2/x", "failed"),
+    ("Breaks", "V1_2/x", "failed"),
+    ("ClaimsNothing", "V1_2/x", "passed"),
+    ("ClaimsAndRefuses", "V1_2/x", "failed"),
+    ("ClaimsAndRefuses", "V1_3_cts_only/x", "passed"),
+])
+def test_failure_kind(tmp_path, device, source, outcome):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(expect_failure=True), source=source)
+    results = run_with(device, path)
+    assert [(test.kind, test.outcome) for test in results.tests] == [("failure", outcome)]
+
+
+def test_crash_costs_one_test_and_the_rest_go_on(tmp_path):
+    names = ["add_0", "add_crash", "add_2", "add_crash_too", "add_4"]
+    path = vector_files.write(tmp_path / "x.json.gz", *(vector_files.add_test(name) for name in names))
+    seen = []
+    results = run_with("Crashes", path, kinds=["general"], jobs=1, progress=lambda *args: seen.append(args))
+    assert {test.name: test.outcome for test in results.tests} == {
+        name: "failed" if "crash" in name else "passed" for name in names}
+    assert "SIGSEGV" in results.tests[1].reason
+    assert [(done, total) for done, total, _ in seen] == [(n, 5) for n in range(1, 6)]
+
+
+def test_hanging_test_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "TEST_SECONDS", 0.5)
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test("hang"), vector_files.add_test("well"))
+    results = run_with("Hangs", path, kinds="general")
+    assert [test.outcome for test in results.tests] == ["failed", "passed"]
+    assert "without an answer" in results.tests[0].reason
+
+
+def test_many_files_over_two_workers_keep_their_order(tmp_path):
+    for number in range(5):
+        tests = [vector_files.add_test(f"add_{number}_{i:02}") for i in range(40)]
+        vector_files.write(tmp_path / f"{number}.json.gz", *tests)
+    results = run_with("Right", tmp_path, kinds=["general"], jobs=2)
+    names = [test.name for test in results.tests]
+    assert names == sorted(names) and len(names) == 200 and results.passed == 200
+
+
+def test_selection(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test("one"),
+                              vector_files.add_test("two", operation="MUL"))
+    assert [t.name for t in run_with("Right", path, kinds="general", ops="ADD,SUB").tests] == ["one"]
+    assert [t.name for t in run_with("Right", path, kinds="general", pattern="t.o").tests] == ["two"]
+    assert run_with("Right", path, pattern="three").tests == []
+
+
+def test_newer_than_the_face_is_not_applicable(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(min_hal="unknown", operation="DENSIFY"),
+                              source="experimental/x")
+    results = run_with("Breaks", path, kinds="general")
+    assert results.tests[0].outcome == "not_applicable"
+    assert "needs experimental" in results.tests[0].reason
+
+
+def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(operation="RANK"))
+    assert [test.kind for test in run_with("Right", path).tests] == ["general"]
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"hal": "1.3"}, "hal 1.3 is not built yet, must be canonical"),
+    ({"hal": "2.0"}, "hal is '2.0', must be one of"),
+    ({"via": "burst"}, "via burst is not built yet"),
+    ({"kinds": ["coupling"]}, "kind coupling is not built yet"),
+    ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
+    ({"ops": "ADD,FOO"}, "there is no operation FOO"),
+    ({"ops": ""}, "ops is empty"),
+    ({"pattern": "("}, "no regular expression"),
+    ({"jobs": 0}, "jobs is 0"),
+    ({"threads": 0}, "threads is 0"),
+])
+def test_bad_arguments(vectors, options, words):
+    with pytest.raises(InvalidArgument, match=words):
+        run_with("Right", vectors, **options)
+
+
+def test_malformed_operand_ends_the_run(tmp_path):
+    test = vector_files.add_test()
+    test["model"]["main"]["operands"][0]["dims"] = [3]
+    path = vector_files.write(tmp_path / "x.json.gz", test)
+    with pytest.raises(InvalidArgument, match=r"main.operands\[0\]: data has 8 bytes, TENSOR_FLOAT32 \[3\] takes 12"):
+        run_with("Right", path)
+
+
+def test_json_document(vectors):
+    document = json.loads(json.dumps(run_with("NotANumber", vectors).to_json(), allow_nan=False))
+    assert (document["passed"], document["failed"], document["skipped"], document["not_applicable"]) == (0, 2, 0, 0)
+    row = document["tests"][0]
+    assert {key: row[key] for key in ("name", "kind", "hal", "via", "outcome", "max_error")} == {
+        "name": "add", "kind": "general", "hal": "canonical", "via": "local", "outcome": "failed", "max_error": None}
+    assert document["worst"]["TENSOR_FLOAT32"]["max_error"] is None
+
+
+def test_threads_reach_the_device(vectors):
+    assert run_with("WantsTwoThreads", vectors, kinds="general", threads=2).passed == 1
+    assert run_with("WantsTwoThreads", vectors, kinds="general").failed == 1
