@@ -1,0 +1,349 @@
+"""ModelBuilder: make a Model by hand, operand by operand."""
+
+from dataclasses import replace
+from operator import index as as_index
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .types import (
+    DTYPES,
+    ChannelQuant,
+    LifeTime,
+    Model,
+    Operand,
+    OperandType,
+    Operation,
+    OperationType,
+    State,
+    Subgraph,
+    type_name,
+)
+from .validate import validate_model
+
+_T = OperandType
+_TENSOR_OF_DTYPE = {
+    np.dtype(np.float32): _T.TENSOR_FLOAT32, np.dtype(np.float16): _T.TENSOR_FLOAT16,
+    np.dtype(np.int32): _T.TENSOR_INT32, np.dtype(np.bool_): _T.TENSOR_BOOL8,
+}
+_QUANTIZED_OF_DTYPE = {
+    np.dtype(np.uint8): _T.TENSOR_QUANT8_ASYMM, np.dtype(np.int8): _T.TENSOR_QUANT8_ASYMM_SIGNED,
+    np.dtype(np.uint16): _T.TENSOR_QUANT16_ASYMM, np.dtype(np.int16): _T.TENSOR_QUANT16_SYMM,
+}
+_SCALAR_OF_KIND = (
+    (bool | np.bool_, _T.BOOL), (int | np.int32, _T.INT32), (np.uint32, _T.UINT32), (np.float16, _T.FLOAT16),
+    (float | np.float32, _T.FLOAT32),
+)
+_BOOL_TYPES = frozenset((_T.BOOL, _T.TENSOR_BOOL8))
+
+
+class ModelBuilder:
+    """Collects operands and operations; `build()` checks them and returns a Model.
+
+    Methods that make an operand return its handle (its index in the graph); the others return the builder::
+
+        b = nnfast.ModelBuilder("tiny")
+        x = b.input("TENSOR_FLOAT32", (1, 4), name="x")
+        w = b.constant(np.eye(4, dtype=np.float32))
+        bias = b.constant(np.zeros(4, np.float32))
+        y = b.output("TENSOR_FLOAT32", (1, 4), name="y")
+        model = b.operation("FULLY_CONNECTED", [x, w, bias, b.scalar(1)], [y]).build()
+
+    Types and operations are given by name, enumeration member or number. Wrong arguments raise InvalidArgument.
+    """
+
+    def __init__(self, name=""):
+        self._name = name
+        self._relaxed = False
+        self._operands = []
+        self._operations = []
+        self._inputs = []
+        self._outputs = []
+        self._states = []
+        self._children = []
+
+    # -- operands ------------------------------------------------------------------------------------------------
+    def operand(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+        """New operand that an operation writes; inputs() and outputs() make it an input or output of the graph.
+
+        dims: dimensions, 0 or None = unknown; () for scalars and for unknown rank. channel_quant: (dim, scales).
+        """
+        code = _code(OperandType, type, "operand type")
+        return self._append(Operand(code, _dims(dims), _scale(scale), _integer(zero_point, "zero point"),
+                                    channel_quant=_channel_quant(channel_quant), name=name))
+
+    def input(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+        """New operand that is the graph's next input."""
+        handle = self.operand(type, dims, scale, zero_point, channel_quant, name)
+        self._inputs.append(handle)
+        return handle
+
+    def output(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+        """New operand that is the graph's next output."""
+        handle = self.operand(type, dims, scale, zero_point, channel_quant, name)
+        self._outputs.append(handle)
+        return handle
+
+    def constant(self, array, type=None, scale=0.0, zero_point=0, channel_quant=None, name=""):
+        """New constant tensor with the value, dtype and shape of `array`.
+
+        type: by default from the dtype: float32, float16, int32, bool; with a scale uint8, int8 (asymmetric signed),
+        uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or what `type` stores.
+        A writable array is copied; a read-only contiguous one (a mapped file) is used where it lies.
+        """
+        scale, channel_quant = _scale(scale), _channel_quant(channel_quant)
+        if not isinstance(array, np.ndarray):
+            array = _array_of(array, None if type is None else _dtype(_code(OperandType, type, "operand type")))
+        code = _infer_type(array.dtype, scale, channel_quant) if type is None else \
+            _code(OperandType, type, "operand type")
+        if array.ndim == 0:
+            raise InvalidArgument("constant: array has rank 0, must be at least 1; use scalar() for scalar operands")
+        if array.size == 0:
+            raise InvalidArgument(f"constant: array has shape {list(array.shape)}, must have no zero dimension")
+        return self._append(Operand(code, array.shape, scale, _integer(zero_point, "zero point"),
+                                    LifeTime.CONSTANT_COPY, channel_quant, _frozen(array, code), name))
+
+    def scalar(self, value, type=None, name=""):
+        """New constant scalar; by default BOOL for a bool, INT32 for an int, FLOAT32 for a float."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        if type is None:
+            code = next((code for kind, code in _SCALAR_OF_KIND if isinstance(value, kind)), None)
+            if code is None:
+                raise InvalidArgument(f"scalar: {value!r} has no default operand type, name one")
+        else:
+            code = _code(OperandType, type, "operand type")
+        data = _array_of(value, _dtype(code))
+        if data.ndim:
+            raise InvalidArgument(f"scalar: value has shape {list(data.shape)}, must be a single number")
+        return self._append(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=_frozen(data, code), name=name))
+
+    def omitted(self, type, scale=0.0, zero_point=0, channel_quant=None):
+        """New operand without a value (NO_VALUE), for an optional input that is left out."""
+        handle = self.operand(type, (), scale, zero_point, channel_quant)
+        self._operands[handle] = replace(self._operands[handle], lifetime=LifeTime.NO_VALUE)
+        return handle
+
+    def subgraph(self, builder, name=""):
+        """New SUBGRAPH operand for IF or WHILE that refers to another builder's graph (shared, not copied)."""
+        if not isinstance(builder, ModelBuilder):
+            raise InvalidArgument(f"subgraph: is {type(builder).__name__}, must be a ModelBuilder")
+        self._children.append(builder)
+        return self._append(Operand(_T.SUBGRAPH, lifetime=LifeTime.SUBGRAPH, name=name,
+                                    subgraph=len(self._children) - 1))
+
+    # -- structure -----------------------------------------------------------------------------------------------
+    def operation(self, code, inputs, outputs):
+        """Append an operation over the given operand handles."""
+        code = _code(OperationType, code, "operation")
+        self._operations.append(Operation(code, self._handles(inputs, "input"), self._handles(outputs, "output")))
+        return self
+
+    def add(self, code, inputs, out=None, name=""):
+        """Append an operation with one new output and return the output's handle.
+
+        out: (type, dims, scale, zero_point), later parts optional; by default as the first input, shape unknown.
+        """
+        inputs = self._handles(inputs, "input")
+        if out is None:
+            if not inputs:
+                raise InvalidArgument("add: without inputs the output's type must be given")
+            like = self._operands[inputs[0]]
+            out = (like.type, (), like.scale, like.zero_point)
+        elif isinstance(out, str | int):
+            out = (out,)
+        if not 1 <= len(out) <= 4:
+            raise InvalidArgument(f"add: out has {len(out)} parts, must be (type, dims, scale, zero_point)")
+        handle = self.operand(*out, name=name)
+        self.operation(code, inputs, [handle])
+        return handle
+
+    def inputs(self, *handles):
+        """Name all inputs of the graph, in order (replaces what input() listed)."""
+        self._inputs = list(self._handles(handles, "input"))
+        return self
+
+    def outputs(self, *handles):
+        """Name all outputs of the graph, in order (replaces what output() listed)."""
+        self._outputs = list(self._handles(handles, "output"))
+        return self
+
+    def relaxed(self, flag=True):
+        """Allow float32 to be computed with the range and precision of float16."""
+        self._relaxed = bool(flag)
+        return self
+
+    def state(self, input, output, initial=None):
+        """Feed `output` back to `input` from call to call; initial: first value (default: the zero of its type)."""
+        handles = self._handles((input, output), "state")
+        self._states.append((*handles, None if initial is None else np.array(initial)))
+        return self
+
+    def build(self):
+        """The finished Model; InvalidArgument when it breaks a structural rule."""
+        order, number = self._descendants()
+        states = tuple(State(_position(self._inputs, source, "input"), _position(self._outputs, target, "output"),
+                             initial) for source, target, initial in self._states)
+        model = Model(self._graph("main", number),
+                      tuple(child._graph(f"referenced[{i}]", number) for i, child in enumerate(order)),
+                      self._relaxed, states, self._name)
+        validate_model(model)
+        return model
+
+    # -- inside --------------------------------------------------------------------------------------------------
+    def _append(self, operand):
+        self._operands.append(operand)
+        return len(self._operands) - 1
+
+    def _handles(self, handles, role):
+        if isinstance(handles, str | bytes) or not hasattr(handles, "__iter__"):
+            raise InvalidArgument(f"{role} handles: {handles!r} is no list")
+        result = []
+        for place, handle in enumerate(handles):
+            number = _integer(handle, f"{role} {place}: handle")
+            if not 0 <= number < len(self._operands):
+                raise InvalidArgument(f"{role} {place}: handle {number} is no operand of this builder "
+                                      f"(it has {len(self._operands)})")
+            result.append(number)
+        return tuple(result)
+
+    def _descendants(self):
+        """Builders of all subgraphs, each once, and their place in Model.referenced by identity."""
+        order, number, waiting = [], {}, list(self._children)
+        while waiting:
+            child = waiting.pop(0)
+            if child is self:
+                raise InvalidArgument("referenced: a subgraph refers back to the main graph")
+            if id(child) in number:
+                continue
+            if child._states:
+                raise InvalidArgument(f"referenced[{len(order)}]: has states, only the main graph may")
+            number[id(child)] = len(order)
+            order.append(child)
+            waiting += child._children
+        return order, number
+
+    def _graph(self, path, number):
+        inputs, outputs = set(self._inputs), set(self._outputs)
+        operands = []
+        for index, operand in enumerate(self._operands):
+            where = f"{path}.operand[{index}]"
+            if index in inputs and index in outputs:
+                raise InvalidArgument(f"{where}: is both input and output of the graph")
+            if index in inputs or index in outputs:
+                if operand.lifetime != LifeTime.TEMPORARY_VARIABLE:
+                    role = "input" if index in inputs else "output"
+                    raise InvalidArgument(f"{where}: is {operand.lifetime.name}, cannot be an {role} of the graph")
+                operand = replace(operand, lifetime=LifeTime.SUBGRAPH_INPUT if index in inputs else
+                                  LifeTime.SUBGRAPH_OUTPUT)
+            elif operand.subgraph is not None:
+                operand = replace(operand, subgraph=number[id(self._children[operand.subgraph])])
+            operands.append(operand)
+        return Subgraph(tuple(operands), tuple(self._operations), tuple(self._inputs), tuple(self._outputs))
+
+
+def _code(kind, value, what):
+    """Member of an enumeration from its name, itself or its number; unknown numbers stay for validate_model."""
+    if isinstance(value, str):
+        if value not in kind.__members__:
+            raise InvalidArgument(f"{what} {value!r} is unknown")
+        return kind[value]
+    number = _integer(value, what)
+    try:
+        return kind(number)
+    except ValueError:
+        return number
+
+
+def _dtype(code):
+    if code not in DTYPES:
+        raise InvalidArgument(f"operand type {type_name(code)} stores no known values")
+    return DTYPES[code]
+
+
+def _integer(value, what):
+    try:
+        return as_index(value)
+    except TypeError:
+        raise InvalidArgument(f"{what} is {value!r}, must be an integer") from None
+
+
+def _dims(dims):
+    if isinstance(dims, str | bytes) or not hasattr(dims, "__iter__"):
+        raise InvalidArgument(f"dims is {dims!r}, must be a list of integers")
+    return tuple(0 if dim is None else _integer(dim, f"dimension {axis}") for axis, dim in enumerate(dims))
+
+
+def _scale(scale):
+    """Scales are float32 in the standard: round once, here, so that equal scales compare equal."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(scale))
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"scale is {scale!r}, must be a number") from None
+
+
+def _channel_quant(quant):
+    if quant is None:
+        return None
+    dim, scales = (quant.dim, quant.scales) if isinstance(quant, ChannelQuant) else _pair(quant)
+    return ChannelQuant(_integer(dim, "channel dimension"), tuple(_scale(scale) for scale in scales))
+
+
+def _pair(quant):
+    try:
+        dim, scales = quant
+        iter(scales)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"channel_quant is {quant!r}, must be (dim, scales)") from None
+    return dim, scales
+
+
+def _infer_type(dtype, scale, channel_quant):
+    dtype = dtype.newbyteorder("=")
+    if channel_quant is not None and dtype == np.int8:
+        return _T.TENSOR_QUANT8_SYMM_PER_CHANNEL
+    if dtype in _TENSOR_OF_DTYPE:
+        return _TENSOR_OF_DTYPE[dtype]
+    if dtype in _QUANTIZED_OF_DTYPE:
+        if scale:
+            return _QUANTIZED_OF_DTYPE[dtype]
+        raise InvalidArgument(f"constant: {dtype} needs a scale or a type")
+    hint = {"f": "; convert it to float32", "i": "; convert it to int32"}.get(dtype.kind, "")
+    raise InvalidArgument(f"constant: dtype {dtype} has no operand type{hint}")
+
+
+def _array_of(value, dtype):
+    """Array of a Python value, in `dtype` (default float32 or int32); refuses integers that do not fit."""
+    try:
+        raw = np.asarray(value)
+    except (TypeError, ValueError):
+        raw = np.asarray(None)
+    if raw.dtype.kind not in "biuf":
+        raise InvalidArgument(f"value {value!r} is no number or list of numbers")
+    if dtype is None:
+        dtype = np.dtype({"f": np.float32, "b": np.bool_}.get(raw.dtype.kind, np.int32))
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if raw.dtype.kind == "f" and (raw != np.trunc(raw)).any() or \
+                raw.size and not (limits.min <= raw.min() and raw.max() <= limits.max):
+            raise InvalidArgument(f"value {value!r} does not fit {dtype}")
+    with np.errstate(over="ignore"):
+        return raw.astype(dtype)
+
+
+def _frozen(array, code):
+    """Contiguous, read-only array of the type's dtype; a copy if the caller could still write to it."""
+    wanted = _dtype(code)
+    native = array.dtype.newbyteorder("=")
+    if native != wanted and not (native == np.bool_ and code in _BOOL_TYPES):
+        raise InvalidArgument(f"constant: array is {array.dtype}, must be {wanted} for {type_name(code)}")
+    data = np.array(array, wanted, order="C", copy=True if array.flags.writeable else None)
+    data.flags.writeable = False
+    return data
+
+
+def _position(places, handle, role):
+    if handle not in places:
+        raise InvalidArgument(f"state: operand {handle} is no {role} of the graph")
+    return places.index(handle)

@@ -1,0 +1,370 @@
+"""Structural rules of a canonical model (hal.md 11.2-11.7, 2.2-2.4, 10.1).
+
+Knows operands, lists, lifetimes, order and subgraphs; what an operation wants of its operands is the business of
+`nnfast.ops`. Every message is one line that starts with the path: ``main.operand[7]: scale is 0, must be > 0 for ...``.
+"""
+
+from math import isfinite
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .types import (
+    CONSTANT_LIFETIMES,
+    DTYPES,
+    QUANT_RANGE,
+    QUANTIZED_TYPES,
+    SCALAR_TYPES,
+    ChannelQuant,
+    LifeTime,
+    Model,
+    Operand,
+    OperandType,
+    Operation,
+    OperationType,
+    State,
+    Subgraph,
+    operation_name,
+    type_name,
+)
+
+_T = OperandType
+_OEM_TYPES = frozenset((_T.OEM, _T.TENSOR_OEM_BYTE))
+_SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
+_WRITTEN = frozenset((LifeTime.TEMPORARY_VARIABLE, LifeTime.SUBGRAPH_OUTPUT))
+_EXTENSION_MIN = 0x10000
+_UINT32_MAX = 0xFFFFFFFF
+
+
+def validate_model(model):
+    """Check the structure of a Model; InvalidArgument names the first part that breaks a rule.
+
+    Order: main, then each referenced subgraph (operands, operations, lists, graph), reference cycles, states.
+    """
+    _record(model, Model, "model")
+    _sequence(model.referenced, "referenced")
+    _sequence(model.states, "states")
+    if not isinstance(model.relaxed, bool | np.bool_):
+        _fail("model", f"relaxed is {model.relaxed!r}, must be True or False")
+    for path, graph in graph_paths(model):
+        _record(graph, Subgraph, path)
+        _check_graph(path, graph, len(model.referenced))
+    _check_reference_cycles(model.referenced)
+    _check_states(model)
+
+
+def graph_paths(model):
+    """(path, Subgraph) of main and of each referenced subgraph, in order."""
+    yield "main", model.main
+    for index, graph in enumerate(model.referenced):
+        yield f"referenced[{index}]", graph
+
+
+def operation_path(path, index, code):
+    """How messages name an operation: ``main.operation[3] CONV_2D``."""
+    return f"{path}.operation[{index}] {operation_name(code)}"
+
+
+def _fail(path, text):
+    raise InvalidArgument(f"{path}: {text}")
+
+
+def _record(value, kind, path):
+    if not isinstance(value, kind):
+        _fail(path, f"is {type(value).__name__}, must be {kind.__name__}")
+
+
+def _sequence(value, path):
+    if not isinstance(value, tuple | list):
+        _fail(path, f"is {type(value).__name__}, must be a tuple")
+
+
+def _is_int(value):
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_graph(path, graph, referenced):
+    for name in ("operands", "operations"):
+        _sequence(getattr(graph, name), f"{path}.{name}")
+    if not graph.operands:
+        _fail(path, "has no operands, must have at least one")
+    if not graph.operations:
+        _fail(path, "has no operations, must have at least one")
+    for index, operand in enumerate(graph.operands):
+        where = f"{path}.operand[{index}]"
+        _record(operand, Operand, where)
+        _check_operand(where, operand, referenced)
+    for index, operation in enumerate(graph.operations):
+        _record(operation, Operation, f"{path}.operation[{index}]")
+        _check_operation(path, index, operation, graph.operands)
+    _check_list(f"{path}.inputs", graph.inputs, LifeTime.SUBGRAPH_INPUT, path, graph.operands)
+    _check_list(f"{path}.outputs", graph.outputs, LifeTime.SUBGRAPH_OUTPUT, path, graph.operands)
+    _check_order(path, graph)
+
+
+# -- operands (hal.md 11.3) ------------------------------------------------------------------------------------------
+def _check_operand(path, operand, referenced):
+    _check_type(path, operand.type)
+    _check_dims(path, operand)
+    _check_scale(path, operand)
+    _check_zero_point(path, operand)
+    _check_channel_quant(path, operand)
+    _check_lifetime(path, operand, referenced)
+    _check_size(path, operand)
+    _check_data(path, operand)
+
+
+def _check_type(path, code):
+    if not _is_int(code):
+        _fail(path, f"type is {code!r}, must be an operand type code")
+    if _EXTENSION_MIN <= code < _UINT32_MAX:
+        _fail(path, f"type 0x{code:08x} is an extension type, this device has no extensions")
+    if code in _OEM_TYPES:
+        _fail(path, f"type is {type_name(code)}, OEM types are not supported")
+    if code not in DTYPES:
+        _fail(path, f"type {code} is unknown, must be 0..{max(DTYPES.keys() - _OEM_TYPES):d}")
+
+
+def _check_dims(path, operand):
+    _sequence(operand.dims, f"{path}.dims")
+    for axis, dim in enumerate(operand.dims):
+        if not _is_int(dim) or not 0 <= dim <= _UINT32_MAX:
+            _fail(path, f"dimension {axis} is {dim!r}, must be 0 (unknown) to {_UINT32_MAX}")
+    if operand.type in SCALAR_TYPES and operand.dims:
+        _fail(path, f"rank is {len(operand.dims)}, must be 0 for scalar {type_name(operand.type)}")
+    if operand.lifetime in CONSTANT_LIFETIMES and operand.type not in SCALAR_TYPES:
+        if not operand.dims:
+            _fail(path, "rank of a constant tensor is 0 (unknown), must be at least 1")
+        if 0 in operand.dims:
+            _fail(path, f"dimension {operand.dims.index(0)} of a constant is 0 (unknown), must be known")
+
+
+def _float32(value):
+    """Value as the float32 that the standard stores, in a Python float; None for what is no number."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(value):
+    return f"{value:g}" if isinstance(value, float | int) else repr(value)
+
+
+def _check_scale(path, operand):
+    kind, scale, shown = type_name(operand.type), _float32(operand.scale), _number(operand.scale)
+    if scale is None or not isfinite(scale):
+        _fail(path, f"scale is {shown}, must be a finite float32 number")
+    if operand.type in QUANTIZED_TYPES:
+        if not scale > 0:
+            _fail(path, f"scale is {shown}, must be > 0 for {kind}")
+    elif operand.type == _T.TENSOR_INT32:
+        if scale < 0:
+            _fail(path, f"scale is {shown}, must be >= 0 for {kind}")
+    elif scale != 0:
+        _fail(path, f"scale is {shown}, must be 0 for {kind}")
+
+
+def _check_zero_point(path, operand):
+    zero_point = operand.zero_point
+    if not _is_int(zero_point):
+        _fail(path, f"zero point is {zero_point!r}, must be an integer")
+    low, high = (0, 0)
+    if operand.type not in _SYMMETRIC_TYPES:
+        low, high = QUANT_RANGE.get(operand.type, (0, 0))
+    if not low <= zero_point <= high:
+        rule = "0" if low == high else f"{low}..{high}"
+        _fail(path, f"zero point is {zero_point}, must be {rule} for {type_name(operand.type)}")
+
+
+def _check_channel_quant(path, operand):
+    quant, kind = operand.channel_quant, type_name(operand.type)
+    if operand.type != _T.TENSOR_QUANT8_SYMM_PER_CHANNEL:
+        if quant is not None:
+            _fail(path, f"has channel scales, must have none for {kind}")
+        return
+    if quant is None:
+        _fail(path, f"has no channel scales, must have them for {kind}")
+    _record(quant, ChannelQuant, path)
+    rank = len(operand.dims)
+    if not _is_int(quant.dim) or not 0 <= quant.dim < rank:
+        _fail(path, f"channel dimension is {quant.dim!r}, must be less than the rank, {rank}")
+    channels = operand.dims[quant.dim]
+    if channels == 0:
+        _fail(path, f"channel dimension {quant.dim} has unknown size, must be known")
+    _sequence(quant.scales, f"{path}.channel_quant.scales")
+    if len(quant.scales) != channels:
+        _fail(path, f"has {len(quant.scales)} channel scales, must be {channels} (dimension {quant.dim})")
+    for channel, value in enumerate(quant.scales):
+        scale = _float32(value)
+        if scale is None or not isfinite(scale) or not scale > 0:
+            _fail(path, f"channel scale {channel} is {_number(value)}, must be finite and > 0")
+
+
+def _check_size(path, operand):
+    if 0 in operand.dims:
+        return
+    size = operand.dtype.itemsize
+    for dim in operand.dims:
+        size *= int(dim)
+        if size > _UINT32_MAX:
+            _fail(path, f"dimensions {list(operand.dims[:8])} need more than {_UINT32_MAX} bytes")
+
+
+def _check_lifetime(path, operand, referenced):
+    if not _is_int(operand.lifetime) or not 0 <= operand.lifetime <= LifeTime.SUBGRAPH:
+        _fail(path, f"lifetime is {operand.lifetime!r}, must be 0..{LifeTime.SUBGRAPH:d}")
+    is_subgraph = operand.type == _T.SUBGRAPH
+    if is_subgraph != (operand.lifetime == LifeTime.SUBGRAPH):
+        name = LifeTime(operand.lifetime).name
+        if is_subgraph:
+            _fail(path, f"type SUBGRAPH has lifetime {name}, must have SUBGRAPH")
+        _fail(path, f"lifetime SUBGRAPH has type {type_name(operand.type)}, must have SUBGRAPH")
+    if not is_subgraph:
+        if operand.subgraph is not None:
+            _fail(path, f"refers to subgraph {operand.subgraph}, only lifetime SUBGRAPH may")
+    elif not _is_int(operand.subgraph) or not 0 <= operand.subgraph < referenced:
+        _fail(path, f"subgraph is {operand.subgraph}, model has {referenced} referenced subgraphs")
+
+
+def _check_data(path, operand):
+    data = operand.data
+    if operand.lifetime not in CONSTANT_LIFETIMES:
+        if data is not None:
+            _fail(path, f"has data, only constants may (lifetime is {LifeTime(operand.lifetime).name})")
+        return
+    if data is None:
+        _fail(path, "is a constant without data")
+    if not isinstance(data, np.ndarray):
+        _fail(path, f"data is {type(data).__name__}, must be a numpy array")
+    if data.dtype != operand.dtype:
+        _fail(path, f"data is {data.dtype.str if data.dtype.kind == operand.dtype.kind else data.dtype}, "
+                    f"must be {operand.dtype} for {type_name(operand.type)}")
+    if data.shape != tuple(operand.dims):
+        _fail(path, f"data has shape {list(data.shape)}, must have {list(operand.dims)}")
+    if not data.flags.c_contiguous:
+        _fail(path, "data is not contiguous, use numpy.ascontiguousarray")
+
+
+# -- operations (hal.md 11.4 a, b, f) and lists (11.5) -----------------------------------------------------------------
+def _check_operation(path, index, operation, operands):
+    code = operation.type
+    where = f"{path}.operation[{index}]"
+    if not _is_int(code):
+        _fail(where, f"type is {code!r}, must be an operation code")
+    if _EXTENSION_MIN <= code < _UINT32_MAX:
+        _fail(where, f"operation 0x{code:08x} is an extension operation, this device has no extensions")
+    if code == OperationType.OEM_OPERATION:
+        _fail(where, "OEM_OPERATION is not supported")
+    if not 0 <= code <= OperationType.REVERSE:
+        _fail(where, f"operation code {code} is unknown, must be 0..{OperationType.REVERSE:d}")
+    where = operation_path(path, index, code)
+    for role, places in (("input", operation.inputs), ("output", operation.outputs)):
+        _sequence(places, f"{where} {role}s")
+        for place, operand in enumerate(places):
+            if not _is_int(operand) or not 0 <= operand < len(operands):
+                _fail(f"{where} {role} {place}", f"operand index {operand!r} is outside 0..{len(operands) - 1}")
+    for place, operand in enumerate(operation.outputs):
+        lifetime = operands[operand].lifetime
+        if lifetime not in _WRITTEN:
+            _fail(f"{where} output {place}", f"operand {operand} has lifetime {LifeTime(lifetime).name}, "
+                                             "must be TEMPORARY_VARIABLE or SUBGRAPH_OUTPUT")
+
+
+def _check_list(where, indexes, lifetime, path, operands):
+    _sequence(indexes, where)
+    listed = set()
+    for place, operand in enumerate(indexes):
+        if not _is_int(operand) or not 0 <= operand < len(operands):
+            _fail(f"{where}[{place}]", f"operand index {operand!r} is outside 0..{len(operands) - 1}")
+        actual = operands[operand].lifetime
+        if actual != lifetime:
+            _fail(f"{where}[{place}]",
+                  f"operand {operand} has lifetime {LifeTime(actual).name}, must be {lifetime.name}")
+        if operand in listed:
+            _fail(f"{where}[{place}]", f"operand {operand} is listed twice")
+        listed.add(operand)
+    for index, operand in enumerate(operands):
+        if operand.lifetime == lifetime and index not in listed:
+            _fail(f"{path}.operand[{index}]", f"has lifetime {lifetime.name} but is not in {where}")
+
+
+# -- graph (hal.md 11.6) ---------------------------------------------------------------------------------------------
+def _check_order(path, graph):
+    known = [operand.lifetime not in _WRITTEN for operand in graph.operands]
+    writer = {}
+    for index, operation in enumerate(graph.operations):
+        where = operation_path(path, index, operation.type)
+        for place, operand in enumerate(operation.inputs):
+            if not known[operand]:
+                _fail(f"{where} input {place}", f"reads operand {operand} before it is written")
+        for place, operand in enumerate(operation.outputs):
+            if known[operand]:
+                _fail(f"{where} output {place}", f"operand {operand} is already written by {writer[operand]}")
+            known[operand] = True
+            writer[operand] = f"operation[{index}]"
+    for index, done in enumerate(known):
+        if not done:
+            name = LifeTime(graph.operands[index].lifetime).name
+            _fail(f"{path}.operand[{index}]", f"has lifetime {name} but no operation writes it")
+
+
+def _check_reference_cycles(referenced):
+    """Depth-first walk with its own stack: a hostile model can nest deeper than Python recurses."""
+    targets = [sorted({o.subgraph for o in graph.operands if o.lifetime == LifeTime.SUBGRAPH}) for graph in referenced]
+    done, on_path = set(), {}
+    for root in range(len(referenced)):
+        stack = [(root, iter(targets[root]))] if root not in done else []
+        if stack:
+            on_path[root] = True
+        while stack:
+            index, rest = stack[-1]
+            target = next(rest, None)
+            if target is None:
+                stack.pop()
+                del on_path[index]
+                done.add(index)
+            elif target in on_path:
+                trail = list(on_path)
+                loop = [*trail[trail.index(target):], target]
+                _fail(f"referenced[{target}]", "refers to itself: " + " -> ".join(str(i) for i in loop))
+            elif target not in done:
+                on_path[target] = True
+                stack.append((target, iter(targets[target])))
+
+
+# -- states ----------------------------------------------------------------------------------------------------------
+def _check_states(model):
+    graph = model.main
+    fed = set()
+    for index, state in enumerate(model.states):
+        path = f"states[{index}]"
+        _record(state, State, path)
+        for role, place, places in (("input", state.input, graph.inputs), ("output", state.output, graph.outputs)):
+            if not _is_int(place) or not 0 <= place < len(places):
+                _fail(path, f"{role} position is {place!r}, main has {len(places)} {role}s")
+        if state.input in fed:
+            _fail(path, f"input {state.input} is fed by two states")
+        fed.add(state.input)
+        source, target = graph.operands[graph.outputs[state.output]], graph.operands[graph.inputs[state.input]]
+        if source.type != target.type:
+            _fail(path, f"output is {type_name(source.type)}, must be {type_name(target.type)} as the input")
+        if tuple(source.dims) != tuple(target.dims):
+            _fail(path, f"output has dimensions {list(source.dims)}, must have {list(target.dims)} as the input")
+        if (source.scale, source.zero_point) != (target.scale, target.zero_point):
+            _fail(path, f"output has scale {source.scale:g} and zero point {source.zero_point}, "
+                        f"must have {target.scale:g} and {target.zero_point} as the input")
+        _check_initial(path, state.initial, target)
+
+
+def _check_initial(path, initial, operand):
+    if initial is None:
+        return
+    if not isinstance(initial, np.ndarray) or initial.dtype != operand.dtype:
+        kind = initial.dtype if isinstance(initial, np.ndarray) else type(initial).__name__
+        _fail(path, f"initial value is {kind}, must be an array of {operand.dtype}")
+    shape = operand.shape
+    fits = shape is None or (len(shape) == initial.ndim and all(w in (None, g) for w, g in zip(shape, initial.shape)))
+    if not fits:
+        _fail(path, f"initial value has shape {list(initial.shape)}, must have {list(operand.dims)}")
