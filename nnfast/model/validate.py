@@ -365,6 +365,8 @@ def _check_initial(path, initial, operand):
         kind = initial.dtype if isinstance(initial, np.ndarray) else type(initial).__name__
         _fail(path, f"initial value is {kind}, must be an array of {operand.dtype}")
     shape = operand.shape
-    fits = shape is None or (len(shape) == initial.ndim and all(w in (None, g) for w, g in zip(shape, initial.shape)))
-    if not fits:
+    if shape is None:
+        return
+    same_rank = len(shape) == initial.ndim
+    if not same_rank or any(want not in (None, got) for want, got in zip(shape, initial.shape, strict=True)):
         _fail(path, f"initial value has shape {list(initial.shape)}, must have {list(operand.dims)}")
