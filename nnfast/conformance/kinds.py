@@ -20,6 +20,8 @@ ALL_KINDS = (
 
 UNPREPARED = "not every operation is supported, so a failed preparation skips the test (vts/README.md 2)"
 NO_DYNAMIC = "GENERAL_FAILURE where outputs are not plainly specified skips the test (vts/README.md 4)"
+SKIP_RULES = (UNPREPARED, NO_DYNAMIC)
+"""What the standard lets a driver refuse; the reason of a skip starts with one of these."""
 
 
 class Skip(Exception):

@@ -131,7 +131,8 @@ class _Worker:
         self.path, self.entries = path, deque(entries)
         self.connection, other = Pipe()
         spec, threads = device
-        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), *map(os.path.abspath, sys.path)]
+        path_entries = map(os.path.abspath, sys.path)
+        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), *path_entries]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
         other.close()
         self.started, self.last = False, None

@@ -1,0 +1,58 @@
+"""`nnfast info`: what this machine and this build of nnfast have."""
+
+from ..errors import InvalidArgument
+from .output import Output, table
+
+
+def add_arguments(parser):
+    parser.add_argument("--ops", action="store_true", help="list every operation and whether it has a native form")
+    parser.add_argument("--kernels", action="store_true", help="list every kernel that this machine can run")
+    Output.add_argument(parser)
+
+
+def collect():
+    """Everything that is shown, as plain data."""
+    from .. import config
+    from .._native import kernels, threads
+    from ..model.types import OperationType
+    from ..ops import registry
+
+    codes = registry.supported_codes()
+    rows = kernels.table()
+    return {
+        "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels()},
+        "threads": {"default": threads.default_threads(), "available": threads.available()},
+        "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
+        "kernels": rows,
+        "picked": {op: kernels.picked(op) for op in sorted({row["op"] for row in rows})},
+        "operations": {OperationType(code).name: "native" if registry.lookup(code).lower else "numpy" for code in codes},
+        "missing": [code.name for code in OperationType if code not in codes and code != OperationType.OEM_OPERATION],
+    }
+
+
+def main(args):
+    output = Output(args.json)
+    try:
+        found = collect()
+    except ImportError as error:
+        raise InvalidArgument(f"the native part of nnfast is not built: {error}") from None
+    cpu, operations = found["cpu"], found["operations"]
+    native = sum(way == "native" for way in operations.values())
+    output.say(f"CPU level   {cpu['level']} (machine has {cpu['detected']}; levels: {', '.join(cpu['levels'])})")
+    output.say(f"threads     {found['threads']['default']} by default, {found['threads']['available']} usable")
+    output.say(f"kernels     {len(found['kernels'])} for {len(found['picked'])} kernel operations")
+    output.say(f"operations  {len(operations)}: {native} native, {len(operations) - native} numpy; "
+               f"{len(found['missing'])} not built")
+    output.say()
+    output.say(table(["knob", "value", "meaning"],
+                     [[name, knob["value"] or "-", knob["help"]] for name, knob in found["knobs"].items()]))
+    if args.kernels:
+        output.say()
+        output.say(table(["kernel operation", "kernel", "level", "picked"], [
+            [row["op"], row["name"], row["isa"], "yes" if found["picked"][row["op"]] == row["name"] else ""]
+            for row in found["kernels"]]))
+    if args.ops:
+        output.say()
+        output.say(table(["operation", "runs as"], sorted(operations.items())))
+    output.finish(found)
+    return 0

@@ -1,0 +1,77 @@
+"""Entry point of the `nnfast` command: finds the subcommand, and turns errors into one line and an exit code.
+
+Exit codes: 0 well, 1 the command's own "no" (a test failed), 2 bad input, 130 interrupted, 141 the reader of our output
+went away.
+"""
+
+import argparse
+import os
+import sys
+from importlib import import_module
+
+from ..errors import Error
+
+COMMANDS = {
+    "info": "CPU level, threads, knobs, kernels and operations",
+    "run": "run a model on an image or on arrays",
+    "explain": "show how each operation of a model runs, and the memory it takes",
+    "vts": "run conformance vectors against the driver",
+    "demo": "classify handwritten digits with the models that come with nnfast",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """ArgumentParser whose errors are one line."""
+
+    def error(self, message):
+        self.exit(2, f"nnfast: error: {one_line(message)} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, *_):
+        from importlib.metadata import version
+
+        print(f"nnfast {version('nnfast')}")
+        parser.exit()
+
+
+def one_line(value):
+    """Text of an error or message without line breaks."""
+    if isinstance(value, OSError) and value.strerror:
+        value = f"{value.filename}: {value.strerror}" if value.filename else value.strerror
+    return " ".join(str(value).split())
+
+
+def build_parser(chosen):
+    """The parser; only the chosen command is imported and gets its arguments."""
+    parser = Parser(prog="nnfast", description="A CPU driver for the Android Neural Networks HAL.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    module = None
+    for name, text in COMMANDS.items():
+        subparser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == chosen:
+            module = import_module(f".{name}", __package__)
+            module.add_arguments(subparser)
+    return parser, module
+
+
+def main(argv=None):
+    """Run the command with these arguments (default: those of the process); returns the exit code."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    parser, module = build_parser(argv[0] if argv else None)
+    args = parser.parse_args(argv)
+    try:
+        code = module.main(args) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # What is still buffered cannot be written; let the interpreter's last flush go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (Error, OSError) as error:
+        print(f"nnfast: error: {one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("nnfast: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,84 @@
+"""What commands print: plain tables, the JSON document, progress; and argument types they share."""
+
+import argparse
+import json
+import os
+import sys
+from contextlib import contextmanager
+
+from ..errors import InvalidArgument
+
+
+def positive(text):
+    """argparse type: a whole number of at least 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value
+
+
+def check_target(path):
+    """Refuse early a file that could not be written at the end."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise InvalidArgument(f"{path}: folder {folder} does not exist")
+    if os.path.isdir(path):
+        raise InvalidArgument(f"{path}: is a folder, must be a file")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise InvalidArgument(f"{path}: is not writable")
+
+
+class Output:
+    """Text on stdout and a JSON document in `json_path`; with "-" the document is all that goes to stdout."""
+
+    def __init__(self, json_path=None):
+        self.json_path = json_path
+        if json_path not in (None, "-"):
+            check_target(json_path)
+
+    @staticmethod
+    def add_argument(parser):
+        parser.add_argument("--json", metavar="FILE", help="also write the result as JSON ('-': to stdout, instead)")
+
+    def say(self, text=""):
+        if self.json_path != "-":
+            print(text)
+
+    def finish(self, document):
+        """Write the document where it was asked for."""
+        if self.json_path is None:
+            return
+        text = json.dumps(document, indent=1, allow_nan=False)
+        if self.json_path == "-":
+            print(text)
+        else:
+            with open(self.json_path, "w", encoding="utf-8") as stream:
+                stream.write(text + "\n")
+
+
+def table(headers, rows):
+    """Text of a table: columns as wide as needed, numbers to the right."""
+    cells = [[str(cell) for cell in row] for row in [headers, *rows]]
+    right = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
+    lines = ["  ".join(cell.rjust(width) if to_right else cell.ljust(width)
+                       for cell, width, to_right in zip(row, widths, right)).rstrip() for row in cells]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+@contextmanager
+def progress(text):
+    """A function (done, total, note) that moves a bar on stderr; does nothing when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, note="": None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=None, note="")
+        yield lambda done, total, note="": bar.update(task, completed=done, total=total, note=note)

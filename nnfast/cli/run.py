@@ -1,0 +1,120 @@
+"""`nnfast run`: one model on a picture, on arrays, or on a seeded random input."""
+
+import statistics
+import time
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from . import arrays
+from .output import Output, check_target, positive, table
+
+MAX_RUNS = 5
+MAX_SECONDS = 2.0
+"""Timing stops after this many runs or seconds, whichever comes first."""
+
+
+def add_arguments(parser):
+    parser.add_argument("model", metavar="MODEL", help="model file (.tflite)")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--image", metavar="F", help="picture: middle 87.5%%, bilinear, scaled to [-1, 1] or quantized")
+    source.add_argument("--input", metavar="F", help=".npy of the only input, or .npz with `input` or one array per "
+                                                     "input name (`calls` = N: a sequence of N calls)")
+    parser.add_argument("--labels", metavar="F", help="text file with one class name per line")
+    parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
+    parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    Output.add_argument(parser)
+
+
+def read_labels(path):
+    """Lines of a text file."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read().splitlines()
+    except OSError as error:
+        raise InvalidArgument(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{path}: not a text file in UTF-8") from None
+
+
+def read_input(args, entries):
+    """(calls, is a sequence, text about where they come from)."""
+    if args.input:
+        calls, sequence = arrays.from_file(args.input, entries)
+        return calls, sequence, f"{args.input}" + (f", {len(calls)} calls" if sequence else "")
+    if args.image:
+        from . import image
+
+        if len(entries) != 1:
+            raise InvalidArgument(f"a picture feeds one input, the model has {len(entries)}; use --input")
+        return [[image.prepare(args.image, entries[0])]], False, args.image
+    return [arrays.random(entries)], False, f"random values (seed {arrays.SEED}); give --image or --input for real ones"
+
+
+def run_calls(prepared, calls, sequence):
+    """(outputs, milliseconds per call): one run of everything; a sequence's outputs are stacked."""
+    if not sequence:
+        start = time.perf_counter()
+        outputs = prepared.run(calls[0])
+        return outputs, 1e3 * (time.perf_counter() - start)
+    stream = prepared.stream()
+    start = time.perf_counter()
+    steps = [stream.run(call) for call in calls]
+    spent = 1e3 * (time.perf_counter() - start) / len(calls)
+    return [np.stack(values) for values in zip(*steps)], spent
+
+
+def measure(prepared, calls, sequence):
+    """Milliseconds per call of a few warm runs."""
+    spent, start = [], time.perf_counter()
+    while len(spent) < MAX_RUNS and time.perf_counter() - start < MAX_SECONDS:
+        spent.append(run_calls(prepared, calls, sequence)[1])
+    return spent
+
+
+def main(args):
+    import nnfast
+
+    output = Output(args.json)
+    if args.output:
+        check_target(args.output)
+    labels = read_labels(args.labels) if args.labels else None
+    device = nnfast.Device(num_threads=args.threads)
+    prepared = device.prepare(nnfast.load(args.model))
+    calls, sequence, source = read_input(args, prepared.inputs)
+    outputs, _ = run_calls(prepared, calls, sequence)
+    spent = measure(prepared, calls, sequence)
+
+    document = {"model": args.model, "input": source, "calls": len(calls), "runs": len(spent),
+                "median_ms": statistics.median(spent),
+                "outputs": [arrays.summary(entry, array) for entry, array in zip(prepared.outputs, outputs)]}
+    output.say(f"model   {args.model}")
+    output.say(f"input   {source}")
+    unit = "call" if sequence else "run"
+    output.say(f"time    {document['median_ms']:.3f} ms per {unit} (median of {len(spent)} after a warm-up)")
+    output.say()
+    if arrays.is_classifier(prepared.outputs, outputs):
+        best = arrays.top(prepared.outputs[0], outputs[0], args.top)
+        document["top"] = name_classes(best, labels, outputs[0].shape[1], args.labels)
+        output.say(table(["class", "score", "label"],
+                         [[row["class"], float(f"{row['score']:.6g}"), row["label"]] for row in document["top"]]))
+    elif labels is not None:
+        raise InvalidArgument("--labels is for classifiers: one output [1, classes] with at least 10 classes")
+    else:
+        output.say(table(["output", "dtype", "shape", "min", "max", "mean"], [
+            [row["name"], row["dtype"], row["shape"], *(f"{row[key]:.6g}" if row.get(key) is not None else "-"
+                                                        for key in ("min", "max", "mean"))]
+            for row in document["outputs"]]))
+    if args.output:
+        with open(args.output, "wb") as stream:
+            np.savez(stream, **{f"output_{place}": array for place, array in enumerate(outputs)})
+    output.finish(document)
+    return 0
+
+
+def name_classes(best, labels, classes, path):
+    """[{class, score, label}]; a label file must name all classes."""
+    if labels is not None and len(labels) != classes:
+        raise InvalidArgument(f"{path}: {len(labels)} labels for {classes} classes")
+    return [{"class": place, "score": score, "label": labels[place] if labels else ""} for place, score in best]

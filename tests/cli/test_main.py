@@ -1,0 +1,230 @@
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import vector_files
+from conftest import entry
+
+from nnfast import conformance
+from nnfast.cli import main as command
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(*args):
+    """Exit code of the command in this process."""
+    try:
+        return command.main([str(arg) for arg in args])
+    except SystemExit as stop:
+        return stop.code
+
+
+def assert_one_error_line(capsys, *words):
+    error = capsys.readouterr().err
+    assert error.startswith("nnfast: error: ") and error.count("\n") == 1, error
+    for word in words:
+        assert word in error
+
+
+def outside(*args, **options):
+    """The command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "nnfast", *map(str, args)], capture_output=True, text=True, cwd=ROOT,
+                          timeout=60, **options)
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    return vector_files.write(tmp_path / "add.json.gz", vector_files.add_test())
+
+
+@pytest.fixture
+def on_device(monkeypatch):
+    def choose(name):
+        monkeypatch.setattr(conformance, "run", functools.partial(conformance.run, device=f"fake_devices:{name}"))
+    return choose
+
+
+@pytest.fixture
+def classifier(fake_model):
+    return fake_model([entry("x", (1, 12))], [entry("scores", (1, 12))], lambda arrays: [arrays[0] * 1])
+
+
+# -- the command itself ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("args", [[], ["nonsense"], ["run"], ["vts"], ["run", "m", "--top", "0"],
+                                  ["run", "m", "--image", "a", "--input", "b"], ["explain", "m", "--threads", "x"]])
+def test_wrong_usage(capsys, args):
+    assert call(*args) == 2
+    assert_one_error_line(capsys, "--help")
+
+
+def test_help_names_all_commands(capsys):
+    assert call("--help") == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in command.COMMANDS)
+
+
+def test_module_entry_point_refuses_in_one_line(tmp_path):
+    done = outside("vts", tmp_path / "nowhere")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == f"nnfast: error: {tmp_path / 'nowhere'}: no such file or folder\n"
+
+
+def test_interrupt(monkeypatch, capsys, vectors):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(conformance, "run", interrupted)
+    assert call("vts", vectors) == 130
+    assert capsys.readouterr().err == "nnfast: interrupted\n"
+
+
+def test_reader_that_goes_away_is_no_error(tmp_path):
+    tests = [vector_files.add_test(f"t{i}", min_hal="unknown") for i in range(3000)]
+    path = vector_files.write(tmp_path / "x.json.gz", *tests, source="experimental/x")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run([sys.executable, "-m", "nnfast", "vts", str(path), "--json", "-"], stdout=writer,
+                              stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_errors_with_line_breaks_become_one_line():
+    assert command.one_line("a\n  b\tc") == "a b c"
+    assert command.one_line(FileNotFoundError(2, "No such file", "m.tflite")) == "m.tflite: No such file"
+
+
+# -- vts -------------------------------------------------------------------------------------------------------------
+def test_vts_exit_code_tables_and_json(capsys, tmp_path, vectors, on_device):
+    on_device("Right")
+    assert call("vts", vectors, "--json", tmp_path / "r.json") == 0
+    text = capsys.readouterr().out
+    assert "2 passed, 0 failed, 0 skipped, 0 not applicable" in text and "TENSOR_FLOAT32" in text
+    assert "dynamic: insufficient" in text
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert document["passed"] == 2 and len(document["tests"]) == 2
+
+
+def test_vts_failure(capsys, vectors, on_device):
+    on_device("OffByOne")
+    assert call("vts", vectors, "--kind", "general") == 1
+    text = capsys.readouterr().out
+    assert "FAILED V1_0/add add [general]: execute, timing NO: output 0 TENSOR_FLOAT32: element [0] is 5.0" in text
+    assert "0 passed, 1 failed" in text
+
+
+def test_vts_json_on_stdout_is_all_there_is(capsys, vectors, on_device):
+    on_device("ClaimsNothing")
+    assert call("vts", vectors, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == 2
+
+
+def test_vts_says_why_it_skipped(capsys, vectors, on_device):
+    on_device("ClaimsNothing")
+    call("vts", vectors)
+    text = capsys.readouterr().out
+    assert "\n2 skipped: not every operation is supported" in text and "(vts/README.md 2)" in text
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--ops", "ADD,FOO"], "no operation FOO"),
+    (["--hal", "1.2"], "hal 1.2 is not built yet"),
+    (["--hal", "7"], "hal is '7'"),
+    (["--via", "service"], "via service is not built yet"),
+    (["--kind", "general,deadline"], "kind deadline is not built yet"),
+    (["-k", "["], "no regular expression"),
+    (["-k", "absent"], "no test matches"),
+    (["--kind", "failure"], "no test matches"),
+    (["--json", "/nonexistent/r.json"], "folder /nonexistent does not exist"),
+    (["--jobs", "0"], "not a whole number"),
+])
+def test_vts_bad_options(capsys, vectors, on_device, args, words):
+    on_device("Right")
+    assert call("vts", vectors, *args) == 2
+    assert_one_error_line(capsys, words)
+
+
+def test_vts_file_that_is_no_vector_file(capsys, tmp_path):
+    (tmp_path / "x.json.gz").write_text("hello")
+    assert call("vts", tmp_path) == 2
+    assert_one_error_line(capsys, "x.json.gz", "Not a gzipped file")
+
+
+# -- run -------------------------------------------------------------------------------------------------------------
+def test_run_on_random_input_says_so(capsys, classifier):
+    assert call("run", "m.tflite", "--threads", "3") == 0
+    text = capsys.readouterr().out
+    assert "random values (seed 0)" in text and "ms per run" in text
+    assert classifier.threads == 3
+
+
+def test_run_shows_labels_and_writes_files(capsys, tmp_path, classifier):
+    values = np.zeros((1, 12), np.float32)
+    values[0, 4], values[0, 2] = 0.75, 0.5
+    np.save(tmp_path / "x.npy", values)
+    (tmp_path / "labels.txt").write_text("\n".join(f"class {chr(97 + i)}" for i in range(12)) + "\n")
+    assert call("run", "m.tflite", "--input", tmp_path / "x.npy", "--labels", tmp_path / "labels.txt", "--top", 2,
+                "--output", tmp_path / "out", "--json", tmp_path / "r.json") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[-2:]] == [["4", "0.75", "class", "e"], ["2", "0.5", "class", "c"]]
+    np.testing.assert_array_equal(np.load(tmp_path / "out")["output_0"], values)
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert document["top"][0] == {"class": 4, "score": 0.75, "label": "class e"}
+    assert document["median_ms"] > 0 and document["outputs"][0]["max"] == 0.75
+
+
+def test_run_feeds_a_sequence_through_a_stream(capsys, tmp_path, fake_model):
+    fake_model([entry("x", (1, 3))], [entry("y", (1, 2))], None)
+    np.savez(tmp_path / "x.npz", input=np.ones((4, 1, 3), np.float32), calls=4)
+    assert call("run", "m", "--input", tmp_path / "x.npz", "--output", tmp_path / "o.npz") == 0
+    assert "4 calls" in capsys.readouterr().out
+    np.testing.assert_array_equal(np.load(tmp_path / "o.npz")["output_0"][:, 0, 0], [3, 6, 9, 12])
+
+
+def test_run_summarises_other_outputs(capsys, fake_model):
+    fake_model([entry("x", (2, 2))], [entry("boxes", (2, 2))], lambda arrays: [np.float32([[1, 2], [3, 6]])])
+    assert call("run", "m") == 0
+    row = capsys.readouterr().out.splitlines()[-1].split()
+    assert (row[0], row[-3:]) == ("boxes", ["1", "6", "3"])
+
+
+@pytest.mark.parametrize("name, content, words", [
+    ("labels", "a\nb\n", "2 labels for 12 classes"), ("labels", b"\xff\xfe\xff", "not a text file"),
+    ("labels", None, "No such file"), ("input", b"junk", "not a .npy"), ("input", None, "No such file"),
+    ("image", b"junk", "input x: shape is [1, 12], a picture needs"),
+])
+def test_run_bad_files(capsys, tmp_path, classifier, name, content, words):
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert call("run", "m", f"--{name}", path) == 2
+    assert_one_error_line(capsys, words)
+
+
+def test_run_picture_that_is_none(capsys, tmp_path, fake_model):
+    fake_model([entry("x", (1, 4, 4, 3))], [entry("y", (1, 12))], None)
+    (tmp_path / "x.png").write_text("hello")
+    assert call("run", "m", "--image", tmp_path / "x.png") == 2
+    assert_one_error_line(capsys, "x.png: not a picture")
+
+
+def test_run_labels_are_for_classifiers(capsys, tmp_path, fake_model):
+    fake_model([entry("x", (2, 2))], [entry("y", (2, 2))], lambda arrays: [arrays[0]])
+    (tmp_path / "labels").write_text("a\n")
+    assert call("run", "m", "--labels", tmp_path / "labels") == 2
+    assert_one_error_line(capsys, "--labels is for classifiers")
+
+
+@pytest.mark.parametrize("option", ["--output", "--json"])
+def test_targets_are_checked_before_the_work(capsys, tmp_path, classifier, option):
+    assert call("run", "m", option, tmp_path / "no" / "file") == 2
+    assert_one_error_line(capsys, "does not exist")
+    assert call("run", "m", option, tmp_path) == 2
+    assert_one_error_line(capsys, "is a folder")
+    assert classifier.seen == []
