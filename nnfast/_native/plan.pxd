@@ -27,3 +27,11 @@ cdef class Frame:
     cdef public object arrays
 
     cdef inline void set(self, int slot, void *address) noexcept
+
+
+cdef class Program:
+    cdef nnf_program c
+    cdef nnf_step *items
+    cdef readonly tuple steps
+    cdef readonly size_t scratch
+    cdef readonly int threads

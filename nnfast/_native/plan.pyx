@@ -107,15 +107,9 @@ cdef class Frame:
 cdef class Program:
     """A list of steps that runs in one call without the GIL."""
 
-    cdef nnf_program c
-    cdef nnf_step *items
-    cdef readonly tuple steps
-    cdef readonly size_t scratch
-    cdef readonly int threads
-
     def __cinit__(self, steps):
         cdef Step step
-        cdef size_t i
+        cdef Py_ssize_t i
         self.steps = tuple(steps)
         self.items = <nnf_step *>PyMem_Calloc(max(1, len(self.steps)), sizeof(nnf_step))
         if self.items == NULL:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._native.runner import Runner
 from .._native.threads import now_ns
 from ..compiler.check import check_model, require_supported
 from ..compiler.planner import Planner
@@ -63,6 +64,7 @@ class PreparedModel:
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
         self._planner = Planner(model, self.num_threads, self._kept)
         self._static = self._plan_ahead()
+        self._runner = self._make_runner()
 
     def _plan_ahead(self):
         """The only segment when everything is known now, else None; refuses what a first execution would refuse."""
@@ -80,6 +82,29 @@ class PreparedModel:
             return None
         return segment if segment.complete else None
 
+    def _make_runner(self):
+        """The short way for a plan that is one native program, else None."""
+        segment, graph = self._static, self.model.main
+        if segment is None or not segment.native or not segment.items:
+            return None
+
+        def rows(operands):
+            result = []
+            for operand in operands:
+                slot = segment.inputs.get(operand, segment.outputs.get(operand))
+                aliased = [s for s, root in segment.aliases if root == slot]
+                result.append((slot, graph.operands[operand].dtype, self._shape(operand), aliased))
+            return result
+
+        return Runner(segment.items[0], lambda: segment.new_frame(self.num_threads), self.num_threads,
+                      rows(self._input_operands), rows(self._output_operands),
+                      rows(o for o, _ in self._state_pairs), rows(o for _, o in self._state_pairs),
+                      [array for _, array in self._initial])
+
+    def _shape(self, operand):
+        segment = self._static
+        return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims
+
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, inputs, out=None):
         """Run on arrays: a list in model order gives a list, a dict by name gives a dict by name.
@@ -89,6 +114,10 @@ class PreparedModel:
         value every time; use stream() to carry them. Raises InvalidArgument, GeneralFailure.
         """
         by_name = isinstance(inputs, dict)
+        if not by_name and self._runner is not None and active_profile() is None:
+            results = self._runner.run(list(inputs), out)
+            if results is not None:
+                return results
         if by_name:
             inputs = named(inputs, self.inputs, "input")
             out = named(out, self.outputs, "output") if out is not None else None

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import InvalidArgument
+from .profile import active_profile
 
 
 class Stream:
@@ -13,26 +14,28 @@ class Stream:
 
     def __init__(self, prepared):
         self._prepared = prepared
-        self._spare = {}
+        self._initial = [array for _, array in prepared._initial]
+        self._outputs = [target for _, target in prepared._state_pairs]
         self.reset()
 
     def reset(self):
         """Return to the initial state."""
-        self._state = dict(self._prepared._initial)
+        self._state, self._spare = self._initial, None
 
     def run(self, inputs, out=None):
         """As PreparedModel.run, from the state of the previous call. The state is unchanged when it raises."""
-        prepared = self._prepared
-        by_name = isinstance(inputs, dict)
-        if by_name:
+        prepared, state, target = self._prepared, self._state, self._spare
+        if isinstance(inputs, dict):
             raise InvalidArgument("stream.run: takes a list of arrays in model order")
-        state = {target: self._spare.pop(source, None) for source, target in prepared._state_pairs}
-        state = {target: np.empty_like(self._state[source]) if state[target] is None else state[target]
-                 for source, target in prepared._state_pairs}
-        results = prepared._run(inputs, out, dict(self._state), state=state)
-        for source, target in prepared._state_pairs:
-            old = self._state[source]
-            if old.flags.writeable:
-                self._spare[source] = old
-            self._state[source] = state[target]
+        if target is None:
+            target = [np.empty_like(array) for array in state]
+        results = None
+        if prepared._runner is not None and active_profile() is None:
+            results = prepared._runner.run(list(inputs), out, state, target)
+        if results is None:
+            values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
+            results = prepared._run(inputs, out, values, state=dict(zip(self._outputs, target)))
+        # Two sets of arrays take turns; the initial values are never written.
+        self._spare = None if state is self._initial else state
+        self._state = target
         return results

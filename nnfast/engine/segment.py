@@ -31,9 +31,12 @@ class Segment:
         try:
             return self._frames.pop()
         except IndexError:
-            spec = self._spec
-            return Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
-                         max(1, threads))
+            return self.new_frame(threads)
+
+    def new_frame(self, threads):
+        """A frame for runs of at most `threads` threads."""
+        spec = self._spec
+        return Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch, threads)
 
     def give_back(self, frame):
         """Return a frame to the pool; forgets the caller's arrays."""

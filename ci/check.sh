@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# All checks, or the named ones: lint objects kernels demo tests vectors. The same at the desk and in the gate.
+# A line per step, a total at the end; exit 1 when any failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export NNFAST_SHARED="${NNFAST_SHARED:-../shared}"
+failed=0
+
+step() { # name, command...
+    local name=$1 started=$SECONDS
+    shift
+    echo "== $name"
+    if "$@"; then
+        echo "== $name ok ($((SECONDS - started)) s)"
+    else
+        echo "== $name FAILED ($((SECONDS - started)) s)"
+        failed=$((failed + 1))
+    fi
+}
+
+lint() { ruff check . && cython-lint nnfast/_native; }
+objects() { python ci/check_objects.py; }
+kernels() {
+    local folder
+    folder=$(mktemp -d) && NNFAST_WERROR=1 python ci/build_checkkernels.py -o "$folder/checkkernels" &&
+        "$folder/checkkernels" | tail -n 3
+    local status=$?
+    rm -rf "$folder"
+    return $status
+}
+demo() {
+    local folder
+    folder=$(mktemp -d) && nnfast demo --output "$folder/demo.png"
+    local status=$?
+    rm -rf "$folder"
+    return $status
+}
+tests() { python -m pytest -q -n 2; }
+vectors() {
+    if [ ! -d "$NNFAST_SHARED/vts" ]; then
+        echo "no conformance vectors at \$NNFAST_SHARED/vts: skipped"
+        return 0
+    fi
+    local list
+    list=$(python ci/ready_operations.py)
+    for level in $(python -c 'from nnfast._native import kernels; print(*kernels.levels())'); do
+        echo "level $level"
+        NNFAST_CPU=$level nnfast vts "$NNFAST_SHARED/vts" --ops "$list" --kind general --kind dynamic --kind failure ||
+            return 1
+    done
+}
+
+if [ $# -eq 0 ]; then
+    set -- lint objects kernels demo tests vectors
+fi
+for name in "$@"; do
+    step "$name" "$name"
+done
+echo "checks: $# run, $failed failed, $SECONDS s"
+[ "$failed" -eq 0 ]

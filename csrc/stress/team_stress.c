@@ -1,0 +1,104 @@
+/* Stress of the thread team and the step loop, for the thread sanitizer: several callers run dependent steps at the
+ * same time, cancel some runs, and with --fork a forked child does so too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "nnf/program.h"
+
+enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4 };
+
+/* y[i] = sum of x over all cells + i; wrong as soon as one thread's share is missing. */
+static void sum_step(const nnf_step *step, const nnf_run *run, int thread, int threads)
+{
+    const uint32_t *x = run->slot[step->slots[0]];
+    uint32_t *y = run->slot[step->slots[1]];
+    size_t first, last;
+    uint32_t sum = 0;
+    for (size_t i = 0; i < CELLS; i++)
+        sum += x[i];
+    nnf_share(CELLS, thread, threads, &first, &last);
+    for (size_t i = first; i < last; i++)
+        y[i] = sum * 2654435761u + (uint32_t)i;
+}
+
+static const int32_t even[] = {0, 1}, odd[] = {1, 0};
+
+static void expected_values(uint32_t *x)
+{
+    for (int s = 0; s < STEPS; s++) {
+        uint32_t sum = 0;
+        for (size_t i = 0; i < CELLS; i++)
+            sum += x[i];
+        for (size_t i = 0; i < CELLS; i++)
+            x[i] = sum * 2654435761u + (uint32_t)i;
+    }
+}
+
+static int run_many(unsigned seed, int runs)
+{
+    nnf_step steps[STEPS];
+    for (int s = 0; s < STEPS; s++)
+        steps[s] = (nnf_step){.fn = sum_step, .slots = s % 2 ? odd : even};
+    const nnf_program program = {steps, STEPS, 4};
+    for (int r = 0; r < runs; r++) {
+        uint32_t a[CELLS], b[CELLS], wanted[CELLS];
+        for (size_t i = 0; i < CELLS; i++)
+            a[i] = wanted[i] = seed + (uint32_t)r * 31 + (uint32_t)i;
+        expected_values(wanted);
+        void *slots[2] = {a, b};
+        const nnf_run run = {.slot = slots};
+        size_t done = 0;
+        const int cancel = r % 17 == 0;
+        const int outcome = nnf_program_run(&program, &run, 1 + r % 4, r % 3 * 20, &cancel, 0, NULL, &done);
+        if (cancel ? outcome != NNF_CANCELLED || done != 1 : outcome != NNF_DONE || done != STEPS)
+            return 1;
+        if (!cancel && memcmp(a, wanted, sizeof a))
+            return 1;
+    }
+    return 0;
+}
+
+static void *caller(void *argument)
+{
+    return run_many(*(unsigned *)argument, RUNS) ? argument : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const int with_fork = argc > 1 && strcmp(argv[1], "--fork") == 0;
+    nnf_team_set_limit(3);
+    for (int round = 0; round < 5; round++) {
+        pthread_t threads[CALLERS];
+        unsigned seeds[CALLERS];
+        for (int i = 0; i < CALLERS; i++) {
+            seeds[i] = (unsigned)(round * CALLERS + i);
+            pthread_create(&threads[i], NULL, caller, &seeds[i]);
+        }
+        for (int i = 0; i < CALLERS; i++) {
+            void *bad;
+            pthread_join(threads[i], &bad);
+            if (bad) {
+                puts("team_stress: wrong result");
+                return 1;
+            }
+        }
+        if (!with_fork)
+            continue;
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(run_many(99, 20) || nnf_team_size() > 3);
+        int status;
+        waitpid(child, &status, 0);
+        if (status) {
+            puts("team_stress: the forked child failed");
+            return 1;
+        }
+    }
+    printf("team_stress: %d runs, %d workers\n", 5 * CALLERS * RUNS, nnf_team_size());
+    return 0;
+}
