@@ -1,5 +1,8 @@
 """`nnfast explain`: each operation of a model, the kernel that runs it or why none does, and the memory."""
 
+import json
+
+from ..model.types import CONSTANT_LIFETIMES
 from .output import Output, positive
 
 
@@ -13,8 +16,16 @@ def main(args):
     import nnfast
 
     output = Output(args.json)
-    device = nnfast.Device(num_threads=args.threads)
-    explanation = device.prepare(nnfast.load(args.model)).explain()
+    model = nnfast.load(args.model)
+    explanation = nnfast.Device(num_threads=args.threads).prepare(model).explain()
+    weights = weight_bytes(model)
     output.say(str(explanation))
-    output.finish(explanation.to_json())
+    output.say(f"weights {weights:,} B in the model")
+    output.finish({**json.loads(explanation.to_json()), "weight_bytes": weights})
     return 0
+
+
+def weight_bytes(model):
+    """Bytes of all constants of a model."""
+    return sum(operand.data.nbytes for graph in (model.main, *model.referenced) for operand in graph.operands
+               if operand.lifetime in CONSTANT_LIFETIMES)

@@ -9,7 +9,7 @@ import binascii
 import gzip
 import json
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
@@ -201,18 +201,17 @@ class _Builder:
         lifetime = self.member(LifeTime, _get(row, "lifetime", str, where), place)
         dims = self.integers(row, "dims", place)
         value = self.value(row, kind, dims, place)
-        fields = dict(type=kind, dims=dims, scale=float(_get(row, "scale", (int, float), where)),
-                      zero_point=_get(row, "zero_point", int, where), lifetime=lifetime,
-                      channel_quant=self.channel_quant(row, place))
+        scale, zero_point = float(_get(row, "scale", (int, float), where)), _get(row, "zero_point", int, where)
+        operand = Operand(kind, dims, scale, zero_point, lifetime, self.channel_quant(row, place))
         if lifetime in (LifeTime.CONSTANT_COPY, LifeTime.CONSTANT_REFERENCE):
             if value is None:
                 self.fail(place, "is a constant, its data must not be null")
-            fields["data"] = value
+            operand = replace(operand, data=value)
         elif lifetime == LifeTime.SUBGRAPH:
             if value is None or value.size != 1 or value.reshape(-1)[0] >= self.referenced:
                 self.fail(place, f"data must be the index of one of the {self.referenced} referenced subgraphs")
-            fields["subgraph"] = int(value.reshape(-1)[0])
-        return Operand(**fields), value, _get(row, "ignored", bool, where)
+            operand = replace(operand, subgraph=int(value.reshape(-1)[0]))
+        return operand, value, _get(row, "ignored", bool, where)
 
     def member(self, enum, name, place):
         if name not in enum.__members__:

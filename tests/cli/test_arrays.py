@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from conftest import entry
+from fake_models import entry
 
 from nnfast.cli import arrays
 from nnfast.errors import InvalidArgument

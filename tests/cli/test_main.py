@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import vector_files
-from conftest import entry
+from fake_models import entry
 
 from nnfast import conformance
 from nnfast.cli import main as command

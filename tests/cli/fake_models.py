@@ -1,0 +1,35 @@
+"""Stand-ins for prepared models, so that the commands' own work is tested alone."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+
+def entry(name, shape, dtype="float32", scale=0.0, zero_point=0):
+    return SimpleNamespace(name=name, shape=shape, dtype=np.dtype(dtype), scale=scale, zero_point=zero_point)
+
+
+class FakeStream:
+    def __init__(self):
+        self.total = 0
+
+    def run(self, arrays):
+        self.total = self.total + arrays[0].sum()
+        return [np.full((1, 2), self.total, np.float32)]
+
+
+class FakePrepared:
+    """Output: scores, by default the flat input; a stream sums up what it has seen."""
+
+    def __init__(self, inputs, outputs, compute):
+        self.inputs, self.outputs, self.compute, self.seen = inputs, outputs, compute, []
+
+    def run(self, arrays, out=None):
+        self.seen.append(arrays)
+        return self.compute(arrays)
+
+    def stream(self):
+        return FakeStream()
+
+    def explain(self):
+        return SimpleNamespace(__str__=lambda: "steps", to_json=lambda: {"steps": []})
