@@ -79,7 +79,7 @@ def main(args):
 
 def data_file(name):
     """A file of nnfast/data, wherever the package was installed."""
-    return resources.files("nnfast").joinpath("data", name)
+    return resources.files("nnfast") / "data" / name
 
 
 def held_out_digits():
@@ -176,8 +176,9 @@ def draw_header(canvas, answers, machine, count, wrong):
         canvas.text((MARGIN + 80, y), f"{answer.right} of {count} right ({answer.accuracy:.1%})", INK, font(16))
         speed = f"{answer.seconds * 1e6:.1f} us per picture, {1 / answer.seconds:,.0f} per second"
         canvas.text((MARGIN + 290, y), speed, INK, font(16))
-    shown = f"{min(wrong, COLUMNS * ROWS)} of {wrong}" if wrong > COLUMNS * ROWS else f"all {wrong}"
-    note = f"First the pictures that a model got wrong ({shown}), then others of the {count}. "
+    room = COLUMNS * ROWS
+    shown = f"{room} of {wrong}" if wrong > room else f"all {wrong}"
+    note = f"First the pictures that a model got wrong ({shown}), then others of the {count}. " if wrong else ""
     note += "Below each: prediction and confidence; in the corner of a wrong one: what it is."
     canvas.text((MARGIN, 110), note, FAINT, font(14))
 
