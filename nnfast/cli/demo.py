@@ -1,15 +1,13 @@
 """`nnfast demo`: classify handwritten digits with the shipped float32 and int8 models and draw the answers."""
 
-import json
 import platform
 import time
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from .output import Output, check_target, positive, table
 
 MODELS = {"float32": "digits_float32.tflite", "int8": "digits_int8.tflite"}
 GREY_LEVELS = 16
@@ -46,34 +44,31 @@ class Answer:
 
 
 def add_arguments(parser):
-    """Flags of `nnfast demo`."""
-    parser.add_argument("--output", type=Path, default=Path("nnfast_demo.png"), metavar="F.png",
+    parser.add_argument("--output", default="nnfast_demo.png", metavar="F.png",
                         help="picture to write (default: nnfast_demo.png in the current folder)")
-    parser.add_argument("--json", type=Path, metavar="F", help="also write the figures to this file")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads per run (default: what the machine allows)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    Output.add_argument(parser)
 
 
 def main(args):
-    """Run the demo; 0, as it raises what goes wrong."""
     from .._native import kernels, threads
 
-    if args.threads is not None and args.threads < 1:
-        raise InvalidArgument(f"--threads: {args.threads} is not a whole number of at least 1")
+    output = Output(args.json)
+    check_target(args.output)
     count = args.threads or threads.default_threads()
     images, labels = held_out_digits()
     answers = [classify(name, file, images, labels, count) for name, file in MODELS.items()]
     machine = f"{platform.machine()} {kernels.level()}, {count} thread{'s' if count > 1 else ''}"
-    print(f"{len(labels)} handwritten digits the models never saw, one at a time on {machine}\n")
-    print(f"{'model':8s}  {'right':>9s}  {'accuracy':>8s}  {'per picture':>11s}  {'per second':>10s}")
-    for answer in answers:
-        print(f"{answer.name:8s}  {answer.right:5d}/{len(labels)}  {answer.accuracy:8.1%}  "
-              f"{answer.seconds * 1e6:8.1f} us  {1 / answer.seconds:10,.0f}")
-    save(draw(images, labels, answers, machine), args.output)
-    print(f"\nanswers drawn to {args.output}")
-    if args.json:
-        report = {"cpu_level": kernels.level(), "threads": count, "picture": str(args.output),
-                  "models": {answer.name: answer.summary() for answer in answers}}
-        write(args.json, lambda: args.json.write_text(json.dumps(report, indent=2) + "\n"))
+    output.say(f"{len(labels)} handwritten digits that the models never saw, one at a time on {machine}")
+    output.say()
+    output.say(table(["model", "right", "accuracy", "us per picture", "pictures per second"], [
+        [answer.name, answer.right, f"{answer.accuracy:.1%}", round(answer.seconds * 1e6, 1), round(1 / answer.seconds)]
+        for answer in answers]))
+    draw(images, labels, answers, machine).save(args.output, "PNG")
+    output.say()
+    output.say(f"answers drawn to {args.output}")
+    output.finish({"cpu_level": kernels.level(), "threads": count, "picture": args.output,
+                   "models": {answer.name: answer.summary() for answer in answers}})
     return 0
 
 
@@ -203,15 +198,3 @@ def draw_cell(picture, canvas, corner, image, label, said):
         color = GREEN if best == label else RED
         canvas.text((x + 52, top), str(best), color, font(16))
         canvas.text((x + CELL_WIDTH - 5, top + 3), f"{probability[best]:.0%}", color, font(11), anchor="ra")
-
-
-def save(picture, path):
-    """Write the PNG; InvalidArgument when the path cannot be written."""
-    write(path, lambda: picture.save(path, "PNG"))
-
-
-def write(path, action):
-    try:
-        action()
-    except OSError as error:
-        raise InvalidArgument(f"{path}: cannot be written ({error.strerror})") from None

@@ -91,13 +91,8 @@ def test_quantized_input_and_real_output():
     assert demo.real(codes[:2], Spec).tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("words, text", [
-    (("--threads", 0), "--threads: 0 is not a whole number of at least 1"),
-    (("--output", "no/such/folder/x.png", "--threads", 1), "x.png: cannot be written (No such file or directory)"),
-    (("--json", "no/such/folder/x.json", "--threads", 1), "x.json: cannot be written (No such file or directory)"),
-])
-def test_bad_arguments_are_named(words, text, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", [("--output", "no/such/folder/x.png"), ("--json", "no/such/folder/x.json")])
+def test_targets_that_cannot_be_written_are_named(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidArgument, match="cannot be written|whole number") as caught:
+    with pytest.raises(InvalidArgument, match=f"{words[1]}: folder no/such/folder does not exist"):
         demo.main(arguments(*words))
-    assert text in str(caught.value)
