@@ -1,0 +1,116 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "depthwise_conv2d/depthwise_conv2d.h"
+
+/* Windows, strides, dilations and paddings of the cases: kh kw, sh sw, dh dw, top left, bottom right. */
+static const size_t shapes[][10] = {
+    {1, 1, 1, 1, 1, 1, 0, 0, 0, 0}, {3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1, 0, 0, 0, 0},
+    {3, 3, 2, 2, 1, 1, 0, 0, 1, 1}, {3, 3, 1, 1, 1, 1, 2, 2, 2, 2}, {3, 3, 1, 1, 1, 1, 0, 2, 2, 0},
+    {5, 5, 1, 1, 1, 1, 2, 2, 2, 2}, {5, 5, 2, 2, 1, 1, 1, 1, 2, 2}, {2, 4, 1, 1, 1, 1, 0, 1, 1, 2},
+    {3, 3, 1, 1, 2, 2, 2, 2, 2, 2}, {3, 2, 3, 1, 2, 3, 4, 3, 4, 3}, {4, 1, 1, 2, 1, 1, 3, 0, 0, 0},
+    {1, 5, 1, 1, 1, 1, 0, 2, 0, 2}, {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, {3, 3, 1, 2, 1, 1, 1, 1, 1, 1},
+};
+static const size_t images[][2] = {{1, 1}, {2, 3}, {3, 2}, {5, 7}, {6, 4}, {7, 9}, {9, 12}, {8, 21}};
+static const size_t channels[] = {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100};
+
+static bool axis(nnf_axis *a, size_t size, const size_t *s)
+{
+    const size_t reach = (s[0] - 1) * s[4] + 1, padded = size + s[6] + s[8];
+    if (padded < reach)
+        return false;
+    *a = (nnf_axis){.size = size, .out = (padded - reach) / s[2] + 1, .taps = s[0], .stride = s[2], .dilation = s[4],
+                    .head = s[6]};
+    return true;
+}
+
+/* Geometry number `n` of the list above; false when there is no such output. */
+static bool geometry(nnf_depthwise *g, size_t image, size_t shape, size_t count, size_t multiplier)
+{
+    g->channels = count * multiplier;
+    g->multiplier = multiplier;
+    return axis(&g->y, images[image][0], shapes[shape]) && axis(&g->x, images[image][1], shapes[shape] + 1);
+}
+
+static nnf_depthwise layer(size_t size, size_t count, size_t stride)
+{
+    const nnf_axis a = {.size = size, .out = size / stride, .taps = 3, .stride = stride, .dilation = 1,
+                        .head = stride == 1};
+    return (nnf_depthwise){.y = a, .x = a, .channels = count, .multiplier = 1};
+}
+
+/* The depthwise layers of MobileNet v1 at 224. */
+static const size_t mobilenet[][3] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 128, 2}, {28, 256, 1},
+                                      {28, 256, 2}, {14, 512, 1}, {14, 512, 2}, {7, 1024, 1}};
+
+static void case_f32(nnf_check *c, nnf_depthwise_conv2d_f32_nhwc_fn slow, nnf_depthwise_conv2d_f32_nhwc_fn fast,
+                     const nnf_depthwise *g, bool clamp)
+{
+    const size_t taps = g->y.taps * g->x.taps, depth = g->channels / g->multiplier;
+    const size_t inputs = g->y.size * g->x.size * depth, filters = taps * g->channels;
+    const size_t packed = nnf_pack_depthwise_conv2d_f32_size(g->channels, taps);
+    const size_t first = nnf_check_below(c, g->y.out), last = first + 1 + nnf_check_below(c, g->y.out - first);
+    const size_t blocks = (g->channels + 15) / 16, begin = nnf_check_below(c, blocks) * 16;
+    size_t end = begin + 16 * (1 + nnf_check_below(c, blocks - begin / 16));
+    end = end < g->channels ? end : g->channels;
+    const size_t outputs = (last - first) * g->x.out * g->channels;
+    const float lo = clamp ? 0.0f : -INFINITY, hi = clamp ? 6.0f : INFINITY;
+    float *x = nnf_check_alloc(c, 4 * inputs), *filter = nnf_check_alloc(c, 4 * filters);
+    float *bias = nnf_check_alloc(c, 4 * g->channels), *pack = nnf_check_alloc(c, 4 * packed);
+    float *expected = nnf_check_alloc(c, 4 * outputs), *actual = nnf_check_alloc(c, 4 * outputs);
+    float *scale = nnf_check_alloc(c, 4 * outputs);
+    memset(scale, 0, 4 * outputs); /* outputs that were not asked for keep their pattern */
+    nnf_check_fill_f32(c, x, inputs, -4, 4);
+    nnf_check_fill_f32(c, filter, filters, -2, 2);
+    nnf_check_fill_f32(c, bias, g->channels, -4, 4);
+    nnf_pack_depthwise_conv2d_f32(g->channels, taps, filter, bias, pack);
+    slow(g, first, last, begin, end, x, pack, expected, lo, hi);
+    fast(g, first, last, begin, end, x, pack, actual, lo, hi);
+    /* The bound is the same sum over magnitudes. */
+    for (size_t i = 0; i < inputs; i++)
+        x[i] = fabsf(x[i]);
+    for (size_t i = 0; i < packed; i++)
+        pack[i] = fabsf(pack[i]);
+    slow(g, first, last, begin, end, x, pack, scale, 0, INFINITY);
+    nnf_check_f32(c, expected, actual, outputs, scale, taps + 1);
+    nnf_check_done(c, "image %zux%zux%zu window %zux%zu stride %zux%zu dilation %zux%zu head %zux%zu multiplier %zu "
+                   "rows %zu-%zu channels %zu-%zu", g->y.size, g->x.size, depth, g->y.taps, g->x.taps, g->y.stride,
+                   g->x.stride, g->y.dilation, g->x.dilation, g->y.head, g->x.head, g->multiplier, first, last, begin,
+                   end);
+}
+
+void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_depthwise_conv2d_f32_nhwc_fn slow = (nnf_depthwise_conv2d_f32_nhwc_fn)twin->fn;
+    const nnf_depthwise_conv2d_f32_nhwc_fn fast = (nnf_depthwise_conv2d_f32_nhwc_fn)kernel->fn;
+    nnf_depthwise g;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+            for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
+                if (geometry(&g, i, s, channels[k], 1))
+                    case_f32(c, slow, fast, &g, k & 1);
+            }
+            for (size_t multiplier = 2; multiplier < 35; multiplier += 5) {
+                if (geometry(&g, i, s, 1 + multiplier % 4, multiplier))
+                    case_f32(c, slow, fast, &g, false);
+            }
+        }
+    }
+    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++) {
+        g = layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2]);
+        const size_t inputs = g.y.size * g.x.size * g.channels, outputs = g.y.out * g.x.out * g.channels;
+        const size_t packed = nnf_pack_depthwise_conv2d_f32_size(g.channels, 9);
+        float *x = nnf_check_alloc(c, 4 * inputs), *pack = nnf_check_alloc(c, 4 * packed);
+        float *y = nnf_check_alloc(c, 4 * outputs);
+        nnf_check_fill_f32(c, x, inputs, -4, 4);
+        nnf_check_fill_f32(c, pack, packed, -2, 2);
+        char label[64];
+        snprintf(label, sizeof label, "%zux%zux%zu/%zu", g.y.size, g.x.size, g.channels, g.x.stride);
+        NNF_BENCH(c, label, 18.0 * (double)outputs, fast(&g, 0, g.y.out, 0, g.channels, x, pack, y, 0, 6));
+        nnf_check_done(c, "bench");
+    }
+}
