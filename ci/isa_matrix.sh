@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Kernel checks at every instruction level this machine has, and under emulated processors where qemu-user is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 ci/build_checkkernels.py -o "$folder/checkkernels"
+for level in scalar avx2 avx512 avx512vnni avx512bf16; do
+    printf '%-28s ' "$level"
+    "$folder/checkkernels" --isa "$level" | tail -n 1
+done
+if command -v qemu-x86_64 >/dev/null; then
+    for cpu in Nehalem Haswell; do
+        printf '%-28s ' "qemu $cpu"
+        qemu-x86_64 -cpu "$cpu" "$folder/checkkernels" | tail -n 1
+    done
+else
+    echo "qemu-x86_64 is not installed: emulated processors skipped"
+fi
