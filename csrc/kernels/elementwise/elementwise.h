@@ -1,11 +1,30 @@
-/* Element-wise arithmetic over n consecutive elements.
- * n >= 0, any alignment; reads and writes exactly n elements; y may be the same address as a or b. */
+/* Element-wise arithmetic over n elements of a row.
+ *   a, b   operands; a step of 1 walks n consecutive elements, a step of 0 repeats the first one
+ *   y      n elements; may be the same address as an operand of step 1
+ * n >= 0, any alignment; reads and writes exactly these elements. */
 #ifndef NNF_ELEMENTWISE_H
 #define NNF_ELEMENTWISE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* y[i] = clamp(a[i] + b[i], lo, hi); a NaN stays a NaN. */
-typedef void (*nnf_add_f32_flat_fn)(size_t n, const float *a, const float *b, float *y, float lo, float hi);
+/* y = clamp(a op b, lo, hi); a NaN stays a NaN. add, sub, mul; prelu: a >= 0 ? a : a * b. */
+typedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                       float lo, float hi);
+
+/* Constants of quantized arithmetic; shifts are right shifts of 0..31, multipliers lie in (-2^31, 2^31). */
+typedef struct nnf_binary_q8 {
+    int32_t zero_a, multiplier_a, shift_a; /* multipliers and shifts of a and b: add only */
+    int32_t zero_b, multiplier_b, shift_b; /* a negative multiplier subtracts */
+    int32_t zero_y, multiplier_y, shift_y;
+    int32_t lo, hi; /* clamp of the output codes */
+} nnf_binary_q8;
+
+/* Codes of ADD, SUB and MUL (ops_a.md B ADD): add raises each operand by 20 bits and scales it, mul takes the product;
+ * both scale the result. |a - zero_a| <= 255, so that no sum or product leaves 32 bits. Signed rows read s8 codes. */
+typedef void (*nnf_binary_q8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                      uint8_t *y, const nnf_binary_q8 *p);
+
+#define NNF_ADD_SHIFT 20
 
 #endif

@@ -1,18 +1,154 @@
 #include "elementwise.h"
 
 #include <immintrin.h>
+#include <string.h>
 
-void nnf_add_f32_flat__avx2_8(size_t n, const float *a, const float *b, float *y, float lo, float hi)
+#include "nnf/requantize_avx2.h"
+
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_PRELU };
+
+static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 a, __m256 b)
 {
-    /* min/max return the second operand when either is NaN: the sum comes second, so that a NaN stays one. */
+    switch (op) {
+    case OP_ADD:
+        return _mm256_add_ps(a, b);
+    case OP_SUB:
+        return _mm256_sub_ps(a, b);
+    case OP_MUL:
+        return _mm256_mul_ps(a, b);
+    default:
+        return _mm256_blendv_ps(_mm256_mul_ps(a, b), a, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GE_OQ));
+    }
+}
+
+static inline __attribute__((always_inline)) void binary(enum op op, size_t n, const float *a, size_t step_a,
+                                                         const float *b, size_t step_b, float *y, float lo, float hi)
+{
+    if (n == 0)
+        return;
+    /* min/max return the second operand when either is NaN: the value comes second, so that a NaN stays one. */
     const __m256 low = _mm256_set1_ps(lo), high = _mm256_set1_ps(hi);
+    const __m256 first_a = _mm256_set1_ps(*a), first_b = _mm256_set1_ps(*b);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256 sum = _mm256_add_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i));
-        _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, sum)));
+        const __m256 value = apply(op, step_a ? _mm256_loadu_ps(a + i) : first_a,
+                                   step_b ? _mm256_loadu_ps(b + i) : first_b);
+        _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, value)));
     }
-    for (; i < n; i++) {
-        const float sum = a[i] + b[i];
-        y[i] = sum < lo ? lo : sum > hi ? hi : sum;
+    if (i == n)
+        return;
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256 value = apply(op, step_a ? _mm256_maskload_ps(a + i, mask) : first_a,
+                               step_b ? _mm256_maskload_ps(b + i, mask) : first_b);
+    _mm256_maskstore_ps(y + i, mask, _mm256_min_ps(high, _mm256_max_ps(low, value)));
+}
+
+/* Eight codes less the zero point; `count` of them exist, a repeated operand gives its first one. */
+static inline __attribute__((always_inline)) __m256i load(int is_signed, const uint8_t *x, size_t i, size_t step,
+                                                          size_t count, __m256i zero)
+{
+    uint64_t raw = 0;
+    if (!step)
+        raw = *x * UINT64_C(0x0101010101010101);
+    else if (count >= 8)
+        memcpy(&raw, x + i, 8);
+    else
+        memcpy(&raw, x + i, count);
+    const __m128i bytes = _mm_cvtsi64_si128((long long)raw);
+    return _mm256_sub_epi32(is_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes), zero);
+}
+
+static inline __attribute__((always_inline)) void store(uint8_t *y, size_t count, __m256i value, const nnf_binary_q8 *p)
+{
+    value = nnf_mbqm_avx2(value, _mm256_set1_epi32(p->multiplier_y), _mm256_setzero_si256(),
+                          _mm256_set1_epi32(p->shift_y));
+    value = _mm256_add_epi32(value, _mm256_set1_epi32(p->zero_y));
+    value = _mm256_min_epi32(_mm256_max_epi32(value, _mm256_set1_epi32(p->lo)), _mm256_set1_epi32(p->hi));
+    /* The low byte of each lane, gathered into the low half of both 128-bit lanes. */
+    const __m256i pick = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                          -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
+    value = _mm256_shuffle_epi8(value, pick);
+    const __m128i bytes = _mm_or_si128(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+    const uint64_t raw = (uint64_t)_mm_cvtsi128_si64(bytes);
+    if (count >= 8)
+        memcpy(y, &raw, 8);
+    else
+        memcpy(y, &raw, count);
+}
+
+static inline __attribute__((always_inline)) void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+                                                         const uint8_t *b, size_t step_b, uint8_t *y,
+                                                         const nnf_binary_q8 *p)
+{
+    const __m256i zero_a = _mm256_set1_epi32(p->zero_a), zero_b = _mm256_set1_epi32(p->zero_b);
+    const __m256i multiplier_a = _mm256_set1_epi32(p->multiplier_a), multiplier_b = _mm256_set1_epi32(p->multiplier_b);
+    const __m256i shift_a = _mm256_set1_epi32(p->shift_a), shift_b = _mm256_set1_epi32(p->shift_b);
+    const __m256i raise = _mm256_set1_epi32(NNF_ADD_SHIFT);
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256i scaled_a = nnf_mbqm_avx2(load(is_signed, a, i, step_a, n - i, zero_a), multiplier_a, raise,
+                                               shift_a);
+        const __m256i scaled_b = nnf_mbqm_avx2(load(is_signed, b, i, step_b, n - i, zero_b), multiplier_b, raise,
+                                               shift_b);
+        store(y + i, n - i, _mm256_add_epi32(scaled_a, scaled_b), p);
     }
+}
+
+static inline __attribute__((always_inline)) void mul_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+                                                         const uint8_t *b, size_t step_b, uint8_t *y,
+                                                         const nnf_binary_q8 *p)
+{
+    const __m256i zero_a = _mm256_set1_epi32(p->zero_a), zero_b = _mm256_set1_epi32(p->zero_b);
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256i product = _mm256_mullo_epi32(load(is_signed, a, i, step_a, n - i, zero_a),
+                                                   load(is_signed, b, i, step_b, n - i, zero_b));
+        store(y + i, n - i, product, p);
+    }
+}
+
+void nnf_add_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_ADD, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_sub_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_SUB, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_mul_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_prelu_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                float lo, float hi)
+{
+    binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_add_qu8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    add_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_add_qs8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    add_q8(1, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_mul_qu8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    mul_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_mul_qs8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    mul_q8(1, n, a, step_a, b, step_b, y, p);
 }

@@ -1,9 +1,106 @@
 #include "elementwise.h"
 
-void nnf_add_f32_flat__scalar(size_t n, const float *a, const float *b, float *y, float lo, float hi)
+#include "nnf/fixedpoint.h"
+
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_PRELU };
+
+static inline float apply(enum op op, float a, float b)
+{
+    switch (op) {
+    case OP_ADD:
+        return a + b;
+    case OP_SUB:
+        return a - b;
+    case OP_MUL:
+        return a * b;
+    default:
+        return a >= 0 ? a : a * b;
+    }
+}
+
+static inline void binary(enum op op, size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                          float lo, float hi)
+{
+    /* A repeated operand may not be written meanwhile, a walked one may: y never equals an operand of step 0. */
+    for (size_t i = 0; i < n; i++) {
+        const float value = apply(op, a[i * step_a], b[i * step_b]);
+        y[i] = value < lo ? lo : value > hi ? hi : value;
+    }
+}
+
+static inline int32_t code(int is_signed, uint8_t raw)
+{
+    return is_signed ? (int8_t)raw : raw;
+}
+
+static inline uint8_t finish(int32_t value, const nnf_binary_q8 *p)
+{
+    const int32_t scaled = nnf_rdbpot(nnf_srdhm(value, p->multiplier_y), p->shift_y);
+    return (uint8_t)nnf_clamp_s32(scaled + p->zero_y, p->lo, p->hi);
+}
+
+static inline void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                          uint8_t *y, const nnf_binary_q8 *p)
 {
     for (size_t i = 0; i < n; i++) {
-        const float sum = a[i] + b[i];
-        y[i] = sum < lo ? lo : sum > hi ? hi : sum;
+        const int32_t raised_a = (code(is_signed, a[i * step_a]) - p->zero_a) * (1 << NNF_ADD_SHIFT);
+        const int32_t raised_b = (code(is_signed, b[i * step_b]) - p->zero_b) * (1 << NNF_ADD_SHIFT);
+        y[i] = finish(nnf_rdbpot(nnf_srdhm(raised_a, p->multiplier_a), p->shift_a) +
+                          nnf_rdbpot(nnf_srdhm(raised_b, p->multiplier_b), p->shift_b), p);
     }
+}
+
+static inline void mul_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                          uint8_t *y, const nnf_binary_q8 *p)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = finish((code(is_signed, a[i * step_a]) - p->zero_a) * (code(is_signed, b[i * step_b]) - p->zero_b), p);
+}
+
+void nnf_add_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_ADD, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_sub_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_SUB, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_mul_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_prelu_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                float lo, float hi)
+{
+    binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_add_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    add_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_add_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    add_q8(1, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_mul_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    mul_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_mul_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                              const nnf_binary_q8 *p)
+{
+    mul_q8(1, n, a, step_a, b, step_b, y, p);
 }

@@ -1,0 +1,47 @@
+"""Runs native steps on arrays: what the tests of tests/native share."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from nnfast._native import kernels
+from nnfast._native.plan import Frame, Program
+
+every_level = pytest.mark.parametrize("level", kernels.levels())
+"""One run of a test for each instruction level of this machine."""
+
+
+@contextmanager
+def at_level(level):
+    """Kernels are chosen for this level inside the block."""
+    kernels.set_level(level)
+    try:
+        yield
+    finally:
+        kernels.set_level(None)
+
+
+def run(steps, arrays, threads=1):
+    """Run steps with arrays[i] as the memory of slot i; outputs are written in place."""
+    program = Program(steps)
+    frame = Frame(len(arrays), {}, 0, dict(enumerate(arrays)), program.scratch, threads)
+    assert program.run(frame, threads) == ("done", len(steps))
+
+
+def run_all_ways(make_steps, inputs, outputs, level):
+    """Run make_steps() at a level with 1, 2 and 3 threads: bit-equal results or it fails; returns the outputs.
+
+    inputs: arrays of the first slots; outputs: (shape, dtype) of the following ones.
+    """
+    with at_level(level):
+        steps = make_steps()
+    results = []
+    for threads in (1, 2, 3):
+        found = [np.full(shape, 77, dtype) for shape, dtype in outputs]
+        run(steps, [*(np.ascontiguousarray(x) for x in inputs), *found], threads)
+        results.append(found)
+    for other in results[1:]:
+        for first, second in zip(results[0], other):
+            assert first.tobytes() == second.tobytes()
+    return results[0]

@@ -1,0 +1,105 @@
+"""Element-wise steps against numpy: all broadcasts, every level, any number of threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_step import at_level, every_level, run_all_ways
+
+from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse
+from nnfast.model.quant import rdbpot, srdhm
+
+OPERATIONS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "prelu": lambda a, b: np.where(a >= 0, a, a * b),
+}
+RANGES = {False: (np.uint8, 0, 255), True: (np.int8, -128, 127)}
+
+
+@st.composite
+def shapes(draw):
+    """Two shapes that broadcast, with a dimension of 0 now and then."""
+    full = draw(st.lists(st.sampled_from([0, 1, 2, 3, 5, 8, 17, 33]), min_size=0, max_size=4))
+    first = [1 if draw(st.booleans()) and draw(st.booleans()) else size for size in full]
+    second = [1 if draw(st.booleans()) and draw(st.booleans()) else size for size in full]
+    cut = draw(st.integers(0, len(full)))
+    return (tuple(first), tuple(second[cut:])) if draw(st.booleans()) else (tuple(second[cut:]), tuple(first))
+
+
+@every_level
+@pytest.mark.parametrize("op", OPERATIONS)
+@given(shapes=shapes(), clamp=st.sampled_from([(-np.inf, np.inf), (0, np.inf), (-1, 1)]), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_float_equals_numpy(op, level, shapes, clamp, seed):
+    random = np.random.default_rng(seed)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
+    wanted = np.clip(OPERATIONS[op](a, b), *np.float32(clamp)).astype(np.float32)
+    (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), op, *shapes, *clamp)], [a, b], [(wanted.shape, np.float32)],
+                            level)
+    assert np.array_equal(found, wanted)
+
+
+def test_nan_survives_the_clamp():
+    for value in (np.nan, -np.nan):
+        a = np.array([value, 1, 9], np.float32)
+        (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "add", (3,), (), 0, 6)], [a, np.zeros((), np.float32)],
+                                [((3,), np.float32)], None)
+        assert np.array_equal(found, [np.nan, 1, 6], equal_nan=True)
+
+
+@every_level
+@pytest.mark.parametrize("is_signed", [False, True])
+@given(shapes=shapes(), op=st.sampled_from(["add", "sub", "mul"]), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_codes_equal_the_fixed_point_definition(is_signed, level, shapes, op, data):
+    dtype, low, high = RANGES[is_signed]
+    random = np.random.default_rng(data.draw(st.integers(0, 999)))
+    zeros = [data.draw(st.integers(low, high)) for _ in range(3)]
+    scales = [(int(random.integers(1 << 30, 1 << 31)), data.draw(st.integers(0, 20))) for _ in range(3)]
+    clamp = (data.draw(st.sampled_from([low, zeros[2]])), high)
+    a, b = (random.integers(low, high + 1, shape).astype(dtype) for shape in shapes)
+    wide_a, wide_b = a.astype(np.int64) - zeros[0], b.astype(np.int64) - zeros[1]
+    if op == "mul":
+        scales = scales[2:]
+        value = wide_a * wide_b
+    else:
+        if op == "sub":
+            scales[1] = (-scales[1][0], scales[1][1])
+        value = sum(rdbpot(srdhm(wide << 20, m), s) for wide, (m, s) in zip((wide_a, wide_b), scales))
+    wanted = np.clip(rdbpot(srdhm(value, scales[-1][0]), scales[-1][1]) + zeros[2], *clamp).astype(dtype)
+    name = "add" if op == "sub" else op
+    (found,) = run_all_ways(lambda: [BinaryQ8((0, 1, 2), name, is_signed, *shapes, zeros, scales, clamp)],
+                            [a, b], [(wanted.shape, dtype)], level)
+    assert np.array_equal(found, wanted)
+
+
+@every_level
+def test_two_threads_share_long_rows(level):
+    a = np.arange(100_003, dtype=np.float32)
+    (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "mul", a.shape, (1,))], [a, np.float32([3])],
+                            [(a.shape, np.float32)], level)
+    assert np.array_equal(found, a * 3)
+
+
+@every_level
+def test_step_names_its_kernel(level):
+    with at_level(level):
+        step = BinaryF32((0, 1, 2), "add", (4,), (4,))
+    tile = {"scalar": "", "avx2": "_8"}.get(level, "_16")
+    isa = level if level in ("scalar", "avx2") else "avx512"
+    assert step.kernel == f"nnf_add_f32_flat__{isa}{tile}"
+
+
+def test_shift_out_of_range_is_refused():
+    with pytest.raises(ValueError, match="shift is 32"):
+        BinaryQ8((0, 1, 2), "mul", False, (4,), (4,), (0, 0, 0), [(1 << 30, 32)], (0, 255))
+
+
+@pytest.mark.parametrize("a, b, dims", [
+    ((1, 7, 7, 24), (1, 7, 7, 24), [(1176, True, True)]),
+    ((1, 7, 7, 24), (24,), [(49, True, False), (24, True, True)]),
+    ((1, 7, 7, 24), (), [(1176, True, False)]),
+    ((2, 1, 3), (1, 5, 1), [(2, True, False), (5, False, True), (3, True, False)]),
+    ((1, 1), (1,), [(1, True, True)]),
+])
+def test_collapse(a, b, dims):
+    assert collapse(a, b) == dims
