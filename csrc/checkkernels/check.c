@@ -25,7 +25,7 @@ void *nnf_check_alloc(nnf_check *c, size_t bytes)
     const size_t body = (bytes + page) / page * page; /* at least one watched byte in front */
     nnf_block *block = malloc(sizeof *block);
     unsigned char *map = mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!block || map == MAP_FAILED || mprotect(map + body, page, PROT_NONE)) {
+    if (!block || map == MAP_FAILED || mprotect(map + body, page, c->no_guard ? PROT_READ : PROT_NONE)) {
         perror("checkkernels: memory");
         exit(3);
     }

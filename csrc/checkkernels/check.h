@@ -1,7 +1,7 @@
 /* checkkernels: every kernel variant against its scalar twin.
  *
- * A family has csrc/checkkernels/check_<family>.c with one function per op of its list, and one line per op in
- * checks.inc. The function makes inputs at tile-edge sizes, runs twin and variant on separate outputs that end at an
+ * A family has csrc/checkkernels/check_<family>.c with one function nnf_check_<op> per op of its list (checks.h
+ * declares them from the list). The function makes inputs at tile-edge sizes, runs twin and variant on separate outputs that end at an
  * unreadable page, and compares. No size or tolerance may depend on the machine. */
 #ifndef NNF_CHECK_H
 #define NNF_CHECK_H
@@ -15,6 +15,7 @@
 typedef struct nnf_check {
     uint64_t seed;        /* of the run; printed on failure */
     bool bench;           /* also time the variant */
+    bool no_guard;        /* leave the page behind a buffer readable */
     int minimum_ms;       /* how long a timing runs */
     const nnf_kernel *kernel;
     uint64_t state;       /* random generator, restarted for each kernel */

@@ -1,4 +1,4 @@
-/* checkkernels [-k TEXT] [--isa LEVEL] [--seed N] [--bench] [--list]: checks (and times) the kernels of the registry. */
+/* checkkernels [-k TEXT] [--isa LEVEL] [--seed N] [--bench] [--no-guard] [--list]: checks (and times) the kernels of the registry. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,10 @@ static const struct {
     const char *op;
     nnf_check_fn fn;
 } checks[] = {
-#define NNF_CHECK(op) {#op, nnf_check_##op},
-#include "checks.inc"
-#undef NNF_CHECK
+#define NNF_ROW(op) {#op, nnf_check_##op},
+#define NNF_K(name, op, isa, tolerance, m, n, k) NNF_ONCE_##isa(NNF_ROW, op)
+#include "families.inc"
+#undef NNF_K
 };
 
 static nnf_check_fn find_check(const char *op)
@@ -36,7 +37,7 @@ static int level_of(const char *name)
 
 static int usage(void)
 {
-    fputs("usage: checkkernels [-k TEXT] [--isa LEVEL] [--seed N] [--bench] [--list]\n", stderr);
+    fputs("usage: checkkernels [-k TEXT] [--isa LEVEL] [--seed N] [--bench] [--no-guard] [--list]\n", stderr);
     return 2;
 }
 
@@ -50,6 +51,8 @@ int main(int argc, char **argv)
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--bench") == 0) {
             c.bench = true;
+        } else if (strcmp(argv[i], "--no-guard") == 0) {
+            c.no_guard = true;
         } else if (strcmp(argv[i], "--list") == 0) {
             list = true;
         } else if (strcmp(argv[i], "-k") == 0 && more) {
