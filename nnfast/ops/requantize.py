@@ -27,7 +27,7 @@ class Requantizer:
     dtype: np.dtype
 
     def __call__(self, accumulator):
-        """Codes of an int64 array that holds int32 accumulators, channels last."""
+        """Codes of an int64 array of sums, channels last; mbqm takes their low 32 bits, the int32 accumulators."""
         scaled = quant.mbqm(accumulator, self.multiplier, self.exponent) + self.zero_point
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
@@ -88,7 +88,7 @@ def centred(tensor, array):
 
 def finish_quantized(node, accumulator, bias):
     """Output codes from the exact float64 sums of an operation and its int32 bias, wrapped as int32 (A.14)."""
-    return requantizer(node)(quant.wrap32(accumulator.astype(np.int64) + bias.astype(np.int64)))
+    return requantizer(node)(accumulator.astype(np.int64) + bias)
 
 
 def finish_float(node, sums, bias):

@@ -199,14 +199,33 @@ def test_bias_scale_is_the_product_to_a_millionth():
         execute(fully_connected(bias_scale=0.25 * (1 + 3e-6)))
 
 
-def test_output_scale_decides_the_version():
-    assert execute_validate(fully_connected(out_scale=0.2500001)).version == "1.0"
-    assert execute_validate(fully_connected(out_scale=0.25)).version == "1.2"
+def convolution(name, bias_scale=0.25, out_scale=0.5):
+    """A 1x1 uint8 convolution of one pixel with scales 0.5 and 0.5."""
+    kind = T.TENSOR_QUANT8_ASYMM
+    ones = tensor(kind, np.ones((1, 1, 1, 1)), scale=0.5)
+    scalars = ints(1, 1, 1, 0) if name == "CONV_2D" else ints(1, 1, 1, 1, 0)
+    bias = tensor(T.TENSOR_INT32, [0], scale=bias_scale)
+    return node(name, [ones, ones, bias, *scalars], [out(kind, out_scale)])
 
 
-def execute_validate(made):
-    made.op.validate(made)
-    return made
+@pytest.mark.parametrize("name", ("CONV_2D", "DEPTHWISE_CONV_2D"))
+def test_convolutions_check_the_bias_scale(name):
+    execute(convolution(name))
+    with pytest.raises(InvalidArgument, match=r"input 2 \(bias\): scale is 0\.75, must be .* = 0\.25"):
+        execute(convolution(name, bias_scale=0.75))
+
+
+@pytest.mark.parametrize("name", ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
+def test_output_scale_decides_the_version(name):
+    for scale, version in ((0.2500001, "1.0"), (0.25, "1.2")):
+        made = fully_connected(out_scale=scale) if name == "FULLY_CONNECTED" else convolution(name, out_scale=scale)
+        made.op.validate(made)
+        assert made.version == version
+
+
+def test_fully_connected_checks_the_activation():
+    with pytest.raises(InvalidArgument, match=r"input 3 \(activation\): is 4, must be 0, 1, 2 or 3"):
+        execute(fully_connected(activation=4))
 
 
 def channel_node():
@@ -306,7 +325,9 @@ def test_fully_connected_waits_for_unknown_shapes():
     ("FULLY_CONNECTED", (0, 3), (4, 3), (0,), (0, 4)),
 ])
 def test_an_empty_batch_gives_an_empty_output(name, image, filter_, scalars, shape):
-    result, = execute(conv(image, filter_, scalars=scalars, name=name))
+    made = conv(image, filter_, scalars=scalars, name=name)
+    assert made.op.zero_sized == "batch"
+    result, = execute(made)
     assert result.shape == shape
 
 

@@ -5,6 +5,8 @@ import pytest
 from single_op import T, check_coupling, check_signatures, check_vectors, flag, floats, ints, node, out, run, tensor
 
 from nnfast.errors import InvalidArgument
+from nnfast.model.types import OperationType
+from nnfast.ops import registry
 
 Q8, Q8S = T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED
 
@@ -91,8 +93,15 @@ def test_half_sums_do_not_overflow():
     assert result.item() == np.float16(60000.0)
 
 
-def test_an_empty_batch_gives_an_empty_output():
-    assert pool("MAX_POOL_2D", np.zeros((0, 4, 4, 2)), 2, 1, 1, 2, 2, 0).shape == (0, 3, 3, 2)
+@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "MAX_POOL_2D"))
+def test_an_empty_batch_gives_an_empty_output(name):
+    assert registry.lookup(OperationType[name]).zero_sized == "batch"
+    assert pool(name, np.zeros((0, 4, 4, 2)), 2, 1, 1, 2, 2, 0).shape == (0, 3, 3, 2)
+
+
+@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "MAX_POOL_2D"))
+def test_the_output_keeps_the_quantization(name):
+    assert registry.lookup(OperationType[name]).quant == "same"
 
 
 def test_versions():

@@ -21,6 +21,7 @@ INT32 = st.integers(-2**31, 2**31 - 1)
 @example(math.nextafter(1.0, 0.0))
 @example(2.0**-32)
 @example(math.nextafter(2.0**-32, 0.0))
+@example(0.75 * 2.0**-32)
 def test_quantize_multiplier(value):
     assert quant.quantize_multiplier(value) == ref.quantize_multiplier(value)
 
@@ -28,7 +29,8 @@ def test_quantize_multiplier(value):
 def test_quantize_multipliers_go_one_by_one():
     values = [0.0, 1e-30, 0.25, math.nextafter(0.5, 0.0), 3.0, 1e30]
     multipliers, exponents = quant.quantize_multipliers(values)
-    assert list(zip(multipliers.tolist(), exponents.tolist(), strict=True)) == [*map(ref.quantize_multiplier, values)]
+    pairs = list(zip(multipliers.tolist(), exponents.tolist(), strict=True))
+    assert pairs == [ref.quantize_multiplier(value) for value in values]
 
 
 @given(INT32, INT32)
@@ -53,7 +55,9 @@ def test_multiply_by_quantized_multiplier(x, multiplier, exponent):
     assert int(quant.mbqm(x, multiplier, exponent)) == ref.mbqm(x, multiplier, exponent)
 
 
-@given(st.integers(0, 3), st.sampled_from(("uint8", "int8")), st.floats(2.0**-10, 2.0**10, width=32), st.integers(0, 255))
+@given(
+    st.integers(0, 3), st.sampled_from(("uint8", "int8")), st.floats(2.0**-10, 2.0**10, width=32), st.integers(0, 255),
+)
 def test_activation_range(activation, kind, scale, code):
     type_ = OperandType.TENSOR_QUANT8_ASYMM if kind == "uint8" else OperandType.TENSOR_QUANT8_ASYMM_SIGNED
     zero_point = code if kind == "uint8" else code - 128

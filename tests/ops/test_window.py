@@ -47,6 +47,7 @@ def test_explicit_padding_is_left_right_top_bottom():
 
 def test_a_filter_just_beyond_the_input_gives_an_empty_output():
     assert implicit((2, 2), 2, (2, 2), (3, 2)).output == (0, 1)
+    assert implicit((2, 2), 2, (2, 2), (5, 2)).output == (0, 1)  # -1 / 2 truncates to 0
 
 
 def test_a_filter_far_beyond_the_input_is_refused():
