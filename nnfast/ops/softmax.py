@@ -1,0 +1,85 @@
+"""SOFTMAX along one axis (ops_a.md B, A.5)."""
+
+import numpy as np
+
+from ..model.fixedpoint import WORD32, input_radius, multiplier_above_one
+from ..model.quant import rdbpot, srdhm
+from ..model.types import QUANT_RANGE, OperandType, OperationType
+from .base import OpDef, Signature, is_quant8
+
+_SETS = ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")
+_DIFFERENCE_BITS = 5
+_SUM_BITS = 12
+
+
+def validate(node):
+    """Rank up to 4; without an axis input, HAL 1.0 and 1.1 know ranks 2 and 4 only."""
+    node.check_rank("input", 1, 4)
+    shape = node["input"].shape
+    if len(node.inputs) == 2 and shape is not None and len(shape) not in (2, 4):
+        node.require("1.2")
+
+
+def infer(node):
+    """Output shape is the input's; beta must be positive and the axis within the rank."""
+    beta = node.scalar("beta")
+    if not beta > 0:
+        node.fail("beta", f"is {beta:g}, must be greater than 0")
+    node.axis()
+    if is_quant8(node["input"]):
+        multiplier(node)
+    return [node["input"].shape]
+
+
+def multiplier(node):
+    """(multiplier, left shift) that takes a difference of codes, times beta, to an F5 word."""
+    source, beta = node["input"], node.scalar("beta")
+    real = min(float(np.float32(beta)) * float(np.float32(source.scale)) * (1 << 31 - _DIFFERENCE_BITS), 2.0**31 - 1)
+    found = multiplier_above_one(real)
+    if found is None:
+        node.fail("beta", f"{beta:g} times the input scale {source.scale:.9g} is too small, must exceed 2**-26")
+    return found
+
+
+def _quantized(node, x):
+    """x: integer codes with the axis last."""
+    factor, shift = multiplier(node)
+    difference = x - x.max(axis=-1, keepdims=True)
+    alive = difference >= -input_radius(_DIFFERENCE_BITS, shift)
+    words = srdhm(np.where(alive, difference, 0) << shift, factor)
+    powers = np.where(alive, WORD32.exp_neg(words, _DIFFERENCE_BITS), 0)
+    total = rdbpot(powers, _SUM_BITS).sum(axis=-1, keepdims=True)
+    # Bring the sum into [1, 2) of F0: zeros in front of a 32-bit word, negative for sums that outgrow it.
+    zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    fraction = np.where(zeros >= 0, total << np.maximum(zeros, 0), total >> np.maximum(-zeros, 0)) - (1 << 31)
+    scale = WORD32.recip1p(fraction)
+    codes = rdbpot(srdhm(scale, powers), _SUM_BITS - zeros + 23)
+    return np.clip(codes, 0, 255) + QUANT_RANGE[node.outputs[0].type][0]
+
+
+def compute(node, inputs):
+    """exp((x - max) * beta) / sum: floats in float64 rounded once, 8-bit in fixed point."""
+    x, dtype = inputs[0], node.outputs[0].dtype
+    if x.size == 0:
+        return [np.empty(x.shape, dtype)]
+    axis = node.axis()
+    if is_quant8(node["input"]):
+        codes = _quantized(node, np.moveaxis(x, axis, -1).astype(np.int64))
+        return [np.ascontiguousarray(np.moveaxis(codes, -1, axis).astype(dtype))]
+    with np.errstate(all="ignore"):
+        x = np.asarray(x, np.float64)
+        powers = np.exp((x - x.max(axis=axis, keepdims=True)) * node.scalar("beta"))
+        return [(powers / powers.sum(axis=axis, keepdims=True)).astype(dtype)]
+
+
+SOFTMAX = OpDef(
+    OperationType.SOFTMAX,
+    (
+        Signature("input:T beta:fT -> output:T", _SETS),
+        Signature("input:T beta:fT axis:i32 -> output:T", _SETS, since="1.2"),
+    ),
+    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    quant={
+        OperandType.TENSOR_QUANT8_ASYMM: (1 / 256, 0), OperandType.TENSOR_QUANT8_ASYMM_SIGNED: (1 / 256, -128),
+    },
+)
