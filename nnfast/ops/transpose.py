@@ -1,0 +1,40 @@
+"""TRANSPOSE: the dimensions in another order (ops_a.md B, A.17 no. 3)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from .base import OpDef, Signature
+
+
+def validate(node):
+    """Rank up to 4."""
+    node.check_rank("input", 1, 4)
+
+
+def permutation(node):
+    """Input dimension that each output dimension is; without `perm` the order is reversed."""
+    rank = len(node["input"].shape)
+    if not node.has("perm"):
+        return tuple(reversed(range(rank)))
+    perm = tuple(int(axis) for axis in node.value("perm").reshape(-1))
+    if sorted(perm) != list(range(rank)):
+        node.fail("perm", f"is {list(perm)}, must hold each of 0 to {rank - 1} once")
+    return perm
+
+
+def infer(node):
+    """Input sizes in the order of the permutation."""
+    shape = node["input"].shape
+    return [tuple(shape[axis] for axis in permutation(node))]
+
+
+def compute(node, inputs):
+    """A copy in the new order."""
+    return [np.ascontiguousarray(inputs[0].transpose(permutation(node)))]
+
+
+TRANSPOSE = OpDef(
+    OperationType.TRANSPOSE,
+    (Signature("input:T perm?:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
+    validate=validate, infer=infer, compute=compute, quant="same", zero_sized="any",
+)
