@@ -1,0 +1,89 @@
+"""RESIZE_BILINEAR to a size or by a factor (ops_a.md B)."""
+
+import math
+
+import numpy as np
+
+from ..model.types import OperandType, OperationType
+from .base import OpDef, forms, is_quant8
+
+_OPTIONS = (("", "1.0"), (" layout:bool", "1.2"), (" layout:bool align_corners:bool", "1.3"),
+            (" layout:bool align_corners:bool half_pixel_centers:bool", "1.3"))
+
+
+def validate(node):
+    """Rank is 4."""
+    node.check_rank("input", 4)
+
+
+def _new_size(node, name, size):
+    """Output size along one axis: given as a number, or as a factor of the input size (float32 product, cut)."""
+    value = node.scalar(name)
+    if node[name].type != OperandType.INT32:
+        with np.errstate(over="ignore"):
+            product = float(np.float32(size) * np.float32(value))
+        if not 0 < product < 2**31:
+            node.fail(name, f"is {value:g}, must be a factor that gives a positive size of an input of {size}")
+        value = math.floor(product)
+    if value < 1:
+        node.fail(name, f"gives an output size of {value}, must be at least 1")
+    return value
+
+
+def infer(node):
+    """Batch and channels stay, height and width are the new ones; width comes first among the inputs."""
+    shape = node["input"].shape
+    height_axis = 2 if node.layout_nchw else 1
+    width = _new_size(node, "width", shape[height_axis + 1])
+    height = _new_size(node, "height", shape[height_axis])
+    if node.scalar("align_corners", False) and node.scalar("half_pixel_centers", False):
+        node.fail("half_pixel_centers", "is true together with align_corners, at most one may be")
+    return [shape[:height_axis] + (height, width) + shape[height_axis + 2:]]
+
+
+def axis_weights(size, new_size, align_corners, half_pixel_centers):
+    """(lower index, upper index, float32 weight of the upper) of each output position along one axis."""
+    if align_corners and new_size > 1:
+        ratio = np.float32(size - 1) / np.float32(new_size - 1)
+    else:
+        ratio = np.float32(size) / np.float32(new_size)
+    at = np.arange(new_size).astype(np.float32)
+    at = (at + np.float32(0.5)) * ratio - np.float32(0.5) if half_pixel_centers else at * ratio
+    # float32 may round the last position up to `size`.
+    low = np.clip(np.floor(at), 0, size - 1).astype(np.int64)
+    high = np.minimum(np.ceil(at), size - 1).astype(np.int64)
+    return low, high, at - low.astype(np.float32)
+
+
+def compute(node, inputs):
+    """float32 sums of the four neighbours in the order of the reference; 8-bit codes are cut after adding 0.5."""
+    x, dtype = inputs[0], node.outputs[0].dtype
+    nchw = node.layout_nchw
+    (shape,) = infer(node)
+    height, width = shape[2:] if nchw else shape[1:3]
+    x = (np.moveaxis(x, 1, -1) if nchw else x).astype(np.float32)
+    options = node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
+    top, bottom, down = axis_weights(x.shape[1], height, *options)
+    left, right, across = axis_weights(x.shape[2], width, *options)
+    down, across, one = down[:, None, None], across[:, None], np.float32(1)
+    with np.errstate(all="ignore"):
+        upper, lower = x[:, top], x[:, bottom]
+        value = upper[:, :, left] * (one - down) * (one - across)
+        value += lower[:, :, left] * down * (one - across)
+        value += upper[:, :, right] * (one - down) * across
+        value += lower[:, :, right] * down * across
+        if is_quant8(node["input"]):
+            value = np.trunc(value + np.float32(0.5))
+        value = value.astype(dtype)
+    return [np.ascontiguousarray(np.moveaxis(value, -1, 1) if nchw else value)]
+
+
+RESIZE_BILINEAR = OpDef(
+    OperationType.RESIZE_BILINEAR,
+    forms(
+        *((f"input:T width:i32 height:i32{options} -> output:T", since) for options, since in _OPTIONS),
+        *((f"input:T width:fT height:fT{options} -> output:T", max(since, "1.2")) for options, since in _OPTIONS),
+        sets=("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S"),
+    ),
+    validate=validate, infer=infer, compute=compute, quant="same", zero_sized="batch",
+)
