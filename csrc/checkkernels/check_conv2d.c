@@ -1,0 +1,127 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "conv2d/conv2d.h"
+
+typedef struct problem {
+    size_t rows, columns, taps, depth;
+    const float *x, *weights, *bias;
+    float lo, hi;
+} problem;
+
+/* The address of row i, tap t: rows lie in reverse, so that nothing may depend on their order. */
+static const float *row(const problem *p, size_t i, size_t t)
+{
+    return p->x + ((p->rows - 1 - i) * p->taps + t) * p->depth;
+}
+
+/* The whole product by the tiles of one kernel, into y [rows][columns]. */
+static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, float *y)
+{
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, depth = p->taps * p->depth;
+    const size_t size = nnf_pack_conv2d_f32_size(p->columns, depth, n);
+    float *packed = nnf_check_alloc(c, 4 * size);
+    const float **a = nnf_check_alloc(c, p->taps * m * sizeof *a);
+    nnf_pack_conv2d_f32(p->columns, depth, n, p->weights, p->bias, packed);
+    for (size_t i = 0; i < p->rows; i += m) {
+        const size_t rows = p->rows - i < m ? p->rows - i : m;
+        for (size_t t = 0; t < p->taps; t++) {
+            for (size_t r = 0; r < rows; r++)
+                a[t * m + r] = row(p, i + r, t);
+        }
+        for (size_t j = 0; j < p->columns; j += n) {
+            const size_t columns = p->columns - j < n ? p->columns - j : n;
+            const nnf_conv2d_f32_tile tile = {rows,   columns, p->taps, p->depth, a, packed + j * (depth + 1),
+                                              y + i * p->columns + j, p->columns, p->lo, p->hi};
+            ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
+        }
+    }
+}
+
+static void check_f32(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem p, bool corners)
+{
+    const size_t depth = p.taps * p.depth, outputs = p.rows * p.columns;
+    float *x = nnf_check_alloc(c, 4 * p.rows * depth), *weights = nnf_check_alloc(c, 4 * p.columns * depth);
+    float *bias = nnf_check_alloc(c, 4 * p.columns), *scale = nnf_check_alloc(c, 4 * outputs);
+    float *expected = nnf_check_alloc(c, 4 * outputs), *actual = nnf_check_alloc(c, 4 * outputs);
+    nnf_check_fill_f32(c, x, p.rows * depth, -1, 1);
+    nnf_check_fill_f32(c, weights, p.columns * depth, -1, 1);
+    nnf_check_fill_f32(c, bias, p.columns, -1, 1);
+    if (corners) {
+        x[nnf_check_below(c, p.rows * depth)] = NAN;
+        bias[nnf_check_below(c, p.columns)] = NAN;
+    }
+    p.x = x, p.weights = weights, p.bias = bias;
+    for (size_t i = 0; i < p.rows; i++) {
+        for (size_t j = 0; j < p.columns; j++) {
+            double sum = fabs((double)bias[j]);
+            for (size_t k = 0; k < depth; k++)
+                sum += fabs((double)row(&p, i, k / p.depth)[k % p.depth] * weights[j * depth + k]);
+            scale[i * p.columns + j] = (float)sum;
+        }
+    }
+    multiply(c, twin, &p, expected);
+    multiply(c, kernel, &p, actual);
+    nnf_check_f32(c, expected, actual, outputs, scale, depth + 1);
+    nnf_check_done(c, "rows=%zu columns=%zu taps=%zu depth=%zu clamp=%g..%g", p.rows, p.columns, p.taps, p.depth,
+                   (double)p.lo, (double)p.hi);
+}
+
+/* Pointwise layers of a well-known net: pixels, output channels, input channels. */
+static const size_t layers[][3] = {{3136, 64, 32}, {784, 256, 128}, {196, 512, 512}, {49, 1024, 1024}, {1, 1024, 1024}};
+
+/* One layer, panel by panel, with tiles of equal height. */
+static void layer_f32(const nnf_kernel *kernel, const size_t *layer, const float *const *a, const float *w, float *y)
+{
+    const size_t rows = layer[0], columns = layer[1], depth = layer[2];
+    const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
+    for (size_t j = 0; j < columns; j += n) {
+        for (size_t t = 0; t < tiles; t++) {
+            const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
+            const nnf_conv2d_f32_tile tile = {last - first, n, 1, depth, a + first, w + j * (depth + 1),
+                                              y + first * columns + j, columns, 0, 6};
+            ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
+        }
+    }
+}
+
+static void bench_f32(nnf_check *c, const nnf_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const size_t rows = layers[i][0], columns = layers[i][1], depth = layers[i][2];
+        const size_t size = nnf_pack_conv2d_f32_size(columns, depth, (size_t)kernel->n);
+        float *x = nnf_check_alloc(c, 4 * rows * depth), *y = nnf_check_alloc(c, 4 * rows * columns);
+        float *w = nnf_check_alloc(c, 4 * size);
+        const float **a = nnf_check_alloc(c, rows * sizeof *a);
+        nnf_check_fill_f32(c, x, rows * depth, -1, 1);
+        nnf_check_fill_f32(c, w, size, -1, 1);
+        for (size_t r = 0; r < rows; r++)
+            a[r] = x + r * depth;
+        char label[64];
+        snprintf(label, sizeof label, "%zux%zux%zu", rows, columns, depth);
+        NNF_BENCH(c, label, rows * columns * depth, layer_f32(kernel, layers[i], a, w, y));
+        nnf_check_done(c, "bench %s", label);
+    }
+}
+
+void nnf_check_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    static const size_t inner[][2] = {{1, 1}, {1, 7}, {3, 4}, {9, 5}, {2, 33}};
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
+    const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
+    for (size_t rows = 1; rows <= m + 1; rows++) {
+        for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
+            for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++) {
+                const bool clamp = nnf_check_below(c, 2);
+                const problem p = {.rows = rows, .columns = columns[j], .taps = inner[k][0], .depth = inner[k][1],
+                                   .lo = clamp ? 0 : -INFINITY, .hi = clamp ? 6 : INFINITY};
+                check_f32(c, twin, kernel, p, nnf_check_below(c, 4) == 0);
+            }
+        }
+    }
+    if (c->bench)
+        bench_f32(c, kernel);
+}

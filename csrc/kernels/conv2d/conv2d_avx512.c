@@ -1,0 +1,101 @@
+#include "conv2d.h"
+
+#include <immintrin.h>
+
+enum { M = 12, N = 32, STEPS = 4 };
+
+/* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
+{
+    /* With few rows one sum per output would wait for its own additions: split the depth over several. */
+    const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+    __m512 sum[4][M][2];
+    const float *w = t->w;
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+            sum[0][i][v] = _mm512_load_ps(w + 16 * v);
+#pragma GCC unroll 4
+            for (int c = 1; c < chains; c++)
+                sum[c][i][v] = _mm512_setzero_ps();
+        }
+    }
+    w += 16 * vectors;
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[M];
+#pragma GCC unroll 12
+        for (int i = 0; i < rows; i++)
+            a[i] = t->a[tap * M + (size_t)i];
+        size_t k = 0;
+        /* Four steps at a time also pay for the addresses that gcc keeps elsewhere. */
+        for (; k + STEPS <= t->depth; k += STEPS) {
+#pragma GCC unroll 4
+            for (int s = 0; s < STEPS; s++) {
+                const int c = s % chains;
+                const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+#pragma GCC unroll 12
+                for (int i = 0; i < rows; i++) {
+                    const __m512 x = _mm512_set1_ps(a[i][k + (size_t)s]);
+                    sum[c][i][0] = _mm512_fmadd_ps(x, low, sum[c][i][0]);
+                    if (vectors == 2)
+                        sum[c][i][1] = _mm512_fmadd_ps(x, high, sum[c][i][1]);
+                }
+                w += 16 * vectors;
+            }
+        }
+        for (; k < t->depth; k++) {
+            const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+#pragma GCC unroll 12
+            for (int i = 0; i < rows; i++) {
+                const __m512 x = _mm512_set1_ps(a[i][k]);
+                sum[0][i][0] = _mm512_fmadd_ps(x, low, sum[0][i][0]);
+                if (vectors == 2)
+                    sum[0][i][1] = _mm512_fmadd_ps(x, high, sum[0][i][1]);
+            }
+            w += 16 * vectors;
+        }
+    }
+    const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
+    const __mmask32 mask = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - t->columns));
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+            __m512 y = sum[0][i][v];
+            if (chains == 2)
+                y = _mm512_add_ps(y, sum[1][i][v]);
+            if (chains == 4)
+                y = _mm512_add_ps(_mm512_add_ps(y, sum[1][i][v]), _mm512_add_ps(sum[2][i][v], sum[3][i][v]));
+            /* min/max return the second operand when either is NaN: the sum comes second, so that a NaN stays one. */
+            y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
+            _mm512_mask_storeu_ps(t->c + (size_t)i * t->ldc + 16 * v, (__mmask16)(mask >> 16 * v), y);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors)
+{
+    switch (t->rows) {
+    case 1: run(t, 1, vectors); break;
+    case 2: run(t, 2, vectors); break;
+    case 3: run(t, 3, vectors); break;
+    case 4: run(t, 4, vectors); break;
+    case 5: run(t, 5, vectors); break;
+    case 6: run(t, 6, vectors); break;
+    case 7: run(t, 7, vectors); break;
+    case 8: run(t, 8, vectors); break;
+    case 9: run(t, 9, vectors); break;
+    case 10: run(t, 10, vectors); break;
+    case 11: run(t, 11, vectors); break;
+    default: run(t, 12, vectors); break;
+    }
+}
+
+void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows(t, 2);
+    else
+        run_rows(t, 1);
+}

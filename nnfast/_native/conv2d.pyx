@@ -1,0 +1,225 @@
+"""Steps of CONV_2D and FULLY_CONNECTED: an implicit matrix product in tiles (csrc/kernels/conv2d/conv2d.h).
+
+The output pixels of all batches form the rows of the product. They are cut into tiles of equal height, the output
+channels into the panels the weights were packed in; a thread does a contiguous share of the (tile, panel) pairs.
+"""
+
+from libc.stddef cimport ptrdiff_t
+from libc.string cimport memcpy, memset
+
+from .kernels cimport nnf_kernel, pick
+from .plan cimport Step
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+from .plan import aligned_bytes
+
+cdef extern from "conv2d/conv2d.h":
+    ctypedef struct nnf_conv2d_f32_tile:
+        size_t rows
+        size_t columns
+        size_t taps
+        size_t depth
+        const float *const *a
+        const float *w
+        float *c
+        size_t ldc
+        float lo
+        float hi
+
+    ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
+
+    size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
+    void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
+                             float *packed) nogil
+
+cdef enum:
+    GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
+    RESIDENT = 256 * 1024   # bytes of weights, or of input rows, that stay in a level 2 cache
+    SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
+
+
+cdef struct geometry:
+    ptrdiff_t height, width, channels           # of the input
+    ptrdiff_t out_height, out_width
+    ptrdiff_t filter_height, filter_width
+    ptrdiff_t stride_y, stride_x, dilation_y, dilation_x, top, left
+    bint plain      # input pixel i is all that output pixel i reads
+    bint by_row     # a tap is a filter row, all its columns and channels in one
+
+
+cdef struct split:
+    size_t rows, columns, depth     # of the whole product
+    size_t m, n                     # of the kernel
+    size_t tiles, panels, group     # group: tiles that share a panel before the next panel
+
+
+cdef int measure(geometry *g, window, size_t channels) except -1:
+    g.height, g.width = window.input
+    g.channels = channels
+    g.out_height, g.out_width = window.output
+    g.filter_height, g.filter_width = window.filter
+    g.stride_y, g.stride_x = window.stride
+    g.dilation_y, g.dilation_x = window.dilation
+    g.top, g.left = window.head
+    g.plain = window.filter == (1, 1) and window.stride == (1, 1) and window.output == window.input \
+        and window.head == (0, 0)
+    g.by_row = channels < SHALLOW and g.dilation_x == 1 and g.filter_width > 1
+    return 0
+
+
+cdef int plan_split(split *s, size_t rows, size_t columns, size_t depth, const nnf_kernel *kernel,
+                    size_t weight_bytes, size_t row_bytes) except -1:
+    s.rows = rows
+    s.columns = columns
+    s.depth = depth
+    s.m = kernel.m
+    s.n = kernel.n
+    s.tiles = (rows + s.m - 1) // s.m
+    s.panels = (columns + s.n - 1) // s.n
+    # Small weights stay near and the input streams by; of large weights one panel at a time meets many tiles.
+    s.group = 1 if weight_bytes <= RESIDENT else max(1, min(s.tiles, RESIDENT // (s.m * row_bytes)))
+    return 0
+
+
+cdef struct conv2d_f32:
+    nnf_conv2d_f32_nhwc_fn kernel
+    geometry g
+    split s
+    size_t taps, depth          # as the kernel sees them
+    size_t copies               # offset of the gathered rows in the scratch, behind the row addresses
+    const float *zeros          # `depth` of them: a tap outside the input
+    float lo, hi
+
+
+cdef void address_f32(const conv2d_f32 *p, const float *x, size_t first, size_t last, const float **a,
+                      float *copies) noexcept nogil:
+    """Row addresses a[taps][m] of output pixels first..last; what crosses the border is gathered in `copies`."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width
+    cdef ptrdiff_t image, y, x0, iy, ix, i, j, lo, hi
+    cdef size_t pixel, r, m = p.s.m
+    cdef const float *row
+    if g.plain:
+        for r in range(last - first):
+            a[r] = x + (first + r) * g.channels
+        return
+    image = <ptrdiff_t>first // area
+    y = (<ptrdiff_t>first - image * area) // g.out_width
+    x0 = <ptrdiff_t>first - image * area - y * g.out_width
+    for r in range(last - first):
+        for i in range(g.filter_height):
+            iy = y * g.stride_y - g.top + i * g.dilation_y
+            row = x + (image * g.height + iy) * g.width * g.channels
+            ix = x0 * g.stride_x - g.left
+            if g.by_row:
+                if iy < 0 or iy >= g.height or ix >= g.width or ix + g.filter_width <= 0:
+                    a[i * m + r] = p.zeros
+                elif ix >= 0 and ix + g.filter_width <= g.width:
+                    a[i * m + r] = row + ix * g.channels
+                else:
+                    lo = -ix if ix < 0 else 0
+                    hi = min(g.filter_width, g.width - ix)
+                    memset(copies, 0, p.depth * sizeof(float))
+                    memcpy(copies + lo * g.channels, row + (ix + lo) * g.channels, (hi - lo) * g.channels * sizeof(float))
+                    a[i * m + r] = copies
+                    copies += p.depth
+            else:
+                for j in range(g.filter_width):
+                    if 0 <= iy < g.height and 0 <= ix < g.width:
+                        a[(i * g.filter_width + j) * m + r] = row + ix * g.channels
+                    else:
+                        a[(i * g.filter_width + j) * m + r] = p.zeros
+                    ix += g.dilation_x
+        x0 += 1
+        if x0 == g.out_width:
+            x0 = 0
+            y += 1
+            if y == g.out_height:
+                y = 0
+                image += 1
+
+
+cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
+    cdef const split *s = &p.s
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const float *w = <const float *>run.slot[step.slots[1]]
+    cdef float *y = <float *>run.slot[step.slots[2]]
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef const float **a = <const float **>scratch
+    cdef size_t item, last, stop, block, base, count, panel, t, low, high, addresses = p.taps * s.m
+    cdef nnf_conv2d_f32_tile tile
+    tile.taps = p.taps
+    tile.depth = p.depth
+    tile.ldc = s.columns
+    tile.lo = p.lo
+    tile.hi = p.hi
+    nnf_share(s.tiles * s.panels, thread, threads, &item, &last)
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        for t in range(count):
+            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
+            address_f32(p, x, low, high, a + t * addresses, <float *>(scratch + p.copies))
+        while item < stop:
+            panel = (item - base * s.panels) // count
+            t = item - base * s.panels - panel * count
+            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
+            tile.rows = high - low
+            tile.columns = min(s.n, s.columns - panel * s.n)
+            tile.a = a + t * addresses
+            tile.w = w + panel * s.n * (s.depth + 1)
+            tile.c = y + low * s.columns + panel * s.n
+            p.kernel(&tile)
+            item += 1
+
+
+def pack_f32(float[:, ::1] weights, float[::1] bias):
+    """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array."""
+    cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+    cdef size_t columns = weights.shape[0], depth = weights.shape[1]
+    packed = aligned_bytes(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, row.n))
+    cdef unsigned char[::1] to = packed
+    with nogil:
+        nnf_pack_conv2d_f32(columns, depth, row.n, &weights[0, 0], &bias[0], <float *>&to[0])
+    return packed
+
+
+cdef class Conv2dF32(Step):
+    """y = clamp(conv(x, weights) + bias, lo, hi) in float32, NHWC; slots x, packed weights, y.
+
+    window: an ops.window.Window; batch, channels: of the input; units: output channels. FULLY_CONNECTED is the window
+    of a 1 x 1 image.
+    """
+
+    cdef conv2d_f32 p
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi):
+        cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+        cdef geometry *g = &self.p.g
+        measure(g, window, channels)
+        cdef size_t taps = g.filter_height * g.filter_width, rows = batch * g.out_height * g.out_width
+        self.p.kernel = <nnf_conv2d_f32_nhwc_fn>row.fn
+        self.p.taps = g.filter_height if g.by_row else taps
+        self.p.depth = g.filter_width * channels if g.by_row else channels
+        self.p.lo = lo
+        self.p.hi = hi
+        self.packed = sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n)
+        plan_split(&self.p.s, rows, units, taps * channels, row, self.packed,
+                   sizeof(float) * g.filter_height * channels)
+        if g.by_row:
+            self.p.s.group = 1
+        zeros = aligned_bytes(self.p.depth * sizeof(float))
+        zeros[:] = 0
+        cdef unsigned char[::1] view = zeros
+        self.keep = zeros
+        self.p.zeros = <const float *>&view[0]
+        self.p.copies = (self.p.s.group * self.p.taps * self.p.s.m * sizeof(void *) + 63) // 64 * 64
+        self.scratch = self.p.copies + (sizeof(float) * self.p.s.m * self.p.taps * self.p.depth if g.by_row else 0)
+        self.work = <double>rows * units * taps * channels
+        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.bind(run_f32, &self.p, slots, row.name.decode())
