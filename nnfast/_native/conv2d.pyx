@@ -178,7 +178,7 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
             item += 1
 
 
-def pack_f32(float[:, ::1] weights, float[::1] bias):
+def pack_f32(const float[:, ::1] weights, const float[::1] bias):
     """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array."""
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef size_t columns = weights.shape[0], depth = weights.shape[1]

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native import conv2d
+from ..model import quant
+from ..model.types import OperandType, OperationType, type_name
 from . import requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 
@@ -74,6 +76,25 @@ def _compute(node, inputs):
     return [window.from_nhwc(node, result)]
 
 
+def _lower(node, b):
+    source, filter_, bias, target = node["input"], node["filter"], node["bias"], node.outputs[0]
+    if node.layout_nchw:
+        return "layout is NCHW"
+    for name in ("filter", "bias"):
+        if node[name].value is None:
+            return f"{name} is not constant"
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    batch, _, _, channels = source.shape
+    units = filter_.shape[0]
+    packed = conv2d.pack_f32(filter_.value.reshape(units, -1), bias.value)
+    slots = b.slot(source), b.const(packed), b.slot(target)
+    clamp = quant.activation_float(node.scalar("activation"))
+    b.emit(conv2d.Conv2dF32(slots, geometry(node), batch, channels, units, *clamp))
+    return None
+
+
 CONV_2D = OpDef(
-    OperationType.CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, zero_sized="batch",
+    OperationType.CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
+    zero_sized="batch",
 )

@@ -4,8 +4,10 @@ from math import prod
 
 import numpy as np
 
-from ..model.types import OperationType
-from . import requantize
+from .._native import conv2d
+from ..model import quant
+from ..model.types import OperandType, OperationType, type_name
+from . import requantize, window
 from .base import OpDef, Signature, check_activation, is_quant8
 
 _SIGNATURES = (
@@ -14,6 +16,9 @@ _SIGNATURES = (
         ("1.0: F32 F32 F32", "1.0: Q8 Q8 I32", "1.2: F16 F16 F16", "1.3: Q8S Q8S I32"),
     ),
 )
+
+_POINT = window.Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
+"""A fully connected layer is a convolution of 1 x 1 images."""
 
 
 def _validate(node):
@@ -69,6 +74,22 @@ def _compute(node, inputs):
     return [requantize.finish_float(node, data.astype(np.float64) @ weights.astype(np.float64).T, bias)]
 
 
+def _lower(node, b):
+    source, weights, bias, target = node["input"], node["weights"], node["bias"], node.outputs[0]
+    for name in ("weights", "bias"):
+        if node[name].value is None:
+            return f"{name} is not constant"
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    units, size = weights.shape
+    packed = conv2d.pack_f32(weights.value, bias.value)
+    slots = b.slot(source), b.const(packed), b.slot(target)
+    clamp = quant.activation_float(node.scalar("activation"))
+    b.emit(conv2d.Conv2dF32(slots, _POINT, _batch(node), size, units, *clamp))
+    return None
+
+
 FULLY_CONNECTED = OpDef(
-    OperationType.FULLY_CONNECTED, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, zero_sized="batch",
+    OperationType.FULLY_CONNECTED, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
+    zero_sized="batch",
 )

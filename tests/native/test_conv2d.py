@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_step import at_level, every_level, run_all_ways
 
-from nnfast._native import conv2d, kernels
-from nnfast._native.plan import Frame, Program
+from nnfast._native import conv2d
 
 Window = namedtuple("Window", "input filter stride dilation head output")
 Case = namedtuple("Case", "window batch channels units seed")
-
-
-@pytest.fixture(params=kernels.levels())
-def level(request):
-    kernels.set_level(request.param)
-    yield request.param
-    kernels.set_level(None)
 
 
 def axis(size, filter_, stride, dilation, head, tail):
@@ -49,7 +42,8 @@ def cases(draw, channels=(1, 2, 3, 4, 5, 8, 16, 31, 32, 33, 40), units=(1, 2, 7,
 def dense(height, width, channels, units, filter_=1, stride=1, head=0, tail=0):
     """A square-filter case for shapes that hypothesis would rarely draw."""
     output = tuple(axis(n, filter_, stride, 1, head, tail) for n in (height, width))
-    return Case(Window((height, width), (filter_,) * 2, (stride,) * 2, (1, 1), (head,) * 2, output), 1, channels, units, 1)
+    window = Window((height, width), (filter_,) * 2, (stride,) * 2, (1, 1), (head,) * 2, output)
+    return Case(window, 1, channels, units, 1)
 
 
 LARGE = [
@@ -74,50 +68,43 @@ def sums(image, filter_, window):
     return result
 
 
-def run(step, constants, x, y, threads):
-    """Run one step on slots x, constants, y."""
-    frame = Frame(2 + len(constants), {}, 0, {}, step.scratch, threads)
-    for slot, array in enumerate((x, *constants, y)):
-        frame.bind(slot, array)
-    assert Program([step]).run(frame, threads)[0] == "done"
-    return y
-
-
-def check_f32(case, low=-np.inf, high=np.inf):
+def check_f32(case, level, low=-np.inf, high=np.inf):
     window, rng = case.window, np.random.default_rng(case.seed)
     image = rng.uniform(-1, 1, (case.batch, *window.input, case.channels)).astype(np.float32)
     filter_ = rng.uniform(-1, 1, (case.units, *window.filter, case.channels)).astype(np.float32)
     bias = rng.uniform(-1, 1, case.units).astype(np.float32)
-    packed = conv2d.pack_f32(filter_.reshape(case.units, -1), bias)
-    step = conv2d.Conv2dF32((0, 1, 2), window, case.batch, case.channels, case.units, low, high)
-    shape = (case.batch, *window.output, case.units)
-    one = run(step, [packed], image, np.full(shape, np.nan, np.float32), 1)
-    two = run(step, [packed], image, np.full(shape, np.nan, np.float32), 2)
+    filter_.flags.writeable = bias.flags.writeable = False
+    shape = case.batch, *window.output, case.units
+    with at_level(level):
+        packed = conv2d.pack_f32(filter_.reshape(case.units, -1), bias)
+    [actual] = run_all_ways(
+        lambda: [conv2d.Conv2dF32((0, 1, 2), window, case.batch, case.channels, case.units, low, high)],
+        [image, packed], [(shape, np.float32)], level)
     wide = image.astype(np.float64), filter_.astype(np.float64)
     expected = np.clip(sums(*wide, window) + bias, low, high)
     bound = sums(abs(wide[0]), abs(wide[1]), window) + 1
-    assert step.packed == packed.nbytes
-    assert np.array_equal(one, two)
-    assert (abs(one - expected) <= 2.0**-22 * bound).all()
+    assert (abs(actual - expected) <= 2.0**-22 * bound).all()
 
 
+@every_level
 def test_f32_small(level):
     @settings(max_examples=60, deadline=None)
     @given(cases(), st.booleans())
     def check(case, clamp):
-        check_f32(case, *((0, 1) if clamp else (-np.inf, np.inf)))
+        check_f32(case, level, *((0, 1) if clamp else (-np.inf, np.inf)))
 
     check()
 
 
+@every_level
 @pytest.mark.parametrize("case", LARGE, ids=str)
 def test_f32_large(level, case):
-    check_f32(case)
+    check_f32(case, level)
 
 
-def test_no_batch():
-    """An empty batch makes an empty output."""
+def test_f32_empty_batch():
     case = dense(3, 3, 4, 5)
-    step = conv2d.Conv2dF32((0, 1, 2), case.window, 0, 4, 5, 0, 6)
     packed = conv2d.pack_f32(np.ones((5, 4), np.float32), np.ones(5, np.float32))
-    assert run(step, [packed], np.empty((0, 3, 3, 4), np.float32), np.empty((0, 3, 3, 5), np.float32), 2).size == 0
+    step = conv2d.Conv2dF32((0, 1, 2), case.window, 0, 4, 5, 0, 6)
+    assert (step.packed, step.work) == (packed.nbytes, 0)
+    run_all_ways(lambda: [step], [np.empty((0, 3, 3, 4), np.float32), packed], [((0, 3, 3, 5), np.float32)], None)
