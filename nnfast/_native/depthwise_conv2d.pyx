@@ -1,0 +1,103 @@
+"""Steps of DEPTHWISE_CONV_2D."""
+
+from .kernels cimport nnf_kernel, pick
+from .plan cimport Step
+from .threads cimport nnf_run, nnf_step
+from .window cimport axis_of, nnf_axis, portion, portion_of
+
+import numpy as np
+
+from .plan import aligned_bytes
+
+cdef extern from "depthwise_conv2d/depthwise_conv2d.h":
+    ctypedef struct nnf_depthwise:
+        nnf_axis y
+        nnf_axis x
+        size_t channels
+        size_t multiplier
+
+    ctypedef void (*nnf_depthwise_conv2d_f32_nhwc_fn)(
+        const nnf_depthwise *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
+        const float *packed, float *y, float lo, float hi) noexcept nogil
+
+    size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps) nogil
+    void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *filter, const float *bias,
+                                       float *packed) nogil
+    enum:
+        NNF_DEPTHWISE_BLOCK
+
+# Multiply-adds below which a second thread costs more than it saves.
+cdef enum:
+    GRAIN = 50000
+
+
+cdef struct depthwise_f32:
+    nnf_depthwise_conv2d_f32_nhwc_fn kernel
+    nnf_depthwise g
+    size_t batch
+    const float *packed
+    float lo
+    float hi
+
+
+cdef nnf_depthwise geometry(win, size_t channels, size_t multiplier):
+    cdef nnf_depthwise g
+    g.y = axis_of(win, 0)
+    g.x = axis_of(win, 1)
+    g.channels = channels
+    g.multiplier = multiplier
+    return g
+
+
+cdef int most_threads(const nnf_depthwise *g, size_t batch, size_t block):
+    cdef size_t blocks = (g.channels + block - 1) // block, rows = batch * g.y.out
+    return min(max(rows, blocks), rows * g.x.out * g.channels * g.y.taps * g.x.taps // GRAIN + 1)
+
+
+cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const depthwise_f32 *p = <const depthwise_f32 *>step.params
+    cdef const nnf_depthwise *g = &p.g
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef float *y = <float *>run.slot[step.slots[1]]
+    cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier), line = g.x.out * g.channels
+    cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
+    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef size_t row = s.first, n, first, count
+    cdef size_t end = min(s.end * NNF_DEPTHWISE_BLOCK, g.channels)
+    while row < s.last:
+        n = row // rows
+        first = row - n * rows
+        count = min(rows - first, s.last - row)
+        p.kernel(g, first, first + count, s.begin * NNF_DEPTHWISE_BLOCK, end, x + n * image, p.packed,
+                 y + row * line, p.lo, p.hi)
+        row += count
+
+
+cdef class DepthwiseConv2DF32(Step):
+    """DEPTHWISE_CONV_2D of float32 images, NHWC; slots x, y.
+
+    batch: images; win: geometry (ops.window.Window); filter: [1, kh, kw, c_out]; bias: [c_out]; multiplier:
+    c_out / c_in; lo, hi: clamp of the fused activation. filter and bias are copied.
+    """
+
+    cdef depthwise_f32 p
+
+    def __init__(self, slots, size_t batch, win, filter, bias, size_t multiplier, float lo, float hi):
+        cdef const nnf_kernel *row = pick("depthwise_conv2d_f32_nhwc")
+        cdef size_t channels = filter.shape[3]
+        cdef const float[::1] weights = np.ascontiguousarray(filter, np.float32).reshape(-1)
+        cdef const float[::1] offsets = np.ascontiguousarray(bias, np.float32)
+        cdef size_t taps = filter.shape[1] * filter.shape[2]
+        self.packed = 4 * nnf_pack_depthwise_conv2d_f32_size(channels, taps)
+        self.keep = aligned_bytes(self.packed).view(np.float32)
+        cdef float[::1] packed = self.keep
+        nnf_pack_depthwise_conv2d_f32(channels, taps, &weights[0], &offsets[0], &packed[0])
+        self.p.kernel = <nnf_depthwise_conv2d_f32_nhwc_fn>row.fn
+        self.p.g = geometry(win, channels, multiplier)
+        self.p.batch = batch
+        self.p.packed = &packed[0]
+        self.p.lo = lo
+        self.p.hi = hi
+        self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
+        self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
+        self.bind(run_f32, &self.p, slots, row.name.decode())

@@ -1,0 +1,45 @@
+cdef extern from "nnf/window.h":
+    ctypedef struct nnf_axis:
+        size_t size
+        size_t out
+        size_t taps
+        size_t stride
+        size_t dilation
+        size_t head
+
+
+# Axis 0 (height) or 1 (width) of an ops.window.Window, or of anything with the same fields.
+cdef inline nnf_axis axis_of(win, int axis):
+    cdef nnf_axis a
+    a.size = win.input[axis]
+    a.out = win.output[axis]
+    a.taps = win.filter[axis]
+    a.stride = win.stride[axis]
+    a.dilation = win.dilation[axis]
+    a.head = win.head[axis]
+    return a
+
+
+# What one thread does: rows first..last-1 of all images together, channel blocks begin..end-1.
+ctypedef struct portion:
+    size_t first
+    size_t last
+    size_t begin
+    size_t end
+
+
+# Splits rows, or the channel blocks where that leaves less for the slowest thread.
+cdef inline portion portion_of(size_t rows, size_t blocks, int thread, int threads) noexcept nogil:
+    cdef portion p
+    cdef size_t n = threads, t = thread, count = rows, first, last
+    cdef bint by_block = (blocks + n - 1) // n * rows < (rows + n - 1) // n * blocks
+    if by_block:
+        count = blocks
+    first = t * (count // n) + min(t, count % n)
+    last = first + count // n + (1 if t < count % n else 0)
+    p.first, p.last, p.begin, p.end = 0, rows, 0, blocks
+    if by_block:
+        p.begin, p.end = first, last
+    else:
+        p.first, p.last = first, last
+    return p
