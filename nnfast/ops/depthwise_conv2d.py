@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native import depthwise_conv2d as native
+from ..model import quant
+from ..model.types import OperandType, OperationType, type_name
 from . import requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 from .conv2d import TYPE_SETS
@@ -77,7 +79,24 @@ def _compute(node, inputs):
     return [window.from_nhwc(node, result)]
 
 
+def _lower(node, b):
+    source, filter_, bias, target = node["input"], node["filter"], node["bias"], node.outputs[0]
+    if node.layout_nchw:
+        return "no native kernel for NCHW"
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    for name in ("filter", "bias"):
+        if node[name].value is None:
+            return f"{name} is not constant"
+    clamp = quant.activation_float(node.scalar("activation"))
+    b.emit(native.DepthwiseConv2DF32(
+        (b.slot(source), b.slot(target)), source.shape[0], geometry(node), filter_.value, bias.value,
+        node.scalar("depth_multiplier"), *clamp,
+    ))
+    return None
+
+
 DEPTHWISE_CONV_2D = OpDef(
-    OperationType.DEPTHWISE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute,
+    OperationType.DEPTHWISE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
     zero_sized="batch",
 )

@@ -1,0 +1,97 @@
+"""Native DEPTHWISE_CONV_2D against its numpy definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lowered import T, at_each_level, ints, make, run_native, tensor
+
+F32 = T.TENSOR_FLOAT32
+
+
+@st.composite
+def geometries(draw):
+    """(batch, size, channels, multiplier, filter size, scalars): explicit padding, strides, activation, dilation."""
+    taps = [draw(st.integers(1, 5)) for _ in range(2)]
+    dilation = [draw(st.sampled_from((1, 1, 1, 2, 3))) for _ in range(2)]
+    reach = [(k - 1) * d + 1 for k, d in zip(taps, dilation, strict=True)]
+    padding = [draw(st.integers(0, min(r - 1, 3))) for r in reach for _ in range(2)]
+    size = [draw(st.integers(max(1, r - padding[2 * i] - padding[2 * i + 1]), r + 12)) for i, r in enumerate(reach)]
+    stride = [draw(st.integers(1, 3)) for _ in range(2)]
+    channels = draw(st.sampled_from((1, 3, 8, 15, 16, 17, 32, 33, 64, 65, 100)))
+    multiplier = draw(st.sampled_from((1, 1, 1, 2, 5)))
+    top, bottom, left, right = padding
+    return {
+        "batch": draw(st.integers(0, 2)), "size": size, "channels": channels, "multiplier": multiplier, "taps": taps,
+        "window": (left, right, top, bottom, stride[1], stride[0]), "dilation": (dilation[1], dilation[0]),
+        "activation": draw(st.integers(0, 3)), "seed": draw(st.integers(0, 2**32 - 1)),
+    }
+
+
+def build(case, source, filter_, bias, target):
+    scalars = ints(*case["window"], case["multiplier"], case["activation"])
+    flag = tensor(T.BOOL, np.uint8(0))
+    return make("DEPTHWISE_CONV_2D", [source, filter_, bias, *scalars, flag, *ints(*case["dilation"])], target)
+
+
+def shapes(case):
+    units = case["channels"] * case["multiplier"]
+    return (case["batch"], *case["size"], case["channels"]), (1, *case["taps"], units), units
+
+
+@settings(max_examples=120, deadline=None)
+@given(geometries())
+def test_float32_is_close_to_the_definition(case):
+    rng = np.random.default_rng(case["seed"])
+    image, window, units = shapes(case)
+    data = rng.uniform(-2, 2, image).astype(np.float32)
+    node = build(case, tensor(F32, shape=image), tensor(F32, rng.uniform(-2, 2, window)),
+                 tensor(F32, rng.uniform(-2, 2, units)), tensor(F32))
+    wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
+    for level in at_each_level():
+        one, _ = run_native(node, data, 1)
+        two, steps = run_native(node, data, 2)
+        np.testing.assert_allclose(one, wanted, rtol=0, atol=1e-5, err_msg=level)
+        np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32), level)
+        assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16")
+
+
+def test_rows_and_channels_split_over_threads_alike():
+    rng = np.random.default_rng(3)
+    case = {"batch": 1, "size": [7, 7], "channels": 1024, "multiplier": 1, "taps": [3, 3],
+            "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 3}
+    data = rng.uniform(-2, 2, (1, 7, 7, 1024)).astype(np.float32)
+    node = build(case, tensor(F32, shape=data.shape), tensor(F32, rng.uniform(-2, 2, (1, 3, 3, 1024))),
+                 tensor(F32, rng.uniform(-2, 2, 1024)), tensor(F32))
+    one, steps = run_native(node, data, 1)
+    assert steps[0].tiles >= 2
+    assert steps[0].work == 7 * 7 * 9 * 1024
+    assert steps[0].packed == 4 * 10 * 1024
+    for threads in (2, 3, 5):
+        np.testing.assert_array_equal(one, run_native(node, data, threads)[0])
+
+
+def test_infinite_weights_do_not_meet_padding():
+    weights = np.full((1, 3, 3, 16), np.inf, np.float32)
+    case = {"multiplier": 1, "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 0}
+    data = np.ones((1, 4, 4, 16), np.float32)
+    node = build(case, tensor(F32, shape=data.shape), tensor(F32, weights), tensor(F32, np.zeros(16)), tensor(F32))
+    for _ in at_each_level():
+        result, _ = run_native(node, data)
+        assert np.all(result == np.inf)
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ("layout", "no native kernel for NCHW"), ("filter", "filter is not constant"), ("bias", "bias is not constant"),
+    ("half", "no native kernel for TENSOR_FLOAT16"),
+])
+def test_reasons_for_numpy(change, reason):
+    type_ = T.TENSOR_FLOAT16 if change == "half" else F32
+    case = {"multiplier": 1, "window": (0, 0, 0, 0, 1, 1), "dilation": (1, 1), "activation": 0}
+    node = build(case, tensor(type_, shape=(1, 4, 4, 4)), tensor(type_, np.zeros((1, 2, 2, 4))),
+                 tensor(type_, np.zeros(4)), tensor(type_))
+    if change == "layout":
+        node["layout"].value = np.uint8(1)
+    elif change != "half":
+        node[change].value = None
+    assert run_native(node, np.zeros((1, 4, 4, 4))) == (None, reason)
