@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from single_op import execute, floats, ints, node, out
 
 from nnfast.errors import InvalidArgument
@@ -127,3 +129,24 @@ def test_an_image_has_four_dimensions():
 def test_an_image_has_rows():
     with pytest.raises(InvalidArgument, match=r"input 0 \(input\): height is 0, must be > 0"):
         execute(pool((1, 0, 4, 1), (1, 1, 1, 2, 2, 0)))
+
+
+EXTREMES = st.sampled_from((-2**31, -1, 0, 1, 2, 3, 2**31 - 1))
+
+
+@given(
+    st.sampled_from((("MAX_POOL_2D", 6), ("AVERAGE_POOL_2D", 9), ("CONV_2D", 4), ("CONV_2D", 7),
+                     ("DEPTHWISE_CONV_2D", 5), ("DEPTHWISE_CONV_2D", 8))),
+    st.lists(st.integers(0, 3), min_size=4, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    st.integers(0, 3), st.lists(EXTREMES, min_size=9, max_size=9),
+)
+def test_any_parameters_give_sizes_or_a_reason(form, image, filter_, bias, scalars):
+    name, count = form
+    weights = [] if "POOL" in name else [floats(np.zeros(filter_)), floats(np.zeros(bias))]
+    made = node(name, [floats(np.zeros(image)), *weights, *ints(*scalars[:count])], [out()])
+    try:
+        (shape,) = made.op.infer(made)
+    except InvalidArgument as refused:
+        assert str(refused).startswith(f"main.operation[0] {name}")
+    else:
+        assert len(shape) == 4 and min(shape) >= 0 and shape[0] == image[0]
