@@ -57,9 +57,9 @@ class Builder:
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
 
-    def __init__(self, tensors, inputs, names):
+    def __init__(self, tensors, inputs, names, label):
         self.tensors = list(tensors)
-        self.names = names
+        self.names, self.label = names, label
         self.operands, self.operations = [], []
         self.inputs, self.outputs = [], []
         self.states = {}
@@ -72,7 +72,9 @@ class Builder:
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def refuse(self, op, reason):
-        """The operator has no translation."""
+        """The operator has no translation; without an operator, the graph's own inputs or outputs have none."""
+        if op is None:
+            raise InvalidArgument(f"{self.label}: subgraph[0]: {reason}")
         raise UnsupportedOperator(op.name, op.index, reason)
 
     def supported_type(self, op, t):
@@ -81,10 +83,7 @@ class Builder:
         if code is not None and not t.is_sparse:
             return code
         what = "is sparse" if code is not None else f"has type {type_label(t.type)}"
-        reason = f"tensor[{t.index}] {t.name!r} {what}, NNAPI has no such tensors"
-        if op is None:
-            raise InvalidArgument(f"main.input: {reason}")
-        self.refuse(op, reason)
+        self.refuse(op, f"tensor[{t.index}] {t.name!r} {what}, NNAPI has no such tensors")
 
     def check_types(self, op, allowed, *tensors):
         """All tensors must have one type, out of `allowed`; returns it."""
@@ -317,7 +316,7 @@ class Builder:
         for tensor in outputs:
             t = self.tensors[tensor]
             if t.is_variable:
-                raise InvalidArgument(f"main.output: tensor[{tensor}] {t.name!r} is a variable, must be a result")
+                self.refuse(None, f"output tensor[{tensor}] {t.name!r} is a variable, must be a result")
             index = self.operand(None, t)
             if index not in written or index in self.outputs:
                 # An output has to be the result of an operation, and its own.
@@ -337,8 +336,8 @@ class Builder:
     def _copy(self, index, t):
         source = self.operands[index]
         if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
-            raise InvalidArgument(f"main.output: tensor[{t.index}] {t.name!r} is no operator's own result, and NNAPI"
-                                  f" cannot copy {source.type.name} {list(source.dims)}")
+            self.refuse(None, f"output tensor[{t.index}] {t.name!r} is no operator's own result, and NNAPI cannot copy"
+                              f" {source.type.name} {list(source.dims)}")
         return self.reshape(None, index, source.type, source.dims, (source.scale, source.zero_point), name=t.name)
 
 

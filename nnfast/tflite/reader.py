@@ -71,7 +71,7 @@ def load(source):
     graph = records.subgraphs[0]
     tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
     operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
-    return translate(tensors, operators, graph.inputs, graph.outputs, _names(records), name)
+    return translate(tensors, operators, graph.inputs, graph.outputs, _names(records), label, name)
 
 
 def _view(source):

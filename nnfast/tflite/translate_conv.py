@@ -82,7 +82,7 @@ def fully_connected(b, op):
     b.check_types(op, (code,), x, w)
     dims = b.dims(op, x)
     source = b.operand(op, x)
-    rows = prod(dims) // size if dims else 0
+    rows = _rows(b, op, dims, size)
     if dims and not 2 <= len(dims) <= 4:
         source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
     weights = b.operand(op, w)
@@ -98,11 +98,18 @@ def fully_connected(b, op):
     b.reshape(op, flat, code, shape, target=target)
 
 
+def _rows(b, op, dims, size):
+    """How many vectors of `size` values an input holds; 0 = unknown."""
+    if dims and prod(dims) % size:
+        b.refuse(op, f"input of shape {list(dims)} has no multiple of {size} elements, as the weights need")
+    return prod(dims) // size if dims else 0
+
+
 def _per_channel(b, op, code, x, w, units, size):
     """NNAPI has no FULLY_CONNECTED with per-channel weights: RESHAPE, CONV_2D with a 1x1 filter, RESHAPE."""
     out = b.result(op)
     dims = b.dims(op, x)
-    rows = prod(dims) // size if dims else 0
+    rows = _rows(b, op, dims, size)
     source = b.reshape(op, b.operand(op, x), code, (rows, 1, 1, size), b.quant(op, x))
     weights = _filter(b, op, code, x, w, 0, (units, 1, 1, size))
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)

@@ -1,0 +1,133 @@
+"""Translation of LSTM and RNN: omitted inputs, states."""
+
+import numpy as np
+import pytest
+from build import Op, Tensor
+from translated import f32, named, refused, show, translate
+
+from nnfast.model.types import LifeTime, OperandType, State
+
+T = OperandType
+RNG = np.random.default_rng(5)
+
+
+UNITS, SIZE, OUT, BATCH = 4, 3, 2, 2
+
+
+def lstm_file(kind="LSTM", cifg=False, peephole=False, projection=True, norm=False, fields=(), drop=(), x_shape=None,
+              rank=True):
+    """(tensors, operators, inputs, outputs) of one LSTM with its inputs named i0, i1 ..."""
+    out = OUT if projection else UNITS
+    shapes = {0: x_shape or (BATCH, SIZE), 18: (BATCH, out), 19: (BATCH, UNITS)}
+    for k in range(1, 5):
+        shapes[k] = (UNITS, SIZE)
+    for k in range(5, 9):
+        shapes[k] = (UNITS, out)
+    for k in (9, 10, 11, 12, 13, 14, 15, 20, 21, 22, 23):
+        shapes[k] = (UNITS,)
+    shapes[16], shapes[17] = (OUT, UNITS), (OUT,)
+    gone = set(drop)
+    gone |= {1, 5, 9, 12, 20} if cifg else set()
+    gone |= set() if peephole else {9, 10, 11}
+    gone |= set() if projection else {16, 17}
+    count = 24 if norm else 20
+    names = [None if k in gone else f"i{k}" for k in range(count)]
+    tensors = []
+    for k, name in enumerate(names):
+        if name and k in (18, 19):
+            tensors.append(Tensor(name, shapes[k], variable=True))
+        elif name:
+            tensors.append(Tensor.of(name, f32(*shapes[k])) if k else Tensor(name, shapes[k]))
+    dims = (*shapes[0][:-1], out)
+    tensors.append(Tensor("y", dims if rank else (), has_rank=rank))
+    options = "LSTMOptions" if kind == "LSTM" else "UnidirectionalSequenceLSTMOptions"
+    return tensors, [Op(kind, names, ["y"], options, {"FusedActivationFunction": 4, **dict(fields)})], ["i0"], ["y"]
+
+
+def test_lstm():
+    model = translate(*lstm_file(fields={"CellClip": 10.0, "ProjClip": 2.5}))
+    expected = [f"i{k}" if k not in (9, 10, 11) else None for k in range(20)]
+    assert show(model) == [("LSTM", [*expected, 4, 10.0, 2.5], ["", "i18_out", "i19_out", "y"])]
+    graph = model.main
+    scratch = graph.operands[graph.operations[0].outputs[0]]
+    assert scratch.dims == (BATCH, 4 * UNITS) and scratch.lifetime == LifeTime.TEMPORARY_VARIABLE
+    assert [graph.operands[k].name for k in graph.inputs] == ["i0", "i18", "i19"]
+    assert [graph.operands[k].name for k in graph.outputs] == ["y", "i18_out", "i19_out"]
+    assert model.states == (State(1, 1), State(2, 2))
+    assert named(model, "i19_out").dims == (BATCH, UNITS)
+
+
+def test_lstm_cifg_peephole_norm_unknown_rank():
+    model = translate(*lstm_file(cifg=True, peephole=True, norm=True, rank=False))
+    (_, inputs, outputs), = show(model)
+    assert [k for k, v in enumerate(inputs) if v is None] == [1, 5, 9, 12, 23] and len(inputs) == 27
+    assert inputs[24:] == ["i21", "i22", "i23"]
+    assert model.main.operands[model.main.operations[0].outputs[0]].dims == (BATCH, 3 * UNITS)
+    assert named(model, "y").dims == (BATCH, OUT)
+    model = translate(*lstm_file(projection=False))
+    assert show(model)[0][1][16:18] == [None, None] and named(model, "y").dims == (BATCH, UNITS)
+
+
+def test_sequence_lstm():
+    model = translate(*lstm_file("UNIDIRECTIONAL_SEQUENCE_LSTM", fields={"TimeMajor": True}, x_shape=(5, BATCH, SIZE)))
+    (name, inputs, outputs), = show(model)
+    assert name == "UNIDIRECTIONAL_SEQUENCE_LSTM" and outputs == ["y", "i18_out", "i19_out"]
+    assert inputs[20:] == [4, 0.0, 0.0, 1, None, None, None, None]
+    assert model.states == (State(1, 1), State(2, 2))
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_lstm_refusals(kind):
+    shape = None if kind == "LSTM" else (5, BATCH, SIZE)
+
+    def check(text, **more):
+        refused(*lstm_file(kind, x_shape=shape, **more), text)
+
+    check("omits input 13", drop=[13])
+    check("only some of the input gate", drop=[5])
+    check("only some of the peephole", peephole=True, drop=[10])
+    check("projection bias without", drop=[16])
+    check("fused activation is 2", fields={"FusedActivationFunction": 2})
+    tensors, ops, ins, outs = lstm_file(kind, x_shape=shape)
+    for t in tensors:
+        t.variable = False
+    refused(tensors, ops, [*ins, "i18", "i19"], outs, "no variable")
+
+
+def test_lstm_basic_kernel_is_refused():
+    refused(*lstm_file(fields={"KernelType": 1}), "kernel type 1")
+
+
+def rnn_file(kind, x_shape, y_shape, options, fields):
+    tensors = [Tensor("x", x_shape), Tensor.of("w", f32(4, 3)), Tensor.of("r", f32(4, 4)), Tensor.of("b", f32(4)),
+               Tensor("h", (2, 4), variable=True), Tensor("y", y_shape)]
+    return tensors, [Op(kind, ["x", "w", "r", "b", "h"], ["y"], options, fields)], ["x"], ["y"]
+
+
+def test_rnn():
+    model = translate(*rnn_file("RNN", (2, 3), (2, 4), "RNNOptions", {"FusedActivationFunction": 1}))
+    assert show(model) == [("RNN", ["x", "w", "r", "b", "h", 1], ["h_out", "y"])]
+    assert model.states == (State(1, 1),)
+
+
+def test_sequence_rnn():
+    parts = rnn_file("UNIDIRECTIONAL_SEQUENCE_RNN", (5, 2, 3), (5, 2, 4), "SequenceRNNOptions",
+                     {"TimeMajor": True, "FusedActivationFunction": 4})
+    model = translate(*parts)
+    assert show(model) == [("UNIDIRECTIONAL_SEQUENCE_RNN", ["x", "w", "r", "b", "h", 4, 1], ["y", "h_out"])]
+    assert model.states == (State(1, 1),)
+
+
+def test_a_variable_of_two_operators_is_handed_on():
+    tensors, (op,), ins, outs = rnn_file("RNN", (2, 3), (2, 4), "RNNOptions", {})
+    tensors.append(Tensor("z", (2, 4)))
+    model = translate(tensors, [op, Op("RNN", ["x", "w", "r", "b", "h"], ["z"], "RNNOptions", {})], ins, ["y", "z"])
+    graph = model.main
+    first, second = graph.operations
+    assert second.inputs[4] == first.outputs[0]
+    assert model.states == (State(1, 2),) and graph.outputs[2] == second.outputs[0]
+
+
+def test_a_variable_read_elsewhere_is_refused():
+    tensors = [Tensor("x", (2, 4)), Tensor("h", (2, 4), variable=True), Tensor("y", (2, 4))]
+    refused(tensors, [Op("ADD", ["x", "h"], ["y"], "AddOptions")], ["x"], ["y"], "only recurrent")
