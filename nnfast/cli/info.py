@@ -13,10 +13,13 @@ def add_arguments(parser):
 def collect():
     """Everything that is shown, as plain data."""
     from .. import config
-    from .._native import kernels, threads
     from ..model.types import OperationType
     from ..ops import registry
 
+    try:
+        from .._native import kernels, threads
+    except ImportError as error:
+        raise InvalidArgument(f"the native part of nnfast is not built: {error}") from None
     codes = registry.supported_codes()
     rows = kernels.table()
     return {
@@ -25,17 +28,18 @@ def collect():
         "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
         "kernels": rows,
         "picked": {op: kernels.picked(op) for op in sorted({row["op"] for row in rows})},
-        "operations": {OperationType(code).name: "native" if registry.lookup(code).lower else "numpy" for code in codes},
+        "operations": {OperationType(code).name: _way(registry.lookup(code)) for code in codes},
         "missing": [code.name for code in OperationType if code not in codes and code != OperationType.OEM_OPERATION],
     }
 
 
+def _way(definition):
+    return "native" if definition.lower else "numpy"
+
+
 def main(args):
     output = Output(args.json)
-    try:
-        found = collect()
-    except ImportError as error:
-        raise InvalidArgument(f"the native part of nnfast is not built: {error}") from None
+    found = collect()
     cpu, operations = found["cpu"], found["operations"]
     native = sum(way == "native" for way in operations.values())
     output.say(f"CPU level   {cpu['level']} (machine has {cpu['detected']}; levels: {', '.join(cpu['levels'])})")

@@ -78,7 +78,8 @@ def progress(text):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}")
+    note = TextColumn("{task.fields[note]}")
+    columns = TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=None, note="")
         yield lambda done, total, note="": bar.update(task, completed=done, total=total, note=note)

@@ -97,8 +97,10 @@ def main(args):
     if arrays.is_classifier(prepared.outputs, outputs):
         best = arrays.top(prepared.outputs[0], outputs[0], args.top)
         document["top"] = name_classes(best, labels, outputs[0].shape[1], args.labels)
-        output.say(table(["class", "score", "label"],
-                         [[row["class"], float(f"{row['score']:.6g}"), row["label"]] for row in document["top"]]))
+        columns = 3 if labels else 2
+        output.say(table(["class", "score", "label"][:columns],
+                         [[row["class"], float(f"{row['score']:.6g}"), row["label"]][:columns]
+                          for row in document["top"]]))
     elif labels is not None:
         raise InvalidArgument("--labels is for classifiers: one output [1, classes] with at least 10 classes")
     else:

@@ -13,7 +13,7 @@ def add_arguments(parser):
     parser.add_argument("--hal", default="canonical", help="face of the driver: canonical (default) or 1.0 to 1.3")
     parser.add_argument("--via", default="local", help="way to the driver: local (default), burst, service or cache")
     parser.add_argument("--ops", metavar="LIST", help="operations with commas between: only tests that use no other")
-    parser.add_argument("-k", dest="pattern", metavar="PATTERN", help="only tests whose name matches (regular expression)")
+    parser.add_argument("-k", dest="pattern", metavar="PATTERN", help="only tests whose name matches this expression")
     parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per usable core)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N",
                         help="threads of the device in each process (default 1)")

@@ -16,7 +16,7 @@ _INTEGERS = frozenset((_T.TENSOR_INT32, _T.INT32, _T.TENSOR_QUANT16_ASYMM, _T.TE
 
 @dataclass(slots=True)
 class Comparison:
-    """What came out of comparing: reason is "" when everything passed, else one line about the first output that failed.
+    """What came out of comparing: reason is "" when all passed, else one line about the first output that failed.
 
     errors: operand type name -> (largest |actual - expected|, largest share of the tolerance used). An error that is
     not a number counts as infinite; where equality is asked for, the share is 0 or infinite.

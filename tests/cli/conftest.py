@@ -15,7 +15,7 @@ from fake_models import FakePrepared  # noqa: E402  (found through the line abov
 @pytest.fixture
 def fake_model(monkeypatch):
     """Call it with inputs, outputs and a function: `nnfast.load` and `nnfast.Device` then serve this model."""
-    def install(inputs, outputs, compute):
+    def install(inputs, outputs, compute, loaded=None):
         prepared = FakePrepared(inputs, outputs, compute)
 
         class Device:
@@ -25,7 +25,7 @@ def fake_model(monkeypatch):
             def prepare(self, model):
                 return prepared
 
-        monkeypatch.setattr(nnfast, "load", lambda path: path, raising=False)
+        monkeypatch.setattr(nnfast, "load", lambda path: loaded, raising=False)
         monkeypatch.setattr(nnfast, "Device", Device, raising=False)
         return prepared
 

@@ -1,5 +1,6 @@
 """Stand-ins for prepared models, so that the commands' own work is tested alone."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,4 +33,12 @@ class FakePrepared:
         return FakeStream()
 
     def explain(self):
-        return SimpleNamespace(__str__=lambda: "steps", to_json=lambda: {"steps": []})
+        return FakeExplanation()
+
+
+class FakeExplanation:
+    def __str__(self):
+        return "0  CONV_2D  a_kernel"
+
+    def to_json(self):
+        return json.dumps({"rows": [{"kernel": "a_kernel"}]})

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from fake_models import entry
 
 from nnfast import conformance
 from nnfast.cli import main as command
+from nnfast.conformance.vectors import read
+from nnfast.model.types import OperationType
+from nnfast.ops import registry
 
 ROOT = Path(__file__).parents[2]
 
@@ -228,3 +232,58 @@ def test_targets_are_checked_before_the_work(capsys, tmp_path, classifier, optio
     assert call("run", "m", option, tmp_path) == 2
     assert_one_error_line(capsys, "is a folder")
     assert classifier.seen == []
+
+
+# -- explain and info ------------------------------------------------------------------------------------------------
+def test_explain_shows_steps_and_weight_bytes(capsys, tmp_path, fake_model):
+    test = vector_files.add_test()
+    test["model"]["referenced"].append({"operands": [vector_files.operand("TENSOR_FLOAT32", "CONSTANT_REFERENCE",
+                                                                          np.zeros(300))],
+                                        "operations": [], "inputs": [], "outputs": []})
+    fake_model([], [], None, read(vector_files.write(tmp_path / "x.json.gz", test))[0].case().model)
+    assert call("explain", "m.tflite", "--json", tmp_path / "e.json") == 0
+    assert capsys.readouterr().out.splitlines() == ["0  CONV_2D  a_kernel", "weights 1,204 B in the model"]
+    assert json.loads((tmp_path / "e.json").read_text()) == {"rows": [{"kernel": "a_kernel"}], "weight_bytes": 1204}
+
+
+def test_info_shows_level_knobs_and_ways_of_operations(capsys, monkeypatch):
+    native, plain = SimpleNamespace(lower=len), SimpleNamespace(lower=None)
+    monkeypatch.setattr(registry, "lookup", lambda code: native if code == OperationType.CONV_2D else plain)
+    monkeypatch.setenv("NNFAST_NUM_THREADS", "1")
+    assert call("info", "--ops", "--kernels") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["CONV_2D", "native"] in lines and ["RNN", "numpy"] in lines
+    assert ["threads", "1", "by"] in [line[:3] for line in lines]
+    assert any(line[:2] == ["NNFAST_NUM_THREADS", "1"] for line in lines)
+    picked = [line for line in lines if line[-1:] == ["yes"]]
+    assert picked and len({line[0] for line in picked}) == len(picked)
+
+
+def test_info_refuses_a_bad_knob(capsys, monkeypatch):
+    monkeypatch.setattr(registry, "lookup", lambda code: SimpleNamespace(lower=None))
+    monkeypatch.setenv("NNFAST_NUM_THREADS", "many")
+    assert call("info") == 2
+    assert_one_error_line(capsys, "NNFAST_NUM_THREADS", "many")
+
+
+# -- with the driver itself ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, content", [("absent.tflite", None), ("text.tflite", b"not a model"), ("empty", b""),
+                                           ("zeros.tflite", bytes(4096))])
+@pytest.mark.parametrize("verb", ["run", "explain"])
+def test_file_that_is_no_model(tmp_path, verb, name, content):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    done = outside(verb, tmp_path / name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("nnfast: error: ") and done.stderr.count("\n") == 1 and name in done.stderr
+
+
+def test_shipped_model_runs_and_is_explained(tmp_path):
+    model = ROOT / "nnfast" / "data" / "digits_int8.tflite"
+    done = outside("run", model, "--json", tmp_path / "r.json", "--top", 3, "--output", tmp_path / "o.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    scores = np.load(tmp_path / "o.npz")["output_0"]
+    best = json.loads((tmp_path / "r.json").read_text())["top"]
+    assert len(best) == 3 and best[0]["class"] == scores[0].argmax()
+    done = outside("explain", model)
+    assert done.returncode == 0 and "CONV_2D" in done.stdout and "arena" in done.stdout

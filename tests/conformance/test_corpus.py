@@ -1,0 +1,30 @@
+"""The driver itself on a part of the standard's vectors; `nnfast vts` runs them all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nnfast.conformance import run
+
+SHARED = Path(os.environ.get("NNFAST_SHARED", Path(__file__).parents[2] / ".." / "shared")) / "vts"
+OPERATIONS = (
+    "CONV_2D,DEPTHWISE_CONV_2D,FULLY_CONNECTED,AVERAGE_POOL_2D,MAX_POOL_2D,ADD,MUL,SUB,RELU,RELU1,RELU6,LOGISTIC,TANH,"
+    "SOFTMAX,RESHAPE,CONCATENATION,PAD,MEAN,RESIZE_BILINEAR,HARD_SWISH,PRELU,QUANTIZE,DEQUANTIZE,LSTM,RNN,TRANSPOSE")
+
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no vectors in {SHARED} (set NNFAST_SHARED)")
+
+
+def failures(results):
+    return [f"{test.name} [{test.kind}]: {test.reason}" for test in results.tests if test.outcome != "passed"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_driver_passes_the_vectors_of_1_0(threads):
+    results = run(SHARED / "V1_0", ops=OPERATIONS, threads=threads)
+    assert len(results.tests) == 2 * 217 and failures(results) == []
+
+
+def test_driver_fails_where_it_must():
+    results = run(SHARED, kinds="failure", ops=OPERATIONS)
+    assert len(results.tests) == 44 and failures(results) == []
