@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._native.plan import Frame, Program
+from .._native.threads import now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
 
 
@@ -72,9 +73,6 @@ class Segment:
 
     def run_items(self, frame, threads, cancel=None, deadline_ns=0, times=None):
         """Run everything in a frame whose outer slots are bound."""
-        clock = None
-        if times is not None:
-            from .._native.threads import now_ns as clock
         for item in self.items:
             if isinstance(item, Program):
                 ticks = None if times is None else np.zeros(len(item.steps), np.int64)
@@ -82,24 +80,25 @@ class Segment:
                 if times is not None:
                     times += [(step, int(t)) for step, t in zip(item.steps, ticks)]
                 if outcome != "done":
-                    _stop(outcome, done, len(item.steps))
+                    _stop(outcome, f"step {done} of {len(item.steps)}")
             else:
                 if cancel is not None and cancel.is_set:
-                    _stop("cancelled", 0, 1)
-                before = clock() if clock else 0
+                    _stop("cancelled", item.node.path)
+                began = now_ns()
+                if deadline_ns and began >= deadline_ns:
+                    _stop("deadline", item.node.path)
                 item.run(frame)
-                if clock:
-                    times.append((item, clock() - before))
+                if times is not None:
+                    times.append((item, now_ns() - began))
 
     def shape_of(self, operand):
         return self.tensors[operand][0]
 
 
-def _stop(outcome, done, total):
-    where = f"stopped after {done} of {total} steps"
+def _stop(outcome, where):
     if outcome == "cancelled":
-        raise Cancelled(f"execution: cancelled; {where}")
-    raise MissedDeadlineTransient(f"execution: the deadline passed; {where}; allow more time")
+        raise Cancelled(f"execution: cancelled, stopped before {where}")
+    raise MissedDeadlineTransient(f"execution: the deadline passed, stopped before {where}; allow more time")
 
 
 def _programs(items):
