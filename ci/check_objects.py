@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import c_build  # noqa: E402
+import c_build
 
 WIDEST = {"": None, "_scalar": None, "_avx2": "zmm"}
 FORBIDDEN = {None: re.compile(rb"%[yz]mm"), "zmm": re.compile(rb"%zmm")}

@@ -1,7 +1,7 @@
 """Model-time checks of every operation: what is invalid, and what is valid but cannot run here."""
 
 from ..errors import Error, InvalidArgument
-from ..model.types import VERSIONS
+from ..model.types import VERSIONS, LifeTime
 from ..model.validate import validate_model
 from ..ops.base import ValueUnknown
 from ..ops.registry import lookup
@@ -39,7 +39,7 @@ def unsupported(model):
             continue
         try:
             node = facts.node(index)
-            if facts.inputs_known(node):
+            if facts.inputs_known(node) and not _may_be_omitted(facts, node):
                 check_zero_sized(node)
                 facts.settle(node, node.op.infer(node))
         except ValueUnknown:
@@ -47,6 +47,13 @@ def unsupported(model):
         except Error as error:
             refused[index] = str(error)
     return refused
+
+
+def _may_be_omitted(facts, node):
+    """True when an execution may leave out an optional input, so that the form of the operation is open."""
+    slots = node.signature.expand(len(node.inputs), node.signature.inputs)
+    return any(slot.optional and facts.graph.operands[tensor.operand].lifetime == LifeTime.SUBGRAPH_INPUT
+               for slot, tensor in zip(slots, node.inputs))
 
 
 def require_supported(model):

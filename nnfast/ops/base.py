@@ -138,7 +138,7 @@ def forms(*texts_and_since, sets):
     return tuple(Signature(text, sets, since) for text, since in texts_and_since)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class OpDef:
     """One operation of the standard.
 
@@ -184,7 +184,7 @@ class Node:
             version = signature.match(types_in, types_out)
             if version is not None:
                 return signature, version
-        raise InvalidArgument(f"{self.path}: {self._mismatch(types_in, types_out)}")
+        raise InvalidArgument(f"{self.path}{self._mismatch(types_in, types_out)}")
 
     def _mismatch(self, types_in, types_out):
         signatures = self.op.signatures
@@ -192,10 +192,10 @@ class Node:
         if not fit:
             counts = sorted({len(s.inputs) for s in signatures})
             more = " or more" if any(slot.variadic for s in signatures for slot in s.inputs) else ""
-            return f"has {len(types_in)} inputs, must have {_either(counts)}{more}"
+            return f": has {len(types_in)} inputs, must have {_either(counts)}{more}"
         full = [s for s in fit if s.expand(len(types_out), s.outputs) is not None]
         if not full:
-            return f"has {len(types_out)} outputs, must have {_either(sorted({len(s.outputs) for s in fit}))}"
+            return f": has {len(types_out)} outputs, must have {_either(sorted({len(s.outputs) for s in fit}))}"
         # Walk the operands and keep the type sets that still fit; the first operand that empties them is to blame.
         alive = []
         for s in full:
@@ -208,7 +208,7 @@ class Node:
                 names = {slots[place].name for _, slots, _ in alive}
                 label = f" ({names.pop()})" if len(names) == 1 else ""
                 rule = _either(type_name(t) for t in sorted(allowed))
-                return f"{role}{label}: type {type_name(actual)}, must be {rule}"
+                return f" {role}{label}: type {type_name(actual)}, must be {rule}"
             alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
         raise AssertionError("a signature matched after all")
 
@@ -262,15 +262,18 @@ class Node:
         return self.scalar("layout", False)
 
     # -- rules ---------------------------------------------------------------------------------------------------
-    def where(self, name):
+    def where(self, name, nth=0):
         """Text that points at an input by name, or at an output by number."""
         if isinstance(name, int):
             return f"output {name}"
-        return f"input {self._names[name][0]} ({name})"
+        return f"input {self._names[name][nth]} ({name})"
 
-    def fail(self, name, text):
-        """Refuse: `name` is an input name, an output number, or None for the operation itself."""
-        place = "" if name is None else f" {self.where(name)}"
+    def fail(self, name, text, nth=0):
+        """Refuse: `name` is an input name, an output number, or None for the operation itself.
+
+        nth: which one of a variadic input.
+        """
+        place = "" if name is None else f" {self.where(name, nth)}"
         raise InvalidArgument(f"{self.path}{place}: {text}")
 
     def fail_run(self, name, text):

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..errors import InvalidArgument
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType
 from .base import OpDef, Signature, is_quant8
@@ -13,7 +12,7 @@ def validate(node):
     output = node.outputs[0]
     for place, source in enumerate(node.group("input")):
         if source.shape is not None and not 1 <= len(source.shape) <= 4:
-            _fail(node, place, f"rank is {len(source.shape)}, must be 1 to 4")
+            node.fail("input", f"rank is {len(source.shape)}, must be 1 to 4", place)
         if source.type == OperandType.TENSOR_QUANT8_ASYMM and not _same_quant(source, output):
             node.require("1.2")
 
@@ -25,10 +24,11 @@ def infer(node):
     axis = node.axis(negative=False)
     for place, shape in enumerate(shapes):
         if len(shape) != len(first):
-            _fail(node, place, f"rank is {len(shape)}, must be {len(first)} as of input 0")
+            node.fail("input", f"rank is {len(shape)}, must be {len(first)} as of input 0", place)
         for dim, (size, wanted) in enumerate(zip(shape, first, strict=True)):
             if dim != axis and size != wanted:
-                _fail(node, place, f"dimension {dim} is {size}, must be {wanted} as of input 0 (the axis is {axis})")
+                text = f"dimension {dim} is {size}, must be {wanted} as of input 0 (the axis is {axis})"
+                node.fail("input", text, place)
     if is_quant8(node.outputs[0]):
         for place in range(len(shapes)):
             requantize_table(node, place)
@@ -48,18 +48,13 @@ def requantize_table(node, place):
         bias = np.float32(-(source.zero_point + shift)) * ratio
         real = round_half_away(codes.astype(np.float32) * ratio + bias)
     if not np.isfinite(real).all():
-        _fail(node, place, f"scale {source.scale:.9g} is out of range for an output scale of {output.scale:.9g}")
+        node.fail("input", f"scale {source.scale:.9g} is out of range for an output scale of {output.scale:.9g}", place)
     moved = np.clip(real.astype(np.float64) + (output.zero_point + shift), 0, 255) - shift
     return moved.astype(output.dtype).view(np.uint8)
 
 
 def _same_quant(a, b):
     return a.scale == b.scale and a.zero_point == b.zero_point
-
-
-def _fail(node, place, text):
-    # All inputs share one name and node.fail would point at the first.
-    raise InvalidArgument(f"{node.path} input {place}: {text}")
 
 
 def compute(node, inputs):

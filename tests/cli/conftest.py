@@ -1,15 +1,9 @@
-"""A stand-in for the driver, and the helper modules of this folder and of the conformance tests on the path."""
-
-import sys
-from pathlib import Path
+"""A stand-in for the driver."""
 
 import pytest
+from fake_models import FakePrepared
 
 import nnfast
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "conformance")]
-
-from fake_models import FakePrepared  # noqa: E402  (found through the line above)
 
 
 @pytest.fixture

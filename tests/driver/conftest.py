@@ -1,13 +1,8 @@
 """Fixtures of the driver tests."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import nnfast
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

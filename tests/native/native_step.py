@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from nnfast._native.plan import Frame, Program
 
 from nnfast._native import kernels
-from nnfast._native.plan import Frame, Program
 
 every_level = pytest.mark.parametrize("level", kernels.levels())
 """One run of a test for each instruction level of this machine."""

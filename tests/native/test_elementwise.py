@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level, run_all_ways
-
 from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse
+
 from nnfast.model.quant import rdbpot, srdhm
 
 OPERATIONS = {

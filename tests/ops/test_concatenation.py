@@ -59,9 +59,11 @@ def test_empty_inputs_add_nothing():
 
 def test_rules():
     a, b = operand("F32", np.ones((2, 3))), operand("F32", np.ones((2, 4)))
-    refuses(CONCATENATION, [a, a, b, axis(0)], " input 2: dimension 1 is 4, must be 3 as of input 0 (the axis is 0)")
-    refuses(CONCATENATION, [a, operand("F32", [1]), axis(0)], " input 1: rank is 1, must be 2 as of input 0")
-    refuses(CONCATENATION, [a, operand("F32", np.ones((1,) * 5)), axis(0)], " input 1: rank is 5, must be 1 to 4")
+    refuses(CONCATENATION, [a, a, b, axis(0)],
+            " input 2 (input): dimension 1 is 4, must be 3 as of input 0 (the axis is 0)")
+    refuses(CONCATENATION, [a, operand("F32", [1]), axis(0)], " input 1 (input): rank is 1, must be 2 as of input 0")
+    refuses(CONCATENATION, [a, operand("F32", np.ones((1,) * 5)), axis(0)],
+            " input 1 (input): rank is 5, must be 1 to 4")
     for value in (-1, 2):
         refuses(CONCATENATION, [a, b, axis(value)], f" input 2 (axis): is {value}, must be in [0, 2)")
 

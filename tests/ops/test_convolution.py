@@ -340,7 +340,7 @@ def test_padding_does_not_touch_infinities():
 
 def test_wrong_types_and_counts_name_the_operand():
     bad = [floats(np.ones((1, 2, 2, 1))), floats(np.ones((1, 1, 1, 1))), tensor(T.TENSOR_INT32, [0]), *ints(1, 1, 1, 0)]
-    with pytest.raises(InvalidArgument, match=r"CONV_2D: input 2 \(bias\): type TENSOR_INT32, must be TENSOR_FLOAT32"):
+    with pytest.raises(InvalidArgument, match=r"CONV_2D input 2 \(bias\): type TENSOR_INT32, must be TENSOR_FLOAT32"):
         node("CONV_2D", bad, [out()])
     with pytest.raises(InvalidArgument, match=r"CONV_2D: has 9 inputs, must have 7, 8, 10, 11 or 13"):
         node("CONV_2D", bad + ints(0, 0), [out()])

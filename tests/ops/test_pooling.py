@@ -114,7 +114,7 @@ def test_versions():
 
 
 def test_output_type_must_be_the_input_type():
-    message = r"AVERAGE_POOL_2D: output 0 \(output\): type TENSOR_FLOAT16, must be TENSOR_FLOAT32"
+    message = r"AVERAGE_POOL_2D output 0 \(output\): type TENSOR_FLOAT16, must be TENSOR_FLOAT32"
     with pytest.raises(InvalidArgument, match=message):
         node("AVERAGE_POOL_2D", [floats(np.zeros((1, 2, 2, 1))), *ints(1, 1, 1, 1, 1, 0)], [out(T.TENSOR_FLOAT16)])
 

@@ -110,7 +110,7 @@ def test_bad_scalars(name, scalars, message):
 def test_mixed_float_types_are_refused():
     inputs = [floats(np.zeros((2, 2))), *parameters(8), *ints(4)]
     inputs[3] = tensor(T.TENSOR_FLOAT16, np.zeros(3))
-    with pytest.raises(InvalidArgument, match=r"RNN: input 3 \(bias\): type TENSOR_FLOAT16, must be TENSOR_FLOAT32"):
+    with pytest.raises(InvalidArgument, match=r"RNN input 3 \(bias\): type TENSOR_FLOAT16, must be TENSOR_FLOAT32"):
         node("RNN", inputs, [out(), out()])
 
 
