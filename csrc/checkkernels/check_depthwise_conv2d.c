@@ -114,3 +114,109 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
         nnf_check_done(c, "bench");
     }
 }
+
+/* Packs one problem for the kernel of a row. */
+static nnf_depthwise_q8 pack_q8(nnf_check *c, const nnf_depthwise_q8 *problem, const nnf_kernel *row,
+                                const int16_t *filter, const int32_t *bias, const int32_t *multiplier,
+                                const int32_t *exponent)
+{
+    nnf_depthwise_q8 p = *problem;
+    p.n = (size_t)row->n;
+    p.k = (size_t)row->k;
+    const size_t bytes = nnf_plan_depthwise_conv2d_q8(&p, filter);
+    nnf_pack_depthwise_conv2d_q8(&p, filter, bias, multiplier, exponent, nnf_check_alloc(c, (bytes + 63) / 64 * 64));
+    return p;
+}
+
+/* wide: weights of 9 bits, else of 8; plain: multipliers and sums as layers have them, else any. */
+static void case_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const nnf_depthwise *g, bool wide,
+                    bool plain)
+{
+    const nnf_depthwise_conv2d_q8_nhwc_fn slow = (nnf_depthwise_conv2d_q8_nhwc_fn)twin->fn;
+    const nnf_depthwise_conv2d_q8_nhwc_fn fast = (nnf_depthwise_conv2d_q8_nhwc_fn)kernel->fn;
+    const size_t taps = g->y.taps * g->x.taps, depth = g->channels / g->multiplier, n = (size_t)kernel->n;
+    const size_t inputs = g->y.size * g->x.size * depth;
+    const size_t first = nnf_check_below(c, g->y.out), last = first + 1 + nnf_check_below(c, g->y.out - first);
+    const size_t blocks = (g->channels + n - 1) / n, begin = nnf_check_below(c, blocks) * n;
+    size_t end = begin + n * (1 + nnf_check_below(c, blocks - begin / n));
+    end = end < g->channels ? end : g->channels;
+    const size_t outputs = (last - first) * g->x.out * g->channels;
+    nnf_depthwise_q8 problem = {.g = *g, .in_zero = (int32_t)nnf_check_below(c, 256)};
+    problem.out_zero = (int32_t)nnf_check_below(c, 256);
+    problem.lo = (int32_t)nnf_check_below(c, 2) * problem.out_zero;
+    problem.hi = problem.lo + (int32_t)nnf_check_below(c, (size_t)(256 - problem.lo));
+    uint8_t *x = nnf_check_alloc(c, inputs), *expected = nnf_check_alloc(c, outputs);
+    uint8_t *actual = nnf_check_alloc(c, outputs);
+    int16_t *filter = nnf_check_alloc(c, 2 * taps * g->channels);
+    int32_t *bias = nnf_check_alloc(c, 4 * g->channels), *multiplier = nnf_check_alloc(c, 4 * g->channels);
+    int32_t *exponent = nnf_check_alloc(c, 4 * g->channels);
+    nnf_check_fill_bytes(c, x, inputs);
+    const int32_t zero = wide ? (int32_t)nnf_check_below(c, 256) - 128 : 0;
+    for (size_t i = 0; i < taps * g->channels; i++)
+        filter[i] = (int16_t)((int32_t)nnf_check_below(c, 256) - 128 - zero);
+    for (size_t i = 0; i < g->channels; i++) {
+        bias[i] = plain ? (int32_t)nnf_check_below(c, 20000) - 10000 : (int32_t)nnf_check_u32(c);
+        nnf_check_multiplier(c, multiplier + i, exponent + i, plain ? -12 : -31, plain ? -1 : 31);
+    }
+    const nnf_depthwise_q8 p = pack_q8(c, &problem, twin, filter, bias, multiplier, exponent);
+    const nnf_depthwise_q8 q = pack_q8(c, &problem, kernel, filter, bias, multiplier, exponent);
+    slow(&p, first, last, begin, end, x, expected);
+    fast(&q, first, last, begin, end, x, actual);
+    nnf_check_bytes(c, expected, actual, outputs);
+    nnf_check_done(c, "image %zux%zux%zu window %zux%zu stride %zux%zu dilation %zux%zu head %zux%zu multiplier %zu "
+                   "rows %zu-%zu channels %zu-%zu wide %d plain %d", g->y.size, g->x.size, depth, g->y.taps,
+                   g->x.taps, g->y.stride, g->x.stride, g->y.dilation, g->x.dilation, g->y.head, g->x.head,
+                   g->multiplier, first, last, begin, end, wide, plain);
+}
+
+static void bench_q8(nnf_check *c, const nnf_kernel *kernel, size_t size, size_t count, size_t stride, bool wide)
+{
+    const nnf_depthwise_conv2d_q8_nhwc_fn fast = (nnf_depthwise_conv2d_q8_nhwc_fn)kernel->fn;
+    const nnf_depthwise g = layer(size, count, stride);
+    const size_t inputs = size * size * count, outputs = g.y.out * g.x.out * count;
+    nnf_depthwise_q8 problem = {.g = g, .in_zero = 3, .out_zero = 0, .lo = 0, .hi = 255};
+    uint8_t *x = nnf_check_alloc(c, inputs), *y = nnf_check_alloc(c, outputs);
+    int16_t *filter = nnf_check_alloc(c, 18 * count);
+    int32_t *bias = nnf_check_alloc(c, 4 * count), *multiplier = nnf_check_alloc(c, 4 * count);
+    int32_t *exponent = nnf_check_alloc(c, 4 * count);
+    for (size_t i = 0; i < inputs; i++)
+        x[i] = (uint8_t)nnf_check_u32(c);
+    for (size_t i = 0; i < 9 * count; i++)
+        filter[i] = (int16_t)((int32_t)nnf_check_below(c, 256) - (wide ? 140 : 128));
+    for (size_t i = 0; i < count; i++) {
+        bias[i] = (int32_t)nnf_check_below(c, 2000);
+        nnf_check_multiplier(c, multiplier + i, exponent + i, -8, -6);
+    }
+    const nnf_depthwise_q8 p = pack_q8(c, &problem, kernel, filter, bias, multiplier, exponent);
+    char label[64];
+    snprintf(label, sizeof label, "%zux%zux%zu/%zu%s", size, size, count, stride, wide ? " 9-bit weights" : "");
+    NNF_BENCH(c, label, 18.0 * (double)outputs, fast(&p, 0, g.y.out, 0, count, x, y));
+    nnf_check_done(c, "bench");
+}
+
+static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    nnf_depthwise g;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+            for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
+                if (geometry(&g, i, s, channels[k], 1))
+                    case_q8(c, twin, kernel, &g, (k + i) & 1, (k + i) & 2);
+            }
+        }
+    }
+    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++) {
+        bench_q8(c, kernel, mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], false);
+        bench_q8(c, kernel, mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], true);
+    }
+}
+
+void nnf_check_depthwise_conv2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel);
+}
+
+void nnf_check_depthwise_conv2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel);
+}

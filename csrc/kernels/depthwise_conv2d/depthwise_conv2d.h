@@ -31,4 +31,56 @@ size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps);
 void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *filter, const float *bias,
                                    float *packed);
 
+/* One tap of an 8-bit window: where it lies from the window's first tap. */
+typedef struct nnf_depthwise_tap {
+    int32_t down, across; /* rows and columns of the image */
+    ptrdiff_t offset;     /* the same in bytes */
+} nnf_depthwise_tap;
+
+/* An 8-bit depthwise convolution. Codes count from the lowest one: for signed types every code, and so every zero
+ * point and limit here, is the stored one plus 128 (ops_a.md A.11). The caller sets the first group of fields. */
+typedef struct nnf_depthwise_q8 {
+    nnf_depthwise g;
+    size_t n, k;     /* of the kernel's row: lanes of a block, taps of a group; k = 4 for u8 x s8 products, else s16 */
+    int32_t in_zero, out_zero, lo, hi;
+
+    size_t groups;   /* groups of k taps; missing ones have zero weights */
+    size_t outputs;  /* neighbouring outputs that share the taps of a group: 2 for short rows of taps at stride 1 */
+    size_t parts;    /* weights are sums of so many s8 values */
+    int small;       /* every sum is below 2^30 in magnitude and every channel shifts right only */
+    const nnf_depthwise_tap *taps; /* [groups * k] */
+    const int32_t *blocks;         /* per block [NNF_DEPTHWISE_ROWS + groups * parts * outputs][n] */
+} nnf_depthwise_q8;
+
+/* Rows of a packed block before its weights. Lane 16 q + 4 i + j of a row of n is channel (16 q + 4 v + j) mod width of
+ * the block for vector v = i of 4 vectors: the order in which bytes unpack within 128-bit lanes.
+ * FOLDED: bias less in_zero times the sum of weights; ODD: MULTIPLIER one lane down; HALF: 2^(right - 1). */
+enum {
+    NNF_DEPTHWISE_FOLDED, NNF_DEPTHWISE_MULTIPLIER, NNF_DEPTHWISE_ODD, NNF_DEPTHWISE_LEFT, NNF_DEPTHWISE_RIGHT,
+    NNF_DEPTHWISE_HALF, NNF_DEPTHWISE_ROWS
+};
+
+/* Channels of the block that starts at a channel: n, or at the end the least of n, 32, 16 that holds the rest. A block
+ * of fewer than n channels repeats them, for n / width pixels at once. */
+static inline size_t nnf_depthwise_width(const nnf_depthwise_q8 *p, size_t channel)
+{
+    const size_t rest = p->g.channels - channel;
+    return p->n >= 32 && rest <= 16 ? 16 : p->n >= 64 && rest <= 32 ? 32 : p->n;
+}
+
+/* Output rows first..last-1 and channels begin..end-1 (begin a multiple of n; end too, or all channels).
+ *   x  image [h][w][channels / multiplier]   y  first output row [ow][channels]
+ * y = clamp(MBQM(bias + sum (x - in_zero) * w) + out_zero, lo, hi), sums modulo 2^32; positions outside the image count
+ * as in_zero. multiplier > 1 only by the scalar kernels. Any alignment; reads only the image, writes only the outputs
+ * named. x and y do not overlap. */
+typedef void (*nnf_depthwise_conv2d_q8_nhwc_fn)(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin,
+                                                size_t end, const uint8_t *x, uint8_t *y);
+
+/* Sets groups, outputs and parts; returns the bytes of the pack. filter [taps][channels], less the zero point. */
+size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter);
+
+/* Fills the pack (aligned to 64 bytes) and points p at it; bias, multiplier and exponent [channels]. */
+void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                  const int32_t *multiplier, const int32_t *exponent, void *packed);
+
 #endif

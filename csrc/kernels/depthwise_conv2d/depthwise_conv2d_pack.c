@@ -1,5 +1,8 @@
 #include "depthwise_conv2d.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps)
 {
     const size_t blocks = (channels + NNF_DEPTHWISE_BLOCK - 1) / NNF_DEPTHWISE_BLOCK;
@@ -14,6 +17,137 @@ void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *fi
             const float *row = t == 0 ? bias : filter + (t - 1) * channels;
             for (size_t i = 0; i < NNF_DEPTHWISE_BLOCK; i++)
                 *packed++ = block + i < channels ? row[block + i] : 0.0f;
+        }
+    }
+}
+
+static int32_t clamp_s8(int32_t x)
+{
+    return x < -128 ? -128 : x > 127 ? 127 : x;
+}
+
+size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter)
+{
+    const nnf_axis *x = &p->g.x;
+    const size_t taps = p->g.y.taps * x->taps;
+    p->parts = 1;
+    for (size_t i = 0; p->k == 4 && i < taps * p->g.channels; i++) {
+        /* 255 takes three parts: 127 + 127 + 1. */
+        const size_t need = filter[i] >= -128 && filter[i] <= 127 ? 1 : filter[i] <= 254 ? 2 : 3;
+        p->parts = need > p->parts ? need : p->parts;
+    }
+    const int share = p->k == 4 && x->stride == 1 && x->dilation == 1 && (x->taps == 2 || x->taps == 3);
+    p->outputs = share ? 2 : 1;
+    p->groups = share ? p->g.y.taps : (taps + p->k - 1) / p->k;
+    const size_t blocks = (p->g.channels + p->n - 1) / p->n;
+    const size_t table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
+    return table + blocks * p->n * 4 * (NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs);
+}
+
+/* Where slot `slot` of group `group` looks, and which tap that is for output 0; taps or more: none. */
+static size_t tap_of(const nnf_depthwise_q8 *p, size_t group, size_t slot, size_t *row, size_t *column)
+{
+    const size_t columns = p->g.x.taps, taps = p->g.y.taps * columns, t = group * p->k + slot;
+    if (p->outputs == 2) {
+        *row = group;
+        *column = slot;
+        return slot < columns ? group * columns + slot : taps;
+    }
+    /* A missing tap looks at the first one, which is inside wherever the whole window is. */
+    *row = t < taps ? t / columns : 0;
+    *column = t < taps ? t % columns : 0;
+    return t;
+}
+
+static void pack_taps(const nnf_depthwise_q8 *p, nnf_depthwise_tap *table)
+{
+    const nnf_depthwise *g = &p->g;
+    const size_t depth = g->channels / g->multiplier;
+    for (size_t t = 0; t < p->groups * p->k; t++) {
+        size_t row, column;
+        tap_of(p, t / p->k, t % p->k, &row, &column);
+        /* A fourth slot that no output needs would lie outside of the image; it looks at the third. */
+        if (p->outputs == 2 && column > g->x.taps)
+            column = g->x.taps;
+        const size_t down = row * g->y.dilation, across = column * g->x.dilation;
+        table[t] = (nnf_depthwise_tap){(int32_t)down, (int32_t)across,
+                                       (ptrdiff_t)((down * g->x.size + across) * depth)};
+    }
+}
+
+/* Weight of a slot for one of the outputs that share it; its part of a sum of s8 values for k = 4. */
+static int32_t weight_of(const nnf_depthwise_q8 *p, const int16_t *filter, size_t group, size_t slot, size_t output,
+                         size_t part, size_t channel)
+{
+    size_t row, column;
+    const size_t taps = p->g.y.taps * p->g.x.taps;
+    const size_t t = slot < output ? taps : tap_of(p, group, slot - output, &row, &column);
+    int32_t w = t < taps ? filter[t * p->g.channels + channel] : 0;
+    for (size_t i = 0; p->k == 4 && i <= part; i++) {
+        const int32_t piece = clamp_s8(w);
+        if (i == part)
+            return piece;
+        w -= piece;
+    }
+    return w;
+}
+
+static void pack_lane(const nnf_depthwise_q8 *p, const int16_t *filter, size_t channel, size_t lane, int32_t *block)
+{
+    int32_t *row = block + NNF_DEPTHWISE_ROWS * p->n + lane;
+    for (size_t group = 0; group < p->groups; group++) {
+        for (size_t output = 0; output < p->outputs; output++) {
+            for (size_t part = 0; part < p->parts; part++, row += p->n) {
+                uint32_t word = 0;
+                for (size_t slot = 0; slot < p->k; slot++) {
+                    const int32_t w = weight_of(p, filter, group, slot, output, part, channel);
+                    const size_t bits = 32 / p->k;
+                    const uint32_t mask = p->k == 1 ? UINT32_MAX : (UINT32_C(1) << bits) - 1;
+                    word |= ((uint32_t)w & mask) << (bits * slot);
+                }
+                memcpy(row, &word, 4);
+            }
+        }
+    }
+}
+
+void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                  const int32_t *multiplier, const int32_t *exponent, void *packed)
+{
+    const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps;
+    const size_t table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
+    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
+    const int64_t reach = p->in_zero > 255 - p->in_zero ? p->in_zero : 255 - p->in_zero;
+    int32_t *block = (int32_t *)((char *)packed + table);
+    p->taps = packed;
+    p->blocks = block;
+    p->small = 1;
+    pack_taps(p, packed);
+    for (size_t first = 0; first < channels; first += p->n, block += rows * p->n) {
+        const size_t width = nnf_depthwise_width(p, first);
+        memset(block, 0, rows * p->n * 4);
+        for (size_t e = 0; e < p->n; e++) {
+            const size_t channel = first + e % width, vector = e % 16 / 4;
+            const size_t lane = vector * (p->n / 4) + e / 16 * 4 + e % 4;
+            if (channel >= channels)
+                continue;
+            int64_t sum = 0, magnitude = llabs((long long)bias[channel]);
+            for (size_t t = 0; t < taps; t++) {
+                sum += filter[t * channels + channel];
+                magnitude += reach * abs(filter[t * channels + channel]);
+            }
+            const int32_t right = exponent[channel] > 0 ? 0 : -exponent[channel];
+            const int32_t left = exponent[channel] > 0 ? exponent[channel] : 0;
+            p->small &= magnitude < (INT64_C(1) << 30) && right > 0;
+            block[NNF_DEPTHWISE_FOLDED * p->n + lane] =
+                (int32_t)(uint32_t)(uint64_t)((int64_t)bias[channel] - p->in_zero * sum);
+            block[NNF_DEPTHWISE_MULTIPLIER * p->n + lane] = multiplier[channel];
+            if (lane % 2)
+                block[NNF_DEPTHWISE_ODD * p->n + lane - 1] = multiplier[channel];
+            block[NNF_DEPTHWISE_LEFT * p->n + lane] = left;
+            block[NNF_DEPTHWISE_RIGHT * p->n + lane] = right;
+            block[NNF_DEPTHWISE_HALF * p->n + lane] = right > 0 ? (int32_t)(UINT32_C(1) << (right - 1)) : 0;
+            pack_lane(p, filter, channel, lane, block);
         }
     }
 }

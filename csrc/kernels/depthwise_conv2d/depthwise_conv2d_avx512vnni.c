@@ -1,0 +1,236 @@
+#include "depthwise_conv2d.h"
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "nnf/requantize_avx512.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define LANES 64
+
+/* One block of output channels: 64 channels of a pixel, 32 of two pixels or 16 of four. */
+typedef struct block {
+    const uint8_t *x;     /* first channel of the block, first pixel of the image */
+    const int32_t *rows;  /* the packed block */
+    __mmask64 channels;   /* those that exist */
+    __m512i flip, out_zero, lo, hi;
+    uint8_t zero[LANES];  /* stands for positions outside of the image */
+} block;
+
+/* Address of a tap of the output in row y0 (of the window, in the image) and column `o`. */
+INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nnf_depthwise_tap *tap, size_t y0,
+                             size_t o)
+{
+    const size_t y = y0 + (size_t)tap->down, x = o * p->g.x.stride + (size_t)tap->across - p->g.x.head;
+    if (y >= p->g.y.size || x >= p->g.x.size || o >= p->g.x.out)
+        return b->zero;
+    return b->x + (y * p->g.x.size + x) * p->g.channels;
+}
+
+/* The codes of one tap for the pixels of a block: `start` is the first tap of column `o`, which is inside the image
+ * unless `border`. */
+INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border,
+                    const nnf_depthwise_tap *tap, const uint8_t *start, size_t y0, size_t o)
+{
+    const size_t outputs = p->outputs, step = outputs * p->g.x.stride * p->g.channels;
+    const uint8_t *at[4];
+#pragma GCC unroll 4
+    for (size_t s = 0; s < (size_t)(LANES / width); s++)
+        at[s] = border ? tap_at(p, b, tap, y0, o + s * outputs) : start + tap->offset + s * step;
+    __m512i v;
+    if (width == 64) {
+        v = full ? _mm512_loadu_si512(at[0]) : _mm512_maskz_loadu_epi8(b->channels, at[0]);
+    } else if (width == 32) {
+        const __mmask32 m = (__mmask32)b->channels;
+        v = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_maskz_loadu_epi8(m, at[0])),
+                               _mm256_maskz_loadu_epi8(m, at[1]), 1);
+    } else {
+        const __mmask16 m = (__mmask16)b->channels;
+        v = _mm512_castsi128_si512(_mm_maskz_loadu_epi8(m, at[0]));
+        v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[1]), 1);
+        v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[2]), 2);
+        v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[3]), 3);
+    }
+    return _mm512_xor_si512(v, b->flip);
+}
+
+/* As nnf_mbqm_avx512 where |x| < 2^30, left = 0 and right >= 1: the doubled x puts the high multiply into the upper
+ * halves, and nothing overflows when half is added before the shift. */
+INLINE __m512i scale_small(__m512i x, const int32_t *rows)
+{
+    const __m512i round = _mm512_set1_epi64(INT64_C(1) << 31);
+    x = _mm512_add_epi32(x, x);
+    __m512i even = _mm512_mul_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_MULTIPLIER * LANES));
+    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(x, 32), _mm512_loadu_si512(rows + NNF_DEPTHWISE_ODD * LANES));
+    even = _mm512_add_epi64(even, round);
+    odd = _mm512_add_epi64(odd, round);
+    x = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
+    /* Ties away from zero: one less for negative x. */
+    x = _mm512_add_epi32(x, _mm512_srai_epi32(x, 31));
+    x = _mm512_add_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_HALF * LANES));
+    return _mm512_srav_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+}
+
+INLINE __m512i scale(__m512i x, const int32_t *rows)
+{
+    return nnf_mbqm_avx512(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_MULTIPLIER * LANES),
+                           _mm512_loadu_si512(rows + NNF_DEPTHWISE_LEFT * LANES),
+                           _mm512_loadu_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+}
+
+/* Codes of 64 sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
+INLINE __m512i codes(const nnf_depthwise_q8 *p, const block *b, const __m512i sum[4])
+{
+    __m512i x[4];
+    if (p->small) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            x[v] = scale_small(sum[v], b->rows + 16 * v);
+    } else {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            x[v] = scale(sum[v], b->rows + 16 * v);
+    }
+    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), b->out_zero);
+    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), b->out_zero);
+    const __m512i code = _mm512_packus_epi16(low, high);
+    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi), b->flip);
+}
+
+/* Writes the pixels of a block that exist: columns o, o + apart, ... below `end`. */
+INLINE void store(const block *b, const int width, bool full, __m512i code, uint8_t *y, size_t channels, size_t o,
+                  size_t apart, size_t end)
+{
+    if (width == 64) {
+        if (o >= end)
+            return;
+        if (full)
+            _mm512_storeu_si512(y + o * channels, code);
+        else
+            _mm512_mask_storeu_epi8(y + o * channels, b->channels, code);
+    } else if (width == 32) {
+        if (o < end)
+            _mm256_mask_storeu_epi8(y + o * channels, (__mmask32)b->channels, _mm512_castsi512_si256(code));
+        if (o + apart < end)
+            _mm256_mask_storeu_epi8(y + (o + apart) * channels, (__mmask32)b->channels,
+                                    _mm512_extracti64x4_epi64(code, 1));
+    } else {
+        const __mmask16 m = (__mmask16)b->channels;
+        if (o < end)
+            _mm_mask_storeu_epi8(y + o * channels, m, _mm512_castsi512_si128(code));
+        if (o + apart < end)
+            _mm_mask_storeu_epi8(y + (o + apart) * channels, m, _mm512_extracti32x4_epi32(code, 1));
+        if (o + 2 * apart < end)
+            _mm_mask_storeu_epi8(y + (o + 2 * apart) * channels, m, _mm512_extracti32x4_epi32(code, 2));
+        if (o + 3 * apart < end)
+            _mm_mask_storeu_epi8(y + (o + 3 * apart) * channels, m, _mm512_extracti32x4_epi32(code, 3));
+    }
+}
+
+/* `outputs` neighbouring outputs of each pixel of the block, beginning at column o. */
+INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, const int outputs,
+                 const bool single, size_t y0, size_t o, uint8_t *y)
+{
+    const uint8_t *start =
+        border ? NULL : b->x + (y0 * p->g.x.size + o * p->g.x.stride - p->g.x.head) * p->g.channels;
+    const int32_t *w = b->rows + NNF_DEPTHWISE_ROWS * LANES;
+    const size_t parts = single ? 1 : p->parts;
+    __m512i sum[2][4];
+#pragma GCC unroll 2
+    for (int i = 0; i < outputs; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            sum[i][v] = _mm512_loadu_si512(b->rows + NNF_DEPTHWISE_FOLDED * LANES + 16 * v);
+    }
+    for (size_t g = 0; g < p->groups; g++) {
+        __m512i tap[4], x[4];
+#pragma GCC unroll 4
+        for (int t = 0; t < 4; t++)
+            tap[t] = load(p, b, width, full, border, p->taps + 4 * g + t, start, y0, o);
+        /* The four taps of a channel side by side. */
+        const __m512i a = _mm512_unpacklo_epi8(tap[0], tap[1]), c = _mm512_unpackhi_epi8(tap[0], tap[1]);
+        const __m512i d = _mm512_unpacklo_epi8(tap[2], tap[3]), e = _mm512_unpackhi_epi8(tap[2], tap[3]);
+        x[0] = _mm512_unpacklo_epi16(a, d);
+        x[1] = _mm512_unpackhi_epi16(a, d);
+        x[2] = _mm512_unpacklo_epi16(c, e);
+        x[3] = _mm512_unpackhi_epi16(c, e);
+#pragma GCC unroll 2
+        for (int i = 0; i < outputs; i++) {
+            for (size_t part = 0; part < parts; part++, w += LANES) {
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; v++)
+                    sum[i][v] = _mm512_dpbusd_epi32(sum[i][v], x[v], _mm512_loadu_si512(w + 16 * v));
+            }
+        }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < outputs; i++)
+        store(b, width, full, codes(p, b, sum[i]), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
+}
+
+/* One output row of a block. */
+INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, const int outputs,
+                      const bool single, size_t row, uint8_t *y)
+{
+    const size_t y0 = row * p->g.y.stride - p->g.y.head, each = (size_t)(LANES / width * outputs);
+    size_t top, bottom, inner, outer;
+    nnf_axis_taps(&p->g.y, row, &top, &bottom);
+    nnf_axis_full(&p->g.x, &inner, &outer);
+    const bool whole = top == 0 && bottom == p->g.y.taps;
+    for (size_t o = 0; o < p->g.x.out; o += each) {
+        if (whole && o >= inner && o + each <= outer)
+            tile(p, b, width, full, false, outputs, single, y0, o, y);
+        else
+            tile(p, b, width, full, true, outputs, single, y0, o, y);
+    }
+}
+
+INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, size_t row, uint8_t *y)
+{
+    if (p->outputs == 2 && p->parts == 1)
+        block_row(p, b, width, full, 2, true, row, y);
+    else if (p->outputs == 2)
+        block_row(p, b, width, full, 2, false, row, y);
+    else if (p->parts == 1)
+        block_row(p, b, width, full, 1, true, row, y);
+    else
+        block_row(p, b, width, full, 1, false, row, y);
+}
+
+static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
+               uint8_t *y, int flip)
+{
+    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
+    block b = {.flip = _mm512_set1_epi8((char)flip), .out_zero = _mm512_set1_epi16((short)p->out_zero),
+               .lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi)};
+    memset(b.zero, p->in_zero ^ flip, sizeof b.zero);
+    for (size_t row = first; row < last; row++, y += p->g.x.out * p->g.channels) {
+        for (size_t c = begin; c < end; c += LANES) {
+            const size_t width = nnf_depthwise_width(p, c), rest = p->g.channels - c;
+            b.x = x + c;
+            b.rows = p->blocks + c * rows;
+            b.channels = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
+            if (rest >= 64)
+                block_any(p, &b, 64, true, row, y + c);
+            else if (width == 64)
+                block_any(p, &b, 64, false, row, y + c);
+            else if (width == 32)
+                block_any(p, &b, 32, false, row, y + c);
+            else
+                block_any(p, &b, 16, false, row, y + c);
+        }
+    }
+}
+
+void nnf_depthwise_conv2d_qu8_nhwc__avx512vnni_1x64k4(const nnf_depthwise_q8 *p, size_t first, size_t last,
+                                                      size_t begin, size_t end, const uint8_t *x, uint8_t *y)
+{
+    q8(p, first, last, begin, end, x, y, 0);
+}
+
+void nnf_depthwise_conv2d_qs8_nhwc__avx512vnni_1x64k4(const nnf_depthwise_q8 *p, size_t first, size_t last,
+                                                      size_t begin, size_t end, const uint8_t *x, uint8_t *y)
+{
+    q8(p, first, last, begin, end, x, y, 128);
+}
