@@ -1,0 +1,107 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "activation/activation.h"
+
+static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 88.8f, -87.5f, -95.0f, -103.9f,
+                              -120.0f, 0.625f, -0.62499f, 3e38f, -3e38f, 1e-5f};
+
+static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_unary_f32_flat_fn slow = (nnf_unary_f32_flat_fn)twin->fn, fast = (nnf_unary_f32_flat_fn)kernel->fn;
+    const float spread[] = {0.1f, 1.0f, 10.0f, 110.0f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 64; form++) {
+            const size_t n = sizes[s];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4]);
+            if (form & 4)
+                x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+            slow(n, x, expected);
+            fast(n, x, actual);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            fast(n, x, x);
+            nnf_check_f32(c, expected, x, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_logistic_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_tanh_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_hard_swish_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_clamp_f32_flat_fn slow = (nnf_clamp_f32_flat_fn)twin->fn, fast = (nnf_clamp_f32_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+        float *actual = nnf_check_alloc(c, 4 * n);
+        nnf_check_fill_f32(c, x, n, -9, 9);
+        x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+        slow(n, x, expected, 0, 6);
+        fast(n, x, actual, 0, 6);
+        nnf_check_f32(c, expected, actual, n, NULL, 0);
+        fast(n, x, x, 0, 6);
+        nnf_check_f32(c, expected, x, n, NULL, 0);
+        nnf_check_done(c, "n=%zu", n);
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, 0, 6));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_lookup_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_lookup_qu8_flat_fn slow = (nnf_lookup_qu8_flat_fn)twin->fn, fast = (nnf_lookup_qu8_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    uint8_t *table = NULL;
+    for (size_t s = 0; sizes[s]; s++) {
+        for (int round = 0; round < 4; round++) {
+            const size_t n = sizes[s];
+            uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+            table = nnf_check_alloc(c, 256);
+            nnf_check_fill_bytes(c, x, n);
+            for (size_t i = 0; i < 256; i++)
+                table[i] = (uint8_t)nnf_check_u32(c);
+            slow(n, x, expected, table);
+            fast(n, x, actual, table);
+            nnf_check_bytes(c, expected, actual, n);
+            fast(n, x, x, table);
+            nnf_check_bytes(c, expected, x, n);
+            nnf_check_done(c, "n=%zu", n);
+        }
+    }
+    const size_t n = 1024;
+    uint8_t *x = nnf_check_alloc(c, n), *y = nnf_check_alloc(c, n);
+    table = nnf_check_alloc(c, 256);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, table));
+    nnf_check_done(c, "bench");
+}

@@ -1,0 +1,79 @@
+#include "check.h"
+#include "checks.h"
+
+#include "nnf/math_scalar.h"
+#include "softmax/softmax.h"
+
+void nnf_check_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_softmax_f32_rows_fn slow = (nnf_softmax_f32_rows_fn)twin->fn, fast = (nnf_softmax_f32_rows_fn)kernel->fn;
+    const float spread[] = {0.0f, 1.0f, 8.0f, 60.0f}, betas[] = {1.0f, 0.25f, 3.0f};
+    size_t sizes[9];
+    nnf_check_sizes(32, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 12; form++) {
+            const size_t n = form % 5 == 4 ? 1001 : sizes[s];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4] + 1);
+            slow(n, x, expected, betas[form % 3]);
+            fast(n, x, actual, betas[form % 3]);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            fast(n, x, x, betas[form % 3]);
+            nnf_check_f32(c, expected, x, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1001;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1001", n, fast(n, x, y, 1.0f));
+    nnf_check_done(c, "bench");
+}
+
+/* Against the twin, and that a higher code never gets a lower probability. */
+static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, uint8_t flip)
+{
+    const nnf_softmax_q8_rows_fn slow = (nnf_softmax_q8_rows_fn)twin->fn, fast = (nnf_softmax_q8_rows_fn)kernel->fn;
+    static const size_t sizes[] = {1, 2, 31, 255, 256, 257, 1001, 20000};
+    int32_t *power = NULL;
+    for (size_t form = 0; form < 32; form++) {
+        const size_t n = sizes[form % 8];
+        uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+        power = nnf_check_alloc(c, 4 * 256);
+        for (int d = 0; d < 256; d++) {
+            const double exact = nnf_exp_neg(-d * (form < 16 ? 0.05 : 0.9)) * 2147483648.0;
+            power[d] = exact >= 2147483647.0 ? INT32_MAX : (int32_t)exact;
+        }
+        nnf_check_fill_bytes(c, x, n);
+        slow(n, x, expected, power);
+        fast(n, x, actual, power);
+        nnf_check_bytes(c, expected, actual, n);
+        for (size_t i = 1; i < n; i++) {
+            const bool above = (x[i] ^ flip) > (x[i - 1] ^ flip), higher = (actual[i] ^ flip) >= (actual[i - 1] ^ flip);
+            if (above && !higher)
+                nnf_check_bytes(c, actual + i - 1, actual + i, 1);
+        }
+        fast(n, x, x, power);
+        nnf_check_bytes(c, expected, x, n);
+        nnf_check_done(c, "n=%zu form=%zu", n, form);
+    }
+    const size_t n = 1001;
+    uint8_t *x = nnf_check_alloc(c, n), *y = nnf_check_alloc(c, n);
+    power = nnf_check_alloc(c, 4 * 256);
+    for (int d = 0; d < 256; d++)
+        power[d] = INT32_MAX >> (d / 8 < 31 ? d / 8 : 31);
+    nnf_check_fill_bytes(c, x, n);
+    NNF_BENCH(c, "n=1001", n, fast(n, x, y, power));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_softmax_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel, 0);
+}
+
+void nnf_check_softmax_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel, 128);
+}

@@ -1,0 +1,19 @@
+/* Functions of one operand over n consecutive elements.
+ * n >= 0, any alignment; reads and writes exactly n elements; y may be the same address as x. */
+#ifndef NNF_ACTIVATION_H
+#define NNF_ACTIVATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* logistic 1 / (1 + e^-x), tanh (ops_a.md B), hard_swish x * (min(6, max(0, x + 3)) / 6) (ops_b.md 99), which divides
+ * first so that large x does not overflow. */
+typedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y);
+
+/* y = clamp(x, lo, hi); a NaN stays a NaN. */
+typedef void (*nnf_clamp_f32_flat_fn)(size_t n, const float *x, float *y, float lo, float hi);
+
+/* y = table[x] for bytes of either sign, read as unsigned. */
+typedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256]);
+
+#endif

@@ -1,0 +1,94 @@
+#include "activation.h"
+
+#include <immintrin.h>
+
+#include "nnf/math_avx2.h"
+
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH };
+
+static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 x)
+{
+    if (op == OP_LOGISTIC)
+        return nnf_logistic_avx2(x);
+    if (op == OP_TANH)
+        return nnf_tanh_avx2(x);
+    /* min/max return the second operand when either is NaN. */
+    const __m256 six = _mm256_set1_ps(6.0f), gate = _mm256_add_ps(x, _mm256_set1_ps(3.0f));
+    return _mm256_mul_ps(x, _mm256_div_ps(_mm256_min_ps(six, _mm256_max_ps(_mm256_setzero_ps(), gate)), six));
+}
+
+static inline __m256i first(size_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline __attribute__((always_inline)) void unary(enum op op, size_t n, const float *x, float *y)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, apply(op, _mm256_loadu_ps(x + i)));
+    if (i < n)
+        _mm256_maskstore_ps(y + i, first(n - i), apply(op, _mm256_maskload_ps(x + i, first(n - i))));
+}
+
+void nnf_logistic_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_LOGISTIC, n, x, y);
+}
+
+void nnf_tanh_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_TANH, n, x, y);
+}
+
+void nnf_hard_swish_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_HARD_SWISH, n, x, y);
+}
+
+void nnf_clamp_f32_flat__avx2_8(size_t n, const float *x, float *y, float lo, float hi)
+{
+    const __m256 low = _mm256_set1_ps(lo), high = _mm256_set1_ps(hi);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, _mm256_loadu_ps(x + i))));
+    for (; i < n; i++)
+        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+}
+
+/* Bytes of the table at 32 codes: a shuffle for each of its 16 rows, then bits 4 to 7 of the code halve the choice. */
+static inline __m256i lookup(const __m256i *rows, __m256i codes)
+{
+    const __m256i low = _mm256_and_si256(codes, _mm256_set1_epi8(15));
+    /* blendv looks at bit 7 of each byte. */
+    const __m256i bit4 = _mm256_slli_epi16(codes, 3), bit5 = _mm256_slli_epi16(codes, 2);
+    const __m256i bit6 = _mm256_slli_epi16(codes, 1);
+    __m256i half[2];
+    for (int h = 0; h < 2; h++) {
+        __m256i quarter[2];
+        for (int q = 0; q < 2; q++) {
+            const __m256i *r = rows + 8 * h + 4 * q;
+            const __m256i even = _mm256_blendv_epi8(_mm256_shuffle_epi8(r[0], low), _mm256_shuffle_epi8(r[1], low),
+                                                    bit4);
+            const __m256i odd = _mm256_blendv_epi8(_mm256_shuffle_epi8(r[2], low), _mm256_shuffle_epi8(r[3], low),
+                                                   bit4);
+            quarter[q] = _mm256_blendv_epi8(even, odd, bit5);
+        }
+        half[h] = _mm256_blendv_epi8(quarter[0], quarter[1], bit6);
+    }
+    return _mm256_blendv_epi8(half[0], half[1], codes);
+}
+
+void nnf_lookup_qu8_flat__avx2_32(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])
+{
+    __m256i rows[16];
+    for (int r = 0; r < 16; r++)
+        rows[r] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * r)));
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i codes = _mm256_loadu_si256((const __m256i *)(x + i));
+        _mm256_storeu_si256((__m256i *)(y + i), lookup(rows, codes));
+    }
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}

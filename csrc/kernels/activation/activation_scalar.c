@@ -1,0 +1,35 @@
+#include "activation.h"
+
+#include "nnf/math_scalar.h"
+
+void nnf_logistic_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)nnf_logistic(x[i]);
+}
+
+void nnf_tanh_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)nnf_tanh(x[i]);
+}
+
+void nnf_hard_swish_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float gate = x[i] + 3.0f;
+        y[i] = x[i] * ((gate < 0.0f ? 0.0f : gate > 6.0f ? 6.0f : gate) / 6.0f);
+    }
+}
+
+void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, float hi)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+}
+
+void nnf_lookup_qu8_flat__scalar(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = table[x[i]];
+}

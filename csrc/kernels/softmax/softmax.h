@@ -1,0 +1,17 @@
+/* Softmax of rows.
+ * n >= 1, any alignment; reads and writes exactly n elements a row; y may be the same address as x. */
+#ifndef NNF_SOFTMAX_H
+#define NNF_SOFTMAX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One row: y = e^((x - max) beta) / sum, beta > 0. The scalar row sums in double. */
+typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta);
+
+/* One row of 8-bit codes (ops_a.md B SOFTMAX).
+ *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it
+ * qs8 rows read and write signed codes. */
+typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256]);
+
+#endif

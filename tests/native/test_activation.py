@@ -1,0 +1,71 @@
+"""Functions of one operand against numpy at every level."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_step import every_level, run_all_ways
+
+from nnfast._native.activation import ClampF32, LookupQ8, UnaryF32
+
+CURVES = {
+    "logistic": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
+    "tanh": np.tanh,
+    "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+}
+COUNTS = st.sampled_from([1, 7, 8, 15, 16, 17, 33, 100, 9001])
+
+
+@every_level
+@pytest.mark.parametrize("name", ["logistic", "tanh"])
+@given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80]), seed=st.integers(0, 99))
+@settings(max_examples=25, deadline=None)
+def test_curves_within_three_units(name, level, count, spread, seed):
+    x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
+    (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, count)], [x], [((count,), np.float32)], level)
+    wanted = CURVES[name](x.astype(np.float64))
+    assert np.all(np.abs(found - wanted) <= 3 * np.finfo(np.float32).eps * np.abs(wanted) + 1e-44)
+
+
+@every_level
+@pytest.mark.parametrize("name", CURVES)
+def test_curves_at_the_ends(name, level):
+    x = np.float32([0, -0.0, 200, -200, 3e38, np.nan, 3, -3])
+    (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, x.size)], [x], [(x.shape, np.float32)], level)
+    with np.errstate(all="ignore"):
+        wanted = CURVES[name](x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=3e-7)
+
+
+@every_level
+@given(count=COUNTS, seed=st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_hard_swish(level, count, seed):
+    x = np.random.default_rng(seed).uniform(-5, 5, count).astype(np.float32)
+    (found,) = run_all_ways(lambda: [UnaryF32((0, 1), "hard_swish", count)], [x], [((count,), np.float32)], level)
+    np.testing.assert_allclose(found, CURVES["hard_swish"](x.astype(np.float64)), rtol=4e-7, atol=1e-6)
+
+
+@every_level
+@given(count=COUNTS, clamp=st.sampled_from([(0, np.inf), (-1, 1), (0, 6)]), seed=st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_clamp(level, count, clamp, seed):
+    x = np.random.default_rng(seed).uniform(-9, 9, count).astype(np.float32)
+    (found,) = run_all_ways(lambda: [ClampF32((0, 1), count, *clamp)], [x], [((count,), np.float32)], level)
+    assert np.array_equal(found, np.clip(x, *clamp))
+
+
+@every_level
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("count", [1, 31, 32, 63, 64, 65, 256, 70_001])
+def test_lookup_of_every_byte(dtype, level, count):
+    random = np.random.default_rng(count)
+    table = random.integers(0, 256, 256).astype(np.uint8)
+    x = random.integers(0, 256, count).astype(np.uint8).view(dtype)
+    (found,) = run_all_ways(lambda: [LookupQ8((0, 1), count, table)], [x], [((count,), dtype)], level)
+    assert np.array_equal(found.view(np.uint8), table[x.view(np.uint8)])
+
+
+def test_short_table_is_refused():
+    with pytest.raises(ValueError, match="table has 255 entries"):
+        LookupQ8((0, 1), 4, np.zeros(255, np.uint8))

@@ -1,0 +1,66 @@
+"""Softmax steps against float64 and, for codes, against the fixed-point definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_step import every_level, run_all_ways
+
+from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
+from nnfast.model.quant import rdbpot, srdhm
+
+SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
+
+
+@every_level
+@given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30]), beta=st.sampled_from([1, 0.3, 2]),
+       seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_float(level, rows, n, spread, beta, seed):
+    x = np.random.default_rng(seed).uniform(-spread, spread, (rows, n)).astype(np.float32)
+    (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), rows, n, beta)], [x], [(x.shape, np.float32)], level)
+    wide = x.astype(np.float64)
+    power = np.exp((wide - wide.max(axis=1, keepdims=True)) * beta)
+    # The float32 difference is off by half a unit: 60 * 2 * 2^-24 relative after exp.
+    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=8e-6, atol=1e-40)
+
+
+def saturate(x, bits):
+    limit = (1 << (31 - bits)) - 1
+    return np.where(x > limit, (1 << 31) - 1, np.where(x < -limit, -(1 << 31), x << bits))
+
+
+def definition(x, power):
+    """Unsigned codes of rows of unsigned codes (ops_a.md B SOFTMAX), from the powers on."""
+    powers = power.astype(np.int64)[x.max(axis=1, keepdims=True).astype(np.int64) - x]
+    total = rdbpot(powers, 12).sum(axis=1, keepdims=True)
+    zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    fraction = np.where(zeros >= 0, total << np.maximum(zeros, 0), total >> np.maximum(-zeros, 0)) - (1 << 31)
+    half = (fraction + (1 << 31)) >> 1
+    scale = 1515870810 + srdhm(half, -1010580540)
+    for _ in range(3):
+        scale = scale + saturate(srdhm(scale, (1 << 29) - srdhm(half, scale)), 2)
+    return np.clip(rdbpot(srdhm(saturate(scale, 1), powers), 12 - zeros + 23), 0, 255)
+
+
+@every_level
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@given(rows=st.integers(1, 9), n=SIZES, decay=st.sampled_from([0.0, 0.01, 0.2, 1.5]), low=st.sampled_from([0, 200]),
+       seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_codes(level, dtype, rows, n, decay, low, seed):
+    x = np.random.default_rng(seed).integers(low, 256, (rows, n))
+    power = np.minimum(np.exp(-decay * np.arange(256)) * 2.0**31, 2**31 - 1).astype(np.int64)
+    power[230:] = 0
+    flip = 128 if dtype is np.int8 else 0
+    codes = (x - flip).astype(dtype)
+    (found,) = run_all_ways(lambda: [SoftmaxQ8((0, 1), dtype is np.int8, rows, n, power)], [codes],
+                            [(x.shape, dtype)], level)
+    assert np.array_equal(found.astype(np.int64) + flip, definition(x, power))
+
+
+def test_sum_beyond_32_bits():
+    x = np.zeros((1, 9000), np.uint8)
+    power = np.full(256, 2**31 - 1)
+    (found,) = run_all_ways(lambda: [SoftmaxQ8((0, 1), False, 1, 9000, power)], [x], [(x.shape, np.uint8)], None)
+    assert np.array_equal(found, definition(x.astype(np.int64), power))
