@@ -3,11 +3,15 @@
 All but PRELU map each 8-bit code on its own: `table` gives the whole mapping, and running one is a look-up.
 """
 
+from math import prod
+
 import numpy as np
 
+from .._native.activation import ClampF32, LookupQ8, UnaryF32
+from .._native.elementwise import BinaryF32
 from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_one
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
-from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType
+from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape, is_quant8
 
 _Q8, _Q8S = OperandType.TENSOR_QUANT8_ASYMM, OperandType.TENSOR_QUANT8_ASYMM_SIGNED
@@ -173,11 +177,44 @@ def compute_prelu(node, inputs):
     return [np.clip(value, *QUANT_RANGE[output.type]).astype(output.dtype)]
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+def lower(node, b):
+    """8-bit by a look-up step, float32 by a clamp or a curve."""
+    source = node["input"]
+    slots, count = (b.slot(source), b.slot(node.outputs[0])), prod(source.shape)
+    if is_quant8(source):
+        b.emit(LookupQ8(slots, count, table(node)))
+    elif source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    elif node.op.type in _CLAMPS:
+        b.emit(ClampF32(slots, count, *activation_float(_CLAMPS[node.op.type])))
+    else:
+        b.emit(UnaryF32(slots, node.op.name.lower(), count))
+    return None
+
+
+def lower_prelu(node, b):
+    """One step for float32; 8-bit only where alpha is one known code, which makes it a look-up."""
+    source, alpha = node["input"], node["alpha"]
+    slots = b.slot(source), b.slot(alpha), b.slot(node.outputs[0])
+    if source.type == OperandType.TENSOR_FLOAT32:
+        b.emit(BinaryF32(slots, "prelu", source.shape, alpha.shape))
+        return None
+    if not is_quant8(source):
+        return f"no native kernel for {type_name(source.type)}"
+    if alpha.value is None or alpha.value.size != 1 or len(alpha.shape) > len(source.shape):
+        return "quantized alpha is not one constant"
+    codes = np.arange(256, dtype=np.uint8).view(source.dtype)
+    (mapped,) = compute_prelu(node, [codes, alpha.value.reshape(1)])
+    b.emit(LookupQ8((slots[0], slots[2]), prod(source.shape), mapped.view(np.uint8)))
+    return None
+
+
 # -- definitions ---------------------------------------------------------------------------------------------------
 def _relu(type_):
     return OpDef(
         type_, (Signature(_UNARY, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")),),
-        validate=validate, infer=infer, compute=compute, quant="same", zero_sized="any",
+        validate=validate, infer=infer, compute=compute, lower=lower, quant="same", zero_sized="any",
     )
 
 
@@ -186,20 +223,20 @@ RELU1 = _relu(OperationType.RELU1)
 RELU6 = _relu(OperationType.RELU6)
 LOGISTIC = OpDef(
     OperationType.LOGISTIC, (Signature(_UNARY, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant={_Q8: (1 / 256, 0), _Q8S: (1 / 256, -128)},
+    validate=validate, infer=infer, compute=compute, lower=lower, quant={_Q8: (1 / 256, 0), _Q8S: (1 / 256, -128)},
     zero_sized="any",
 )
 TANH = OpDef(
     OperationType.TANH, (Signature(_UNARY, ("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant={_Q8: (1 / 128, 128), _Q8S: (1 / 128, 0)},
+    validate=validate, infer=infer, compute=compute, lower=lower, quant={_Q8: (1 / 128, 128), _Q8S: (1 / 128, 0)},
     zero_sized="any",
 )
 HARD_SWISH = OpDef(
     OperationType.HARD_SWISH, (Signature(_UNARY, ("1.3: F32", "1.3: F16", "1.3: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, zero_sized="any",
+    infer=infer, compute=compute, lower=lower, zero_sized="any",
 )
 PRELU = OpDef(
     OperationType.PRELU,
     (Signature("input:T alpha:T -> output:T", ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer_prelu, compute=compute_prelu,
+    infer=infer_prelu, compute=compute_prelu, lower=lower_prelu,
 )

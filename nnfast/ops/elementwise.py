@@ -4,9 +4,10 @@ import operator
 
 import numpy as np
 
+from .._native.elementwise import BinaryF32, BinaryQ8
 from ..model.fixedpoint import multiplier_below_one
 from ..model.quant import activation_float, activation_range, rdbpot, scale_product, srdhm
-from ..model.types import Activation, OperandType, OperationType
+from ..model.types import Activation, OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape, check_activation, is_quant8
 
 ADD_SHIFT = 20
@@ -96,16 +97,38 @@ def compute(node, inputs):
         return [np.clip(value, np.float32(low), np.float32(high)).astype(dtype)]
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+def lower(node, b):
+    """One step for float32 and 8-bit tensors of any broadcast."""
+    a, c, output = node["input0"], node["input1"], node.outputs[0]
+    slots = b.slot(a), b.slot(c), b.slot(output)
+    name = node.op.type.name.lower()
+    activation = node.scalar("activation")
+    if is_quant8(a):
+        scales = multipliers(node)
+        if node.op.type == OperationType.SUB:
+            name, scales[1] = "add", (-scales[1][0], scales[1][1])
+        zeros = a.zero_point, c.zero_point, output.zero_point
+        clamp = activation_range(activation, output.type, output.scale, output.zero_point)
+        signed = a.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+        b.emit(BinaryQ8(slots, name, signed, a.shape, c.shape, zeros, scales, clamp))
+    elif a.type == OperandType.TENSOR_FLOAT32:
+        b.emit(BinaryF32(slots, name, a.shape, c.shape, *activation_float(activation)))
+    else:
+        return f"no native kernel for {type_name(a.type)}"
+    return None
+
+
 # -- definitions ---------------------------------------------------------------------------------------------------
 ADD = OpDef(
     OperationType.ADD, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
 )
 MUL = OpDef(
     OperationType.MUL, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
 )
 SUB = OpDef(
     OperationType.SUB, (Signature(_TEXT, ("1.1: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S", "1.3: I32")),),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
 )

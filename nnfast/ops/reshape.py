@@ -2,6 +2,7 @@
 
 from math import prod
 
+from .._native.copy import CopyBytes
 from ..model.types import OperationType
 from .base import OpDef, Signature
 
@@ -34,8 +35,16 @@ def compute(node, inputs):
     return [inputs[0].reshape(infer(node)[0]).copy()]
 
 
+def lower(node, b):
+    """No copy where the output can be the input's memory, else one."""
+    if not b.alias(0, 0):
+        source = node["input"]
+        b.emit(CopyBytes((b.slot(source), b.slot(node.outputs[0])), prod(source.shape) * source.dtype.itemsize))
+    return None
+
+
 RESHAPE = OpDef(
     OperationType.RESHAPE,
     (Signature("input:T shape:I32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "aidl2: I32")),),
-    validate=validate, infer=infer, compute=compute, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
 )

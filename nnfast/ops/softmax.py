@@ -1,10 +1,13 @@
 """SOFTMAX along one axis (ops_a.md B, A.5)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.softmax import SoftmaxF32, SoftmaxQ8
 from ..model.fixedpoint import WORD32, input_radius, multiplier_above_one
 from ..model.quant import rdbpot, srdhm
-from ..model.types import QUANT_RANGE, OperandType, OperationType
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 
 _SETS = ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")
@@ -41,13 +44,17 @@ def multiplier(node):
     return found
 
 
-def _quantized(node, x):
-    """x: integer codes with the axis last."""
+def _powers(node, difference):
+    """e^(difference * beta) as F0 words for int64 differences of codes <= 0; 0 where the standard drops it."""
     factor, shift = multiplier(node)
-    difference = x - x.max(axis=-1, keepdims=True)
     alive = difference >= -input_radius(_DIFFERENCE_BITS, shift)
     words = srdhm(np.where(alive, difference, 0) << shift, factor)
-    powers = np.where(alive, WORD32.exp_neg(words, _DIFFERENCE_BITS), 0)
+    return np.where(alive, WORD32.exp_neg(words, _DIFFERENCE_BITS), 0)
+
+
+def _quantized(node, x):
+    """x: integer codes with the axis last."""
+    powers = _powers(node, x - x.max(axis=-1, keepdims=True))
     total = rdbpot(powers, _SUM_BITS).sum(axis=-1, keepdims=True)
     # Bring the sum into [1, 2) of F0: zeros in front of a 32-bit word, negative for sums that outgrow it.
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
@@ -72,13 +79,30 @@ def compute(node, inputs):
         return [(powers / powers.sum(axis=axis, keepdims=True)).astype(dtype)]
 
 
+def lower(node, b):
+    """Rows along the last axis: float32, or 8-bit with the 256 possible powers in a table."""
+    source, axis = node["input"], node.axis()
+    if prod(source.shape[axis + 1:]) != 1:
+        return f"axis {axis} is not the last"
+    slots, n = (b.slot(source), b.slot(node.outputs[0])), source.shape[axis]
+    rows = prod(source.shape[:axis]) if n else 0
+    if is_quant8(source):
+        signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+        b.emit(SoftmaxQ8(slots, signed, rows, n, _powers(node, -np.arange(256, dtype=np.int64))))
+    elif source.type == OperandType.TENSOR_FLOAT32:
+        b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta")))
+    else:
+        return f"no native kernel for {type_name(source.type)}"
+    return None
+
+
 SOFTMAX = OpDef(
     OperationType.SOFTMAX,
     (
         Signature("input:T beta:fT -> output:T", _SETS),
         Signature("input:T beta:fT axis:i32 -> output:T", _SETS, since="1.2"),
     ),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
     quant={
         OperandType.TENSOR_QUANT8_ASYMM: (1 / 256, 0), OperandType.TENSOR_QUANT8_ASYMM_SIGNED: (1 / 256, -128),
     },
