@@ -1,6 +1,7 @@
 """What the translation of every operator stands on: the graph under construction and the table of translations."""
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -31,7 +32,9 @@ OPERAND_TYPES = {
     TensorType.BOOL: T.TENSOR_BOOL8,
 }
 MAX_CREATED = 1 << 24
-"""Elements of a constant that the translation may make up (missing biases); a real model stays far below."""
+"""Elements of all constants that the translation makes up (missing biases); a real model stays far below."""
+MAX_ELEMENTS = (1 << 31) - 1
+"""Elements of one result."""
 
 TRANSLATIONS = {}
 """Builtin code -> function(builder, operator)."""
@@ -57,18 +60,24 @@ class Builder:
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
 
-    def __init__(self, tensors, inputs, names, label):
+    def __init__(self, tensors, inputs, names, label, size):
+        """tensors: FileTensors; inputs: indexes of the graph's; names: signature names of inputs and of outputs by
+        tensor index; label, size: the file's name for messages and its bytes.
+        """
         self.tensors = list(tensors)
-        self.names, self.label = names, label
+        self.file_inputs, self.names, self.label, self.size = inputs, names, label, size
         self.operands, self.operations = [], []
         self.inputs, self.outputs = [], []
         self.states = {}
         self.current = {}
         self.scalars, self.folded, self.zeros = {}, {}, {}
-        for index in inputs:
+        self.created = self.widened = 0
+
+    def start(self):
+        """Make operands of the graph's inputs."""
+        for index in self.file_inputs:
             t = self.tensors[index]
-            name = names[0].get(index) or t.name
-            self.current[index] = self._input(None, t, name)
+            self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def refuse(self, op, reason):
@@ -236,13 +245,24 @@ class Builder:
 
     def zero_values(self, op, code, count, scale=0.0):
         """Constant vector of zeros, for a bias that the file leaves out."""
-        if not 0 < count <= MAX_CREATED:
-            self.refuse(op, f"a bias of {count} zeros is needed, must be 1 to {MAX_CREATED}")
         dtype = DTYPES[code]
         array = self.zeros.get((count, dtype))
         if array is None:
+            self.created += count
+            if not count or self.created > MAX_CREATED:
+                self.refuse(op, f"has no bias, and one of {count} zeros is not possible")
             array = self.zeros[count, dtype] = _frozen(np.zeros(count, dtype))
         return self.constant(array, code, scale)
+
+    def widen(self, op, t):
+        """Bytes of a float16 constant as float32, one copy per buffer of the file."""
+        if t.buffer not in self.folded:
+            # Buffers may overlap in a crafted file; honest ones hold at most half as many values as the file has bytes.
+            self.widened += t.data.size // 2
+            if self.widened > self.size:
+                self.refuse(op, "widens the same bytes of the file too often")
+            self.folded[t.buffer] = _frozen(t.array.astype(np.float32).reshape(-1).view(np.uint8))
+        return self.folded[t.buffer]
 
     def _scalar(self, code, value):
         key = code, value
@@ -275,14 +295,20 @@ class Builder:
         scale, point = self.quant(op, t)
         if t.dims is not None:
             dims = _operand_dims(t.dims)
+        self._check_size(op, dims)
         index = self.current[t.index] = self.temporary(code, dims, scale, point, t.name)
         return index
+
+    def _check_size(self, op, dims):
+        if prod(d or 1 for d in dims) > MAX_ELEMENTS:
+            self.refuse(op, f"result of shape {list(dims)} has more than {MAX_ELEMENTS} elements")
 
     def emit(self, code, inputs, outputs):
         self.operations.append(Operation(OperationType(code), tuple(inputs), tuple(outputs)))
 
     def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
         """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""
+        self._check_size(op, dims)
         if dims.count(0) > 1 or not dims:
             self.refuse(op, f"needs a RESHAPE to {list(dims)}, which has more than one unknown dimension")
         if target is None:

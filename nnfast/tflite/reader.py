@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidArgument
+from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
 from .translate import translate
 from .verify import decode
@@ -71,7 +72,8 @@ def load(source):
     graph = records.subgraphs[0]
     tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
     operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
-    return translate(tensors, operators, graph.inputs, graph.outputs, _names(records), label, name)
+    builder = Builder(tensors, graph.inputs, _names(records), label, len(data))
+    return translate(builder, operators, graph.outputs, name)
 
 
 def _view(source):
@@ -112,7 +114,7 @@ def _map(path):
 
 def _tensor(index, record):
     dims = record.shape
-    if record.shape_signature:
+    if record.shape_signature and record.data is None:
         dims = tuple(0 if s == -1 else d for d, s in zip(dims, record.shape_signature))
     elif not dims and record.data is None and not record.has_rank:
         dims = None

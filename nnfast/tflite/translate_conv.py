@@ -70,6 +70,7 @@ def fully_connected(b, op):
     b.check_counts(op, 2, 3)
     x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8, x, out)
+    b.check_rank(op, x, 1)
     if op.options.weights_format:
         b.refuse(op, "has shuffled weights, NNAPI takes row-major ones")
     b.check_rank(op, w, 2, 2)
@@ -83,7 +84,7 @@ def fully_connected(b, op):
     dims = b.dims(op, x)
     source = b.operand(op, x)
     rows = _rows(b, op, dims, size)
-    if dims and not 2 <= len(dims) <= 4:
+    if len(dims) == 1:
         source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
     weights = b.operand(op, w)
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)

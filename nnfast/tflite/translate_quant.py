@@ -23,12 +23,7 @@ def dequantize(b, op):
     if b.supported_type(op, out) != OperandType.TENSOR_FLOAT32 or code not in (OperandType.TENSOR_FLOAT16, *QUANT8):
         b.refuse(op, "NNAPI takes 8-bit or float16 input and float32 output")
     if code == OperandType.TENSOR_FLOAT16 and b.is_constant(x):
-        wide = b.folded.get(x.buffer)
-        if wide is None:
-            wide = x.array.astype(np.float32).reshape(-1).view(np.uint8)
-            wide.flags.writeable = False
-            b.folded[x.buffer] = wide
-        b.tensors[out.index] = replace(out, data=wide, dims=x.dims, type=int(TensorType.FLOAT32))
+        b.tensors[out.index] = replace(out, data=b.widen(op, x), dims=x.dims, type=int(TensorType.FLOAT32))
         return
     b.check_rank(op, x, 1)
     kind = OperationType.CAST if code == OperandType.TENSOR_FLOAT16 else OperationType.DEQUANTIZE

@@ -6,13 +6,13 @@ import struct
 
 import numpy as np
 import pytest
+from build import Op, Tensor, build
 from fuzz import judge, mutate, structure
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import quantized, samples
+from samples import CONV, quantized, samples
 
-from build import Op, Tensor, build
-from nnfast.errors import InvalidArgument
+from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.tflite import load, verify
 
 FILES = samples()
@@ -140,6 +140,32 @@ def test_shared_content_does_not_multiply(monkeypatch):
     assert "too often" in refusal(relu(graphs=5000))
     monkeypatch.setattr(verify, "MAX_TABLES", 40)
     assert "more than 40 tables" in refusal(relu(graphs=10))
+
+
+def test_made_up_and_widened_constants_have_a_bound():
+    tensors = [Tensor("x", (1, 1, 1, 1)), Tensor("w", (1 << 25, 1, 1, 1)), Tensor("y", (1, 1, 1, 1 << 25))]
+    data = relu(tensors, [Op("CONV_2D", ["x", "w"], ["y"], "Conv2DOptions", CONV)], ("x", "w"))
+    with pytest.raises(UnsupportedOperator, match="one of 33554432 zeros is not possible"):
+        load(data)
+    half = np.zeros(4000, np.float16)
+    tensors = [Tensor.of(f"h{k}", half) for k in range(9)] + [Tensor(f"y{k}", (4000,)) for k in range(9)]
+    ops = [Op("DEQUANTIZE", [f"h{k}"], [f"y{k}"]) for k in range(9)]
+    data = build(tensors, ops, [], ["y0"], external=True)
+    assert len(load(data).main.operands) == 3
+    # Every buffer leads to the bytes of the first.
+    base = next(b for b in verify.decode(memoryview(data), "m").buffers if len(b.data)).offset
+    cut = bytearray(data[:base + half.nbytes])
+    for k in range(1, 9):
+        cut = cut.replace(struct.pack("<Q", base + k * half.nbytes), struct.pack("<Q", base))
+    with pytest.raises(UnsupportedOperator, match="too often"):
+        load(bytes(cut))
+
+
+def test_results_have_a_bound():
+    pads = np.array([[0, (1 << 31) - 1]], np.int64)
+    tensors = [Tensor("x", (3,)), Tensor.of("p", pads), Tensor("y", (), has_rank=False)]
+    with pytest.raises(UnsupportedOperator, match="more than 2147483647 elements"):
+        load(relu(tensors, [Op("PAD", ["x", "p"], ["y"])]))
 
 
 # -- rules, each with its place --------------------------------------------------------------------------------------

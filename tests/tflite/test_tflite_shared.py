@@ -1,0 +1,83 @@
+"""All shared models: what is translated agrees with what the tflite package reads, and every operation can run."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tflite
+from tflite.utils import opcode2name
+
+from nnfast.compiler.check import check_model, unsupported
+from nnfast.model.types import LifeTime, OperationType
+from nnfast.tflite import load
+
+MODELS = Path(os.environ.get("NNFAST_SHARED", "../shared")) / "models"
+FILES = sorted(MODELS.rglob("*.tflite"))
+STATES = {"asr_like_f32": 10, "tts_like_f32": 7, "tts_seq32_f32": 7, "tts_float": 7}
+
+pytestmark = pytest.mark.skipif(not FILES, reason="no shared models (NNFAST_SHARED)")
+
+
+def operators(graph, model):
+    """(name, operator) of each operator of a file."""
+    for k in range(graph.OperatorsLength()):
+        operator = graph.Operators(k)
+        code = model.OperatorCodes(operator.OpcodeIndex())
+        yield opcode2name(max(code.BuiltinCode(), code.DeprecatedBuiltinCode())), operator
+
+
+def test_all_models_are_there():
+    assert len(FILES) == 26
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_shared_model(path):
+    model = load(path)
+    check_model(model)
+    assert unsupported(model) == {}
+    assert model.name == path.stem and len(model.states) == STATES.get(path.stem, 0)
+
+    file = tflite.Model.GetRootAsModel(path.read_bytes(), 0)
+    graph = file.Subgraphs(0)
+    expected = Counter()
+    for name, operator in operators(graph, file):
+        weights = graph.Tensors(operator.Inputs(1)) if operator.InputsLength() > 1 else None
+        rank = graph.Tensors(operator.Outputs(0)).ShapeLength()
+        if name == "FULLY_CONNECTED" and weights.Quantization() and weights.Quantization().ScaleLength() > 1:
+            expected.update(["RESHAPE", "CONV_2D", "RESHAPE"])
+        elif name == "FULLY_CONNECTED" and rank > 2:
+            expected.update([name, "RESHAPE"])
+        else:
+            expected[name] += 1
+    assert expected == Counter(OperationType(op.type).name for op in model.main.operations)
+
+    operands = model.main.operands
+    for role, indexes, count in (("Inputs", model.main.inputs, graph.InputsLength()),
+                                 ("Outputs", model.main.outputs, graph.OutputsLength())):
+        assert len(indexes) == count + len(model.states)
+        for k in range(count):
+            tensor = graph.Tensors(getattr(graph, role)(k))
+            operand = operands[indexes[k]]
+            assert operand.name == tensor.Name().decode()
+            assert operand.dims == tuple(tensor.ShapeAsNumpy()) or not tensor.ShapeLength()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_shared_weights_are_mapped(path):
+    """Every constant equals the file's buffer of that name and is a view of the mapping."""
+    file = tflite.Model.GetRootAsModel(path.read_bytes(), 0)
+    graph = file.Subgraphs(0)
+    buffers = {}
+    for k in range(graph.TensorsLength()):
+        tensor = graph.Tensors(k)
+        buffers[tensor.Name().decode()] = file.Buffers(tensor.Buffer()).DataAsNumpy() if tensor.Buffer() else None
+    named = [o for o in load(path).main.operands if o.lifetime == LifeTime.CONSTANT_REFERENCE and o.name]
+    assert named
+    for operand in named:
+        np.testing.assert_array_equal(operand.data.reshape(-1).view(np.uint8), buffers[operand.name])
+        base = operand.data
+        while isinstance(base, np.ndarray):
+            base = base.base
+        assert type(base.obj).__name__ == "mmap"
