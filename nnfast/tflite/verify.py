@@ -6,7 +6,7 @@ indexes, shapes, sizes, quantization, and that operators only read what exists.
 """
 
 import struct
-from math import prod
+from math import inf, prod
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import InvalidArgument
 from .schema import IDENTIFIER, ITEM_BITS, OPTIONS, OPTIONS_SLOT, TABLES, VERSION, TensorType
 
-MAX_TABLES = 250_000
-"""Tables in one file. Large models have some ten thousand; the bound keeps crafted files from eating memory."""
+MAX_TABLES = 100_000
+"""Tables in one file. Large models have a few ten thousand; the bound keeps crafted files from eating memory."""
 MAX_RANK = 32
 MAX_BYTES = (1 << 31) - 1
 """Bytes of one tensor."""
@@ -249,9 +249,9 @@ def _check_quantization(decoder, path, shape, tensor):
             decoder.fail(path, f"quantized_dimension is {dim}, must be in [0, {len(shape)})")
         if len(scales) != shape[dim]:
             decoder.fail(path, f"has {len(scales)} scales, dimension {dim} of shape {list(shape)} must be as many")
-    if not np.isfinite(scales).all() or (scales < 0).any():
-        decoder.fail(path, "has a scale that is negative or not finite")
     tensor.scales = tuple(scales.tolist())
+    if not all(0 <= scale < inf for scale in tensor.scales):
+        decoder.fail(path, "has a scale that is negative or not finite")
     tensor.zero_points = tuple(points.tolist()) if len(points) else (0,) * len(scales)
     tensor.channel_dim = dim
 

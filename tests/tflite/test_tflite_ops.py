@@ -104,6 +104,10 @@ def test_reshape_to_a_single_value():
     op = Op("RESHAPE", ["x"], ["y"], "ReshapeOptions", {"NewShape": [0]})
     model = translate([Tensor("x", (1, 1)), Tensor("y", ())], [op], ["x"], ["y"])
     assert show(model)[0][1] == ["x", [1]] and named(model, "y").dims == (1,)
+    # A shape tensor without elements is neither constant nor written by anyone.
+    model = translate([Tensor("x", (1, 1)), Tensor("s", (0,), "int32"), Tensor("y", ())],
+                      [Op("RESHAPE", ["x", "s"], ["y"])], ["x"], ["y"])
+    assert show(model)[0][1] == ["x", [1]]
 
 
 def test_reshape_by_a_computed_shape():
