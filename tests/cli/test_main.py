@@ -278,6 +278,12 @@ def test_file_that_is_no_model(tmp_path, verb, name, content):
     assert done.stderr.startswith("nnfast: error: ") and done.stderr.count("\n") == 1 and name in done.stderr
 
 
+def test_more_threads_than_the_device_takes(vectors):
+    done = outside("vts", vectors, "--threads", 10**6)
+    assert done.returncode == 2
+    assert done.stderr.startswith("nnfast: error: Device num_threads: is 1000000") and done.stderr.count("\n") == 1
+
+
 def test_shipped_model_runs_and_is_explained(tmp_path):
     model = ROOT / "nnfast" / "data" / "digits_int8.tflite"
     done = outside("run", model, "--json", tmp_path / "r.json", "--top", 3, "--output", tmp_path / "o.npz")

@@ -181,3 +181,42 @@ class WantsTwoThreads(Right):
         if self.num_threads != 2:
             raise GeneralFailure(f"{self.num_threads} threads")
         return a + b
+
+
+class ChangesInput(Right):
+    def add(self, model, a, b):
+        result = a + b
+        if a.flags.writeable:
+            a[0] = 9
+        return result
+
+
+class AnswersOtherwise(Right):
+    """Says InvalidArgument where a buffer is too small."""
+
+    def check_size(self, dims, short):
+        if short:
+            raise InvalidArgument("output 0: length is too small")
+
+
+class OtherPrepared(Prepared):
+    def run(self, arrays):
+        return [self.device.through_run(super().run(arrays)[0])]
+
+
+class WrongInRun(Right):
+    def prepare(self, model):
+        return OtherPrepared(self, model)
+
+    def through_run(self, array):
+        return array + np.float32(0.5)
+
+
+class WideInRun(WrongInRun):
+    def through_run(self, array):
+        return array.astype(np.float64)
+
+
+class DiesAtStart(Right):
+    def __init__(self, num_threads=None):
+        os._exit(7)

@@ -4,7 +4,7 @@ import pytest
 import vector_files
 
 from nnfast.conformance import run, runner
-from nnfast.errors import InvalidArgument
+from nnfast.errors import GeneralFailure, InvalidArgument
 
 
 def run_with(device, path, **options):
@@ -42,6 +42,10 @@ def test_right_device_passes_every_kind(vectors):
     ("AlwaysTimes", "general", "must be None when they are not asked for"),
     ("NeverTimes", "general", "both were asked for"),
     ("TimesBackwards", "general", "must not exceed"),
+    ("ChangesInput", "general", "the driver changed the input pool"),
+    ("WrongInRun", "general", "run: output 0 TENSOR_FLOAT32: element [0] is 4.5"),
+    ("WideInRun", "general", "run: output 0 is float64 [2], must be float32 [2]"),
+    ("AnswersOtherwise", "dynamic", "gave INVALID_ARGUMENT: output 0: length is too small, must be OUTPUT_INSUFF"),
     ("AcceptsShort", "dynamic", "insufficient: execute with output 0 one byte short, timing NO: succeeded"),
     ("BlamesNoOutput", "dynamic", "output 0 is reported as sufficient"),
     ("WrongDims", "dynamic", "has dims [3], must be [2] or 0"),
@@ -101,6 +105,11 @@ def test_crash_costs_one_test_and_the_rest_go_on(tmp_path):
         name: "failed" if "crash" in name else "passed" for name in names}
     assert "SIGSEGV" in results.tests[1].reason
     assert [(done, total) for done, total, _ in seen] == [(n, 5) for n in range(1, 6)]
+
+
+def test_device_that_never_starts_ends_the_run(vectors):
+    with pytest.raises(GeneralFailure, match="ended before its first test.*exit code 7"):
+        run_with("DiesAtStart", vectors)
 
 
 def test_hanging_test_is_stopped(tmp_path, monkeypatch):
