@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import every_level, run_all_ways
-
 from nnfast._native.activation import ClampF32, LookupQ8, UnaryF32
 
 CURVES = {

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import every_level, run_all_ways
-
 from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
+
 from nnfast.model.quant import rdbpot, srdhm
 
 SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
