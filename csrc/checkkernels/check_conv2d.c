@@ -125,3 +125,150 @@ void nnf_check_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_k
     if (c->bench)
         bench_f32(c, kernel);
 }
+
+/* 8 bits. Kernels of one k read the same rows, so that the problem holds them as the tile wants them. */
+typedef struct problem_q8 {
+    size_t rows, columns, depth; /* depth: a multiple of 4 */
+    const uint8_t *x, *weights;
+    const int32_t *offset;
+    nnf_conv2d_q8_scheme scheme;
+    int32_t zero_point, lo, hi;
+    uint8_t flip;
+} problem_q8;
+
+static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8 *p, uint8_t *y)
+{
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, groups = p->depth / 4;
+    unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n));
+    nnf_pack_conv2d_q8(p->columns, p->depth, n, p->weights, &p->scheme, packed);
+    for (size_t i = 0; i < p->rows; i += m) {
+        const size_t rows = p->rows - i < m ? p->rows - i : m;
+        for (size_t j = 0; j < p->columns; j += n) {
+            const nnf_conv2d_q8_tile tile = {
+                .rows = rows, .columns = p->columns - j < n ? p->columns - j : n, .groups = groups,
+                .a = p->x + i * p->depth, .lda = p->depth, .offset = p->offset ? p->offset + i : NULL,
+                .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
+                .c = y + i * p->columns + j, .ldc = p->columns,
+                .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip,
+            };
+            ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
+        }
+    }
+}
+
+/* kind 0: multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
+static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem_q8 p, int kind)
+{
+    uint8_t *x = nnf_check_alloc(c, p.rows * p.depth), *weights = nnf_check_alloc(c, p.columns * p.depth);
+    int32_t *bias = nnf_check_alloc(c, 4 * p.columns), *multiplier = nnf_check_alloc(c, 4 * p.columns);
+    int32_t *exponent = nnf_check_alloc(c, 4 * p.columns), *offset = nnf_check_alloc(c, 4 * p.rows);
+    uint8_t *expected = nnf_check_alloc(c, p.rows * p.columns), *actual = nnf_check_alloc(c, p.rows * p.columns);
+    nnf_check_fill_bytes(c, x, p.rows * p.depth);
+    nnf_check_fill_bytes(c, weights, p.columns * p.depth);
+    for (size_t j = 0; j < p.columns; j++) {
+        bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
+        nnf_check_multiplier(c, multiplier + j, exponent + j, kind ? -31 : -12, kind ? 31 : -1);
+    }
+    const int32_t zero_point = (int32_t)nnf_check_below(c, 256) - 128;
+    for (size_t i = 0; i < p.rows; i++)
+        offset[i] = -zero_point * (int32_t)nnf_check_below(c, 255 * p.depth + 1);
+    p.x = x, p.weights = weights, p.offset = nnf_check_below(c, 2) ? offset : NULL;
+    p.scheme = (nnf_conv2d_q8_scheme){.flip = nnf_check_below(c, 2) ? 0x80 : 0,
+                                      .weight_zero_point = zero_point,
+                                      .input_zero_point = (int32_t)nnf_check_below(c, 256),
+                                      .bias = bias, .multiplier = multiplier, .exponent = exponent};
+    p.zero_point = (int32_t)nnf_check_below(c, 256);
+    p.lo = nnf_check_below(c, 2) ? 0 : (int32_t)nnf_check_below(c, 100);
+    p.hi = nnf_check_below(c, 2) ? 255 : 156 + (int32_t)nnf_check_below(c, 100);
+    p.flip = nnf_check_below(c, 2) ? 0x80 : 0;
+    multiply_q8(c, twin, &p, expected);
+    multiply_q8(c, kernel, &p, actual);
+    nnf_check_bytes(c, expected, actual, p.rows * p.columns);
+    nnf_check_done(c, "rows=%zu columns=%zu depth=%zu kind=%d", p.rows, p.columns, p.depth, kind);
+}
+
+static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_t *x, const unsigned char *w, uint8_t *y)
+{
+    const size_t rows = layer[0], columns = layer[1], depth = layer[2];
+    const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
+    for (size_t j = 0; j < columns; j += n) {
+        for (size_t t = 0; t < tiles; t++) {
+            const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
+            const nnf_conv2d_q8_tile tile = {
+                .rows = last - first, .columns = n, .groups = depth / 4, .a = x + first * depth, .lda = depth,
+                .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, depth / 4)),
+                .c = y + first * columns + j, .ldc = columns, .zero_point = 128, .hi = 255,
+            };
+            ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
+        }
+    }
+}
+
+static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const size_t rows = layers[i][0], columns = layers[i][1], depth = layers[i][2];
+        uint8_t *x = nnf_check_alloc(c, rows * depth), *y = nnf_check_alloc(c, rows * columns);
+        uint8_t *weights = nnf_check_alloc(c, columns * depth);
+        int32_t *bias = nnf_check_alloc(c, 4 * columns), *multiplier = nnf_check_alloc(c, 4 * columns);
+        int32_t *exponent = nnf_check_alloc(c, 4 * columns);
+        unsigned char *w = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(columns, depth, (size_t)kernel->n));
+        for (size_t j = 0; j < columns; j++) {
+            bias[j] = (int32_t)nnf_check_below(c, 1000);
+            nnf_check_multiplier(c, multiplier + j, exponent + j, -10, -6);
+        }
+        const nnf_conv2d_q8_scheme scheme = {.bias = bias, .multiplier = multiplier, .exponent = exponent};
+        nnf_pack_conv2d_q8(columns, depth, (size_t)kernel->n, weights, &scheme, w);
+        char label[64];
+        snprintf(label, sizeof label, "%zux%zux%zu", rows, columns, depth);
+        NNF_BENCH(c, label, rows * columns * depth, layer_q8(kernel, layers[i], x, w, y));
+        nnf_check_done(c, "bench %s", label);
+    }
+}
+
+void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    static const size_t depths[] = {4, 8, 12, 16, 36, 132};
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
+    const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
+    for (size_t rows = 1; rows <= m + 1; rows++) {
+        for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
+            for (int kind = 0; kind < 3; kind++) {
+                const problem_q8 p = {.rows = rows, .columns = columns[j],
+                                      .depth = depths[nnf_check_below(c, sizeof depths / sizeof depths[0])]};
+                check_q8(c, twin, kernel, p, kind);
+            }
+        }
+    }
+    if (c->bench)
+        bench_q8(c, kernel);
+}
+
+void nnf_check_conv2d_gather_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_conv2d_gather_qu8_nhwc_fn slow = (nnf_conv2d_gather_qu8_nhwc_fn)twin->fn;
+    const nnf_conv2d_gather_qu8_nhwc_fn fast = (nnf_conv2d_gather_qu8_nhwc_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t rows = 1; rows <= 3; rows++) {
+            const size_t n = sizes[s], ldx = n / 2 + nnf_check_below(c, n), ldt = n + nnf_check_below(c, 5);
+            const size_t read = (rows - 1) * ldx + n, written = (rows - 1) * ldt + n;
+            uint8_t *x = nnf_check_alloc(c, read), *expected = nnf_check_alloc(c, written);
+            uint8_t *actual = nnf_check_alloc(c, written), flip = nnf_check_below(c, 2) ? 0x80 : 0;
+            uint32_t sums[2][3] = {{1, 2, UINT32_MAX}, {1, 2, UINT32_MAX}};
+            nnf_check_fill_bytes(c, x, read);
+            slow(rows, n, x, ldx, flip, expected, ldt, sums[0]);
+            fast(rows, n, x, ldx, flip, actual, ldt, sums[1]);
+            nnf_check_bytes(c, expected, actual, written);
+            nnf_check_bytes(c, sums[0], sums[1], sizeof sums[0]);
+            nnf_check_done(c, "rows=%zu n=%zu ldx=%zu ldt=%zu", rows, n, ldx, ldt);
+        }
+    }
+    const size_t n = 256, rows = 12;
+    uint8_t *x = nnf_check_alloc(c, n * rows), *to = nnf_check_alloc(c, n * rows);
+    uint32_t sums[12] = {0};
+    NNF_BENCH(c, "12x256", n * rows, fast(rows, n, x, n, 0x80, to, n, sums));
+    NNF_BENCH(c, "12x9", 9 * rows, fast(rows, 9, x, 6, 0x80, to, 64, sums));
+    nnf_check_done(c, "bench");
+}

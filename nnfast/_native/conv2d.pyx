@@ -5,6 +5,7 @@ channels into the panels the weights were packed in; a thread does a contiguous 
 """
 
 from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from .kernels cimport nnf_kernel, pick
@@ -33,6 +34,38 @@ cdef extern from "conv2d/conv2d.h":
     size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
     void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                              float *packed) nogil
+
+    ctypedef struct nnf_conv2d_q8_tile:
+        size_t rows
+        size_t columns
+        size_t groups
+        const uint8_t *a
+        size_t lda
+        const int32_t *offset
+        const int32_t *w
+        uint8_t *c
+        size_t ldc
+        int32_t zero_point
+        int32_t lo
+        int32_t hi
+        uint8_t flip
+
+    ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
+    ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                                   uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
+
+    ctypedef struct nnf_conv2d_q8_scheme:
+        uint8_t flip
+        int32_t weight_zero_point
+        int32_t input_zero_point
+        const int32_t *bias
+        const int32_t *multiplier
+        const int32_t *exponent
+
+    size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
+    size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n) nogil
+    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+                            const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
 
 cdef enum:
     GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
@@ -223,3 +256,186 @@ cdef class Conv2dF32(Step):
         self.work = <double>rows * units * taps * channels
         self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_f32, &self.p, slots, row.name.decode())
+
+
+cdef struct conv2d_q8:
+    nnf_conv2d_qu8_qs8c_nhwc_fn kernel
+    nnf_conv2d_gather_qu8_nhwc_fn gather
+    geometry g
+    split s
+    size_t groups, lda          # of a row of the product: 4 codes each; bytes between gathered rows
+    size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
+    bint direct                 # the input can be read in place
+    int32_t weight_zero_point, input_zero_point
+    int32_t zero_point, lo, hi
+    uint8_t flip
+
+
+cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
+                        uint8_t *to, uint32_t *sums) noexcept nogil:
+    """Codes under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
+
+    row: the input row, NULL where the filter lies above or below the image.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
+    while r < pixels:
+        ix = x + r * g.stride_x
+        if row != NULL and ix >= 0 and ix + span <= g.width:
+            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
+            p.gather(run, n, row + ix * channels, g.stride_x * channels, p.flip, to + r * p.lda, p.lda, sums + r)
+            r += run
+            continue
+        memset(to + r * p.lda, p.input_zero_point, n)
+        lo = max(-ix, 0)
+        hi = min(span, g.width - ix)
+        if row == NULL or hi <= lo:
+            sums[r] += <uint32_t>(p.input_zero_point * n)
+        else:
+            sums[r] += <uint32_t>(p.input_zero_point * (n - (hi - lo) * channels))
+            p.gather(1, (hi - lo) * channels, row + (ix + lo) * channels, 0, p.flip, to + r * p.lda + lo * channels, 0,
+                     sums + r)
+        r += 1
+
+
+cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t last, uint8_t *to,
+                    uint32_t *sums) noexcept nogil:
+    """Rows of the product for output pixels first..last, and -zw times the sum of each."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth
+    cdef const uint8_t *row
+    cdef size_t r
+    for r in range(last - first):
+        sums[r] = 0
+        memset(to + r * p.lda + depth, 0, 4 * p.groups - depth)
+    if g.plain:
+        p.gather(last - first, depth, x + first * depth, depth, p.flip, to, p.lda, sums)
+    else:
+        span = g.filter_width if g.dilation_x == 1 else 1
+        while pixel < end:
+            image = pixel // area
+            y = (pixel - image * area) // g.out_width
+            x0 = pixel - image * area - y * g.out_width
+            pixels = min(end - pixel, g.out_width - x0)
+            for i in range(g.filter_height):
+                iy = y * g.stride_y - g.top + i * g.dilation_y
+                row = NULL
+                if 0 <= iy < g.height:
+                    row = x + (image * g.height + iy) * g.width * g.channels
+                j = 0
+                while j < g.filter_width:
+                    ix = x0 * g.stride_x - g.left + j * g.dilation_x
+                    r = pixel - first
+                    gather_row_q8(p, row, ix, pixels, span,
+                                  to + r * p.lda + (i * g.filter_width + j) * g.channels, sums + r)
+                    j += span
+            pixel += pixels
+    for r in range(last - first):
+        sums[r] *= <uint32_t>-p.weight_zero_point
+
+
+cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
+    cdef const split *s = &p.s
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef uint32_t *offsets = <uint32_t *>scratch
+    cdef uint8_t *rows = scratch + p.rows
+    cdef size_t item, last, stop, block, base, count, panel, t, low, high, begin
+    cdef nnf_conv2d_q8_tile tile
+    tile.groups = p.groups
+    tile.lda = p.s.depth if p.direct else p.lda
+    tile.ldc = s.columns
+    tile.zero_point = p.zero_point
+    tile.lo = p.lo
+    tile.hi = p.hi
+    tile.flip = p.flip
+    nnf_share(s.tiles * s.panels, thread, threads, &item, &last)
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        nnf_share(s.rows, <int>base, <int>s.tiles, &begin, &high)
+        if not p.direct:
+            nnf_share(s.rows, <int>(base + count - 1), <int>s.tiles, &low, &high)
+            gather_q8(p, x, begin, high, rows, offsets)
+        while item < stop:
+            panel = (item - base * s.panels) // count
+            t = item - base * s.panels - panel * count
+            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
+            tile.rows = high - low
+            tile.columns = min(s.n, s.columns - panel * s.n)
+            tile.a = x + low * s.depth if p.direct else rows + (low - begin) * p.lda
+            tile.offset = <const int32_t *>offsets + (low - begin) if p.weight_zero_point else NULL
+            tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
+            tile.c = y + low * s.columns + panel * s.n
+            p.kernel(&tile)
+            item += 1
+
+
+cdef size_t groups_of(size_t depth):
+    return (depth + 3) // 4
+
+
+def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
+            const int32_t[::1] multiplier, const int32_t[::1] exponent):
+    """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
+
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands.
+    """
+    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef bint signed_weights = weights.dtype == np.int8
+    cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
+    cdef size_t columns = codes.shape[0], depth = codes.shape[1]
+    cdef nnf_conv2d_q8_scheme scheme
+    scheme.flip = 0 if signed_weights else 0x80
+    scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
+    scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
+    scheme.bias = &bias[0]
+    scheme.multiplier = &multiplier[0]
+    scheme.exponent = &exponent[0]
+    packed = aligned_bytes(nnf_pack_conv2d_q8_size(columns, depth, row.n))
+    cdef unsigned char[::1] to = packed
+    with nogil:
+        nnf_pack_conv2d_q8(columns, depth, row.n, &codes[0, 0], &scheme, &to[0])
+    return packed
+
+
+cdef class Conv2dQ8(Step):
+    """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
+
+    window, batch, channels, units: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output: (zero
+    point, low, high) of the output's codes; signed: input and output are int8, else uint8.
+    """
+
+    cdef conv2d_q8 p
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
+                 output, bint signed):
+        cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+        cdef geometry *g = &self.p.g
+        cdef int shift = 128 if signed else 0
+        measure(g, window, channels)
+        cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
+        dtype, zero_point = weights
+        self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
+        self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
+        self.p.groups = groups_of(depth)
+        self.p.lda = (4 * self.p.groups + 63) // 64 * 64
+        self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
+        self.p.input_zero_point = input_zero_point + shift
+        self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
+        self.p.flip = 0x80 if signed else 0
+        self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth % 4 == 0
+        self.packed = nnf_pack_conv2d_q8_size(units, depth, row.n)
+        plan_split(&self.p.s, rows, units, depth, row, self.packed, self.p.lda)
+        cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
+        self.p.rows = (gathered * sizeof(uint32_t) + 63) // 64 * 64
+        self.scratch = self.p.rows + gathered * self.p.lda
+        self.work = <double>rows * units * depth
+        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.bind(run_q8, &self.p, slots, row.name.decode())

@@ -1,10 +1,12 @@
 """CONV_2D (ops_a.md B, code 3)."""
 
+from math import prod
+
 import numpy as np
 
 from .._native import conv2d
 from ..model import quant
-from ..model.types import OperandType, OperationType, type_name
+from ..model.types import OperandType, OperationType
 from . import requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 
@@ -77,21 +79,37 @@ def _compute(node, inputs):
 
 
 def _lower(node, b):
-    source, filter_, bias, target = node["input"], node["filter"], node["bias"], node.outputs[0]
+    source, filter_ = node["input"], node["filter"]
     if node.layout_nchw:
         return "layout is NCHW"
     for name in ("filter", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    if source.type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(source.type)}"
-    batch, _, _, channels = source.shape
-    units = filter_.shape[0]
-    packed = conv2d.pack_f32(filter_.value.reshape(units, -1), bias.value)
-    slots = b.slot(source), b.const(packed), b.slot(target)
-    clamp = quant.activation_float(node.scalar("activation"))
-    b.emit(conv2d.Conv2dF32(slots, geometry(node), batch, channels, units, *clamp))
+    if source.type == OperandType.TENSOR_FLOAT16:
+        return "no native kernel for TENSOR_FLOAT16"
+    emit(node, b, filter_, geometry(node), source.shape[0])
     return None
+
+
+def emit(node, b, weights, win, batch):
+    """Emit the step of a CONV_2D or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC."""
+    source, bias, target = node["input"], node["bias"].value, node.outputs[0]
+    units = weights.shape[0]
+    matrix = weights.value.reshape(units, -1)
+    shape = win, batch, matrix.shape[1] // prod(win.filter), units
+    if is_quant8(source):
+        zero_point = weights.zero_point if weights.channel_quant is None else 0
+        signed = source.dtype == np.int8
+        finish = requantize.requantizer(node)
+        scale = (np.ascontiguousarray(np.broadcast_to(v, units)) for v in (finish.multiplier, finish.exponent))
+        packed = conv2d.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale)
+        slots = b.slot(source), b.const(packed), b.slot(target)
+        output = finish.zero_point, finish.low, finish.high
+        b.emit(conv2d.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed))
+    else:
+        packed = conv2d.pack_f32(matrix, bias)
+        slots = b.slot(source), b.const(packed), b.slot(target)
+        b.emit(conv2d.Conv2dF32(slots, *shape, *quant.activation_float(node.scalar("activation"))))
 
 
 CONV_2D = OpDef(

@@ -4,10 +4,8 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d
-from ..model import quant
-from ..model.types import OperandType, OperationType, type_name
-from . import requantize, window
+from ..model.types import OperandType, OperationType
+from . import conv2d, requantize, window
 from .base import OpDef, Signature, check_activation, is_quant8
 
 _SIGNATURES = (
@@ -75,17 +73,12 @@ def _compute(node, inputs):
 
 
 def _lower(node, b):
-    source, weights, bias, target = node["input"], node["weights"], node["bias"], node.outputs[0]
     for name in ("weights", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    if source.type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(source.type)}"
-    units, size = weights.shape
-    packed = conv2d.pack_f32(weights.value, bias.value)
-    slots = b.slot(source), b.const(packed), b.slot(target)
-    clamp = quant.activation_float(node.scalar("activation"))
-    b.emit(conv2d.Conv2dF32(slots, _POINT, _batch(node), size, units, *clamp))
+    if node["input"].type == OperandType.TENSOR_FLOAT16:
+        return "no native kernel for TENSOR_FLOAT16"
+    conv2d.emit(node, b, node["weights"], _POINT, _batch(node))
     return None
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from native_step import at_level, every_level, run_all_ways
 
 from nnfast._native import conv2d
+from nnfast.model import quant
 
 Window = namedtuple("Window", "input filter stride dilation head output")
 Case = namedtuple("Case", "window batch channels units seed")
@@ -84,6 +85,60 @@ def check_f32(case, level, low=-np.inf, high=np.inf):
     expected = np.clip(sums(*wide, window) + bias, low, high)
     bound = sums(abs(wide[0]), abs(wide[1]), window) + 1
     assert (abs(actual - expected) <= 2.0**-22 * bound).all()
+
+
+def check_q8(case, level, data, kind):
+    """kind: "layer" = multipliers below 1 and small biases, "any" = every multiplier, sums that wrap."""
+    window, rng = case.window, np.random.default_rng(case.seed)
+    types = data.draw(st.sampled_from((("u1", "u1"), ("u1", "i1"), ("i1", "i1"))))
+    signed = types[0] == "i1"
+    image = rng.integers(*code_range(types[0]), (case.batch, *window.input, case.channels), types[0], endpoint=True)
+    filter_ = rng.integers(*code_range(types[1]), (case.units, *window.filter, case.channels), types[1], endpoint=True)
+    bits = 12 if kind == "layer" else 31
+    bias = rng.integers(-2**bits, 2**bits, case.units, np.int32)
+    multiplier = rng.integers(2**30, 2**31, case.units, np.int32)
+    exponent = rng.integers(*((-14, -5) if kind == "layer" else (-31, 32)), case.units, np.int32)
+    input_zero_point = data.draw(st.integers(*code_range(types[0])))
+    zero_point = data.draw(st.one_of(st.just(0 if types[1] == "i1" else 128), st.integers(*code_range(types[1]))))
+    low, high = sorted(data.draw(st.tuples(*[st.integers(*code_range(types[0]))] * 2)))
+    output = data.draw(st.integers(*code_range(types[0]))), low, high
+    with at_level(level):
+        packed = conv2d.pack_q8(filter_.reshape(case.units, -1), bias, zero_point, input_zero_point, signed,
+                                multiplier, exponent)
+    make = [(0, 1, 2), window, case.batch, case.channels, case.units, (filter_.dtype, zero_point), input_zero_point]
+    [actual] = run_all_ways(lambda: [conv2d.Conv2dQ8(*make, output, signed)], [image, packed],
+                            [((case.batch, *window.output, case.units), image.dtype)], level)
+    exact = sums(image.astype(np.float64) - input_zero_point, filter_.astype(np.float64) - zero_point, window)
+    total = quant.wrap32(exact.astype(np.int64) + bias)
+    expected = np.clip(quant.mbqm(total, multiplier, exponent) + output[0], low, high).astype(image.dtype)
+    assert np.array_equal(actual, expected)
+
+
+def code_range(dtype):
+    """Lowest and highest code of an 8-bit type."""
+    return (0, 255) if dtype == "u1" else (-128, 127)
+
+
+@every_level
+@pytest.mark.parametrize("kind", ("layer", "any"))
+def test_q8_small(level, kind):
+    @settings(max_examples=80, deadline=None)
+    @given(cases(), st.data())
+    def check(case, data):
+        check_q8(case, level, data, kind)
+
+    check()
+
+
+@every_level
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_q8_large(level, case):
+    @settings(max_examples=4, deadline=None)
+    @given(st.data())
+    def check(data):
+        check_q8(case, level, data, "layer")
+
+    check()
 
 
 @every_level

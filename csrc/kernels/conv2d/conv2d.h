@@ -36,4 +36,65 @@ size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n);
 void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                          float *packed);
 
+/* 8-bit codes, in one domain: inputs unsigned (a signed code has its top bit flipped, zero points move by 128), weights
+ * signed with zero point zw. With the input's zero point zu, and all int32 sums wrapping,
+ *   sum((u - zu) * (w - zw)) + bias = sum(u * w) - zw * sum(u) + [bias - zu * sum(w) + depth * zu * zw]
+ * The bracket is a constant of the channel; -zw * sum(u) is the offset of a row. */
+
+enum { NNF_CONV2D_Q8_GROUP = 4 }; /* inputs of a channel that lie together in a panel */
+
+/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. */
+enum { NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT, NNF_CONV2D_Q8_ARRAYS };
+
+/* simple: no left shift, every right shift at least 1, and no input can bring a sum to 2^30. */
+static inline const int32_t *nnf_conv2d_q8_simple(const int32_t *panel, size_t width)
+{
+    return panel + NNF_CONV2D_Q8_ARRAYS * width;
+}
+
+static inline const int8_t *nnf_conv2d_q8_weights(const int32_t *panel, size_t width)
+{
+    return (const int8_t *)(panel + NNF_CONV2D_Q8_ARRAYS * width + 16);
+}
+
+/* Bytes of a panel; groups = depth / 4, rounded up. */
+static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
+{
+    return 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16) + NNF_CONV2D_Q8_GROUP * width * groups;
+}
+
+/* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). */
+typedef struct nnf_conv2d_q8_tile {
+    size_t rows, columns; /* 1..m, 1..n of the kernel */
+    size_t groups;        /* of 4 inputs, >= 1 */
+    const uint8_t *a;     /* rows of 4 * groups codes */
+    size_t lda;
+    const int32_t *offset; /* [rows], each -zw times a sum of 4 * groups codes; NULL for none */
+    const int32_t *w;      /* panel, 64-byte aligned */
+    uint8_t *c;
+    size_t ldc;
+    int32_t zero_point, lo, hi; /* of the output, 0..255 */
+    uint8_t flip;               /* 0x80 when the output is signed */
+} nnf_conv2d_q8_tile;
+
+typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
+
+/* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i]. */
+typedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                              uint8_t *to, size_t ldt, uint32_t *sums);
+
+/* Bytes of all panels of a [columns][depth] weight matrix. */
+size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n);
+
+/* How weights and sums are to be read: weights have `flip` applied first, zero points belong to the domain above.
+ * multiplier, exponent: [columns], of the requantization; -31 <= exponent <= 31. */
+typedef struct nnf_conv2d_q8_scheme {
+    uint8_t flip;
+    int32_t weight_zero_point, input_zero_point;
+    const int32_t *bias, *multiplier, *exponent;
+} nnf_conv2d_q8_scheme;
+
+void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+                        const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
+
 #endif

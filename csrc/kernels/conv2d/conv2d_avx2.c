@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include "nnf/unroll.h"
+
 enum { M = 6, N = 16 };
 
 static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
@@ -10,12 +12,12 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
     __m256 sum[4][M][2];
     const float *w = t->w;
-#pragma GCC unroll 6
+NNF_UNROLL
     for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             sum[0][i][v] = _mm256_load_ps(w + 8 * v);
-#pragma GCC unroll 4
+NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 sum[c][i][v] = _mm256_setzero_ps();
         }
@@ -23,18 +25,18 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     w += 8 * vectors;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
-#pragma GCC unroll 6
+NNF_UNROLL
         for (int i = 0; i < rows; i++)
             a[i] = t->a[tap * M + (size_t)i] + t->depth;
         /* Counts up to zero: no register for the end. */
         ptrdiff_t k = -(ptrdiff_t)t->depth;
         for (; chains > 1 && k + chains <= 0; k += chains) {
-#pragma GCC unroll 4
+NNF_UNROLL
             for (int c = 0; c < chains; c++) {
-#pragma GCC unroll 6
+NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
                     const __m256 x = _mm256_broadcast_ss(a[i] + k + c);
-#pragma GCC unroll 2
+NNF_UNROLL
                     for (int v = 0; v < vectors; v++)
                         sum[c][i][v] = _mm256_fmadd_ps(x, _mm256_load_ps(w + 8 * v), sum[c][i][v]);
                 }
@@ -43,7 +45,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
         }
         for (; k < 0; k++) {
             const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
-#pragma GCC unroll 6
+NNF_UNROLL
             for (int i = 0; i < rows; i++) {
                 const __m256 x = _mm256_broadcast_ss(a[i] + k);
                 sum[0][i][0] = _mm256_fmadd_ps(x, low, sum[0][i][0]);
@@ -55,9 +57,9 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     }
     const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-#pragma GCC unroll 6
+NNF_UNROLL
     for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             __m256 y = sum[0][i][v];
             if (chains == 2)

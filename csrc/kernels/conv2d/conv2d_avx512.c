@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include "nnf/unroll.h"
+
 enum { M = 12, N = 32, STEPS = 4 };
 
 /* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
@@ -11,12 +13,12 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     __m512 sum[4][M][2];
     const float *w = t->w;
-#pragma GCC unroll 12
+NNF_UNROLL
     for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             sum[0][i][v] = _mm512_load_ps(w + 16 * v);
-#pragma GCC unroll 4
+NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 sum[c][i][v] = _mm512_setzero_ps();
         }
@@ -24,17 +26,17 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     w += 16 * vectors;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
-#pragma GCC unroll 12
+NNF_UNROLL
         for (int i = 0; i < rows; i++)
             a[i] = t->a[tap * M + (size_t)i];
         size_t k = 0;
         /* Four steps at a time also pay for the addresses that gcc keeps elsewhere. */
         for (; k + STEPS <= t->depth; k += STEPS) {
-#pragma GCC unroll 4
+NNF_UNROLL
             for (int s = 0; s < STEPS; s++) {
                 const int c = s % chains;
                 const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
-#pragma GCC unroll 12
+NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
                     const __m512 x = _mm512_set1_ps(a[i][k + (size_t)s]);
                     sum[c][i][0] = _mm512_fmadd_ps(x, low, sum[c][i][0]);
@@ -46,7 +48,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
         }
         for (; k < t->depth; k++) {
             const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
-#pragma GCC unroll 12
+NNF_UNROLL
             for (int i = 0; i < rows; i++) {
                 const __m512 x = _mm512_set1_ps(a[i][k]);
                 sum[0][i][0] = _mm512_fmadd_ps(x, low, sum[0][i][0]);
@@ -58,9 +60,9 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     }
     const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
     const __mmask32 mask = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - t->columns));
-#pragma GCC unroll 12
+NNF_UNROLL
     for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             __m512 y = sum[0][i][v];
             if (chains == 2)
@@ -98,4 +100,27 @@ void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
         run_rows(t, 2);
     else
         run_rows(t, 1);
+}
+
+void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                           uint8_t *to, size_t ldt, uint32_t *sums)
+{
+    const __m512i flips = _mm512_set1_epi8((char)flip), zero = _mm512_setzero_si512();
+    const __mmask64 tail = n % 64 ? ~UINT64_C(0) >> (64 - n % 64) : 0;
+    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
+        __m512i sum = zero;
+        size_t k = 0;
+        for (; k + 64 <= n; k += 64) {
+            const __m512i codes = _mm512_xor_si512(_mm512_loadu_si512(x + k), flips);
+            _mm512_storeu_si512(to + k, codes);
+            sum = _mm512_add_epi64(sum, _mm512_sad_epu8(codes, zero));
+        }
+        if (tail) {
+            const __m512i codes = _mm512_maskz_loadu_epi8(tail, x + k);
+            const __m512i flipped = _mm512_maskz_mov_epi8(tail, _mm512_xor_si512(codes, flips));
+            _mm512_mask_storeu_epi8(to + k, tail, flipped);
+            sum = _mm512_add_epi64(sum, _mm512_sad_epu8(flipped, zero));
+        }
+        sums[i] += (uint32_t)_mm512_reduce_add_epi64(sum);
+    }
 }

@@ -1,5 +1,7 @@
 #include "conv2d.h"
 
+#include "nnf/fixedpoint.h"
+
 enum { M = 4, N = 8 };
 
 void nnf_conv2d_f32_nhwc__scalar(const nnf_conv2d_f32_tile *t)
@@ -16,5 +18,38 @@ void nnf_conv2d_f32_nhwc__scalar(const nnf_conv2d_f32_tile *t)
             }
             t->c[i * t->ldc + j] = sum < t->lo ? t->lo : sum > t->hi ? t->hi : sum;
         }
+    }
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    const size_t width = nnf_conv2d_width(t->columns, N);
+    const int32_t *multiplier = t->w + NNF_CONV2D_Q8_MULTIPLIER * width, *left = t->w + NNF_CONV2D_Q8_LEFT * width;
+    const int32_t *right = t->w + NNF_CONV2D_Q8_RIGHT * width;
+    const int8_t *weights = nnf_conv2d_q8_weights(t->w, width);
+    for (size_t i = 0; i < t->rows; i++) {
+        const uint8_t *a = t->a + i * t->lda;
+        for (size_t j = 0; j < t->columns; j++) {
+            uint32_t sum = (uint32_t)t->w[j] + (t->offset ? (uint32_t)t->offset[i] : 0);
+            for (size_t k = 0; k < 4 * t->groups; k++)
+                sum += (uint32_t)(a[k] * weights[(k / 4 * width + j) * 4 + k % 4]);
+            const int32_t scaled = nnf_mbqm((int32_t)sum, multiplier[j], left[j] - right[j]);
+            /* The clamp comes first, so that the zero point cannot overflow. */
+            const int32_t y = nnf_clamp_s32(scaled, t->lo - t->zero_point, t->hi - t->zero_point) + t->zero_point;
+            t->c[i * t->ldc + j] = (uint8_t)y ^ t->flip;
+        }
+    }
+}
+
+void nnf_conv2d_gather_qu8_nhwc__scalar(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,
+                                        size_t ldt, uint32_t *sums)
+{
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t sum = 0;
+        for (size_t k = 0; k < n; k++) {
+            to[i * ldt + k] = x[i * ldx + k] ^ flip;
+            sum += to[i * ldt + k];
+        }
+        sums[i] += sum;
     }
 }

@@ -1,0 +1,116 @@
+#include "conv2d.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "conv2d_requantize_avx512.h"
+
+enum { M = 12, N = 32 };
+
+static inline __attribute__((always_inline)) __m512i four(const uint8_t *a)
+{
+    int32_t codes;
+    memcpy(&codes, a, 4);
+    return _mm512_set1_epi32(codes);
+}
+
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+{
+    /* With few rows one sum per output would wait for its own additions: split the depth over several. */
+    const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
+    const size_t lda = t->lda;
+    __m512i sum[4][M][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            sum[0][i][v] = _mm512_load_si512(t->w + 16 * v);
+            NNF_UNROLL
+            for (int c = 1; c < chains; c++)
+                sum[c][i][v] = _mm512_setzero_si512();
+        }
+    }
+    /* Three rows hang on one address, by multiples of lda. */
+    const uint8_t *a[M / 3];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i += 3)
+        a[i / 3] = t->a + (size_t)i * lda;
+    size_t g = 0;
+    for (; g + 4 <= t->groups; g += 4) {
+        NNF_UNROLL
+        for (int s = 0; s < 4; s++) {
+            const __m512i low = _mm512_load_si512(w), high = _mm512_load_si512(w + 64 * (vectors - 1));
+            NNF_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const __m512i x = four(a[i / 3] + (size_t)(i % 3) * lda + 4 * s);
+                sum[s % chains][i][0] = _mm512_dpbusd_epi32(sum[s % chains][i][0], x, low);
+                if (vectors == 2)
+                    sum[s % chains][i][1] = _mm512_dpbusd_epi32(sum[s % chains][i][1], x, high);
+            }
+            w += 64 * vectors;
+        }
+        NNF_UNROLL
+        for (int i = 0; i < rows; i += 3)
+            a[i / 3] += 16;
+    }
+    for (; g < t->groups; g++) {
+        const __m512i low = _mm512_load_si512(w), high = _mm512_load_si512(w + 64 * (vectors - 1));
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m512i x = four(a[i / 3] + (size_t)(i % 3) * lda);
+            sum[0][i][0] = _mm512_dpbusd_epi32(sum[0][i][0], x, low);
+            if (vectors == 2)
+                sum[0][i][1] = _mm512_dpbusd_epi32(sum[0][i][1], x, high);
+        }
+        w += 64 * vectors;
+        NNF_UNROLL
+        for (int i = 0; i < rows; i += 3)
+            a[i / 3] += 4;
+    }
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            NNF_UNROLL
+            for (int c = 1; c < chains; c++)
+                sum[0][i][v] = _mm512_add_epi32(sum[0][i][v], sum[c][i][v]);
+        }
+    }
+    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors));
+    if (simple) {
+        NNF_UNROLL
+        for (int i = 0; i < rows; i += 2)
+            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 1, sum[0] + i);
+    } else {
+        NNF_UNROLL
+        for (int i = 0; i < rows; i += 2)
+            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 0, sum[0] + i);
+    }
+}
+
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors)
+{
+    switch (t->rows) {
+    case 1: run(t, 1, vectors); break;
+    case 2: run(t, 2, vectors); break;
+    case 3: run(t, 3, vectors); break;
+    case 4: run(t, 4, vectors); break;
+    case 5: run(t, 5, vectors); break;
+    case 6: run(t, 6, vectors); break;
+    case 7: run(t, 7, vectors); break;
+    case 8: run(t, 8, vectors); break;
+    case 9: run(t, 9, vectors); break;
+    case 10: run(t, 10, vectors); break;
+    case 11: run(t, 11, vectors); break;
+    default: run(t, 12, vectors); break;
+    }
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows(t, 2);
+    else
+        run_rows(t, 1);
+}
