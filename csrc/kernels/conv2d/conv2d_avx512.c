@@ -1,10 +1,12 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
+#include <string.h>
 
+#include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
-enum { M = 12, N = 32, STEPS = 4 };
+enum { M = 12, N = 32, STEPS = 4, M_Q8 = 8 };
 
 /* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
 static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
@@ -100,6 +102,72 @@ void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
         run_rows(t, 2);
     else
         run_rows(t, 1);
+}
+
+/* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
+static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+{
+    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
+    __m512i sum[M_Q8][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_load_si512(t->w + 16 * v);
+    }
+    for (size_t g = 0; g < t->groups; g++) {
+        __m512i even[2], odd[2];
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const __m512i bytes = _mm512_load_si512(w + 64 * v);
+            even[v] = _mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8);
+            odd[v] = _mm512_srai_epi16(bytes, 8);
+        }
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            int32_t codes;
+            memcpy(&codes, t->a + (size_t)i * t->lda + 4 * g, 4);
+            const __m512i x = _mm512_set1_epi32(codes);
+            const __m512i x_even = _mm512_maskz_mov_epi8(UINT64_C(0x5555555555555555), x);
+            const __m512i x_odd = _mm512_srli_epi16(x, 8);
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const __m512i pair = _mm512_add_epi32(_mm512_madd_epi16(x_even, even[v]), _mm512_madd_epi16(x_odd, odd[v]));
+                sum[i][v] = _mm512_add_epi32(sum[i][v], pair);
+            }
+        }
+        w += 64 * vectors;
+    }
+    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors));
+    NNF_UNROLL
+    for (int i = 0; i < rows; i += 2) {
+        if (simple)
+            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 1, sum + i);
+        else
+            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 0, sum + i);
+    }
+}
+
+static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors)
+{
+    switch (t->rows) {
+    case 1: run_q8(t, 1, vectors); break;
+    case 2: run_q8(t, 2, vectors); break;
+    case 3: run_q8(t, 3, vectors); break;
+    case 4: run_q8(t, 4, vectors); break;
+    case 5: run_q8(t, 5, vectors); break;
+    case 6: run_q8(t, 6, vectors); break;
+    case 7: run_q8(t, 7, vectors); break;
+    default: run_q8(t, 8, vectors); break;
+    }
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows_q8(t, 2);
+    else
+        run_rows_q8(t, 1);
 }
 
 void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
