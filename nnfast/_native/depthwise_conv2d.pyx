@@ -1,6 +1,8 @@
 """Steps of DEPTHWISE_CONV_2D."""
 
-from .kernels cimport nnf_kernel, pick
+from libc.stdint cimport int16_t, int32_t, uint8_t
+
+from .kernels cimport nnf_kernel, pick, pick_scalar
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_step
 from .window cimport axis_of, nnf_axis, portion, portion_of
@@ -25,6 +27,23 @@ cdef extern from "depthwise_conv2d/depthwise_conv2d.h":
                                        float *packed) nogil
     enum:
         NNF_DEPTHWISE_BLOCK
+
+    ctypedef struct nnf_depthwise_q8:
+        nnf_depthwise g
+        size_t n
+        size_t k
+        int32_t in_zero
+        int32_t out_zero
+        int32_t lo
+        int32_t hi
+
+    ctypedef void (*nnf_depthwise_conv2d_q8_nhwc_fn)(
+        const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
+        uint8_t *y) noexcept nogil
+
+    size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter) nogil
+    void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                      const int32_t *multiplier, const int32_t *exponent, void *packed) nogil
 
 # Multiply-adds below which a second thread costs more than it saves.
 cdef enum:
@@ -101,3 +120,69 @@ cdef class DepthwiseConv2DF32(Step):
         self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
         self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
         self.bind(run_f32, &self.p, slots, row.name.decode())
+
+
+cdef struct depthwise_q8:
+    nnf_depthwise_conv2d_q8_nhwc_fn kernel
+    nnf_depthwise_q8 q
+    size_t batch
+
+
+cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const depthwise_q8 *p = <const depthwise_q8 *>step.params
+    cdef const nnf_depthwise *g = &p.q.g
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier), line = g.x.out * g.channels
+    cdef size_t rows = g.y.out, blocks = (g.channels + p.q.n - 1) // p.q.n
+    cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
+    cdef size_t row = s.first, n, first, count
+    cdef size_t end = min(s.end * p.q.n, g.channels)
+    while row < s.last:
+        n = row // rows
+        first = row - n * rows
+        count = min(rows - first, s.last - row)
+        p.kernel(&p.q, first, first + count, s.begin * p.q.n, end, x + n * image, y + row * line)
+        row += count
+
+
+cdef class DepthwiseConv2DQ8(Step):
+    """DEPTHWISE_CONV_2D of uint8 or int8 images, NHWC; slots x, y.
+
+    batch, win, multiplier: as in DepthwiseConv2DF32; filter: int16 [1, kh, kw, c_out], less its zero point; bias: int32
+    [c_out]; zero_point: the input's; requantizer: of ops.requantize, to codes of the input's dtype.
+    """
+
+    cdef depthwise_q8 p
+
+    def __init__(self, slots, size_t batch, win, filter, bias, size_t multiplier, int zero_point, requantizer):
+        cdef bint signed = requantizer.dtype == np.int8
+        op = "depthwise_conv2d_qs8_nhwc" if signed else "depthwise_conv2d_qu8_nhwc"
+        # Only the scalar kernel lets several output channels read one input channel.
+        cdef const nnf_kernel *row = pick(op) if multiplier == 1 else pick_scalar(op)
+        cdef size_t channels = filter.shape[3], taps = filter.shape[1] * filter.shape[2]
+        cdef int shift = 128 if signed else 0
+        cdef const int16_t[::1] weights = np.ascontiguousarray(filter, np.int16).reshape(-1)
+        cdef const int32_t[::1] offsets = np.ascontiguousarray(bias, np.int32)
+        cdef const int32_t[::1] multipliers = _per_channel(requantizer.multiplier, channels)
+        cdef const int32_t[::1] exponents = _per_channel(requantizer.exponent, channels)
+        self.p.kernel = <nnf_depthwise_conv2d_q8_nhwc_fn>row.fn
+        self.p.batch = batch
+        self.p.q.g = geometry(win, channels, multiplier)
+        self.p.q.n = row.n
+        self.p.q.k = row.k
+        self.p.q.in_zero = zero_point + shift
+        self.p.q.out_zero = requantizer.zero_point + shift
+        self.p.q.lo = requantizer.low + shift
+        self.p.q.hi = requantizer.high + shift
+        self.packed = nnf_plan_depthwise_conv2d_q8(&self.p.q, &weights[0])
+        self.keep = aligned_bytes(self.packed)
+        cdef uint8_t[::1] packed = self.keep
+        nnf_pack_depthwise_conv2d_q8(&self.p.q, &weights[0], &offsets[0], &multipliers[0], &exponents[0], &packed[0])
+        self.work = <double>batch * self.p.q.g.y.out * self.p.q.g.x.out * channels * taps
+        self.tiles = most_threads(&self.p.q.g, batch, row.n)
+        self.bind(run_q8, &self.p, slots, row.name.decode())
+
+
+def _per_channel(values, channels):
+    return np.ascontiguousarray(np.broadcast_to(values, channels), np.int32)

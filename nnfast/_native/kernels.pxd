@@ -17,3 +17,6 @@ cdef extern from "nnf/kernel.h":
 
 # The row of the fastest kernel of `op` that the effective level allows; families take fn and the tile from it.
 cdef const nnf_kernel *pick(str op) except NULL
+
+# The scalar row of `op`: for the rare forms that only the definition covers.
+cdef const nnf_kernel *pick_scalar(str op) except NULL

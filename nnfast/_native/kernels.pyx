@@ -70,6 +70,13 @@ cdef const nnf_kernel *pick(str op) except NULL:
     return row
 
 
+cdef const nnf_kernel *pick_scalar(str op) except NULL:
+    cdef const nnf_kernel *row = nnf_kernel_pick(op.encode(), 0)
+    if row == NULL:
+        raise LookupError(f"no scalar kernel computes {op}")
+    return row
+
+
 def picked(str op):
     """Name of the kernel that a prepare would choose now for an op of the registry."""
     return pick(op).name.decode()

@@ -4,7 +4,7 @@ import numpy as np
 
 from .._native import depthwise_conv2d as native
 from ..model import quant
-from ..model.types import OperandType, OperationType, type_name
+from ..model.types import OperandType, OperationType
 from . import requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 from .conv2d import TYPE_SETS
@@ -83,16 +83,21 @@ def _lower(node, b):
     source, filter_, bias, target = node["input"], node["filter"], node["bias"], node.outputs[0]
     if node.layout_nchw:
         return "no native kernel for NCHW"
-    if source.type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(source.type)}"
+    if source.type == OperandType.TENSOR_FLOAT16:
+        return "no native kernel for TENSOR_FLOAT16"
     for name in ("filter", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    clamp = quant.activation_float(node.scalar("activation"))
-    b.emit(native.DepthwiseConv2DF32(
-        (b.slot(source), b.slot(target)), source.shape[0], geometry(node), filter_.value, bias.value,
-        node.scalar("depth_multiplier"), *clamp,
-    ))
+    place = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
+    multiplier = node.scalar("depth_multiplier")
+    if is_quant8(source):
+        weights = requantize.centred(filter_, filter_.value).astype(np.int16)
+        b.emit(native.DepthwiseConv2DQ8(
+            *place, weights, bias.value, multiplier, source.zero_point, requantize.requantizer(node),
+        ))
+    else:
+        clamp = quant.activation_float(node.scalar("activation"))
+        b.emit(native.DepthwiseConv2DF32(*place, filter_.value, bias.value, multiplier, *clamp))
     return None
 
 

@@ -56,6 +56,32 @@ def test_float32_is_close_to_the_definition(case):
         assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16")
 
 
+@settings(max_examples=120, deadline=None)
+@given(geometries(), st.sampled_from(("qu8", "qs8", "qu8c", "qs8c")), st.sampled_from((2.0**-7, 0.01, 0.3)))
+def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
+    rng = np.random.default_rng(case["seed"])
+    image, window, units = shapes(case)
+    signed = kind.startswith("qs8")
+    type_ = T.TENSOR_QUANT8_ASYMM_SIGNED if signed else T.TENSOR_QUANT8_ASYMM
+    low = -128 if signed else 0
+    zero, weight_zero, target_zero = rng.integers(low, low + 256, 3).tolist()
+    if kind.endswith("c"):
+        scales = rng.uniform(0.001, 0.02, units).astype(np.float32).tolist()
+        filter_ = tensor(T.TENSOR_QUANT8_SYMM_PER_CHANNEL, rng.integers(-128, 128, window), scales=scales, dim=3)
+        bias_scale = 0.0
+    else:
+        filter_ = tensor(type_, rng.integers(low, low + 256, window), scale=0.01, zero_point=weight_zero)
+        bias_scale = np.float32(0.02) * np.float32(0.01)
+    bias = tensor(T.TENSOR_INT32, rng.integers(-20000, 20000, units), scale=bias_scale)
+    node = build(case, tensor(type_, shape=image, scale=0.02, zero_point=zero), filter_, bias,
+                 tensor(type_, scale=target_scale, zero_point=target_zero))
+    data = rng.integers(low, low + 256, image).astype(node.outputs[0].dtype)
+    wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
+    for level in at_each_level():
+        for threads in (1, 2):
+            np.testing.assert_array_equal(run_native(node, data, threads)[0], wanted, level)
+
+
 def test_rows_and_channels_split_over_threads_alike():
     rng = np.random.default_rng(3)
     case = {"batch": 1, "size": [7, 7], "channels": 1024, "multiplier": 1, "taps": [3, 3],
