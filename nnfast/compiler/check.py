@@ -4,6 +4,7 @@ from ..errors import Error, InvalidArgument
 from ..model.types import VERSIONS, LifeTime
 from ..model.validate import validate_model
 from ..ops.base import ValueUnknown
+from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
 from .nodes import Facts, check_zero_sized
 
@@ -18,7 +19,11 @@ def check_model(model):
     version = "1.0"
     for facts in _graphs(model):
         for index, operation in enumerate(facts.graph.operations):
-            if lookup(operation.type) is not None:
+            op = lookup(operation.type)
+            if isinstance(op, ControlDef):
+                op.check(model, facts.graph, operation, facts.path(index))
+                version = max(version, "1.3", key=VERSIONS.index)
+            elif op is not None:
                 node = facts.node(index)
                 if node.op.validate is not None:
                     node.op.validate(node)
@@ -31,22 +36,46 @@ def unsupported(model):
 
     Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
     """
-    facts = Facts(model, model.main)
+    return _refused(model, Facts(model, model.main))
+
+
+def _refused(model, facts):
     refused = {}
     for index, operation in enumerate(facts.graph.operations):
-        if lookup(operation.type) is None:
+        op = lookup(operation.type)
+        if op is None:
             refused[index] = f"{facts.path(index)}: the operation is not supported"
+            continue
+        if isinstance(op, ControlDef):
+            reason = _refused_control(model, facts, operation, index)
+            if reason:
+                refused[index] = reason
             continue
         try:
             node = facts.node(index)
             if facts.inputs_known(node) and not _may_be_omitted(facts, node):
                 check_zero_sized(node)
-                facts.settle(node, node.op.infer(node))
+                shapes = node.op.infer(node)
+                if not node.op.data_dependent:
+                    facts.settle(node, shapes)
         except ValueUnknown:
             continue
         except Error as error:
             refused[index] = str(error)
     return refused
+
+
+def _refused_control(model, facts, operation, index):
+    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot."""
+    for place, operand in enumerate(operation.inputs):
+        record = facts.graph.operands[operand]
+        if record.lifetime == LifeTime.NO_VALUE:
+            return f"{facts.path(index)} input {place}: is omitted, must have a value"
+        if record.lifetime == LifeTime.SUBGRAPH:
+            inner = Facts(model, model.referenced[record.subgraph], f"referenced[{record.subgraph}]")
+            for reason in _refused(model, inner).values():
+                return reason
+    return None
 
 
 def _may_be_omitted(facts, node):

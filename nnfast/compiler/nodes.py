@@ -42,8 +42,11 @@ class Facts:
         return Tensor(operand, record.type, known.shape, known.scale, known.zero_point, record.channel_quant,
                       known.value, known.present)
 
-    def node(self, index):
-        """Node of operation `index`; InvalidArgument when nnfast lacks it or its types fit no signature."""
+    def node(self, index, present=True):
+        """Node of operation `index`; InvalidArgument when nnfast lacks it or its types fit no signature.
+
+        present: refuse an omitted input that is not optional.
+        """
         operation = self.graph.operations[index]
         op = lookup(operation.type)
         if op is None:
@@ -52,7 +55,7 @@ class Facts:
                     self.model.relaxed)
         slots = node.signature.expand(len(node.inputs), node.signature.inputs)
         for place, (slot, tensor) in enumerate(zip(slots, node.inputs)):
-            if not tensor.present and not slot.optional:
+            if present and not tensor.present and not slot.optional:
                 raise InvalidArgument(f"{node.path} input {place} ({slot.name}): is omitted, must have a value")
         return node
 
@@ -63,26 +66,32 @@ class Facts:
     def settle(self, node, shapes):
         """Merge inferred output shapes with the declared ones (ops_a.md A.3) and record them."""
         for place, (tensor, computed) in enumerate(zip(node.outputs, shapes)):
-            declared = self.graph.operands[tensor.operand].shape
-            shape = self._combine(node, place, tuple(computed), declared)
             known = self.of[tensor.operand]
-            known.shape = tensor.shape = shape
+            known.shape = tensor.shape = self.merged(node.path, place, tensor.operand, tuple(computed))
+        self.settle_quantization(node)
+
+    def settle_quantization(self, node):
+        """Record the quantization of an operation's outputs, which for some is not the declared one."""
+        for place, tensor in enumerate(node.outputs):
+            known = self.of[tensor.operand]
             known.scale, known.zero_point = self._quantization(node, place, tensor)
             tensor.scale, tensor.zero_point = known.scale, known.zero_point
 
-    def _combine(self, node, place, computed, declared):
+    def merged(self, path, place, operand, computed):
+        """Shape of output `place`: computed where the model leaves it open; a computed 0 gives way (ops_a.md A.3)."""
+        declared = self.graph.operands[operand].shape
         if declared is None:
             return computed
         if len(declared) != len(computed):
-            raise GeneralFailure(f"{node.path} output {place}: shape is {list(computed)}, the model declares rank "
+            raise GeneralFailure(f"{path} output {place}: shape is {list(computed)}, the model declares rank "
                                  f"{len(declared)}")
-        merged = []
+        shape = []
         for c, d in zip(computed, declared):
-            if d is not None and c != 0 and c != d:
-                raise GeneralFailure(f"{node.path} output {place}: shape is {list(computed)}, the model declares "
+            if d is not None and c not in (0, None, d):
+                raise GeneralFailure(f"{path} output {place}: shape is {list(computed)}, the model declares "
                                      f"{[x or 0 for x in declared]}")
-            merged.append(c if d is None else d)
-        return tuple(merged)
+            shape.append(c if d is None else d)
+        return tuple(shape)
 
     def _quantization(self, node, place, tensor):
         """Scale and zero point that the operation gives this output; a model output must declare the same."""

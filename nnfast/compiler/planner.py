@@ -9,10 +9,12 @@ from collections import OrderedDict
 from threading import Lock
 
 from ..engine.arena import place
-from ..engine.segment import Segment
+from ..engine.segment import ControlStep, DataStep, Segment
 from ..errors import GeneralFailure
 from ..model.types import DTYPES
 from ..ops.base import ValueUnknown
+from ..ops.control_flow import ControlDef
+from ..ops.registry import lookup
 from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
@@ -20,14 +22,14 @@ KEPT_PLANS = 16
 
 
 class Planner:
-    """Plans the main graph of a validated model.
+    """Plans one graph of a validated model.
 
-    threads: most threads of a run; keep: operands to return beside the model's outputs.
+    name: of the graph in messages; threads: most threads of a run; keep: operands to return beside the outputs.
     """
 
-    def __init__(self, model, threads, keep=()):
-        self.model, self.graph, self.threads = model, model.main, threads
-        self.wanted = (*model.main.outputs, *keep)
+    def __init__(self, model, graph, name, threads, keep=()):
+        self.model, self.graph, self.name, self.threads = model, graph, name, threads
+        self.wanted = (*graph.outputs, *keep)
         self._last_read = {}
         for index, operation in enumerate(self.graph.operations):
             for operand in operation.inputs:
@@ -62,8 +64,8 @@ class Planner:
             found = self._plan(start, shapes, arrays)
             if found.stop == start and found.blocked_on is not None:
                 if found.blocked_on in needs or found.blocked_on not in shapes:
-                    raise GeneralFailure(f"{Facts(self.model, self.graph).path(start)}: the value of operand "
-                                         f"{found.blocked_on} cannot be known here")
+                    path = Facts(self.model, self.graph, self.name).path(start)
+                    raise GeneralFailure(f"{path}: the value of operand {found.blocked_on} cannot be known here")
                 self._needs[place_key] = (*needs, found.blocked_on)
                 continue
             self._kept[key] = found
@@ -72,20 +74,44 @@ class Planner:
             return found
 
     def _plan(self, start, shapes, values):
-        facts = Facts(self.model, self.graph)
+        facts = Facts(self.model, self.graph, self.name)
         for operand, shape in shapes.items():
             known = facts.of[operand]
             known.present = shape is not None
             known.shape = shape
         for operand, array in values.items():
             facts.of[operand].value = array
+        for index in range(start):
+            if not isinstance(self._op(index), ControlDef):
+                facts.settle_quantization(facts.node(index, present=False))
+        op, last = self._op(start), start + 1 == len(self.graph.operations)
+        if isinstance(op, ControlDef):
+            return ControlStep(start, facts.path(start), op.type, facts.merged, last)
+        if op.data_dependent:
+            return self._data_step(facts, start, last)
         nodes, stop, blocked_on = self._infer(facts, start)
         return self._lower(facts, nodes, start, stop, blocked_on)
+
+    def _op(self, index):
+        return lookup(self.graph.operations[index].type)
+
+    def _data_step(self, facts, start, last):
+        node = facts.node(start)
+        check_zero_sized(node)
+        try:
+            node.op.infer(node)
+        except ValueUnknown as unknown:
+            return self._empty(start, unknown.operand)
+        facts.settle_quantization(node)
+        return DataStep(start, node, facts.merged, last)
 
     def _infer(self, facts, start):
         """Nodes from `start` on, as far as shapes go; where planning stopped, and the value it stopped for."""
         nodes = []
         for index in range(start, len(self.graph.operations)):
+            op = self._op(index)
+            if isinstance(op, ControlDef) or op.data_dependent:
+                return nodes, index, None
             node = facts.node(index)
             try:
                 check_zero_sized(node)

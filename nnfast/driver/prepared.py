@@ -7,10 +7,11 @@ import numpy as np
 from .._native.runner import Runner
 from .._native.threads import now_ns
 from ..compiler.check import check_model, require_supported
-from ..compiler.planner import Planner
+from ..engine.segment import Segment
 from ..errors import InvalidArgument, MissedDeadlineTransient
 from ..model.types import DTYPES, LifeTime
 from .arguments import check_input, check_output, named
+from .execution import DEFAULT_LOOP_TIMEOUT_NS, MAXIMUM_LOOP_TIMEOUT_NS, GraphRunner, Limits
 from .explain import Explanation
 from .pools import bind_request
 from .profile import active_profile
@@ -62,7 +63,7 @@ class PreparedModel:
         self._initial = tuple((graph.inputs[s.input], _initial(graph.operands[graph.inputs[s.input]], s))
                               for s in model.states)
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
-        self._planner = Planner(model, self.num_threads, self._kept)
+        self._main = GraphRunner(model, graph, "main", self.num_threads, self._kept)
         self._static = self._plan_ahead()
         self._runner = self._make_runner()
 
@@ -77,10 +78,10 @@ class PreparedModel:
             raise _NotYet
 
         try:
-            segment = self._planner.segment(0, shapes, unknown)
+            segment = self._main.planner.segment(0, shapes, unknown)
         except _NotYet:
             return None
-        return segment if segment.complete else None
+        return segment if segment.complete and isinstance(segment, Segment) else None
 
     def _make_runner(self):
         """The short way for a plan that is one native program, else None."""
@@ -148,35 +149,27 @@ class PreparedModel:
                 return array
             return state.get(operand) if state else None
 
-        self._execute(shapes, values, provide, cancel, deadline_ns)
-        return [values[operand] for operand in self._output_operands]
+        self._main.execute(shapes, values, Limits(cancel, deadline_ns), provide)
+        results = [values[operand] for operand in self._output_operands]
+        return results if out is None else self._deliver(results, inputs, out)
 
-    def _execute(self, shapes, values, provide=None, cancel=None, deadline_ns=0):
-        """Plan and run segment after segment. provide(operand, shape, dtype) -> array to write an output into."""
-        profile = active_profile()
-        start = 0
-        while True:
-            segment = self._planner.segment(start, shapes, values.__getitem__)
-            if provide is not None:
-                for operand in segment.outputs:
-                    array = provide(operand, *segment.tensors[operand])
-                    if array is not None:
-                        values[operand] = array
-            times = None if profile is None else []
-            segment.run(values, self.num_threads, cancel, deadline_ns, times)
-            if profile is not None:
-                profile.add(self.model, segment, times)
-            if segment.complete:
-                return
-            start = segment.stop
-            shapes = self._planner.alive(shapes | {o: segment.shape_of(o) for o in segment.outputs}, start)
+    def _deliver(self, results, inputs, out):
+        """Copy what could not be computed in place into the caller's arrays."""
+        for info, result, array in zip(self.outputs, results, out):
+            if array is not result:
+                check_output(info, array, result.shape, result.dtype, [*inputs, *(o for o in out if o is not array)])
+        for result, array in zip(results, out):
+            if array is not result:
+                array[...] = result
+        return list(out)
 
-    def execute(self, request, measure_timing=False, deadline=None):
+    def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """Canonical execution on memory pools (hal.md 2.5, 3.8).
 
-        request: driver.Request. deadline: absolute time.monotonic() seconds, checked between steps. Returns
-        ExecutionResult; raises InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer
-        is too small, GeneralFailure for bad values. Nothing is written into a pool when it raises.
+        request: nnfast.Request. deadline: absolute time.monotonic() seconds, checked between steps. loop_timeout:
+        seconds that each WHILE may take; 2 where not given, 15 at most. Returns ExecutionResult. Raises
+        InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer is too small,
+        GeneralFailure for bad values.
         """
         began = now_ns()
         arguments = bind_request(self, request)
@@ -189,7 +182,7 @@ class PreparedModel:
             return arguments.place(operand, shape, dtype)
 
         started = now_ns()
-        self._execute(shapes, values, provide, None, deadline_ns)
+        self._main.execute(shapes, values, Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout)), provide)
         device_ns = now_ns() - started
         written = arguments.finish(values)
         timing = Timing()
@@ -215,6 +208,14 @@ class PreparedModel:
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+
+
+def _loop_timeout_ns(seconds):
+    if seconds is None:
+        return DEFAULT_LOOP_TIMEOUT_NS
+    if not seconds > 0:
+        raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
+    return min(int(seconds * 1e9), MAXIMUM_LOOP_TIMEOUT_NS)
 
 
 class _NotYet(Exception):

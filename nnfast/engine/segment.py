@@ -82,17 +82,67 @@ class Segment:
                 if outcome != "done":
                     _stop(outcome, f"step {done} of {len(item.steps)}")
             else:
-                if cancel is not None and cancel.is_set:
-                    _stop("cancelled", item.node.path)
+                check_go_on(cancel, deadline_ns, item.node.path)
                 began = now_ns()
-                if deadline_ns and began >= deadline_ns:
-                    _stop("deadline", item.node.path)
                 item.run(frame)
                 if times is not None:
                     times.append((item, now_ns() - began))
 
     def shape_of(self, operand):
         return self.tensors[operand][0]
+
+
+class DataStep:
+    """One operation whose output shapes only its data give; runs on arrays of the caller's values, in numpy.
+
+    merged(path, place, operand, shape): the shape with the declared one merged in.
+    """
+
+    blocked_on = None
+    outputs = {}
+    rows = ()
+
+    def __init__(self, start, node, merged, last):
+        self.start, self.stop, self.complete = start, start + 1, last
+        self._node, self._merged = node, merged
+        self.rows = ({"index": start, "operation": node.op.name, "kernel": "numpy",
+                      "reason": "output shapes depend on the data", "output": [], "types": [], "packed_bytes": 0,
+                      "work": 0.0, "steps": (0, 1)},)
+
+    def run(self, values, threads, cancel=None, deadline_ns=0, times=None):
+        """As Segment.run; puts arrays of the shapes that came out into `values`."""
+        node = self._node
+        check_go_on(cancel, deadline_ns, node.path)
+        began = now_ns()
+        arrays = [t.value if t.value is not None else values.get(t.operand) if t.present else None for t in node.inputs]
+        results = node.op.compute(node.with_values(arrays), arrays)
+        for place, (tensor, array) in enumerate(zip(node.outputs, results)):
+            shape = self._merged(node.path, place, tensor.operand, array.shape)
+            # Against a declared size, a result without elements leaves the output as it is: zeros here.
+            values[tensor.operand] = array if shape == array.shape else np.zeros(shape, tensor.dtype)
+        if times is not None:
+            times.append((node, now_ns() - began))
+
+
+class ControlStep:
+    """IF or WHILE at operation `start`; the driver's execution runs the graphs it names."""
+
+    blocked_on = None
+    outputs = {}
+
+    def __init__(self, start, path, type_, merged, last):
+        self.start, self.stop, self.complete = start, start + 1, last
+        self.path, self.type, self.merged = path, type_, merged
+        self.rows = ({"index": start, "operation": type_.name, "kernel": "control flow", "reason": "", "output": [],
+                      "types": [], "packed_bytes": 0, "work": 0.0, "steps": (0, 0)},)
+
+
+def check_go_on(cancel, deadline_ns, path):
+    """Stop before `path` when the execution was cancelled or is late."""
+    if cancel is not None and cancel.is_set:
+        _stop("cancelled", path)
+    if deadline_ns and now_ns() >= deadline_ns:
+        _stop("deadline", path)
 
 
 def _stop(outcome, where):

@@ -147,6 +147,7 @@ class OpDef:
     compute(node, inputs): list of output arrays from input arrays (None = omitted): the definition.
     lower(node, build): emits native steps and returns None, or returns why numpy must do it.
     quant: what the output quantization must be: "free", "same" (as input 0), or {type: (scale, zero_point)}.
+    data_dependent: only compute knows the output shapes; infer gives None for what it cannot know.
     zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
     """
 
@@ -158,6 +159,7 @@ class OpDef:
     lower: object = None
     quant: object = "free"
     zero_sized: str = "none"
+    data_dependent: bool = False
     name: str = field(init=False)
 
     def __post_init__(self):

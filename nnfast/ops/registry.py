@@ -8,6 +8,7 @@ _T = OperationType
 FAMILIES = {
     "activation": (_T.RELU, _T.RELU1, _T.RELU6, _T.LOGISTIC, _T.TANH, _T.HARD_SWISH, _T.PRELU),
     "concatenation": (_T.CONCATENATION,),
+    "control_flow": (_T.IF, _T.WHILE),
     "conv2d": (_T.CONV_2D,),
     "depthwise_conv2d": (_T.DEPTHWISE_CONV_2D,),
     "elementwise": (_T.ADD, _T.MUL, _T.SUB),
