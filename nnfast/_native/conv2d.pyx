@@ -86,6 +86,7 @@ cdef struct split:
     size_t rows, columns, depth     # of the whole product
     size_t m, n                     # of the kernel
     size_t tiles, panels, group     # group: tiles that share a panel before the next panel
+    size_t height, taller           # of a tile; so many tiles are one row taller
 
 
 cdef int measure(geometry *g, window, size_t channels) except -1:
@@ -111,9 +112,15 @@ cdef int plan_split(split *s, size_t rows, size_t columns, size_t depth, const n
     s.n = kernel.n
     s.tiles = (rows + s.m - 1) // s.m
     s.panels = (columns + s.n - 1) // s.n
+    s.height = rows // s.tiles if s.tiles else 0
+    s.taller = rows - s.tiles * s.height
     # Small weights stay near and the input streams by; of large weights one panel at a time meets many tiles.
     s.group = 1 if weight_bytes <= RESIDENT else max(1, min(s.tiles, RESIDENT // (s.m * row_bytes)))
     return 0
+
+
+cdef inline size_t tile_start(const split *s, size_t tile) noexcept nogil:
+    return tile * s.height + min(tile, s.taller)
 
 
 cdef struct conv2d_f32:
@@ -130,48 +137,57 @@ cdef void address_f32(const conv2d_f32 *p, const float *x, size_t first, size_t 
                       float *copies) noexcept nogil:
     """Row addresses a[taps][m] of output pixels first..last; what crosses the border is gathered in `copies`."""
     cdef const geometry *g = &p.g
-    cdef ptrdiff_t area = g.out_height * g.out_width
-    cdef ptrdiff_t image, y, x0, iy, ix, i, j, lo, hi
-    cdef size_t pixel, r, m = p.s.m
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, iy, ix, i, j, r, m = p.s.m
     cdef const float *row
+    cdef const float **to
     if g.plain:
-        for r in range(last - first):
-            a[r] = x + (first + r) * g.channels
+        for r in range(end - pixel):
+            a[r] = x + (pixel + r) * g.channels
         return
-    image = <ptrdiff_t>first // area
-    y = (<ptrdiff_t>first - image * area) // g.out_width
-    x0 = <ptrdiff_t>first - image * area - y * g.out_width
-    for r in range(last - first):
+    while pixel < end:
+        image = pixel // area
+        y = (pixel - image * area) // g.out_width
+        x0 = (pixel - image * area - y * g.out_width) * g.stride_x - g.left
+        pixels = min(end - pixel, (y + 1) * g.out_width + image * area - pixel)
         for i in range(g.filter_height):
             iy = y * g.stride_y - g.top + i * g.dilation_y
-            row = x + (image * g.height + iy) * g.width * g.channels
-            ix = x0 * g.stride_x - g.left
+            row = NULL
+            if 0 <= iy < g.height:
+                row = x + (image * g.height + iy) * g.width * g.channels
             if g.by_row:
-                if iy < 0 or iy >= g.height or ix >= g.width or ix + g.filter_width <= 0:
-                    a[i * m + r] = p.zeros
-                elif ix >= 0 and ix + g.filter_width <= g.width:
-                    a[i * m + r] = row + ix * g.channels
-                else:
-                    lo = -ix if ix < 0 else 0
-                    hi = min(g.filter_width, g.width - ix)
-                    memset(copies, 0, p.depth * sizeof(float))
-                    memcpy(copies + lo * g.channels, row + (ix + lo) * g.channels, (hi - lo) * g.channels * sizeof(float))
-                    a[i * m + r] = copies
-                    copies += p.depth
-            else:
-                for j in range(g.filter_width):
-                    if 0 <= iy < g.height and 0 <= ix < g.width:
-                        a[(i * g.filter_width + j) * m + r] = row + ix * g.channels
-                    else:
-                        a[(i * g.filter_width + j) * m + r] = p.zeros
-                    ix += g.dilation_x
-        x0 += 1
-        if x0 == g.out_width:
-            x0 = 0
-            y += 1
-            if y == g.out_height:
-                y = 0
-                image += 1
+                copies = address_row(p, row, x0, pixels, a + i * m, copies)
+                continue
+            for j in range(g.filter_width):
+                to = a + (i * g.filter_width + j) * m
+                ix = x0 + j * g.dilation_x
+                for r in range(pixels):
+                    to[r] = row + ix * g.channels if row != NULL and 0 <= ix < g.width else p.zeros
+                    ix += g.stride_x
+        a += pixels
+        pixel += pixels
+
+
+cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t ix, ptrdiff_t pixels, const float **a,
+                        float *copies) noexcept nogil:
+    """Addresses under one whole filter row; what crosses the border is gathered in `copies`: the end of that."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r, lo, hi, channels = g.channels
+    for r in range(pixels):
+        if row == NULL:
+            a[r] = p.zeros
+        elif ix >= 0 and ix + g.filter_width <= g.width:
+            a[r] = row + ix * channels
+        else:
+            lo = max(-ix, 0)
+            hi = min(g.filter_width, g.width - ix)
+            memset(copies, 0, p.depth * sizeof(float))
+            if lo < hi:
+                memcpy(copies + lo * channels, row + (ix + lo) * channels, (hi - lo) * channels * sizeof(float))
+            a[r] = copies
+            copies += p.depth
+        ix += g.stride_x
+    return copies
 
 
 cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -182,7 +198,7 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
     cdef float *y = <float *>run.slot[step.slots[2]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef const float **a = <const float **>scratch
-    cdef size_t item, last, stop, block, base, count, panel, t, low, high, addresses = p.taps * s.m
+    cdef size_t item, last, stop, block, base, count, panel, t, low, addresses = p.taps * s.m
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
     tile.depth = p.depth
@@ -195,20 +211,24 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         base = block * s.group
         count = min(s.group, s.tiles - base)
         stop = min(last, (base + count) * s.panels)
-        for t in range(count):
-            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
-            address_f32(p, x, low, high, a + t * addresses, <float *>(scratch + p.copies))
+        for t in range(base, base + count):
+            address_f32(p, x, tile_start(s, t), tile_start(s, t + 1), a + (t - base) * addresses,
+                        <float *>(scratch + p.copies))
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
         while item < stop:
-            panel = (item - base * s.panels) // count
-            t = item - base * s.panels - panel * count
-            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
-            tile.rows = high - low
+            low = tile_start(s, t)
+            tile.rows = tile_start(s, t + 1) - low
             tile.columns = min(s.n, s.columns - panel * s.n)
-            tile.a = a + t * addresses
+            tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
             tile.c = y + low * s.columns + panel * s.n
             p.kernel(&tile)
             item += 1
+            t += 1
+            if t == base + count:
+                t = base
+                panel += 1
 
 
 def pack_f32(const float[:, ::1] weights, const float[::1] bias):
@@ -306,10 +326,12 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
     cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth
     cdef const uint8_t *row
     cdef size_t r
-    for r in range(last - first):
-        sums[r] = 0
-        memset(to + r * p.lda + depth, 0, 4 * p.groups - depth)
-    if g.plain:
+    memset(sums, 0, (last - first) * sizeof(uint32_t))
+    if depth & 3:
+        memset(to, 0, (last - first) * p.lda)
+    if g.plain and depth == p.lda and p.weight_zero_point == 0:
+        p.gather(1, (last - first) * depth, x + first * depth, 0, p.flip, to, 0, sums)
+    elif g.plain:
         p.gather(last - first, depth, x + first * depth, depth, p.flip, to, p.lda, sums)
     else:
         span = g.filter_width if g.dilation_x == 1 else 1
@@ -331,8 +353,9 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
                                   to + r * p.lda + (i * g.filter_width + j) * g.channels, sums + r)
                     j += span
             pixel += pixels
-    for r in range(last - first):
-        sums[r] *= <uint32_t>-p.weight_zero_point
+    if p.weight_zero_point:
+        for r in range(last - first):
+            sums[r] *= <uint32_t>-p.weight_zero_point
 
 
 cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -344,7 +367,7 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef uint32_t *offsets = <uint32_t *>scratch
     cdef uint8_t *rows = scratch + p.rows
-    cdef size_t item, last, stop, block, base, count, panel, t, low, high, begin
+    cdef size_t item, last, stop, block, base, count, panel, t, low, begin
     cdef nnf_conv2d_q8_tile tile
     tile.groups = p.groups
     tile.lda = p.s.depth if p.direct else p.lda
@@ -359,15 +382,14 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
         base = block * s.group
         count = min(s.group, s.tiles - base)
         stop = min(last, (base + count) * s.panels)
-        nnf_share(s.rows, <int>base, <int>s.tiles, &begin, &high)
+        begin = tile_start(s, base)
         if not p.direct:
-            nnf_share(s.rows, <int>(base + count - 1), <int>s.tiles, &low, &high)
-            gather_q8(p, x, begin, high, rows, offsets)
+            gather_q8(p, x, begin, tile_start(s, base + count), rows, offsets)
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
         while item < stop:
-            panel = (item - base * s.panels) // count
-            t = item - base * s.panels - panel * count
-            nnf_share(s.rows, <int>(base + t), <int>s.tiles, &low, &high)
-            tile.rows = high - low
+            low = tile_start(s, t)
+            tile.rows = tile_start(s, t + 1) - low
             tile.columns = min(s.n, s.columns - panel * s.n)
             tile.a = x + low * s.depth if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if p.weight_zero_point else NULL
@@ -375,6 +397,10 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
             tile.c = y + low * s.columns + panel * s.n
             p.kernel(&tile)
             item += 1
+            t += 1
+            if t == base + count:
+                t = base
+                panel += 1
 
 
 cdef size_t groups_of(size_t depth):
@@ -425,7 +451,7 @@ cdef class Conv2dQ8(Step):
         self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
         self.p.groups = groups_of(depth)
-        self.p.lda = (4 * self.p.groups + 63) // 64 * 64
+        self.p.lda = 4 * self.p.groups
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
         self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
