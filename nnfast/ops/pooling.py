@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._native import pooling as native
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import window
@@ -77,11 +78,30 @@ def _compute_max(node, inputs):
     return [window.from_nhwc(node, np.clip(largest, *clamp(node)).astype(image.dtype))]
 
 
+def _lower(op):
+    def lower(node, b):
+        source, target = node["input"], node.outputs[0]
+        if node.layout_nchw:
+            return "no native kernel for NCHW"
+        if source.type == OperandType.TENSOR_FLOAT16:
+            return "no native kernel for TENSOR_FLOAT16"
+        win = geometry(node)
+        positions = min(win.filter[0], win.input[0]) * min(win.filter[1], win.input[1])
+        if op == "average" and is_quant8(source) and positions > native.WINDOW_MAX:
+            return f"window of {positions} positions, native up to {native.WINDOW_MAX}"
+        batch, _, _, channels = source.shape
+        slots = b.slot(source), b.slot(target)
+        b.emit(native.Pool2D(slots, op, batch, win, channels, source.dtype, *clamp(node)))
+        return None
+    return lower
+
+
 AVERAGE_POOL_2D = OpDef(
-    OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, quant="same",
-    zero_sized="batch",
+    OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, lower=_lower("average"),
+    quant="same", zero_sized="batch",
 )
 
 MAX_POOL_2D = OpDef(
-    OperationType.MAX_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_max, quant="same", zero_sized="batch",
+    OperationType.MAX_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_max, lower=_lower("max"), quant="same",
+    zero_sized="batch",
 )

@@ -14,6 +14,10 @@ static inline void nnf_axis_taps(const nnf_axis *a, size_t o, size_t *first, siz
 {
     const ptrdiff_t start = (ptrdiff_t)(o * a->stride) - (ptrdiff_t)a->head, size = (ptrdiff_t)a->size;
     const ptrdiff_t dilation = (ptrdiff_t)a->dilation, taps = (ptrdiff_t)a->taps;
+    *first = 0;
+    *last = a->taps;
+    if (start >= 0 && start + (taps - 1) * dilation < size)
+        return; /* nearly always: no division */
     ptrdiff_t low = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
     ptrdiff_t high = start >= size ? 0 : (size - 1 - start) / dilation + 1;
     high = high < taps ? high : taps;

@@ -36,8 +36,8 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
     const size_t outputs = p->outputs, step = outputs * p->g.x.stride * p->g.channels;
     const uint8_t *at[4];
 #pragma GCC unroll 4
-    for (size_t s = 0; s < (size_t)(LANES / width); s++)
-        at[s] = border ? tap_at(p, b, tap, y0, o + s * outputs) : start + tap->offset + s * step;
+    for (int s = 0; s < LANES / width; s++)
+        at[s] = border ? tap_at(p, b, tap, y0, o + (size_t)s * outputs) : start + tap->offset + (size_t)s * step;
     __m512i v;
     if (width == 64) {
         v = full ? _mm512_loadu_si512(at[0]) : _mm512_maskz_loadu_epi8(b->channels, at[0]);

@@ -31,15 +31,16 @@ INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nn
 INLINE __m256i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border,
                     const nnf_depthwise_tap *tap, const uint8_t *start, size_t y0, size_t o)
 {
+    const size_t step = p->g.x.stride * p->g.channels;
     const uint8_t *at[2];
 #pragma GCC unroll 2
-    for (size_t s = 0; s < (size_t)(LANES / width); s++)
-        at[s] = border ? tap_at(p, b, tap, y0, o + s) : start + tap->offset + s * p->g.x.stride * p->g.channels;
+    for (int s = 0; s < LANES / width; s++)
+        at[s] = border ? tap_at(p, b, tap, y0, o + (size_t)s) : start + tap->offset + (size_t)s * step;
     uint8_t copy[LANES] = {0};
     if (!full) {
-        for (size_t s = 0; s < (size_t)(LANES / width); s++) {
-            memcpy(copy + s * (size_t)width, at[s], b->channels);
-            at[s] = copy + s * (size_t)width;
+        for (int s = 0; s < LANES / width; s++) {
+            memcpy(copy + s * width, at[s], b->channels);
+            at[s] = copy + s * width;
         }
     }
     __m256i v;

@@ -1,0 +1,164 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pooling/pooling.h"
+
+/* Windows, strides and paddings of the cases: kh kw, sh sw, top left, bottom right. */
+static const size_t shapes[][8] = {
+    {1, 1, 1, 1, 0, 0, 0, 0}, {2, 2, 2, 2, 0, 0, 0, 0}, {3, 3, 1, 1, 1, 1, 1, 1}, {3, 3, 2, 2, 0, 0, 1, 1},
+    {2, 5, 1, 3, 1, 4, 0, 2}, {7, 7, 7, 7, 0, 0, 0, 0}, {4, 1, 3, 1, 3, 0, 3, 0}, {1, 9, 2, 1, 0, 8, 0, 8},
+};
+static const size_t images[][2] = {{1, 1}, {2, 3}, {5, 4}, {7, 7}, {9, 12}};
+static const size_t channels[] = {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 131};
+
+static bool axis(nnf_axis *a, size_t size, const size_t *s)
+{
+    const size_t padded = size + s[4] + s[6];
+    if (padded < s[0])
+        return false;
+    *a = (nnf_axis){.size = size, .out = (padded - s[0]) / s[2] + 1, .taps = s[0], .stride = s[2], .dilation = 1,
+                    .head = s[4]};
+    return true;
+}
+
+/* The share of a pool that a case computes. */
+typedef struct part {
+    nnf_pool g;
+    size_t first, last, begin, end, inputs, outputs;
+} part;
+
+static bool choose(nnf_check *c, part *p, size_t image, size_t shape, size_t count)
+{
+    nnf_pool *g = &p->g;
+    g->channels = count;
+    if (!axis(&g->y, images[image][0], shapes[shape]) || !axis(&g->x, images[image][1], shapes[shape] + 1))
+        return false;
+    const size_t blocks = (count + NNF_POOL_BLOCK - 1) / NNF_POOL_BLOCK;
+    p->first = nnf_check_below(c, g->y.out);
+    p->last = p->first + 1 + nnf_check_below(c, g->y.out - p->first);
+    p->begin = nnf_check_below(c, blocks) * NNF_POOL_BLOCK;
+    p->end = p->begin + NNF_POOL_BLOCK * (1 + nnf_check_below(c, blocks - p->begin / NNF_POOL_BLOCK));
+    p->end = p->end < count ? p->end : count;
+    p->inputs = g->y.size * g->x.size * count;
+    p->outputs = (p->last - p->first) * g->x.out * count;
+    return true;
+}
+
+static void done(nnf_check *c, const part *p)
+{
+    nnf_check_done(c, "image %zux%zux%zu window %zux%zu stride %zux%zu head %zux%zu rows %zu-%zu channels %zu-%zu",
+                   p->g.y.size, p->g.x.size, p->g.channels, p->g.y.taps, p->g.x.taps, p->g.y.stride, p->g.x.stride,
+                   p->g.y.head, p->g.x.head, p->first, p->last, p->begin, p->end);
+}
+
+static void case_f32(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const part *p, bool clamp)
+{
+    const nnf_pool_f32_fn slow = (nnf_pool_f32_fn)twin->fn, fast = (nnf_pool_f32_fn)kernel->fn;
+    const float lo = clamp ? -1.0f : -INFINITY, hi = clamp ? 1.0f : INFINITY;
+    float *x = nnf_check_alloc(c, 4 * p->inputs), *expected = nnf_check_alloc(c, 4 * p->outputs);
+    float *actual = nnf_check_alloc(c, 4 * p->outputs), *scale = nnf_check_alloc(c, 4 * p->outputs);
+    memset(scale, 0, 4 * p->outputs); /* outputs that were not asked for keep their pattern */
+    nnf_check_fill_f32(c, x, p->inputs, -4, 2);
+    x[nnf_check_below(c, p->inputs)] = NAN;
+    if (kernel->tolerance == NNF_EXACT)
+        x[nnf_check_below(c, p->inputs)] = -INFINITY;
+    slow(&p->g, p->first, p->last, p->begin, p->end, x, expected, lo, hi);
+    fast(&p->g, p->first, p->last, p->begin, p->end, x, actual, lo, hi);
+    for (size_t i = 0; i < p->inputs; i++)
+        x[i] = isfinite(x[i]) ? fabsf(x[i]) : 0.0f;
+    slow(&p->g, p->first, p->last, p->begin, p->end, x, scale, 0, INFINITY);
+    nnf_check_f32(c, expected, actual, p->outputs, scale, p->g.y.taps * p->g.x.taps);
+    done(c, p);
+}
+
+static void case_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const part *p, int32_t low)
+{
+    const nnf_pool_q8_fn slow = (nnf_pool_q8_fn)twin->fn, fast = (nnf_pool_q8_fn)kernel->fn;
+    const int32_t lo = low + (int32_t)nnf_check_below(c, 2) * (int32_t)nnf_check_below(c, 256);
+    const int32_t hi = lo + (int32_t)nnf_check_below(c, (size_t)(low + 256 - lo));
+    uint8_t *x = nnf_check_alloc(c, p->inputs), *expected = nnf_check_alloc(c, p->outputs);
+    uint8_t *actual = nnf_check_alloc(c, p->outputs);
+    nnf_check_fill_bytes(c, x, p->inputs);
+    slow(&p->g, p->first, p->last, p->begin, p->end, x, expected, lo, hi);
+    fast(&p->g, p->first, p->last, p->begin, p->end, x, actual, lo, hi);
+    nnf_check_bytes(c, expected, actual, p->outputs);
+    done(c, p);
+}
+
+/* The global pool of MobileNet v1 and a pool of 2x2. */
+static part bench_part(bool global)
+{
+    const size_t size = global ? 7 : 56, taps = global ? 7 : 2, count = global ? 1024 : 64;
+    const nnf_axis a = {.size = size, .out = size / taps, .taps = taps, .stride = taps, .dilation = 1};
+    return (part){.g = {a, a, count}, .last = a.out, .end = count, .inputs = size * size * count,
+                  .outputs = a.out * a.out * count};
+}
+
+static void bench(nnf_check *c, const nnf_kernel *kernel, int32_t low, bool f32)
+{
+    for (int global = 0; c->bench && global < 2; global++) {
+        const part p = bench_part(global);
+        const size_t width = f32 ? 4 : 1;
+        void *x = nnf_check_alloc(c, width * p.inputs), *y = nnf_check_alloc(c, width * p.outputs);
+        const char *label = global ? "7x7x1024 global" : "56x56x64 2x2/2";
+        memset(x, 1, width * p.inputs);
+        if (f32)
+            NNF_BENCH(c, label, p.inputs, ((nnf_pool_f32_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, 0, 6));
+        else
+            NNF_BENCH(c, label, p.inputs,
+                      ((nnf_pool_q8_fn)kernel->fn)(&p.g, 0, p.last, 0, p.end, x, y, low, low + 255));
+        nnf_check_done(c, "bench");
+    }
+}
+
+static void check_pool(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int32_t low, bool f32)
+{
+    part p;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+            for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
+                if (!choose(c, &p, i, s, channels[k]))
+                    continue;
+                if (f32)
+                    case_f32(c, twin, kernel, &p, (i + k) & 1);
+                else
+                    case_q8(c, twin, kernel, &p, low);
+            }
+        }
+    }
+    bench(c, kernel, low, f32);
+}
+
+void nnf_check_average_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, 0, true);
+}
+
+void nnf_check_average_pool2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, 0, false);
+}
+
+void nnf_check_average_pool2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, -128, false);
+}
+
+void nnf_check_max_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, 0, true);
+}
+
+void nnf_check_max_pool2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, 0, false);
+}
+
+void nnf_check_max_pool2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, -128, false);
+}

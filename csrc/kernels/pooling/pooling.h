@@ -1,0 +1,44 @@
+/* Average and maximum over the window of each output of an NHWC image (ops_a.md B, codes 1 and 17). */
+#ifndef NNF_POOLING_H
+#define NNF_POOLING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nnf/window.h"
+
+#define NNF_POOL_BLOCK 64          /* channels of a block; threads split at its multiples */
+#define NNF_POOL_WINDOW_MAX 32768  /* positions of an 8-bit average's window: its division runs in float32, exact so far */
+
+/* Geometry of one image; dilations are 1 and every window has a position inside the image. */
+typedef struct nnf_pool {
+    nnf_axis y, x;
+    size_t channels;
+} nnf_pool;
+
+/* Output rows first..last-1 and channels begin..end-1 (begin a multiple of the block; end too, or all channels).
+ *   x  image [h][w][channels]    y  first output row [ow][channels]; rows follow each other
+ * Positions outside the image do not count. Any alignment; reads only the image, writes only the outputs named. x and y
+ * do not overlap.
+ * float32: average = sum of the row sums / positions; a NaN in the window gives a NaN, which no clamp hides. */
+typedef void (*nnf_pool_f32_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
+                                float *y, float lo, float hi);
+/* 8-bit: lo and hi are stored codes. average of n codes: (sum + n/2) / n; of negative sums (sum - n/2) / n, truncated. */
+typedef void (*nnf_pool_q8_fn)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                               const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi);
+
+/* The part of one output's window that lies inside the image. */
+typedef struct nnf_pool_window {
+    size_t start, rows, columns; /* first element, counted in the image; positions */
+} nnf_pool_window;
+
+static inline nnf_pool_window nnf_pool_at(const nnf_pool *g, size_t row, size_t column)
+{
+    size_t top, bottom, left, right;
+    nnf_axis_taps(&g->y, row, &top, &bottom);
+    nnf_axis_taps(&g->x, column, &left, &right);
+    const size_t y = row * g->y.stride + top - g->y.head, x = column * g->x.stride + left - g->x.head;
+    return (nnf_pool_window){(y * g->x.size + x) * g->channels, bottom - top, right - left};
+}
+
+#endif
