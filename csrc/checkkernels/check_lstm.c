@@ -1,0 +1,71 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "lstm/lstm.h"
+
+static float *filled(nnf_check *c, size_t count, float size)
+{
+    float *x = nnf_check_alloc(c, 4 * count);
+    nnf_check_fill_f32(c, x, count, -size, size);
+    return x;
+}
+
+/* Packed floats of a tile: bias, peephole weights, k rows. */
+static size_t packed_size(const nnf_lstm_form *form, size_t k)
+{
+    const size_t row = (size_t)form->gates * NNF_LSTM_N;
+    return row * (1 + k) + (form->peephole ? row - NNF_LSTM_N : 0);
+}
+
+void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_lstm_f32_tile_fn slow = (nnf_lstm_f32_tile_fn)twin->fn, fast = (nnf_lstm_f32_tile_fn)kernel->fn;
+    static const size_t depths[] = {0, 1, 2, 3, 4, 7, 8, 120};
+    static const int activations[] = {4, 0, 1, 3, 6};
+    for (size_t units = 1; units <= NNF_LSTM_N; units++) {
+        for (size_t i = 0; i < 40; i++) {
+            const nnf_lstm_form form = {.gates = i & 1 ? 3 : 4, .peephole = i >> 1 & 1,
+                                        .activation = activations[i % 5], .clip = i & 4 ? 0.5f : INFINITY};
+            const size_t k_x = depths[i % 8], k_h = depths[(3 * i + units) % 8];
+            const size_t row = (size_t)form.gates * NNF_LSTM_N, skip = form.peephole ? row - NNF_LSTM_N : 0;
+            float *packed = filled(c, packed_size(&form, k_x + k_h), 0.5f), *start = filled(c, row, 2);
+            float *c_in = filled(c, units, 1), *scale = nnf_check_alloc(c, 4 * units);
+            float *expected_c = nnf_check_alloc(c, 4 * units), *expected_y = nnf_check_alloc(c, 4 * units);
+            float *actual_c = nnf_check_alloc(c, 4 * units), *actual_y = nnf_check_alloc(c, 4 * units);
+            nnf_lstm_tile tile = {.packed = packed, .start = i & 8 ? start : NULL, .x = filled(c, k_x, 1),
+                                  .h = filled(c, k_h, 1), .c_in = c_in, .k_x = k_x, .k_h = k_h, .units = units,
+                                  .c_out = expected_c, .y = expected_y};
+            /* Errors of the gate sums reach the results through slopes of at most 1 and factors of at most the sums'
+             * own size (two linear activations multiply a gate). */
+            for (size_t u = 0; u < units; u++) {
+                float total = 4;
+                for (size_t j = u; j < row; j += NNF_LSTM_N) {
+                    total += fabsf((tile.start ? start : packed)[j]) + 0.5f;
+                    for (size_t k = 0; k < k_x + k_h; k++)
+                        total += fabsf((k < k_x ? tile.x[k] : tile.h[k - k_x]) * packed[row * (1 + k) + skip + j]);
+                }
+                scale[u] = total * total;
+            }
+            slow(&form, &tile);
+            tile.c_out = actual_c;
+            tile.y = actual_y;
+            fast(&form, &tile);
+            nnf_check_f32(c, expected_c, actual_c, units, scale, k_x + k_h + 8);
+            nnf_check_f32(c, expected_y, actual_y, units, scale, k_x + k_h + 8);
+            tile.c_out = c_in;
+            fast(&form, &tile);
+            nnf_check_bytes(c, actual_c, c_in, 4 * units);
+            nnf_check_done(c, "units=%zu k_x=%zu k_h=%zu case=%zu", units, k_x, k_h, i);
+        }
+    }
+    const nnf_lstm_form form = {.gates = 4, .activation = 4, .clip = INFINITY};
+    const size_t k = 120;
+    float *state = filled(c, NNF_LSTM_N, 1), *y = nnf_check_alloc(c, 4 * NNF_LSTM_N);
+    const nnf_lstm_tile tile = {.packed = filled(c, packed_size(&form, 2 * k), 0.1f), .x = filled(c, k, 1),
+                                .h = filled(c, k, 1), .c_in = state, .k_x = k, .k_h = k, .units = NNF_LSTM_N,
+                                .c_out = state, .y = y};
+    NNF_BENCH(c, "k=240 units=16", 2 * k * 4 * NNF_LSTM_N, fast(&form, &tile));
+    nnf_check_done(c, "bench");
+}

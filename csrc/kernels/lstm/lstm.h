@@ -1,0 +1,32 @@
+/* The part of an LSTM step before the projection, for tiles of 16 units: gate sums, gates, cell state, output. */
+#ifndef NNF_LSTM_H
+#define NNF_LSTM_H
+
+#include <stddef.h>
+
+#define NNF_LSTM_N 16
+
+/* What kind of cell it is. Gates in order: input, forget, cell, output; without the input gate it is 1 - forget. */
+typedef struct nnf_lstm_form {
+    int gates;      /* 3 or 4 */
+    int peephole;   /* 1: the gates also see the cell state */
+    int activation; /* of cell gate and output: 0 none, 1 relu, 3 relu6, 4 tanh, 6 sigmoid */
+    float clip;     /* bound of the cell state, infinity for none */
+} nnf_lstm_form;
+
+/* One tile of one batch row (ops_a.md B LSTM without layer norm).
+ *   packed   64-byte aligned: bias [gates][16]; with peephole their weights [gates - 1][16] (input, forget, output);
+ *            w[k_x + k_h][gates][16]; zeros beyond `units`
+ *   start    [gates][16] sums that include the bias, or NULL for the packed bias
+ *   c_out    may be the same address as c_in
+ * 1 <= units <= 16; k_x, k_h >= 0; any alignment elsewhere. Reads and writes exactly k_x, k_h and `units` elements.
+ * The scalar row sums in double. */
+typedef struct nnf_lstm_tile {
+    const float *packed, *start, *x, *h, *c_in;
+    size_t k_x, k_h, units;
+    float *c_out, *y;
+} nnf_lstm_tile;
+
+typedef void (*nnf_lstm_f32_tile_fn)(const nnf_lstm_form *form, const nnf_lstm_tile *tile);
+
+#endif

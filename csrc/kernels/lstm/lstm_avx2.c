@@ -1,0 +1,84 @@
+#include "lstm.h"
+
+#include <immintrin.h>
+
+#include "nnf/math_avx2.h"
+
+enum { LANES = 8, MOST = 4 * NNF_LSTM_N / LANES };
+
+static inline __m256 activate(int activation, __m256 x)
+{
+    switch (activation) {
+    case 1:
+        return _mm256_max_ps(_mm256_setzero_ps(), x);
+    case 3:
+        return _mm256_min_ps(_mm256_set1_ps(6.0f), _mm256_max_ps(_mm256_setzero_ps(), x));
+    case 4:
+        return nnf_tanh_avx2(x);
+    case 6:
+        return nnf_logistic_avx2(x);
+    default:
+        return x;
+    }
+}
+
+static inline __attribute__((always_inline)) const float *accumulate(int parts, __m256 *sum, const float *x,
+                                                                     size_t count, const float *w)
+{
+    for (size_t k = 0; k < count; k++, w += parts * LANES) {
+        const __m256 value = _mm256_set1_ps(x[k]);
+        for (int i = 0; i < parts; i++)
+            sum[i] = _mm256_fmadd_ps(value, _mm256_load_ps(w + i * LANES), sum[i]);
+    }
+    return w;
+}
+
+/* Units 8 half .. of the tile from their sums, which lie two vectors apart. */
+static inline __attribute__((always_inline)) void finish(int gates, int half, const nnf_lstm_form *form,
+                                                         const nnf_lstm_tile *tile, const __m256 *sums)
+{
+    const int forget = gates - 3, at = half * LANES;
+    const float *peephole = tile->packed + gates * NNF_LSTM_N + at;
+    const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)tile->units - at),
+                                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256 sum[4];
+    for (int g = 0; g < gates; g++)
+        sum[g] = sums[2 * g + half];
+    __m256 c = _mm256_maskload_ps(tile->c_in + at, live);
+    if (form->peephole) {
+        for (int g = 0; g <= forget; g++)
+            sum[g] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
+    }
+    const __m256 kept = nnf_logistic_avx2(sum[forget]);
+    const __m256 entered = gates == 4 ? nnf_logistic_avx2(sum[0]) : _mm256_sub_ps(_mm256_set1_ps(1.0f), kept);
+    c = _mm256_fmadd_ps(kept, c, _mm256_mul_ps(entered, activate(form->activation, sum[forget + 1])));
+    /* min/max return the second operand when either is NaN. */
+    c = _mm256_min_ps(_mm256_set1_ps(form->clip), _mm256_max_ps(_mm256_set1_ps(-form->clip), c));
+    if (form->peephole)
+        sum[forget + 2] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
+    _mm256_maskstore_ps(tile->c_out + at, live, c);
+    const __m256 y = _mm256_mul_ps(nnf_logistic_avx2(sum[forget + 2]), activate(form->activation, c));
+    _mm256_maskstore_ps(tile->y + at, live, y);
+}
+
+static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    const int row = gates * NNF_LSTM_N, parts = row / LANES;
+    const float *start = tile->start ? tile->start : tile->packed, *peephole = tile->packed + row;
+    __m256 sum[MOST];
+    for (int i = 0; i < parts; i++)
+        sum[i] = _mm256_loadu_ps(start + i * LANES);
+    const float *w = accumulate(parts, sum, tile->x, tile->k_x, peephole + (form->peephole ? row - NNF_LSTM_N : 0));
+    accumulate(parts, sum, tile->h, tile->k_h, w);
+    finish(gates, 0, form, tile, sum);
+    if (tile->units > LANES)
+        finish(gates, 1, form, tile, sum);
+}
+
+void nnf_lstm_f32_tile__avx2_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    if (form->gates == 4)
+        cell(4, form, tile);
+    else
+        cell(3, form, tile);
+}

@@ -1,0 +1,82 @@
+#include "lstm.h"
+
+#include <immintrin.h>
+
+#include "nnf/math_avx512.h"
+
+static inline __m512 activate(int activation, __m512 x)
+{
+    switch (activation) {
+    case 1:
+        return _mm512_max_ps(_mm512_setzero_ps(), x);
+    case 3:
+        return _mm512_min_ps(_mm512_set1_ps(6.0f), _mm512_max_ps(_mm512_setzero_ps(), x));
+    case 4:
+        return nnf_tanh_avx512(x);
+    case 6:
+        return nnf_logistic_avx512(x);
+    default:
+        return x;
+    }
+}
+
+/* Two sets of accumulators hide the latency of the multiply-add. */
+static inline __attribute__((always_inline)) const float *accumulate(int gates, __m512 *sum, const float *x,
+                                                                     size_t count, const float *w)
+{
+    const int row = gates * NNF_LSTM_N;
+    size_t k = 0;
+    for (; k + 2 <= count; k += 2, w += 2 * row) {
+        for (int d = 0; d < 2; d++) {
+            const __m512 value = _mm512_set1_ps(x[k + (size_t)d]);
+            for (int g = 0; g < gates; g++)
+                sum[4 * d + g] = _mm512_fmadd_ps(value, _mm512_load_ps(w + d * row + g * NNF_LSTM_N), sum[4 * d + g]);
+        }
+    }
+    if (k < count) {
+        const __m512 value = _mm512_set1_ps(x[k]);
+        for (int g = 0; g < gates; g++)
+            sum[g] = _mm512_fmadd_ps(value, _mm512_load_ps(w + g * NNF_LSTM_N), sum[g]);
+        w += row;
+    }
+    return w;
+}
+
+static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    const int row = gates * NNF_LSTM_N, forget = gates - 3;
+    const __mmask16 live = (__mmask16)((1u << tile->units) - 1);
+    const float *start = tile->start ? tile->start : tile->packed, *peephole = tile->packed + row;
+    __m512 sum[8];
+    for (int g = 0; g < gates; g++) {
+        sum[g] = _mm512_loadu_ps(start + g * NNF_LSTM_N);
+        sum[4 + g] = _mm512_setzero_ps();
+    }
+    const float *w = accumulate(gates, sum, tile->x, tile->k_x, peephole + (form->peephole ? row - NNF_LSTM_N : 0));
+    accumulate(gates, sum, tile->h, tile->k_h, w);
+    for (int g = 0; g < gates; g++)
+        sum[g] = _mm512_add_ps(sum[g], sum[4 + g]);
+    __m512 c = _mm512_maskz_loadu_ps(live, tile->c_in);
+    if (form->peephole) {
+        for (int g = 0; g <= forget; g++)
+            sum[g] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
+    }
+    const __m512 kept = nnf_logistic_avx512(sum[forget]);
+    const __m512 entered = gates == 4 ? nnf_logistic_avx512(sum[0]) : _mm512_sub_ps(_mm512_set1_ps(1.0f), kept);
+    c = _mm512_fmadd_ps(kept, c, _mm512_mul_ps(entered, activate(form->activation, sum[forget + 1])));
+    /* min/max return the second operand when either is NaN. */
+    c = _mm512_min_ps(_mm512_set1_ps(form->clip), _mm512_max_ps(_mm512_set1_ps(-form->clip), c));
+    if (form->peephole)
+        sum[forget + 2] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
+    _mm512_mask_storeu_ps(tile->c_out, live, c);
+    const __m512 y = _mm512_mul_ps(nnf_logistic_avx512(sum[forget + 2]), activate(form->activation, c));
+    _mm512_mask_storeu_ps(tile->y, live, y);
+}
+
+void nnf_lstm_f32_tile__avx512_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    if (form->gates == 4)
+        cell(4, form, tile);
+    else
+        cell(3, form, tile);
+}

@@ -1,0 +1,50 @@
+#include "lstm.h"
+
+#include "nnf/math_scalar.h"
+
+static double activate(int activation, double x)
+{
+    switch (activation) {
+    case 1:
+        return x < 0 ? 0 : x;
+    case 3:
+        return x < 0 ? 0 : x > 6 ? 6 : x;
+    case 4:
+        return nnf_tanh(x);
+    case 6:
+        return nnf_logistic(x);
+    default:
+        return x;
+    }
+}
+
+void nnf_lstm_f32_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    const int gates = form->gates, has_input = gates == 4, forget = has_input, row = gates * NNF_LSTM_N;
+    const float *peephole = tile->packed + row;
+    const float *w = peephole + (form->peephole ? row - NNF_LSTM_N : 0), *w_h = w + tile->k_x * (size_t)row;
+    for (size_t u = 0; u < tile->units; u++) {
+        double sum[4] = {0};
+        for (int g = 0; g < gates; g++) {
+            const size_t j = (size_t)g * NNF_LSTM_N + u;
+            sum[g] = tile->start ? tile->start[j] : tile->packed[j];
+            for (size_t k = 0; k < tile->k_x; k++)
+                sum[g] += (double)tile->x[k] * w[k * (size_t)row + j];
+            for (size_t k = 0; k < tile->k_h; k++)
+                sum[g] += (double)tile->h[k] * w_h[k * (size_t)row + j];
+        }
+        double c = tile->c_in[u];
+        if (form->peephole) {
+            if (has_input)
+                sum[0] += c * peephole[u];
+            sum[forget] += c * peephole[forget * NNF_LSTM_N + u];
+        }
+        const double kept = nnf_logistic(sum[forget]), entered = has_input ? nnf_logistic(sum[0]) : 1 - kept;
+        c = kept * c + entered * activate(form->activation, sum[forget + 1]);
+        c = c < -(double)form->clip ? -(double)form->clip : c > (double)form->clip ? (double)form->clip : c;
+        if (form->peephole)
+            sum[forget + 2] += c * peephole[(forget + 1) * NNF_LSTM_N + u];
+        tile->c_out[u] = (float)c;
+        tile->y[u] = (float)(nnf_logistic(sum[forget + 2]) * activate(form->activation, c));
+    }
+}
