@@ -58,7 +58,6 @@ def pack_f32(weights, bias, peephole=()):
     weights: [units, inputs] of each gate, input beside recurrent side; bias: [units] of each gate; peephole: [units]
     of the gates but the cell's.
     """
-    inputs = weights[0].shape[1]
     parts = [interleave(bias)]
     if peephole:
         parts.append(interleave(peephole))
@@ -161,7 +160,7 @@ cdef class LstmF32(Step):
     """The times `span` of an LSTM layer in float32, or one part of them.
 
     slots: input, state in, cell state in, cell state out, y, packed; with a projection also its input [batch, units]
-    (a temporary) and its `gemv.pack_f32`. state_out, cleared: further slots, or None: the last y, and a buffer of
+    (a temporary) and its `gemv.pack_f32`. state_out, cleared: further slots, or None: for the last y, and a buffer of
     `clear_count` floats to fill with zeros.
     part: "cells", "projection" or "both"; sizes: batch, units, inputs, outputs; inputs is 0 when the input slot holds
     the input's share of the gate sums, bias included, in the order of `interleave`.

@@ -1,8 +1,18 @@
 """What the recurrent operations share: activations (ops_a.md A.8), shape rules, the time axis."""
 
+from math import prod
+
 import numpy as np
 
+from .._native import conv2d
 from ..model.types import Activation
+from . import window
+
+SUMS_FROM = 4
+"""Rows from which on the input's products of all times pay as one matrix product, with its detour through memory."""
+NEAR_BYTES = 1 << 20
+"""Weights that one core keeps near: up to this size, one thread alone beats two that wait for each other each time."""
+_POINT = window.Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def sigmoid(x):
@@ -45,3 +55,29 @@ def sequence_output(node, time, batch, units):
 def time_first(node, sequence):
     """The sequence with the time as dimension 0; its own inverse."""
     return sequence if node.scalar("time_major") else sequence.swapaxes(0, 1)
+
+
+# -- native --------------------------------------------------------------------------------------------------------
+def strides(time, batch, width, time_major):
+    """Elements from one time to the next and from one batch row to the next, in a sequence of `width` values each."""
+    return (batch * width, width) if time_major else (width, time * width)
+
+
+def input_sums(b, source, weights, bias):
+    """Slot of weights @ x + bias for all rows x of a tensor, by a step of its own.
+
+    weights: float32 [width, size]; bias: [width].
+    """
+    width, size = weights.shape
+    rows = prod(source.shape) // size
+    sums = b.temp(4 * rows * width)
+    packed = b.const(conv2d.pack_f32(np.ascontiguousarray(weights), np.ascontiguousarray(bias)))
+    b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), _POINT, rows, size, width, -np.inf, np.inf))
+    return sums
+
+
+def spans(time, packed_bytes):
+    """(first, last, alone) of each step of a sequence: one for all times, or one for each when the weights are big."""
+    if time > 1 and packed_bytes <= NEAR_BYTES:
+        return [(0, time, True)]
+    return [(t, t + 1, False) for t in range(time)]

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native import gemv
+from ..model.quant import activation_float
+from ..model.types import Activation, OperandType, OperationType, type_name
 from . import recurrent
 from .base import OpDef, Signature, forms
 
@@ -68,8 +70,49 @@ def _compute_sequence(node, inputs):
     return results[:len(node.outputs)]
 
 
-RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn)
+# -- native --------------------------------------------------------------------------------------------------------
+_CURVES = {Activation.TANH: "tanh", Activation.SIGMOID: "logistic"}
+
+
+def _lower(node, b, time, batch, time_major, output, state_out):
+    source = node["input"]
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    for name in ("weights", "recurrent_weights", "bias"):
+        if node[name].value is None:
+            return f"{name} is not constant"
+    weights, again, bias = (node.value(name) for name in ("weights", "recurrent_weights", "bias"))
+    units, size = weights.shape
+    if time * batch < recurrent.SUMS_FROM:
+        data, packed, width = b.slot(source), gemv.pack_f32(np.concatenate([weights, again], 1), bias), size
+    else:
+        data = recurrent.input_sums(b, source, weights, bias)
+        packed, width, size = gemv.pack_f32(again), units, 0
+    slots = [data, b.slot(node["hidden_state_in"]), b.const(packed), b.slot(output)]
+    if state_out is not None:
+        slots.append(b.slot(state_out))
+    along = [recurrent.strides(time, batch, each, time_major) for each in (width, units)]
+    code = node.scalar("activation")
+    curve = _CURVES.get(code)
+    clamp = (-np.inf, np.inf) if curve else activation_float(code)
+    for first, last, alone in recurrent.spans(time, packed.nbytes):
+        b.emit(gemv.RecurrentF32(slots, batch, units, size, *along, (first, last), time, alone, curve, clamp))
+    return None
+
+
+def _lower_rnn(node, b):
+    return _lower(node, b, 1, node["input"].shape[0], True, node.outputs[1], node.outputs[0])
+
+
+def _lower_sequence(node, b):
+    time, batch, _ = recurrent.sequence_shape(node)
+    state_out = node.outputs[1] if len(node.outputs) > 1 else None
+    return _lower(node, b, time, batch, bool(node.scalar("time_major")), node.outputs[0], state_out)
+
+
+RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn, lower=_lower_rnn)
 
 UNIDIRECTIONAL_SEQUENCE_RNN = OpDef(
     OperationType.UNIDIRECTIONAL_SEQUENCE_RNN, _SEQUENCE, infer=_infer_sequence, compute=_compute_sequence,
+    lower=_lower_sequence,
 )
