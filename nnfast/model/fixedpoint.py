@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .quant import quantize_multiplier, rdbpot
+from .quant import INT32_MAX, quantize_multiplier, rdbpot
 
 _EXP_EIGHTH = 1895147668  # exp(-1/8) in F0
 _THIRD = 715827883  # 1/3 in F0
@@ -109,6 +109,32 @@ WORD32 = FixedPoint(32)
 
 WORD16 = FixedPoint(16)
 """16-bit words: HARD_SWISH and the gates of the 16-bit LSTMs."""
+
+
+_SQRT_HALF = 1518500250  # sqrt(1/2) in F0
+
+
+def inv_sqrt(value):
+    """int64 arrays (multiplier, exponent <= 0) with 1 / sqrt(value) ~ multiplier / 2**31 * 2**exponent.
+
+    value: integers >= 0; 0 and 1 give the largest multiplier. Five Newton-Raphson steps on 32-bit words (ops_a.md A.5).
+    """
+    value = np.asarray(value, np.int64)
+    words, shift = value, np.full(value.shape, 11)
+    while (tall := words >= 1 << 29).any():
+        words, shift = np.where(tall, words >> 2, words), shift + tall
+    # Even left shift that brings the word into [2**27, 2**29): clz of a 32-bit word is 32 less its bit length.
+    pairs = (31 - np.frexp(np.maximum(words, 1).astype(np.float64))[1]) // 2 - 1
+    half = rdbpot(words << 2 * pairs >> 1, 1)
+    one = 1 << 28
+    root = np.full(value.shape, one)
+    for _ in range(5):
+        cube = WORD32.rescale(WORD32.mul(WORD32.mul(root, root), root), 9, 3)
+        root = WORD32.rescale(WORD32.mul(one + (one >> 1), root) - WORD32.mul(half, cube), 6, 3)
+    multiplier, shift = WORD32.mul(root, _SQRT_HALF), shift - pairs
+    multiplier <<= np.maximum(-shift, 0)
+    trivial = value <= 1
+    return np.where(trivial, INT32_MAX, multiplier), np.where(trivial, 0, -np.maximum(shift, 0))
 
 
 def input_radius(integer_bits, left_shift):

@@ -1,6 +1,6 @@
-"""RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, PRELU (ops_a.md B, ops_b.md 71).
+"""RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU, PRELU (ops_a.md B, ops_b.md 71).
 
-All but PRELU map each 8-bit code on its own: `table` gives the whole mapping, and running one is a look-up.
+All but ELU and PRELU map each 8-bit code on its own: `table` gives the whole mapping, and running one is a look-up.
 """
 
 from math import prod
@@ -153,6 +153,15 @@ def compute(node, inputs):
         return [np.asarray(_REALS[node.op.type](node, np.asarray(x, np.float64))).astype(dtype)]
 
 
+def compute_elu(node, inputs):
+    """max(0, x) + min(0, alpha * (e^x - 1)) in float64, rounded once."""
+    with np.errstate(all="ignore"):
+        x = np.asarray(inputs[0], np.float64)
+        # An alpha of 0 meets an infinite power where x is large: fmin drops that NaN, maximum keeps one of x itself.
+        value = np.maximum(x, 0) + np.fmin(node.scalar("alpha") * np.expm1(x), 0)
+        return [value.astype(node.outputs[0].dtype)]
+
+
 def prelu_multipliers(node):
     """(multiplier, exponent) of the positive side, and of the negative one, of a quantized PRELU."""
     scale, slope, out = (np.float32(t.scale) for t in (node["input"], node["alpha"], node.outputs[0]))
@@ -239,4 +248,8 @@ PRELU = OpDef(
     OperationType.PRELU,
     (Signature("input:T alpha:T -> output:T", ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")),),
     infer=infer_prelu, compute=compute_prelu, lower=lower_prelu,
+)
+ELU = OpDef(
+    OperationType.ELU, (Signature("input:T alpha:fT -> output:T", ("1.3: F32", "1.3: F16")),),
+    infer=infer, compute=compute_elu, zero_sized="any",
 )

@@ -1,4 +1,4 @@
-"""ADD, MUL, SUB: arithmetic on two broadcast tensors with a fused activation (ops_a.md B, A.7, A.8)."""
+"""ADD, DIV, MUL, SUB: arithmetic on two broadcast tensors with a fused activation (ops_a.md B, A.7, A.8)."""
 
 import operator
 
@@ -14,7 +14,11 @@ ADD_SHIFT = 20
 """Bits by which quantized ADD and SUB raise their inputs before the first multiplication."""
 
 _TEXT = "input0:T input1:T activation:i32 -> output:T"
-_FLOAT_OPERATIONS = {OperationType.ADD: operator.add, OperationType.MUL: operator.mul, OperationType.SUB: operator.sub}
+_FLOAT_OPERATIONS = {
+    OperationType.ADD: operator.add, OperationType.DIV: operator.truediv, OperationType.MUL: operator.mul,
+    OperationType.SUB: operator.sub,
+}
+_INTEGER_OPERATIONS = {**_FLOAT_OPERATIONS, OperationType.DIV: np.floor_divide}
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------
@@ -83,17 +87,17 @@ def _quantized(node, a, b):
 
 
 def compute(node, inputs):
-    """Floats as IEEE float32 (float16 rounds once at the end); INT32 wraps; 8-bit in fixed point."""
+    """Floats as IEEE float32 (float16 rounds once at the end); INT32 wraps, x // 0 is 0; 8-bit in fixed point."""
     a, b = inputs[:2]
     if is_quant8(node["input0"]):
         return [_quantized(node, a, b)]
-    apply = _FLOAT_OPERATIONS[node.op.type]
     dtype = node.outputs[0].dtype
     with np.errstate(all="ignore"):
         if dtype == np.int32:
+            apply = _INTEGER_OPERATIONS[node.op.type]
             return [apply(np.asarray(a, np.int64), np.asarray(b, np.int64)).astype(np.int32)]
         low, high = activation_float(node.scalar("activation"))
-        value = apply(np.asarray(a, np.float32), np.asarray(b, np.float32))
+        value = _FLOAT_OPERATIONS[node.op.type](np.asarray(a, np.float32), np.asarray(b, np.float32))
         return [np.clip(value, np.float32(low), np.float32(high)).astype(dtype)]
 
 
@@ -123,6 +127,10 @@ def lower(node, b):
 ADD = OpDef(
     OperationType.ADD, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),
     validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
+)
+DIV = OpDef(
+    OperationType.DIV, (Signature(_TEXT, ("1.1: F32", "1.2: F16", "1.3: I32")),),
+    validate=validate, infer=infer, compute=compute, zero_sized="any",
 )
 MUL = OpDef(
     OperationType.MUL, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),

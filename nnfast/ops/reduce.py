@@ -1,4 +1,4 @@
-"""MEAN over some axes (ops_a.md B, A.11)."""
+"""MEAN and REDUCE_ALL, _ANY, _MAX, _MIN, _PROD, _SUM over some axes (ops_a.md B, A.11; ops_b.md 75)."""
 
 from math import prod
 
@@ -44,8 +44,63 @@ def compute(node, inputs):
         return [x.mean(axis=axes, dtype=np.float64).astype(dtype).reshape(shape)]
 
 
+def compute_all(node, inputs):
+    """1 where no byte is zero, else 0."""
+    return [np.all(inputs[0], axis=axes_of(node)).astype(np.uint8).reshape(infer(node)[0])]
+
+
+def compute_any(node, inputs):
+    """1 where some byte is not zero, else 0."""
+    return [np.any(inputs[0], axis=axes_of(node)).astype(np.uint8).reshape(infer(node)[0])]
+
+
+def compute_max(node, inputs):
+    """The largest value, from the lowest finite one upwards (so -inf does not count); a NaN loses to any number."""
+    start = _finite(inputs[0].dtype).min
+    return [np.asarray(np.fmax.reduce(inputs[0], axis=axes_of(node), initial=start)).reshape(infer(node)[0])]
+
+
+def compute_min(node, inputs):
+    """The smallest value, from the highest finite one downwards (so inf does not count); a NaN loses to any number."""
+    start = _finite(inputs[0].dtype).max
+    return [np.asarray(np.fmin.reduce(inputs[0], axis=axes_of(node), initial=start)).reshape(infer(node)[0])]
+
+
+def _finite(dtype):
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+
+
+def compute_prod(node, inputs):
+    """Product in float64, rounded once; one zero makes it zero, next to an infinity or NaN too."""
+    x, axes = inputs[0], axes_of(node)
+    with np.errstate(all="ignore"):
+        product = np.where((x == 0).any(axis=axes), 0, x.prod(axis=axes, dtype=np.float64))
+        return [product.astype(x.dtype).reshape(infer(node)[0])]
+
+
+def compute_sum(node, inputs):
+    """Sum in float64, rounded once."""
+    x = inputs[0]
+    with np.errstate(all="ignore"):
+        return [x.sum(axis=axes_of(node), dtype=np.float64).astype(x.dtype).reshape(infer(node)[0])]
+
+
 MEAN = OpDef(
     OperationType.MEAN,
     (Signature("input:T axes:I32 keep_dims:i32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
     validate=validate, infer=infer, compute=compute, quant="same",
 )
+
+
+def _reduce(type_, sets, compute, quant="free"):
+    signature = Signature("input:T axes:I32 keep_dims:bool -> output:T", sets)
+    return OpDef(type_, (signature,), validate=validate, infer=infer, compute=compute, quant=quant)
+
+
+_FLOATS, _ORDERED = ("1.2: F16", "1.2: F32"), ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")
+REDUCE_ALL = _reduce(OperationType.REDUCE_ALL, ("1.2: B8",), compute_all)
+REDUCE_ANY = _reduce(OperationType.REDUCE_ANY, ("1.2: B8",), compute_any)
+REDUCE_MAX = _reduce(OperationType.REDUCE_MAX, _ORDERED, compute_max, quant="same")
+REDUCE_MIN = _reduce(OperationType.REDUCE_MIN, _ORDERED, compute_min, quant="same")
+REDUCE_PROD = _reduce(OperationType.REDUCE_PROD, _FLOATS, compute_prod)
+REDUCE_SUM = _reduce(OperationType.REDUCE_SUM, _FLOATS, compute_sum)

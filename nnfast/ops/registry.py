@@ -6,23 +6,38 @@ from ..model.types import OperationType
 
 _T = OperationType
 FAMILIES = {
-    "activation": (_T.RELU, _T.RELU1, _T.RELU6, _T.LOGISTIC, _T.TANH, _T.HARD_SWISH, _T.PRELU),
+    "activation": (_T.RELU, _T.RELU1, _T.RELU6, _T.LOGISTIC, _T.TANH, _T.HARD_SWISH, _T.ELU, _T.PRELU),
+    "arg": (_T.ARGMAX, _T.ARGMIN),
+    "batch_matmul": (_T.BATCH_MATMUL,),
+    "cast": (_T.CAST,),
+    "comparison": (_T.EQUAL, _T.NOT_EQUAL, _T.GREATER, _T.GREATER_EQUAL, _T.LESS, _T.LESS_EQUAL),
     "concatenation": (_T.CONCATENATION,),
     "control_flow": (_T.IF, _T.WHILE),
     "conv2d": (_T.CONV_2D,),
     "depthwise_conv2d": (_T.DEPTHWISE_CONV_2D,),
-    "elementwise": (_T.ADD, _T.MUL, _T.SUB),
+    "elementwise": (_T.ADD, _T.DIV, _T.MUL, _T.SUB),
     "fully_connected": (_T.FULLY_CONNECTED,),
+    "logical": (_T.LOGICAL_AND, _T.LOGICAL_OR),
     "lstm": (_T.LSTM, _T.UNIDIRECTIONAL_SEQUENCE_LSTM),
+    "minmax": (_T.MAXIMUM, _T.MINIMUM),
+    "normalization": (_T.L2_NORMALIZATION, _T.LOCAL_RESPONSE_NORMALIZATION, _T.INSTANCE_NORMALIZATION),
     "pad": (_T.PAD,),
     "pooling": (_T.AVERAGE_POOL_2D, _T.MAX_POOL_2D),
+    "power": (_T.POW,),
     "quantize": (_T.QUANTIZE, _T.DEQUANTIZE),
-    "reduce": (_T.MEAN,),
+    "reduce": (
+        _T.MEAN, _T.REDUCE_ALL, _T.REDUCE_ANY, _T.REDUCE_MAX, _T.REDUCE_MIN, _T.REDUCE_PROD, _T.REDUCE_SUM,
+    ),
     "reshape": (_T.RESHAPE,),
     "resize": (_T.RESIZE_BILINEAR,),
     "rnn": (_T.RNN, _T.UNIDIRECTIONAL_SEQUENCE_RNN),
-    "softmax": (_T.SOFTMAX,),
+    "select": (_T.SELECT,),
+    "softmax": (_T.SOFTMAX, _T.LOG_SOFTMAX),
+    "topk": (_T.TOPK_V2,),
     "transpose": (_T.TRANSPOSE,),
+    "unary": (
+        _T.ABS, _T.EXP, _T.FLOOR, _T.LOG, _T.LOGICAL_NOT, _T.NEG, _T.RSQRT, _T.SIN, _T.SQRT,
+    ),
 }
 """Family file -> the operations it defines."""
 

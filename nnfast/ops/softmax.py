@@ -1,4 +1,4 @@
-"""SOFTMAX along one axis (ops_a.md B, A.5)."""
+"""SOFTMAX and LOG_SOFTMAX along one axis (ops_a.md B, A.5; ops_b.md 64)."""
 
 from math import prod
 
@@ -106,4 +106,27 @@ SOFTMAX = OpDef(
     quant={
         OperandType.TENSOR_QUANT8_ASYMM: (1 / 256, 0), OperandType.TENSOR_QUANT8_ASYMM_SIGNED: (1 / 256, -128),
     },
+)
+
+
+# -- LOG_SOFTMAX ---------------------------------------------------------------------------------------------------
+def infer_log(node):
+    """Output shape is the input's; the axis must be within the rank, beta may have any sign."""
+    node.axis()
+    return [node["input"].shape]
+
+
+def compute_log(node, inputs):
+    """The logarithm of the softmax, formed without the softmax itself, in float64, rounded once."""
+    axis = node.axis()
+    with np.errstate(all="ignore"):
+        logits = np.asarray(inputs[0], np.float64) * node.scalar("beta")
+        logits -= logits.max(axis=axis, keepdims=True)
+        total = np.log(np.exp(logits).sum(axis=axis, keepdims=True))
+        return [(logits - total).astype(node.outputs[0].dtype)]
+
+
+LOG_SOFTMAX = OpDef(
+    OperationType.LOG_SOFTMAX, (Signature("input:T beta:fT axis:i32 -> output:T", ("1.2: F16", "1.2: F32")),),
+    infer=infer_log, compute=compute_log,
 )

@@ -45,7 +45,8 @@ def flat(op_table):
         repeated = signature.get("variadic", {}).get("input")
         for row in signature["type_sets"]:
             key = tuple(row["in"]), tuple(row["out"]), repeated
-            rows[key] = newest(row["since"], signature["since"], operand_version(row["in"] + row["out"]))
+            since = row["since"].lower().replace(" v", "")  # "AIDL v3" there, "aidl3" here
+            rows[key] = newest(since, signature["since"], operand_version(row["in"] + row["out"]))
     return rows
 
 

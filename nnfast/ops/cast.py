@@ -1,0 +1,50 @@
+"""CAST between number types, by raw value: quantization plays no part (ops_b.md 45)."""
+
+from itertools import product
+
+import numpy as np
+
+from ..model.types import OperandType, OperationType
+from .base import OpDef, Signature
+
+_NUMBERS = ("F16", "F32", "I32", "Q8")
+_INTEGER_RANGE = {OperandType.TENSOR_QUANT8_ASYMM: (0, 255), OperandType.TENSOR_INT32: (-2**31, 2**31 - 1)}
+
+
+def validate(node):
+    """A fully declared output must have exactly the declared dimensions of an input of known rank."""
+    declared, shape = node.outputs[0], node["input"].shape
+    if shape is not None and declared.is_known and declared.shape != shape:
+        node.fail(0, f"shape is {_text(declared.shape)}, must be the input's, {_text(shape)}")
+
+
+def _text(shape):
+    return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def infer(node):
+    """Output shape is the input's."""
+    return [node["input"].shape]
+
+
+def compute(node, inputs):
+    """To floats rounded to nearest even; to integers cut towards zero, within the range of the type, NaN as 0."""
+    x, output = inputs[0], node.outputs[0]
+    if node["input"].type == output.type:
+        return [x.copy()]
+    if output.type in _INTEGER_RANGE:
+        low, high = _INTEGER_RANGE[output.type]
+        whole = np.asarray(x, np.float64)  # holds every int32, float32 and float16
+        x = np.clip(np.trunc(np.where(np.isnan(whole), 0, whole)), low, high)
+    with np.errstate(over="ignore"):
+        return [np.asarray(x).astype(output.dtype)]
+
+
+CAST = OpDef(
+    OperationType.CAST,
+    (
+        Signature("input:T -> output:U", tuple(f"1.2: {a} {b}" for a, b in product(_NUMBERS, repeat=2))),
+        Signature("input:T -> output:T", ("1.3: B8", "1.3: Q16A", "1.3: Q16S", "1.3: Q8S", "1.3: Q8SY")),
+    ),
+    validate=validate, infer=infer, compute=compute,
+)

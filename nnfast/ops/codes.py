@@ -1,0 +1,28 @@
+"""Between 8-bit codes and real numbers, one element at a time (ops_b.md 2.1)."""
+
+import numpy as np
+
+from ..model.quant import round_half_away
+from ..model.types import QUANT_RANGE
+from .base import is_quant8
+
+
+def real_values(tensor, array):
+    """float32 values of an 8-bit tensor's codes, each rounded once; any other array as it is."""
+    if not is_quant8(tensor):
+        return array
+    with np.errstate(over="ignore"):
+        return (array.astype(np.int32) - tensor.zero_point).astype(np.float32) * np.float32(tensor.scale)
+
+
+def recode(source, target, array):
+    """Codes of `source` as codes of `target`, which has its own scale and zero point; other types as they are.
+
+    The zero point is added before the rounding (half away from zero), so that the exact half codes -0.5, -1.5 ... of
+    the signed type go down where their unsigned twins go up.
+    """
+    if not is_quant8(source):
+        return array
+    low, high = QUANT_RANGE[target.type]
+    place = real_values(source, array).astype(np.float64) / float(np.float32(target.scale)) + target.zero_point
+    return round_half_away(np.clip(place, low, high)).astype(target.dtype)

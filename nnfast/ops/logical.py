@@ -1,0 +1,29 @@
+"""LOGICAL_AND, LOGICAL_OR on two broadcast boolean tensors (ops_b.md 61, 63)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from .base import OpDef, Signature, broadcast_shape
+
+
+def infer(node):
+    """Broadcast shape, of any rank."""
+    return [broadcast_shape(node, "x", "y")]
+
+
+def compute_and(node, inputs):
+    """1 where both bytes are nonzero, else 0."""
+    return [np.asarray(np.logical_and(*inputs)).astype(np.uint8)]
+
+
+def compute_or(node, inputs):
+    """1 where a byte is nonzero, else 0."""
+    return [np.asarray(np.logical_or(*inputs)).astype(np.uint8)]
+
+
+LOGICAL_AND = OpDef(
+    OperationType.LOGICAL_AND, (Signature("x:B8 y:B8 -> output:B8", ("1.2:",)),), infer=infer, compute=compute_and,
+)
+LOGICAL_OR = OpDef(
+    OperationType.LOGICAL_OR, (Signature("x:B8 y:B8 -> output:B8", ("1.2:",)),), infer=infer, compute=compute_or,
+)

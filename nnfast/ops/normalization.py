@@ -1,0 +1,119 @@
+"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION (ops_a.md B), INSTANCE_NORMALIZATION (ops_b.md 57)."""
+
+import numpy as np
+
+from ..model.fixedpoint import inv_sqrt
+from ..model.quant import mbqm, rdbpot, srdhm
+from ..model.types import QUANT_RANGE, OperandType, OperationType
+from .base import OpDef, Signature, is_quant8
+
+_Q8, _Q8S = OperandType.TENSOR_QUANT8_ASYMM, OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+_SMALLEST_NORM = 1e-6
+
+
+# -- rules ---------------------------------------------------------------------------------------------------------
+def validate(node):
+    """Rank up to 4; without an axis input, HAL 1.0 and 1.1 know rank 4 only."""
+    node.check_rank("input", 1, 4)
+    shape = node["input"].shape
+    if not node.has("axis") and (shape is None or len(shape) != 4):
+        node.require("1.2")
+
+
+def validate_instance(node):
+    """Rank 4."""
+    node.check_rank("input", 4)
+
+
+def infer(node):
+    """Output shape is the input's; the axis must be within the rank."""
+    node.axis()
+    return [node["input"].shape]
+
+
+def infer_lrn(node):
+    """As `infer`; the radius must not be negative."""
+    radius = node.scalar("radius")
+    if radius < 0:
+        node.fail("radius", f"is {radius}, must be >= 0")
+    return infer(node)
+
+
+def infer_instance(node):
+    """Output shape is the input's."""
+    validate_instance(node)
+    return [node["input"].shape]
+
+
+# -- arithmetic ----------------------------------------------------------------------------------------------------
+def _l2_codes(node, x, axis):
+    """Quantized form: the reference rounds signed codes along the last axis once less than all others."""
+    source, output = node["input"], node.outputs[0]
+    centred = x.astype(np.int64) - source.zero_point
+    multiplier, exponent = inv_sqrt(np.square(centred).sum(axis=axis, keepdims=True))
+    if output.type == _Q8S and axis == x.ndim - 1:
+        steps = mbqm(centred, multiplier, exponent + 7)
+    else:
+        steps = rdbpot(srdhm(128 * centred, multiplier), -exponent)
+    return np.clip(steps + output.zero_point, *QUANT_RANGE[output.type]).astype(output.dtype)
+
+
+def compute_l2(node, inputs):
+    """x over the root of its sum of squares along the axis: floats in float64, rounded once, 8-bit in fixed point."""
+    x, axis = inputs[0], node.axis()
+    if is_quant8(node["input"]):
+        return [_l2_codes(node, x, axis)]
+    with np.errstate(all="ignore"):
+        x = x.astype(np.float64)
+        norm = np.sqrt(np.square(x).sum(axis=axis, keepdims=True))
+        return [(x / np.maximum(norm, _SMALLEST_NORM)).astype(node.outputs[0].dtype)]
+
+
+def compute_lrn(node, inputs):
+    """x * (bias + alpha * sum of the squares within radius along the axis) ** -beta, in float64, rounded once."""
+    axis = node.axis()
+    with np.errstate(all="ignore"):
+        x = np.moveaxis(inputs[0].astype(np.float64), axis, 0)
+        squares = np.square(x)
+        total = squares.copy()
+        for distance in range(1, min(node.scalar("radius"), len(x) - 1) + 1):
+            total[distance:] += squares[:-distance]
+            total[:-distance] += squares[distance:]
+        factor = np.power(node.scalar("bias") + node.scalar("alpha") * total, -node.scalar("beta"))
+        result = np.moveaxis(x * factor, 0, axis)
+        return [np.ascontiguousarray(result, node.outputs[0].dtype)]
+
+
+def compute_instance(node, inputs):
+    """(x - mean) * gamma / sqrt(variance + epsilon) + beta over the pixels of each channel of each image."""
+    pixels = (2, 3) if node.layout_nchw else (1, 2)
+    with np.errstate(all="ignore"):
+        x = inputs[0].astype(np.float64)
+        centred = x - x.mean(axis=pixels, keepdims=True)
+        spread = np.sqrt(np.square(centred).mean(axis=pixels, keepdims=True) + node.scalar("epsilon"))
+        result = centred * node.scalar("gamma") / spread + node.scalar("beta")
+        return [result.astype(node.outputs[0].dtype)]
+
+
+# -- definitions ---------------------------------------------------------------------------------------------------
+_L2_SETS = ("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S")
+_LRN = "input:T radius:i32 bias:fT alpha:fT beta:fT"
+
+L2_NORMALIZATION = OpDef(
+    OperationType.L2_NORMALIZATION,
+    (Signature("input:T -> output:T", _L2_SETS), Signature("input:T axis:i32 -> output:T", _L2_SETS, since="1.2")),
+    validate=validate, infer=infer, compute=compute_l2, quant={_Q8: (1 / 128, 128), _Q8S: (1 / 128, 0)},
+)
+LOCAL_RESPONSE_NORMALIZATION = OpDef(
+    OperationType.LOCAL_RESPONSE_NORMALIZATION,
+    (
+        Signature(f"{_LRN} -> output:T", ("1.0: F32", "1.2: F16")),
+        Signature(f"{_LRN} axis:i32 -> output:T", ("1.0: F32", "1.2: F16"), since="1.2"),
+    ),
+    validate=validate, infer=infer_lrn, compute=compute_lrn,
+)
+INSTANCE_NORMALIZATION = OpDef(
+    OperationType.INSTANCE_NORMALIZATION,
+    (Signature("input:T gamma:fT beta:fT epsilon:fT layout:bool -> output:T", ("1.2: F16", "1.2: F32")),),
+    validate=validate_instance, infer=infer_instance, compute=compute_instance,
+)

@@ -1,0 +1,31 @@
+"""TOPK_V2: the k largest values of each row and where they stood (ops_b.md 90)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from .base import OpDef, Signature
+
+
+def infer(node):
+    """Both outputs have k as their last dimension."""
+    shape, k = node["input"].shape, node.scalar("k")
+    if not 1 <= k <= shape[-1]:
+        node.fail("k", f"is {k}, must be in [1, {shape[-1]}], the last dimension of the input")
+    return [shape[:-1] + (k,)] * 2
+
+
+def compute(node, inputs):
+    """Values in falling order, equal ones from the larger index to the smaller; NaN comes after all numbers."""
+    x, k = inputs[0], node.scalar("k")
+    # A stable sort of the reversed row keeps larger indices in front. Integers are widened to survive the negation.
+    turned = x[..., ::-1]
+    keys = -(turned if x.dtype.kind == "f" else turned.astype(np.int64))
+    indices = x.shape[-1] - 1 - np.argsort(keys, axis=-1, kind="stable")[..., :k]
+    return [np.take_along_axis(x, indices, axis=-1), indices.astype(np.int32)]
+
+
+TOPK_V2 = OpDef(
+    OperationType.TOPK_V2,
+    (Signature("input:T k:i32 -> values:T indices:I32", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
+    infer=infer, compute=compute, quant="same",
+)

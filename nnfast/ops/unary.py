@@ -1,0 +1,70 @@
+"""Unary operations: ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT (ops_b.md 38 and others, ops_a.md B)."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from .base import OpDef, Signature, is_quant8
+from .codes import real_values
+from .quantize import compute_quantize
+
+_FLOATS = ("1.2: F16", "1.2: F32")
+
+
+# -- rules ---------------------------------------------------------------------------------------------------------
+def validate_floor(node):
+    """Rank up to 4, which only FLOOR asks for."""
+    node.check_rank("input", 1, 4)
+
+
+def infer(node):
+    """Output shape is the input's."""
+    return [node["input"].shape]
+
+
+# -- arithmetic ----------------------------------------------------------------------------------------------------
+_EXACT = {
+    OperationType.ABS: np.abs, OperationType.FLOOR: np.floor, OperationType.NEG: np.negative,
+    OperationType.LOGICAL_NOT: lambda x: x == 0,
+}
+_CURVES = {
+    OperationType.EXP: np.exp, OperationType.LOG: np.log, OperationType.SIN: np.sin, OperationType.SQRT: np.sqrt,
+    OperationType.RSQRT: lambda x: 1 / np.sqrt(x),
+}
+
+
+def compute_exact(node, inputs):
+    """Operations whose result the type holds exactly; the lowest INT32 is its own ABS and NEG."""
+    with np.errstate(all="ignore"):
+        return [np.asarray(_EXACT[node.op.type](inputs[0])).astype(node.outputs[0].dtype)]
+
+
+def compute_curve(node, inputs):
+    """Floats in float64, rounded once."""
+    with np.errstate(all="ignore"):
+        x = np.asarray(inputs[0], np.float64)
+        return [np.asarray(_CURVES[node.op.type](x)).astype(node.outputs[0].dtype)]
+
+
+def compute_rsqrt(node, inputs):
+    """As the curves; 8-bit in float32 steps, where 0 (infinite) and negative values (NaN) give the highest code."""
+    source = node["input"]
+    if not is_quant8(source):
+        return compute_curve(node, inputs)
+    with np.errstate(all="ignore"):
+        return compute_quantize(node, [np.float32(1) / np.sqrt(real_values(source, inputs[0]))])
+
+
+# -- definitions ---------------------------------------------------------------------------------------------------
+def _unary(type_, sets, compute, validate=None):
+    return OpDef(type_, (Signature("input:T -> output:T", sets),), validate=validate, infer=infer, compute=compute)
+
+
+ABS = _unary(OperationType.ABS, (*_FLOATS, "1.3: I32"), compute_exact)
+EXP = _unary(OperationType.EXP, _FLOATS, compute_curve)
+FLOOR = _unary(OperationType.FLOOR, ("1.0: F32", "1.2: F16"), compute_exact, validate_floor)
+LOG = _unary(OperationType.LOG, _FLOATS, compute_curve)
+LOGICAL_NOT = _unary(OperationType.LOGICAL_NOT, ("1.2: B8",), compute_exact)
+NEG = _unary(OperationType.NEG, (*_FLOATS, "1.2: I32"), compute_exact)
+RSQRT = _unary(OperationType.RSQRT, (*_FLOATS, "aidl3: Q8", "aidl3: Q8S"), compute_rsqrt)
+SIN = _unary(OperationType.SIN, _FLOATS, compute_curve)
+SQRT = _unary(OperationType.SQRT, _FLOATS, compute_curve)
