@@ -146,7 +146,8 @@ class OpDef:
     infer(node): list of output shapes; all input shapes are known; may raise ValueUnknown.
     compute(node, inputs): list of output arrays from input arrays (None = omitted): the definition.
     lower(node, build): emits native steps and returns None, or returns why numpy must do it.
-    quant: what the output quantization must be: "free", "same" (as input 0), or {type: (scale, zero_point)}.
+    quant: what the quantization of the outputs must be: "free", "same" (as the first input of that type), or
+        {type: (scale, zero_point)}; a tuple gives one rule per output.
     data_dependent: only compute knows the output shapes; infer gives None for what it cannot know.
     zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
     """
@@ -197,7 +198,9 @@ class Node:
             return f": has {len(types_in)} inputs, must have {_either(counts)}{more}"
         full = [s for s in fit if s.expand(len(types_out), s.outputs) is not None]
         if not full:
-            return f": has {len(types_out)} outputs, must have {_either(sorted({len(s.outputs) for s in fit}))}"
+            counts = sorted({len(s.outputs) for s in fit})
+            more = " or more" if any(slot.variadic for s in fit for slot in s.outputs) else ""
+            return f": has {len(types_out)} outputs, must have {_either(counts)}{more}"
         # Walk the operands and keep the type sets that still fit; the first operand that empties them is to blame.
         alive = []
         for s in full:
@@ -334,6 +337,15 @@ def broadcast_shape(node, first, second):
 def check_activation(node, name="activation"):
     """Fused activation code of a non-recurrent operation (ops_a.md A.8)."""
     return node.check_in(name, (0, 1, 2, 3))
+
+
+def check_same_quant(node, name):
+    """8-bit inputs of this name must have the output's scale and zero point."""
+    target = node.outputs[0]
+    for nth, source in enumerate(node.group(name)):
+        if is_quant8(source) and (source.scale, source.zero_point) != (target.scale, target.zero_point):
+            node.fail(name, f"scale {source.scale:.9g} and zero point {source.zero_point}, must be those of the "
+                            f"output, {target.scale:.9g} and {target.zero_point}", nth)
 
 
 def is_quant8(tensor):

@@ -1,10 +1,13 @@
-"""CONCATENATION of tensors along one axis; quantized inputs take the output's scale (ops_a.md B)."""
+"""CONCATENATION of tensors along one axis, and PACK along a new one (ops_a.md B).
+
+Quantized inputs of CONCATENATION take the output's scale; those of PACK must have it.
+"""
 
 import numpy as np
 
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType
-from .base import OpDef, Signature, is_quant8
+from .base import OpDef, Signature, check_same_quant, is_quant8
 
 
 def validate(node):
@@ -70,4 +73,44 @@ CONCATENATION = OpDef(
     OperationType.CONCATENATION,
     (Signature("input*:T axis:i32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")),),
     validate=validate, infer=infer, compute=compute, zero_sized="any",
+)
+
+
+# -- PACK --------------------------------------------------------------------------------------------------------------
+def validate_pack(node):
+    """One quantization; known ranks are equal, at least 1, and one less than the output's."""
+    check_same_quant(node, "input")
+    target = node.outputs[0].shape
+    ranks = [None if source.shape is None else len(source.shape) for source in node.group("input")]
+    known = [rank for rank in ranks if rank is not None]
+    for place, rank in enumerate(ranks):
+        if rank == 0:
+            node.fail("input", "rank is 0, must be at least 1", place)
+        if rank is not None and rank != known[0]:
+            node.fail("input", f"rank is {rank}, must be {known[0]} as of the other inputs", place)
+    if target is not None and known and len(target) != known[0] + 1:
+        node.fail(0, f"rank is {len(target)}, must be {known[0] + 1}, one more than that of the inputs")
+
+
+def infer_pack(node):
+    """The inputs' common shape with their number put in at the axis."""
+    validate_pack(node)
+    shapes = [source.shape for source in node.group("input")]
+    for place, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            node.fail("input", f"shape is {list(shape)}, must be {list(shapes[0])} as of the first", place)
+    axis = node.axis(rank=len(shapes[0]) + 1, negative=False)
+    return [shapes[0][:axis] + (len(shapes),) + shapes[0][axis:]]
+
+
+def compute_pack(node, inputs):
+    """Copies side by side along the new axis."""
+    return [np.stack(inputs[1:], node.axis(rank=inputs[1].ndim + 1, negative=False))]
+
+
+PACK = OpDef(
+    OperationType.PACK,
+    (Signature("axis:i32 input*:T -> output:T",
+               ("aidl2: F16", "aidl2: F32", "aidl2: Q8", "aidl2: Q8S", "aidl2: I32")),),
+    validate=validate_pack, infer=infer_pack, compute=compute_pack, quant="same",
 )

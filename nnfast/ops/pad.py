@@ -1,9 +1,9 @@
-"""PAD with zeros, or with the zero point (ops_a.md B)."""
+"""PAD with zero, PAD_V2 with a given value, MIRROR_PAD with the input itself (ops_a.md B, ops_b.md 69)."""
 
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .base import OpDef, Signature
+from .base import OpDef, Signature, check_same_quant, is_quant8
 
 
 def validate(node):
@@ -33,4 +33,70 @@ PAD = OpDef(
     OperationType.PAD,
     (Signature("input:T paddings:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
     validate=validate, infer=infer, compute=compute, quant="same",
+)
+
+
+# -- PAD_V2 ------------------------------------------------------------------------------------------------------------
+def validate_v2(node):
+    """Rank up to 4, paddings of rank 2."""
+    node.check_rank("input", 1, 4)
+    node.check_rank("paddings", 2)
+
+
+def compute_v2(node, inputs):
+    """The input within a frame of the pad value, of which 8-bit types take the low byte as a code."""
+    source, paddings, value = inputs
+    if is_quant8(node["input"]):
+        value = value.astype(np.uint8).view(source.dtype)
+    return [np.pad(source, paddings, constant_values=value.reshape(-1)[0])]
+
+
+PAD_V2 = OpDef(
+    OperationType.PAD_V2,
+    (Signature("input:T paddings:I32 pad_value:V -> output:T",
+               ("1.2: F16 f16", "1.2: F32 f32", "1.2: Q8 i32", "1.3: Q8S i32")),),
+    validate=validate_v2, infer=infer, compute=compute_v2, quant="same",
+)
+
+
+# -- MIRROR_PAD ------------------------------------------------------------------------------------------------------
+_MODES = ("reflect", "symmetric")
+
+
+def validate_mirror(node):
+    """Paddings of shape [rank, 2], the output of the input's rank and quantization."""
+    source, paddings, target = node["input"].shape, node["paddings"].shape, node.outputs[0].shape
+    node.check_rank("paddings", 2)
+    if source == ():
+        node.fail("input", "rank is 0, must be at least 1")
+    if paddings is not None and paddings[1] not in (None, 2):
+        node.fail("paddings", f"dimension 1 is {paddings[1]}, must be 2")
+    if source is not None and paddings is not None and paddings[0] not in (None, len(source)):
+        node.fail("paddings", f"dimension 0 is {paddings[0]}, must be {len(source)}, the rank of the input")
+    if source is not None and target is not None and len(source) != len(target):
+        node.fail(0, f"rank is {len(target)}, must be {len(source)} as of the input")
+    check_same_quant(node, "input")
+
+
+def infer_mirror(node):
+    """As PAD; there must be enough of the input to fill the frame: without its edge in mode 0 (REFLECT)."""
+    validate_mirror(node)
+    result = infer(node)
+    mode = node.check_in("mode", (0, 1))
+    for dim, (size, pads) in enumerate(zip(node["input"].shape, node.value("paddings").tolist(), strict=True)):
+        if max(pads) > size - 1 + mode:
+            node.fail("paddings", f"dimension {dim} has {pads}, must be at most {size - 1 + mode} in mode {mode}")
+    return result
+
+
+def compute_mirror(node, inputs):
+    """The input continued backwards on every side."""
+    return [np.pad(inputs[0], node.value("paddings"), _MODES[node.scalar("mode")])]
+
+
+MIRROR_PAD = OpDef(
+    OperationType.MIRROR_PAD,
+    (Signature("input:T paddings:I32 mode:i32 -> output:T",
+               ("aidl3: F16", "aidl3: F32", "aidl3: Q8", "aidl3: Q8S", "aidl3: I32")),),
+    validate=validate_mirror, infer=infer_mirror, compute=compute_mirror, quant="same",
 )

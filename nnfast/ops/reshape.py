@@ -1,4 +1,4 @@
-"""RESHAPE: the same elements in another shape (ops_a.md B)."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements in another shape (ops_a.md B, ops_b.md 50)."""
 
 from math import prod
 
@@ -47,4 +47,60 @@ RESHAPE = OpDef(
     OperationType.RESHAPE,
     (Signature("input:T shape:I32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "aidl2: I32")),),
     validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
+)
+
+
+# -- SQUEEZE ---------------------------------------------------------------------------------------------------------
+def validate_squeeze(node):
+    """Rank up to 4; `axes` has rank 1 even where it is omitted (ops_a.md A.17 no. 15)."""
+    node.check_rank("input", 1, 4)
+    node.check_rank("axes", 1)
+
+
+def infer_squeeze(node):
+    """The shape without the listed dimensions, or without all of size 1; [1] when nothing is left."""
+    validate_squeeze(node)
+    shape = node["input"].shape
+    rank = len(shape)
+    if not node.has("axes"):
+        return [tuple(size for size in shape if size != 1) or (1,)]
+    axes = node.value("axes").tolist()
+    for axis in axes:
+        if not -rank <= axis < rank:
+            node.fail("axes", f"holds {axis}, must be in [{-rank}, {rank})")
+        if shape[axis] != 1:
+            node.fail("axes", f"holds {axis}, a dimension of size {shape[axis]}, must be of size 1")
+    gone = {axis % rank for axis in axes}
+    return [tuple(size for place, size in enumerate(shape) if place not in gone) or (1,)]
+
+
+def compute_squeeze(node, inputs):
+    """A copy."""
+    return [inputs[0].reshape(infer_squeeze(node)[0]).copy()]
+
+
+SQUEEZE = OpDef(
+    OperationType.SQUEEZE,
+    (Signature("input:T axes?:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
+    validate=validate_squeeze, infer=infer_squeeze, compute=compute_squeeze, lower=lower, quant="same",
+)
+
+
+# -- EXPAND_DIMS -----------------------------------------------------------------------------------------------------
+def infer_expand(node):
+    """The shape with a 1 put in at the axis; negative axes count from behind the last dimension."""
+    shape = node["input"].shape
+    axis = node.axis(rank=len(shape) + 1)
+    return [shape[:axis] + (1,) + shape[axis:]]
+
+
+def compute_expand(node, inputs):
+    """A copy."""
+    return [inputs[0].reshape(infer_expand(node)[0]).copy()]
+
+
+EXPAND_DIMS = OpDef(
+    OperationType.EXPAND_DIMS,
+    (Signature("input:T axis:i32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
+    infer=infer_expand, compute=compute_expand, lower=lower, quant="same",
 )

@@ -1,9 +1,10 @@
-"""RESIZE_BILINEAR to a size or by a factor (ops_a.md B)."""
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a size or by a factor (ops_a.md B, ops_b.md 94)."""
 
 import math
 
 import numpy as np
 
+from ..model.quant import round_half_away
 from ..model.types import OperandType, OperationType
 from .base import OpDef, forms, is_quant8
 
@@ -86,4 +87,39 @@ RESIZE_BILINEAR = OpDef(
         sets=("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S"),
     ),
     validate=validate, infer=infer, compute=compute, quant="same", zero_sized="batch",
+)
+
+
+# -- RESIZE_NEAREST_NEIGHBOR -------------------------------------------------------------------------------------------
+def axis_indices(size, new_size, align_corners, half_pixel_centers):
+    """Input index of each output position along one axis; half pixels shift up only, as in the reference."""
+    if align_corners and new_size > 1:
+        ratio = np.float32(size - 1) / np.float32(new_size - 1)
+    else:
+        ratio = np.float32(size) / np.float32(new_size)
+    at = np.arange(new_size).astype(np.float32)
+    at = (at + np.float32(0.5)) * ratio if half_pixel_centers else at * ratio
+    at = round_half_away(at) if align_corners else np.floor(at)
+    return np.minimum(at, size - 1).astype(np.int64)
+
+
+def compute_nearest(node, inputs):
+    """Copies of the nearest elements."""
+    (shape,) = infer(node)
+    height_axis = 2 if node.layout_nchw else 1
+    result = inputs[0]
+    options = node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
+    for axis in (height_axis, height_axis + 1):
+        result = np.take(result, axis_indices(result.shape[axis], shape[axis], *options), axis)
+    return [result]
+
+
+RESIZE_NEAREST_NEIGHBOR = OpDef(
+    OperationType.RESIZE_NEAREST_NEIGHBOR,
+    forms(
+        *((f"input:T width:{size} height:{size}{options} -> output:T", max(since, "1.2"))
+          for size in ("i32", "fT") for options, since in _OPTIONS[1:]),
+        sets=("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S"),
+    ),
+    validate=validate, infer=infer, compute=compute_nearest, quant="same", zero_sized="batch",
 )
