@@ -85,6 +85,12 @@ def _may_be_omitted(facts, node):
                for slot, tensor in zip(slots, node.inputs))
 
 
+def has_open_form(model):
+    """True when an execution may leave out an optional input of some operation of the supported main graph."""
+    facts = Facts(model, model.main)
+    return any(_may_be_omitted(facts, facts.node(index)) for index in range(len(facts.graph.operations)))
+
+
 def require_supported(model):
     """Raise for the first operation that cannot run here."""
     for reason in unsupported(model).values():

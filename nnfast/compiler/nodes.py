@@ -1,6 +1,7 @@
 """Operations of a graph as Nodes, with what is known of their operands so far."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -8,6 +9,9 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import QUANTIZED_TYPES, LifeTime, operation_name
 from ..ops.base import Node, Tensor
 from ..ops.registry import lookup
+
+MAX_RANK = 64
+"""Largest rank of a numpy array."""
 
 
 @dataclass(slots=True)
@@ -68,6 +72,7 @@ class Facts:
         for place, (tensor, computed) in enumerate(zip(node.outputs, shapes)):
             known = self.of[tensor.operand]
             known.shape = tensor.shape = self.merged(node.path, place, tensor.operand, tuple(computed))
+            check_bytes(node, place, tensor.shape)
         self.settle_quantization(node)
 
     def settle_quantization(self, node):
@@ -109,6 +114,17 @@ class Facts:
             raise GeneralFailure(f"{node.path} output {place}: scale {declared[0]:g} and zero point {declared[1]}, "
                                  f"must be {wanted[0]:g} and {wanted[1]}")
         return wanted
+
+
+def check_bytes(node, place, shape):
+    """Refuse an output whose size does not fit an uint32 (ops_a.md A.2), or that numpy cannot hold."""
+    if len(shape) > MAX_RANK:
+        raise GeneralFailure(f"{node.path} output {place}: rank is {len(shape)}, must be at most {MAX_RANK}")
+    # Beside a zero the other dimensions still count: numpy forms their product.
+    size, limit = prod(d for d in shape if d) * node.outputs[place].dtype.itemsize, 1 << (62 if 0 in shape else 32)
+    if size >= limit:
+        raise GeneralFailure(f"{node.path} output {place}: shape {list(shape)} takes {size} bytes, must be less than "
+                             f"{limit}")
 
 
 def check_zero_sized(node):

@@ -6,9 +6,9 @@ import numpy as np
 
 from .._native.runner import Runner
 from .._native.threads import now_ns
-from ..compiler.check import check_model, require_supported
+from ..compiler.check import check_model, has_open_form, require_supported
 from ..engine.segment import Segment
-from ..errors import InvalidArgument, MissedDeadlineTransient
+from ..errors import Error, InvalidArgument, MissedDeadlineTransient
 from ..model.types import DTYPES, LifeTime
 from .arguments import check_input, check_output, named
 from .execution import DEFAULT_LOOP_TIMEOUT_NS, MAXIMUM_LOOP_TIMEOUT_NS, GraphRunner, Limits
@@ -81,6 +81,10 @@ class PreparedModel:
             segment = self._main.planner.segment(0, shapes, unknown)
         except _NotYet:
             return None
+        except Error:
+            if has_open_form(self.model):
+                return None  # what is wrong with all inputs may be right without the optional ones
+            raise
         return segment if segment.complete and isinstance(segment, Segment) else None
 
     def _make_runner(self):
