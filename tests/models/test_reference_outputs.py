@@ -1,0 +1,92 @@
+"""Whole models against the stored outputs of LiteRT's reference kernels, at every level, with one and two threads.
+
+uint8 models must give the same bytes. int8 models have per-channel filters, whose multipliers LiteRT forms in double
+where the standard multiplies the scales in float32: one step is allowed in front of the last function, and nothing at
+all once that one rule is switched to LiteRT's. LOGISTIC has slopes above one step per step, so the scores of the
+detector are judged on the logits that go into it.
+"""
+
+import numpy as np
+import pytest
+from shared_models import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
+
+import nnfast
+from nnfast._native import kernels
+from nnfast.model import quant
+from nnfast.model.types import OperationType
+
+FILES = sorted(MODELS.glob("*.tflite"))
+INT8 = [path for path in FILES if path.stem.endswith("_int8")]
+
+pytestmark = pytest.mark.skipif(not FILES, reason="no shared models (NNFAST_SHARED)")
+
+
+@pytest.fixture(autouse=True)
+def own_level():
+    yield
+    kernels.set_level(None)
+
+
+def logits_of(model):
+    """Operands that go into the model's SOFTMAX or LOGISTIC, which is its last operation."""
+    last = model.main.operations[-1]
+    return [last.inputs[0]] if last.type in (OperationType.SOFTMAX, OperationType.LOGISTIC) else []
+
+
+def stored(path):
+    return np.load(path.with_suffix(".npz"))
+
+
+def test_every_kind_of_model_is_there():
+    assert {path.stem.rsplit("_", 1)[1] for path in FILES} == {"f32", "int8", "uint8"}
+    assert all(path.with_suffix(".npz").exists() for path in FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_reference_output(path):
+    data, model = stored(path), nnfast.load(path)
+    logits = logits_of(model)
+    references = [data[key] for key in ("ref_0", "ref_1", "presoftmax") if key in data]
+    if "presoftmax" not in data and logits:
+        references.append(None)  # what goes into a LOGISTIC is not stored
+    lowest = None
+    for level in kernels.levels():
+        kernels.set_level(level)
+        results = answers(nnfast.Device(num_threads=1).prepare(model, keep=logits), data)
+        assert len(results) == len(references)
+        for i, (got, reference) in enumerate(zip(results, references)):
+            magnified = i + 1 < len(references) and references[i + 1] is None
+            if reference is not None:
+                check(got, reference, magnified, f"{level} result {i}")
+        threaded = answers(nnfast.Device(num_threads=2).prepare(model, keep=logits), data)
+        for one, two in zip(results, threaded):
+            np.testing.assert_array_equal(one, two, err_msg=f"{level}: 1 and 2 threads")
+        lowest = lowest or results
+        for low, this in zip(lowest, results):
+            if this.dtype != np.float32:
+                np.testing.assert_array_equal(low, this, err_msg=f"{kernels.levels()[0]} and {level}")
+
+
+def check(got, reference, magnified, where):
+    """magnified: a signed result of LOGISTIC, which the other test judges."""
+    assert got.shape == reference.shape and got.dtype == reference.dtype, where
+    if got.dtype == np.float32:
+        assert relative_error(got, reference) <= FLOAT_TOLERANCE, where
+    elif got.dtype == np.uint8:
+        np.testing.assert_array_equal(got, reference, err_msg=where)
+    elif not magnified:
+        assert steps_apart(got, reference) <= 1, where
+
+
+@pytest.mark.parametrize("path", INT8, ids=lambda path: path.stem)
+def test_int8_is_byte_equal_with_channel_products_in_double(path, monkeypatch):
+    data, model = stored(path), nnfast.load(path)
+    logits = logits_of(model)
+    device = nnfast.Device(num_threads=1)
+    standard = answers(device.prepare(model, keep=logits), data)
+    monkeypatch.setattr(quant, "CHANNEL_PRODUCT", np.float64)
+    switched = answers(device.prepare(model, keep=logits), data)
+    for i, got in enumerate(switched[:-len(logits)]):
+        np.testing.assert_array_equal(got, data[f"ref_{i}"], err_msg=f"output {i}")
+    # The switched logits lead to the reference's bytes, so they are the reference's.
+    assert steps_apart(standard[-1], switched[-1]) <= 1
