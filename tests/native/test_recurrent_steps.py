@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level
+from nnfast._native.plan import Frame, Program
 
 from nnfast._native import gemv, lstm
-from nnfast._native.plan import Frame, Program
 from nnfast.model.types import OperandType, OperationType
 from nnfast.ops import recurrent, registry
 from nnfast.ops.base import Node, Tensor
