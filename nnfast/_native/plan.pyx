@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
 
-from .threads cimport nnf_program, nnf_run, nnf_step, nnf_step_fn, run_program
+from .threads cimport nnf_step, nnf_step_fn, run_program
 
 import numpy as np
 

@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uintptr_t
 
 from .plan cimport Frame, Program
-from .threads cimport nnf_program, nnf_run, run_program
+from .threads cimport run_program
 
 cimport numpy as cnp
 
@@ -12,6 +12,7 @@ cnp.import_array()
 
 cdef enum:
     MAX_RANK = 8
+    MAX_IDLE = 64      # frames kept for the next runs
 
 
 cdef struct Argument:
@@ -114,7 +115,8 @@ cdef class Runner:
 
     cdef Program program
     cdef Arguments inputs, outputs, states_in, states_out
-    cdef list initial, idle
+    cdef list initial, idle    # idle: the first idle_count entries, so that taking and giving allocate nothing
+    cdef int idle_count
     cdef object new_frame
     cdef int threads
 
@@ -122,7 +124,7 @@ cdef class Runner:
         self.program, self.new_frame, self.threads = program, frame, threads
         self.inputs, self.outputs = Arguments(inputs), Arguments(outputs)
         self.states_in, self.states_out = Arguments(states_in), Arguments(states_out)
-        self.initial, self.idle = initial, []
+        self.initial, self.idle = initial, [None] * MAX_IDLE
 
     def run(self, list inputs, out=None, list states_in=None, list states_out=None):
         """Outputs as a list, or None when something does not fit. Without states, they start from `initial`."""
@@ -138,9 +140,10 @@ cdef class Runner:
             if type(out) is not list or not self._may_write(inputs, out):
                 return None
             results = <list>out
-        try:
-            place = self.idle.pop()
-        except IndexError:
+        if self.idle_count:
+            self.idle_count -= 1
+            place = self.idle[self.idle_count]
+        else:
             place = (self.new_frame(), self.states_out.make())
         frame = place[0]
         self.inputs.bind(frame, inputs)
@@ -149,7 +152,9 @@ cdef class Runner:
         self.states_out.bind(frame, place[1] if states_out is None else states_out)
         with nogil:
             run_program(&self.program.c, &frame.run, self.threads, NULL, 0, NULL, &done)
-        self.idle.append(place)
+        if self.idle_count < MAX_IDLE:
+            self.idle[self.idle_count] = place
+            self.idle_count += 1
         return results
 
     cdef bint _may_write(self, list inputs, list out) noexcept:

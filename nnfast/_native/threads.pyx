@@ -28,22 +28,22 @@ cdef int run_program(const nnf_program *program, const nnf_run *run, int threads
     return nnf_program_run(program, run, threads, spin_us, cancel, deadline_ns, times_ns, done)
 
 
-def _quota():
-    """Whole processors that the control group grants, or None: v2 `cpu.max`, then v1 `cpu.cfs_quota_us`."""
+def quota(proc="/proc", sys="/sys"):
+    """Whole processors that the control group grants, or None: v2 `cpu.max`, v1 `cpu.cfs_quota_us`."""
     try:
-        with open("/proc/self/cgroup") as lines:
+        with open(f"{proc}/self/cgroup") as lines:
             groups = [line.strip().split(":", 2) for line in lines]
     except OSError:
         return None
     found = []
     for _, controllers, path in groups:
         if controllers == "":
-            found.append(_read_quota(f"/sys/fs/cgroup{path}/cpu.max"))
-            found.append(_read_quota("/sys/fs/cgroup/cpu.max"))
+            found.append(_read_quota(f"{sys}/fs/cgroup{path}/cpu.max"))
+            found.append(_read_quota(f"{sys}/fs/cgroup/cpu.max"))
         elif "cpu" in controllers.split(","):
-            for folder in (f"/sys/fs/cgroup/cpu{path}", "/sys/fs/cgroup/cpu"):
+            for folder in (f"{sys}/fs/cgroup/cpu{path}", f"{sys}/fs/cgroup/cpu"):
                 found.append(_read_quota(f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us"))
-    found = [quota for quota in found if quota]
+    found = [share for share in found if share]
     return max(1, int(min(found))) if found else None
 
 
@@ -64,8 +64,8 @@ def _read_quota(quota_file, period_file=None):
 def available():
     """Processors this process may use: affinity mask, then control-group quota."""
     count = len(os.sched_getaffinity(0))
-    quota = _quota()
-    return max(1, min(count, quota) if quota else count)
+    granted = quota()
+    return max(1, min(count, granted) if granted else count)
 
 
 def default_threads():

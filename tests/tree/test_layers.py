@@ -1,0 +1,133 @@
+"""The layout itself: who imports whom, names of kernels, one place for the environment and for threads."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "nnfast"
+
+MAY = {
+    "errors": set(),
+    "config": {"errors"},
+    "model": {"errors"},
+    "_native": {"errors", "config"},
+    "ops": {"errors", "model", "_native"},
+    "engine": {"errors", "model", "_native"},
+    "compiler": {"errors", "model", "ops", "engine", "_native"},
+    "tflite": {"errors", "model", "ops"},
+    "driver": {"errors", "config", "model", "_native", "engine", "compiler", "ops"},
+}
+"""Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
+
+KERNEL = re.compile(
+    r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|qu8|qs8|qs8c|qs8z|qs16|qu16|s32|b8|x8|x16|x32))*"
+    r"_(?:flat|rows|nhwc|nchw|io|oi|tile)"
+    r"__(?:scalar|(?:avx2|avx512|avx512vnni|avx512bf16|neon|neondot)(?:_\d+(?:[xp]\d+)?(?:k\d+)?)?)$")
+
+
+def part(path):
+    """Top-level part of the package that a file belongs to."""
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py") if len(relative.parts) > 1 or relative.stem in MAY else ""
+
+
+def imported(path):
+    """Parts of the package that a Python file imports."""
+    depth = len(path.relative_to(PACKAGE).parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            yield from ((name, node.lineno) for name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("nnfast."):
+            yield node.module.split(".")[1], node.lineno
+
+
+def test_nothing_imports_upward():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        here = part(path)
+        if here in MAY:
+            wrong += [f"{path.relative_to(ROOT)}:{line}: {here} imports {name}" for name, line in imported(path)
+                      if name != here and name not in MAY[here]]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_environment_is_read_in_one_place():
+    found = [str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py*") if p.suffix in (".py", ".pyx")
+             and "os.environ" in p.read_text()]
+    assert found == ["config.py"]
+
+
+def test_threads_have_one_door():
+    door = {"threads.pyx", "threads.pxd"}
+    for path in (PACKAGE / "_native").glob("*.p*"):
+        if path.name not in door and path.suffix in (".pyx", ".pxd"):
+            assert "nnf_team" not in path.read_text() and "openmp" not in path.read_text(), path.name
+    for path in (ROOT / "csrc" / "kernels").rglob("*.[ch]"):
+        text = path.read_text()
+        assert not re.search(r"\b(malloc|calloc|realloc|free|pthread_\w+|getenv)\s*\(", text), path.name
+
+
+def rows():
+    """(kernel name, family) of every row of the kernel lists."""
+    for path in sorted((ROOT / "csrc" / "kernels").glob("*/*.inc")):
+        for name in re.findall(r"NNF_K\((\w+)", path.read_text()):
+            yield name, path.parent.name
+
+
+@pytest.mark.parametrize("bad", ["nnf_conv2d_nhwc_f32__avx2", "nnf_conv2d_f32_nhwc__avx2_v2", "nnf_add_f32__avx2_8",
+                                 "nnf_add_f32_flat__sse", "add_f32_flat__scalar", "nnf_add_f32_flat_scalar"])
+def test_the_grammar_refuses(bad):
+    assert not KERNEL.match(bad)
+
+
+def test_kernel_names_follow_the_grammar():
+    names = [name for name, _ in rows()]
+    assert len(names) == len(set(names)) > 20
+    assert [name for name in names if not KERNEL.match(name)] == []
+
+
+def test_kernels_live_in_the_file_of_their_level():
+    for name, family in rows():
+        isa = name.split("__")[1].split("_")[0]
+        files = [p for p in (ROOT / "csrc" / "kernels" / family).glob(f"*_{isa}.c") if re.search(rf"\b{name}\(",
+                                                                                                p.read_text())]
+        assert files, f"{name} is in no *_{isa}.c of {family}"
+
+
+def test_every_family_has_its_companions():
+    from nnfast.ops.registry import FAMILIES
+
+    missing = []
+    tests = "".join(p.name + p.read_text() for p in (ROOT / "tests" / "native").glob("*.py"))
+    for family in FAMILIES:
+        if not (PACKAGE / "ops" / f"{family}.py").exists():
+            missing.append(f"ops/{family}.py")
+    for folder in (ROOT / "csrc" / "kernels").iterdir():
+        if folder.is_dir():
+            name = folder.name
+            for path in (f"csrc/checkkernels/check_{name}.c", f"nnfast/_native/{name}.pyx",
+                         f"csrc/kernels/{name}/{name}.h", f"csrc/kernels/{name}/{name}_scalar.c"):
+                if not (ROOT / path).exists():
+                    missing.append(path)
+            if name not in tests:
+                missing.append(f"a test in tests/native of {name}")
+    assert missing == []
+
+
+def test_headers_compile_alone(tmp_path):
+    import subprocess
+
+    for header in sorted((ROOT / "csrc").rglob("*.h")):
+        if "_avx" in header.name or "_neon" in header.name:
+            continue
+        unit = tmp_path / "unit.c"
+        unit.write_text(f'#include "{header.relative_to(ROOT / "csrc")}"\n')
+        result = subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra",
+                                 "-Werror", "-Icsrc",
+                                 "-Icsrc/include", "-Icsrc/kernels", "-Icsrc/checkkernels", str(unit)],
+                                capture_output=True, text=True, cwd=ROOT)
+        assert result.returncode == 0, f"{header.name}: {result.stderr}"
