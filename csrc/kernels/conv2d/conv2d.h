@@ -79,7 +79,8 @@ typedef struct nnf_conv2d_q8_tile {
 
 typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
-/* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i]. */
+/* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i], unless
+ * sums is NULL. */
 typedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                               uint8_t *to, size_t ldt, uint32_t *sums);
 

@@ -159,8 +159,8 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
             const __m256i x_even = _mm256_and_si256(x, low_bytes), x_odd = _mm256_srli_epi16(x, 8);
             NNF_UNROLL
             for (int v = 0; v < vectors; v++) {
-                const __m256i pair = _mm256_add_epi32(_mm256_madd_epi16(x_even, even[v]), _mm256_madd_epi16(x_odd, odd[v]));
-                sum[i][v] = _mm256_add_epi32(sum[i][v], pair);
+                sum[i][v] = _mm256_add_epi32(sum[i][v], _mm256_madd_epi16(x_even, even[v]));
+                sum[i][v] = _mm256_add_epi32(sum[i][v], _mm256_madd_epi16(x_odd, odd[v]));
             }
         }
         w += 32 * vectors;
@@ -206,6 +206,7 @@ void nnf_conv2d_gather_qu8_nhwc__avx2_32(size_t rows, size_t n, const uint8_t *x
             to[k] = x[k] ^ flip;
             total += to[k];
         }
-        sums[i] += total;
+        if (sums)
+            sums[i] += total;
     }
 }

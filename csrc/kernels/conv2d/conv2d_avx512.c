@@ -132,8 +132,8 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
             const __m512i x_odd = _mm512_srli_epi16(x, 8);
             NNF_UNROLL
             for (int v = 0; v < vectors; v++) {
-                const __m512i pair = _mm512_add_epi32(_mm512_madd_epi16(x_even, even[v]), _mm512_madd_epi16(x_odd, odd[v]));
-                sum[i][v] = _mm512_add_epi32(sum[i][v], pair);
+                sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_madd_epi16(x_even, even[v]));
+                sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_madd_epi16(x_odd, odd[v]));
             }
         }
         w += 64 * vectors;
@@ -189,6 +189,7 @@ void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t 
             _mm512_mask_storeu_epi8(to + k, tail, flipped);
             sum = _mm512_add_epi64(sum, _mm512_sad_epu8(flipped, zero));
         }
-        sums[i] += (uint32_t)_mm512_reduce_add_epi64(sum);
+        if (sums)
+            sums[i] += (uint32_t)_mm512_reduce_add_epi64(sum);
     }
 }

@@ -6,8 +6,8 @@
 #include "nnf/requantize_avx512.h"
 #include "nnf/unroll.h"
 
-/* nnf_mbqm where the panel is simple: |x| < 2^30, no left shift, right shift of at least 1, half = 2^(right - 1). Without
- * overflow to fear, rounding is adding half, less 1 for a negative x, before the shift. */
+/* nnf_mbqm where the panel is simple: |x| < 2^30, no left shift, right shift of at least 1, half = 2^(right - 1).
+ * Without overflow to fear, rounding is adding half, less 1 for a negative x, before the shift. */
 static inline __m512i nnf_conv2d_mbqm_simple(__m512i x, __m512i multiplier, __m512i half, __m512i right)
 {
     const __m512i round = _mm512_set1_epi64(INT64_C(1) << 31);

@@ -50,6 +50,7 @@ void nnf_conv2d_gather_qu8_nhwc__scalar(size_t rows, size_t n, const uint8_t *x,
             to[i * ldt + k] = x[i * ldx + k] ^ flip;
             sum += to[i * ldt + k];
         }
-        sums[i] += sum;
+        if (sums)
+            sums[i] += sum;
     }
 }
