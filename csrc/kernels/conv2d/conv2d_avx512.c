@@ -138,14 +138,7 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
         }
         w += 64 * vectors;
     }
-    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors));
-    NNF_UNROLL
-    for (int i = 0; i < rows; i += 2) {
-        if (simple)
-            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 1, sum + i);
-        else
-            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 0, sum + i);
-    }
+    nnf_conv2d_finish_tile(t, rows, vectors, sum);
 }
 
 static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors)

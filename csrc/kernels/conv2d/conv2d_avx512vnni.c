@@ -77,16 +77,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
                 sum[0][i][v] = _mm512_add_epi32(sum[0][i][v], sum[c][i][v]);
         }
     }
-    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors));
-    if (simple) {
-        NNF_UNROLL
-        for (int i = 0; i < rows; i += 2)
-            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 1, sum[0] + i);
-    } else {
-        NNF_UNROLL
-        for (int i = 0; i < rows; i += 2)
-            nnf_conv2d_store(t, (size_t)i, i + 1 < rows, vectors, 0, sum[0] + i);
-    }
+    nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
 static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors)
