@@ -1,22 +1,34 @@
-"""Steps that move elements and change none."""
+"""Steps that move elements: plain copies, fills, strided copies, concatenation. No kernels: memcpy and simple loops."""
 
-from libc.stdint cimport uint8_t
-from libc.string cimport memcpy
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.string cimport memcpy, memset
 
+from .kernels cimport nnf_kernel, pick
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
-# Bytes below which a second thread costs more than it saves.
+import numpy as np
+
+cdef extern from "activation/activation.h":
+    ctypedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t *table) noexcept nogil
+
 cdef enum:
-    GRAIN = 262144
+    GRAIN = 262144  # bytes below which a second thread costs more than it saves
+    LOOPS = 6       # most dimensions of a strided copy
 
 
-cdef struct copy_bytes:
+cdef int tiles_of(size_t count):
+    return <int>min(1 + count // GRAIN, 64)
+
+
+cdef struct span:
     size_t count
+    int value
 
 
 cdef void run_copy_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const copy_bytes *p = <const copy_bytes *>step.params
+    cdef const span *p = <const span *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t first, last
@@ -28,10 +40,198 @@ cdef void run_copy_bytes(const nnf_step *step, const nnf_run *run, int thread, i
 cdef class CopyBytes(Step):
     """`count` bytes from slot x to slot y, which do not overlap."""
 
-    cdef copy_bytes p
+    cdef span p
 
     def __init__(self, slots, size_t count):
         self.p.count = count
         self.work = count
-        self.tiles = <int>min(1 + count // GRAIN, 64)
+        self.tiles = tiles_of(count)
         self.bind(run_copy_bytes, &self.p, slots, "copy")
+
+
+cdef void run_fill_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const span *p = <const span *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[0]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if last > first:
+        memset(y + first, p.value, last - first)
+
+
+cdef class FillBytes(Step):
+    """`count` bytes of slot y become `value`."""
+
+    cdef span p
+
+    def __init__(self, slots, size_t count, int value):
+        self.p.count = count
+        self.p.value = value & 255
+        self.work = count
+        self.tiles = tiles_of(count)
+        self.bind(run_fill_bytes, &self.p, slots, "fill")
+
+
+cdef struct strided:
+    int loops                   # around the columns
+    size_t size[LOOPS]
+    size_t from_[LOOPS]         # strides in bytes
+    size_t to[LOOPS]
+    size_t rows, columns, column_from, column_to, item, offset
+
+
+cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y) noexcept nogil:
+    cdef size_t i
+    if p.item == 4:
+        for i in range(p.columns):
+            (<uint32_t *>(y + i * p.column_to))[0] = (<const uint32_t *>(x + i * p.column_from))[0]
+    elif p.item == 1:
+        for i in range(p.columns):
+            y[i * p.column_to] = x[i * p.column_from]
+    elif p.item == 2:
+        for i in range(p.columns):
+            (<uint16_t *>(y + i * p.column_to))[0] = (<const uint16_t *>(x + i * p.column_from))[0]
+    else:
+        for i in range(p.columns):
+            memcpy(y + i * p.column_to, x + i * p.column_from, p.item)
+
+
+cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const strided *p = <const strided *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]] + p.offset
+    cdef size_t row, first, last, rest, source, target
+    cdef int d
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        rest = row
+        source = target = 0
+        for d in range(p.loops - 1, -1, -1):
+            source += rest % p.size[d] * p.from_[d]
+            target += rest % p.size[d] * p.to[d]
+            rest //= p.size[d]
+        move(p, x + source, y + target)
+
+
+def merge(shape, from_, to, size_t item):
+    """Dimensions of a strided copy as few (size, from, to), outermost first, and the bytes that lie together.
+
+    Strides are in bytes; neighbours that step alike are one dimension, and what is dense at the end joins the item.
+    """
+    dims, inner = [], None
+    for row in reversed([row for row in zip(shape, from_, to) if row[0] != 1]):
+        size, source, target = row
+        if inner is None and not dims and source == item and target == item:
+            item *= size
+        elif inner is not None and source == inner[0] * inner[1] and target == inner[0] * inner[2]:
+            inner = (inner[0] * size, inner[1], inner[2])
+        else:
+            if inner is not None:
+                dims.append(inner)
+            inner = row
+    if inner is not None:
+        dims.append(inner)
+    dims.reverse()
+    return dims, item
+
+
+cdef class StridedCopy(Step):
+    """Elements of `item` bytes from slot x to slot y, along `shape` with strides in bytes; y starts at `offset`.
+
+    Nothing overlaps; at most 6 dimensions are left when those that step alike are merged.
+    """
+
+    cdef strided p
+
+    def __init__(self, slots, shape, from_, to, size_t item, size_t offset=0):
+        dims, self.p.item = merge(shape, from_, to, item)
+        if len(dims) > LOOPS:
+            raise ValueError("more dimensions than a step can walk")
+        self.p.offset = offset
+        self.p.loops = max(0, len(dims) - 1)
+        self.p.rows = 1
+        self.p.columns = 1
+        for d in range(self.p.loops):
+            self.p.size[d], self.p.from_[d], self.p.to[d] = dims[d]
+            self.p.rows *= self.p.size[d]
+        if dims:
+            self.p.columns, self.p.column_from, self.p.column_to = dims[self.p.loops]
+        self.work = self.p.rows * self.p.columns * self.p.item
+        self.tiles = <int>min(tiles_of(<size_t>self.work), max(1, self.p.rows))
+        self.bind(run_strided, &self.p, slots, "strided copy")
+
+
+cdef struct part:
+    size_t size
+    bint mapped
+    uint8_t table[256]
+
+
+cdef struct concatenation:
+    nnf_lookup_qu8_flat_fn lookup
+    size_t rows, width
+    int count
+    part *parts
+
+
+cdef inline void put(const concatenation *p, const part *each, const uint8_t *x, uint8_t *y,
+                     size_t count) noexcept nogil:
+    if each.mapped:
+        p.lookup(count, x, y, each.table)
+    elif count:
+        memcpy(y, x, count)
+
+
+cdef void run_concatenation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const concatenation *p = <const concatenation *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[p.count]]
+    cdef const uint8_t *x
+    cdef const part *each
+    cdef size_t row, first, last, at = 0
+    cdef int i
+    for i in range(p.count):
+        each = &p.parts[i]
+        x = <const uint8_t *>run.slot[step.slots[i]]
+        if p.rows == 1:
+            nnf_share(each.size, thread, threads, &first, &last)
+            put(p, each, x + first, y + at + first, last - first)
+        else:
+            nnf_share(p.rows, thread, threads, &first, &last)
+            for row in range(first, last):
+                put(p, each, x + row * each.size, y + row * p.width + at, each.size)
+        at += each.size
+
+
+cdef class Concatenate(Step):
+    """Rows of the inputs side by side; slots: the inputs, then y.
+
+    sizes: bytes of a row of each input; tables: uint8[256] for an input whose bytes are mapped, else None.
+    """
+
+    cdef concatenation p
+
+    def __init__(self, slots, size_t rows, sizes, tables):
+        cdef const nnf_kernel *row = pick("lookup_qu8_flat")
+        cdef const uint8_t[::1] codes
+        cdef int i
+        self.p.lookup = <nnf_lookup_qu8_flat_fn>row.fn
+        self.p.rows = rows
+        self.p.count = len(sizes)
+        self.p.parts = <part *>PyMem_Calloc(max(1, self.p.count), sizeof(part))
+        if self.p.parts == NULL:
+            raise MemoryError()
+        for i in range(self.p.count):
+            self.p.parts[i].size = sizes[i]
+            self.p.width += self.p.parts[i].size
+            if tables[i] is not None:
+                codes = np.ascontiguousarray(tables[i], np.uint8)
+                if codes.shape[0] != 256:
+                    raise ValueError(f"table has {codes.shape[0]} entries, must have 256")
+                memcpy(self.p.parts[i].table, &codes[0], 256)
+                self.p.parts[i].mapped = True
+                self.packed += 256
+        self.work = rows * self.p.width
+        self.tiles = tiles_of(<size_t>self.work)
+        self.bind(run_concatenation, &self.p, slots, row.name.decode() if self.packed else "copy")
+
+    def __dealloc__(self):
+        PyMem_Free(self.p.parts)

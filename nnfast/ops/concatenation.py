@@ -3,8 +3,11 @@
 Quantized inputs of CONCATENATION take the output's scale; those of PACK must have it.
 """
 
+from math import prod
+
 import numpy as np
 
+from .._native.copy import Concatenate
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8
@@ -69,10 +72,21 @@ def compute(node, inputs):
     return [np.concatenate(parts, node.axis(negative=False))]
 
 
+def lower(node, b):
+    """One step that copies rows of every input, through `requantize_table` where the quantization differs."""
+    sources, output, axis = node.group("input"), node.outputs[0], node.axis(negative=False)
+    sizes = [prod(source.shape[axis:]) * output.dtype.itemsize for source in sources]
+    mapped = is_quant8(output)
+    tables = [requantize_table(node, place) if mapped else None for place in range(len(sources))]
+    slots = [*(b.slot(source) for source in sources), b.slot(output)]
+    b.emit(Concatenate(slots, prod(output.shape[:axis]), sizes, tables))
+    return None
+
+
 CONCATENATION = OpDef(
     OperationType.CONCATENATION,
     (Signature("input*:T axis:i32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
 )
 
 

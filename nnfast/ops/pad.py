@@ -1,7 +1,10 @@
 """PAD with zero, PAD_V2 with a given value, MIRROR_PAD with the input itself (ops_a.md B, ops_b.md 69)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.copy import FillBytes, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8
 
@@ -29,10 +32,26 @@ def compute(node, inputs):
     return [np.pad(inputs[0], node.value("paddings"), constant_values=node["input"].zero_point)]
 
 
+def _strides(shape, item):
+    """Bytes from one element to the next along each dimension of a dense tensor."""
+    return [item * prod(shape[axis + 1:]) for axis in range(len(shape))]
+
+
+def lower(node, b):
+    """Fill the output, then copy the input into it. The zero of every type is a repeated byte."""
+    source, output = node["input"], node.outputs[0]
+    item, target = source.dtype.itemsize, _strides(output.shape, source.dtype.itemsize)
+    offset = sum(int(before) * step for (before, _), step in zip(node.value("paddings"), target))
+    b.emit(FillBytes((b.slot(output),), prod(output.shape) * item, source.zero_point))
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), source.shape, _strides(source.shape, item), target, item,
+                       offset))
+    return None
+
+
 PAD = OpDef(
     OperationType.PAD,
     (Signature("input:T paddings:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
 )
 
 

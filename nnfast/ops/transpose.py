@@ -1,7 +1,10 @@
 """TRANSPOSE: the dimensions in another order (ops_a.md B, A.17 no. 3)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.copy import StridedCopy
 from ..model.types import OperationType
 from .base import OpDef, Signature
 
@@ -33,8 +36,18 @@ def compute(node, inputs):
     return [np.ascontiguousarray(inputs[0].transpose(permutation(node)))]
 
 
+def lower(node, b):
+    """A strided copy in the order of the output."""
+    source, output = node["input"], node.outputs[0]
+    item, order = source.dtype.itemsize, permutation(node)
+    along = [item * prod(source.shape[axis + 1:]) for axis in order]
+    target = [item * prod(output.shape[axis + 1:]) for axis in range(len(output.shape))]
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), output.shape, along, target, item))
+    return None
+
+
 TRANSPOSE = OpDef(
     OperationType.TRANSPOSE,
     (Signature("input:T perm?:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant="same", zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", zero_sized="any",
 )
