@@ -1,5 +1,7 @@
 """RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, PRELU."""
 
+import math
+
 import numpy as np
 import pytest
 import scalar_reference as scalar
@@ -7,7 +9,7 @@ from handmade import all_codes, node, operand, refuses, result, run, signed_code
 from scipy.special import expit
 from single_op import check_coupling, check_vectors
 
-from nnfast.ops.activation import HARD_SWISH, LOGISTIC, PRELU, RELU, RELU1, RELU6, TANH, table
+from nnfast.ops.activation import ELU, HARD_SWISH, LOGISTIC, PRELU, RELU, RELU1, RELU6, TANH, table
 
 RELUS, FIXED_SCALE = [RELU, RELU1, RELU6], [LOGISTIC, TANH]
 UNARY = [*RELUS, *FIXED_SCALE, HARD_SWISH]
@@ -187,3 +189,26 @@ def test_prelu_rules():
 def test_vectors(name):
     check_vectors(name)
     check_coupling(name)
+
+
+@pytest.mark.parametrize(("abbreviation", "dtype"), [("F32", np.float32), ("F16", np.float16)])
+@pytest.mark.parametrize("alpha", [1.0, 0.25, 0.0, -2.0])
+def test_elu(abbreviation, dtype, alpha):
+    x = np.array([-np.inf, -20, -1e-4, -0.0, 0, 0.5, 3, 100], dtype)
+    actual = run(ELU, [operand(abbreviation, x), operand(abbreviation.lower(), alpha)])
+    expected = [max(v, 0.0) + min(0.0, alpha * math.expm1(v)) for v in x.astype(float).tolist()]
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(actual, np.array(expected).astype(dtype), rtol=1e-7)
+
+
+def test_elu_extremes():
+    x = operand("F32", [1e4, np.inf, np.nan])
+    for alpha in (0.0, 1.0):
+        np.testing.assert_array_equal(run(ELU, [x, operand("f32", alpha)]), np.float32([1e4, np.inf, np.nan]))
+    assert run(ELU, [operand("F32", np.empty((0,) + (1,) * 5)), operand("f32", 1)]).shape == (0, 1, 1, 1, 1, 1)
+    assert version(ELU, [x, operand("f32", 1)]) == "1.3"
+    refuses(ELU, [x, operand("f16", 1)], " input 1 (alpha): type FLOAT16, must be FLOAT32")
+
+
+def test_elu_vectors():
+    check_vectors("ELU")

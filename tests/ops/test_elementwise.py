@@ -1,4 +1,4 @@
-"""ADD, MUL, SUB."""
+"""ADD, DIV, MUL, SUB, POW."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ import scalar_reference as scalar
 from handmade import operand, refuses, result, run, signed_codes, version
 from single_op import check_coupling, check_vectors
 
-from nnfast.ops.elementwise import ADD, MUL, SUB
+from nnfast.ops.elementwise import ADD, DIV, MUL, SUB
+from nnfast.ops.power import POW
 
-FLOATS = {"ADD": np.add, "MUL": np.multiply, "SUB": np.subtract}
+FLOATS = {"ADD": np.add, "DIV": np.divide, "MUL": np.multiply, "SUB": np.subtract}
 
 
 def none():
@@ -63,7 +64,7 @@ def test_quantized_activation_clamps_in_the_output_scale(activation, low, high):
     np.testing.assert_array_equal(actual, np.clip(codes, low, high))
 
 
-@pytest.mark.parametrize("op", [ADD, MUL, SUB], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [ADD, DIV, MUL, SUB], ids=lambda op: op.name)
 @pytest.mark.parametrize(("shape0", "shape1"), [((2, 3), (2, 3)), ((3,), (4, 1, 3)), ((2, 1, 3), (5, 1)), ((0,), (1,))])
 def test_float_broadcasts(op, shape0, shape1):
     rng = np.random.default_rng(7)
@@ -92,6 +93,30 @@ def test_int32_wraps():
     assert run(ADD, [a, b, none()]).tolist() == [-(2**31), -(2**31) + 1, 140000]
     assert run(SUB, [a, b, none()]).tolist() == [2**31 - 2, 2**31 - 1, 0]
     assert run(MUL, [a, b, none()]).tolist() == [2**31 - 1, -(2**31), 70000 * 70000 - 2**32]
+
+
+def test_float_division_by_zero():
+    x, zero = operand("F32", [1, -1, 0]), operand("F32", [0])
+    np.testing.assert_array_equal(run(DIV, [x, zero, none()]), [np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(run(DIV, [x, zero, operand("i32", 3)]), [6, 0, np.nan])
+
+
+def test_int32_division_rounds_down():
+    a, b = operand("I32", [5, -5, 5, -5, 7, -(2**31)]), operand("I32", [2, 2, -2, -2, 0, -1])
+    assert run(DIV, [a, b, none()]).tolist() == [2, -3, -3, 2, 0, -(2**31)]
+    whole = operand("I32", [1])
+    refuses(DIV, [whole, whole, operand("i32", 3)], " input 2 (activation): is 3, must be 0 for TENSOR_INT32")
+
+
+def test_pow():
+    base, exponent = operand("F32", [[2], [-2], [0], [np.inf]]), operand("F32", [3, -1, 0.5, 0])
+    np.testing.assert_array_equal(run(POW, [base, exponent]), np.float32([
+        [8, 0.5, 2**0.5, 1], [-8, -0.5, np.nan, 1], [0, np.inf, 0, 1], [np.inf, 0, np.inf, 1],
+    ]))
+    assert run(POW, [operand("F16", [[200, 3]]), operand("F16", [2])]).tolist() == [[40000, 9]]
+    assert run(POW, [operand("F32", np.ones((1,) * 6)), exponent]).shape == (1, 1, 1, 1, 1, 4)
+    refuses(POW, [base, operand("F32", [1, 2, 3]), none()], ": has 3 inputs, must have 2")
+    refuses(POW, [operand("F32", [1, 2, 3]), exponent], " input 1 (exponent): shape [4] does not broadcast with [3]")
 
 
 def test_rules():
@@ -124,7 +149,7 @@ def test_multiplier_rules():
 
 
 def test_versions():
-    for op, since in ((ADD, "1.0"), (MUL, "1.0"), (SUB, "1.1")):
+    for op, since in ((ADD, "1.0"), (DIV, "1.1"), (MUL, "1.0"), (SUB, "1.1")):
         assert version(op, [operand("F32", [1]), operand("F32", [1]), none()]) == since
     whole = operand("I32", [1])
     assert version(SUB, [whole, whole, none()]) == "1.3"
@@ -134,3 +159,8 @@ def test_versions():
 def test_vectors(name):
     check_vectors(name)
     check_coupling(name)
+
+
+@pytest.mark.parametrize("name", ["DIV", "POW"])
+def test_vectors_without_quantized_types(name):
+    check_vectors(name)

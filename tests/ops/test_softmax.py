@@ -1,12 +1,12 @@
-"""SOFTMAX."""
+"""SOFTMAX, LOG_SOFTMAX."""
 
 import numpy as np
 import pytest
 from handmade import operand, refuses, result, run, signed_codes, version
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from single_op import check_coupling, check_vectors
 
-from nnfast.ops.softmax import SOFTMAX
+from nnfast.ops.softmax import LOG_SOFTMAX, SOFTMAX
 
 UNSIGNED, SIGNED = result("Q8", 1 / 256), result("Q8S", 1 / 256, -128)
 
@@ -95,3 +95,36 @@ def test_versions():
 def test_vectors():
     check_vectors("SOFTMAX")
     check_coupling("SOFTMAX")
+
+
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 4, 5), (2, 1, 3, 2, 1, 2)])
+@pytest.mark.parametrize("factor", [1.0, 0.01, 3.5, 0.0, -2.0])
+def test_log_softmax_along_every_axis(shape, factor):
+    x = np.random.default_rng(4).normal(0, 4, shape).astype(np.float32)
+    for axis in range(-len(shape), len(shape)):
+        actual = run(LOG_SOFTMAX, [operand("F32", x), beta(factor), operand("i32", axis)])
+        expected = log_softmax(x.astype(np.float64) * np.float32(factor), axis)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_log_softmax_extremes():
+    def log(x, factor=1.0):
+        return run(LOG_SOFTMAX, [operand("F32", x), beta(factor), operand("i32", 0)]).tolist()
+
+    assert log([3e38, -np.inf]) == [0, -np.inf]
+    assert log([-1000, -1000], 2.0) == [np.float32(-np.log(2))] * 2
+    assert log([-300, 300], -1.0) == [0, -600]
+    half = run(LOG_SOFTMAX, [operand("F16", [1, 60000]), operand("f16", 1), operand("i32", -1)])
+    assert half.tolist() == [float(np.float16(-59999)), 0]
+
+
+def test_log_softmax_rules():
+    x = operand("F32", np.ones((2, 3)))
+    for axis in (2, -3):
+        refuses(LOG_SOFTMAX, [x, beta(), operand("i32", axis)], f" input 2 (axis): is {axis}, must be in [-2, 2)")
+    refuses(LOG_SOFTMAX, [x, beta()], ": has 2 inputs, must have 3")
+    assert version(LOG_SOFTMAX, [x, beta(), operand("i32", 0)]) == "1.2"
+
+
+def test_log_softmax_vectors():
+    check_vectors("LOG_SOFTMAX")
