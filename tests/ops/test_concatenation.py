@@ -5,7 +5,7 @@ import pytest
 from handmade import operand, refuses, result, run, signed_codes, version
 from single_op import check_coupling, check_vectors
 
-from nnfast.ops.concatenation import CONCATENATION
+from nnfast.ops.concatenation import CONCATENATION, PACK
 
 
 def axis(value):
@@ -79,3 +79,33 @@ def test_versions():
 def test_vectors():
     check_vectors("CONCATENATION")
     check_coupling("CONCATENATION")
+
+
+# -- PACK --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("abbreviation", ["F32", "F16", "I32", "Q8", "Q8S"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_pack_along_a_new_axis(abbreviation, place):
+    parts = [np.arange(6).reshape(2, 3) + 10 * n for n in range(4)]
+    inputs = [axis(place), *(operand(abbreviation, part, 0.5, 3) for part in parts)]
+    actual = run(PACK, inputs, result(abbreviation, 0.5, 3))
+    for n, part in enumerate(parts):
+        np.testing.assert_array_equal(actual.take(n, place), part)
+    assert run(PACK, inputs[:2], result(abbreviation, 0.5, 3)).size == 6
+
+
+def test_pack_rules():
+    a, flat, target = operand("F32", np.ones((2, 3))), operand("F32", [1, 2]), result("F32")
+    refuses(PACK, [axis(0), a, flat], " input 2 (input): rank is 1, must be 2 as of the other inputs", target)
+    refuses(PACK, [axis(0), flat, operand("F32", [1])],
+            " input 2 (input): shape is [1], must be [2] as of the first", target)
+    for value in (-1, 3):
+        refuses(PACK, [axis(value), a], f" input 0 (axis): is {value}, must be in [0, 3)", target)
+    refuses(PACK, [axis(0), a], " output 0: rank is 2, must be 3, one more than that of the inputs",
+            operand("F32", shape=(2, 3)))
+    message = " input 2 (input): scale 0.5 and zero point 4, must be those of the output, 0.5 and 3"
+    refuses(PACK, [axis(0), operand("Q8", [1], 0.5, 3), operand("Q8", [1], 0.5, 4)], message, result("Q8", 0.5, 3))
+
+
+def test_pack_vectors():
+    check_vectors("PACK")
+    check_coupling("PACK")

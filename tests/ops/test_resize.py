@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from handmade import operand, refuses, run, version
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 from single_op import check_coupling, check_vectors
 
-from nnfast.ops.resize import RESIZE_BILINEAR, axis_weights
+from nnfast.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, axis_indices, axis_weights
 
 X = np.random.default_rng(2).normal(0, 5, (2, 5, 7, 3)).astype(np.float32)
 OPTIONS = [(0, 0), (1, 0), (0, 1)]
@@ -119,3 +121,59 @@ def test_versions():
 def test_vectors():
     check_vectors("RESIZE_BILINEAR")
     check_coupling("RESIZE_BILINEAR", steps=1)
+
+
+# -- RESIZE_NEAREST_NEIGHBOR -------------------------------------------------------------------------------------------
+def nearest(source, width, height, align=0, half_pixel=0, nchw=0, kind="i32"):
+    flags = [operand("bool", flag) for flag in (nchw, align, half_pixel)]
+    return run(RESIZE_NEAREST_NEIGHBOR, [source, operand(kind, width), operand(kind, height), *flags])
+
+
+@pytest.mark.parametrize(("size", "new_size", "options", "expected"), [
+    (2, 4, (0, 0), [0, 0, 1, 1]), (4, 2, (0, 0), [0, 2]), (3, 2, (0, 0), [0, 1]),
+    (3, 5, (1, 0), [0, 1, 1, 2, 2]), (5, 1, (1, 0), [0]), (5, 3, (1, 0), [0, 2, 4]),
+    (4, 2, (0, 1), [1, 3]), (2, 4, (0, 1), [0, 0, 1, 1]), (3, 3, (0, 1), [0, 1, 2]), (1, 3, (0, 1), [0, 0, 0]),
+])
+def test_nearest_indices(size, new_size, options, expected):
+    assert axis_indices(size, new_size, *options).tolist() == expected
+
+
+@given(st.integers(1, 5000), st.integers(1, 5000), st.sampled_from(OPTIONS))
+def test_nearest_indices_stay_inside_and_in_order(size, new_size, options):
+    indices = axis_indices(size, new_size, *options)
+    assert indices[0] >= 0 and indices[-1] < size and (np.diff(indices) >= 0).all()
+    if size == new_size:
+        assert (np.abs(indices - np.arange(size)) <= options[1]).all()
+
+
+@pytest.mark.parametrize("abbreviation", ["F32", "F16", "Q8", "Q8S"])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_nearest_copies_what_lies_at_the_indices(abbreviation, options):
+    x = np.arange(2 * 5 * 7 * 3).reshape(X.shape) % 120
+    rows, columns = axis_indices(5, 9, *options), axis_indices(7, 4, *options)
+    expected = x[:, rows][:, :, columns]
+    np.testing.assert_array_equal(nearest(operand(abbreviation, x, 0.5, 3), 4, 9, *options), expected)
+    moved = nearest(operand(abbreviation, np.moveaxis(x, -1, 1), 0.5, 3), 4, 9, *options, nchw=1)
+    np.testing.assert_array_equal(moved, np.moveaxis(expected, -1, 1))
+
+
+def test_nearest_by_a_factor():
+    assert nearest(operand("F32", X), 1.3, 0.5, kind="f32").shape == (2, 2, 9, 3)
+    assert nearest(operand("F16", X), 1.5, 2, kind="f16").shape == (2, 10, 10, 3)
+    assert nearest(operand("Q8", np.empty((0, 2, 2, 3)), 0.5), 2, 2, kind="f32").shape == (0, 4, 4, 3)
+
+
+def test_nearest_rules_and_versions():
+    x, two, no, yes = operand("F32", X), operand("i32", 2), operand("bool", 0), operand("bool", 1)
+    refuses(RESIZE_NEAREST_NEIGHBOR, [x, two, two, no, yes, yes],
+            " input 5 (half_pixel_centers): is true together with align_corners, at most one may be")
+    refuses(RESIZE_NEAREST_NEIGHBOR, [x, operand("i32", 0), two, no],
+            " input 1 (width): gives an output size of 0, must be at least 1")
+    refuses(RESIZE_NEAREST_NEIGHBOR, [x, two, two], ": has 3 inputs, must have 4, 5 or 6")
+    for flags, since in ((1, "1.2"), (2, "1.3"), (3, "1.3")):
+        assert version(RESIZE_NEAREST_NEIGHBOR, [x, two, two] + [no] * flags) == since
+
+
+def test_nearest_vectors():
+    check_vectors("RESIZE_NEAREST_NEIGHBOR")
+    check_coupling("RESIZE_NEAREST_NEIGHBOR")
