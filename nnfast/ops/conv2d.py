@@ -43,39 +43,53 @@ def geometry(node):
 
 def _infer(node):
     batch, _, _, channels = window.image_shape(node)
+    units = check_operands(node, channels, f"the input's {channels} channels")
+    return [window.output_shape(node, batch, geometry(node).output, units)]
+
+
+def check_operands(node, depth, rule):
+    """Filter [units, fh, fw, depth], bias [units], activation and scales of a convolution; returns the units.
+
+    rule: what the depth of the filter must be, in words.
+    """
     node.check_rank("filter", 4)
     node.check_rank("bias", 1)
-    units, _, _, depth = node["filter"].shape
-    if depth != channels:
-        node.fail("filter", f"dimension 3 is {depth}, must be the input's {channels} channels")
+    units, _, _, actual = node["filter"].shape
+    if actual != depth:
+        node.fail("filter", f"dimension 3 is {actual}, must be {rule}")
     if node["bias"].shape[0] != units:
         node.fail("bias", f"has {node['bias'].shape[0]} values, must have one for each of {units} output channels")
     check_activation(node)
     requantize.check_scales(node)
-    return [window.output_shape(node, batch, geometry(node).output, units)]
+    return units
 
 
-def _sums(image, filter_, win):
+def sums(image, filter_, win):
     """float64 sums [b, oh, ow, co] of a convolution of [b, h, w, ci] with [co, fh, fw, ci]."""
-    sums = np.zeros((image.shape[0], *win.output, filter_.shape[0]))
+    total = np.zeros((image.shape[0], *win.output, filter_.shape[0]))
     columns = list(win.taps(1))
     for i, out_rows, rows in win.taps(0):
         for j, out_columns, in_columns in columns:
-            sums[:, out_rows, out_columns] += image[:, rows, in_columns] @ filter_[:, i, j].T
-    return sums
+            total[:, out_rows, out_columns] += image[:, rows, in_columns] @ filter_[:, i, j].T
+    return total
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _compute(node, inputs):
+def convolve(node, inputs, total_of):
+    """Output of any convolution: total_of(image, filter) gives its float64 sums, all with the channels last."""
     image, filter_, bias = inputs[:3]
     image = window.to_nhwc(node, image)
     if is_quant8(node["input"]):
         image, filter_ = requantize.centred(node["input"], image), requantize.centred(node["filter"], filter_)
-        result = requantize.finish_quantized(node, _sums(image, filter_, geometry(node)), bias)
+        result = requantize.finish_quantized(node, total_of(image, filter_), bias)
     else:
-        sums = _sums(image.astype(np.float64), filter_.astype(np.float64), geometry(node))
-        result = requantize.finish_float(node, sums, bias)
+        total = total_of(image.astype(np.float64), filter_.astype(np.float64))
+        result = requantize.finish_float(node, total, bias)
     return [window.from_nhwc(node, result)]
+
+
+def _compute(node, inputs):
+    return convolve(node, inputs, lambda image, filter_: sums(image, filter_, geometry(node)))
 
 
 def _lower(node, b):

@@ -23,6 +23,7 @@ FAMILIES = {
     "gather": (_T.GATHER, _T.EMBEDDING_LOOKUP, _T.HASHTABLE_LOOKUP),
     "logical": (_T.LOGICAL_AND, _T.LOGICAL_OR),
     "lsh": (_T.LSH_PROJECTION,),
+    "grouped_conv2d": (_T.GROUPED_CONV_2D,),
     "lstm": (_T.LSTM, _T.UNIDIRECTIONAL_SEQUENCE_LSTM),
     "minmax": (_T.MAXIMUM, _T.MINIMUM),
     "normalization": (_T.L2_NORMALIZATION, _T.LOCAL_RESPONSE_NORMALIZATION, _T.INSTANCE_NORMALIZATION),
@@ -48,6 +49,7 @@ FAMILIES = {
     "unary": (
         _T.ABS, _T.EXP, _T.FLOOR, _T.LOG, _T.LOGICAL_NOT, _T.NEG, _T.RSQRT, _T.SIN, _T.SQRT,
     ),
+    "transpose_conv2d": (_T.TRANSPOSE_CONV_2D,),
 }
 """Family file -> the operations it defines."""
 

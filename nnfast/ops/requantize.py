@@ -32,14 +32,18 @@ class Requantizer:
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
 
+def multipliers(real):
+    """int64 arrays (multiplier, exponent) of finite doubles >= 0, with every exponent in -31..31 (ops_a.md A.4)."""
+    multiplier, exponent = quant.quantize_multipliers(real)
+    # From 2^32 on the left shift moves every bit of an int32 out; a zero multiplier says so without an undefined shift.
+    return np.where(exponent > 31, 0, multiplier), np.minimum(exponent, 31)
+
+
 def requantizer(node):
     """The Requantizer of an operation with a fused activation, after check_scales (ops_a.md A.4, A.8)."""
     source, weights, target = node.inputs[0], node.inputs[1], node.outputs[0]
     real = quant.conv_multiplier(source.scale, weight_scales(weights), target.scale)
-    multiplier, exponent = quant.quantize_multipliers(np.atleast_1d(real))
-    # From 2^32 on the left shift moves every bit of an int32 out; a zero multiplier says so without an undefined shift.
-    multiplier = np.where(exponent > 31, 0, multiplier)
-    exponent = np.minimum(exponent, 31)
+    multiplier, exponent = multipliers(np.atleast_1d(real))
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), target.zero_point, *clamp, target.dtype)
 

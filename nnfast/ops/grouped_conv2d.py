@@ -1,0 +1,48 @@
+"""GROUPED_CONV_2D (ops_b.md 3, code 55): a CONV_2D of its own for every group of channels."""
+
+import numpy as np
+
+from ..model.types import OperationType
+from . import conv2d, requantize, window
+from .base import OpDef, forms
+
+_TENSORS = "input:T filter:W bias:B"
+_END = "num_groups:i32 activation:i32 layout:bool"
+_SIGNATURES = forms(
+    (f"{_TENSORS} {window.EXPLICIT} {_END} -> output:T", "1.2"),
+    (f"{_TENSORS} {window.IMPLICIT} {_END} -> output:T", "1.2"),
+    sets=conv2d.TYPE_SETS,
+)
+
+
+def _validate(node):
+    requantize.check_channel_dim(node, "filter", 0)
+
+
+def _infer(node):
+    batch, _, _, channels = window.image_shape(node)
+    groups = node.scalar("num_groups")
+    if groups < 1:
+        node.fail("num_groups", f"is {groups}, must be > 0")
+    if channels % groups:
+        node.fail("num_groups", f"is {groups}, must divide the input's {channels} channels")
+    rule = f"{channels // groups}: {channels} channels in {groups} groups"
+    units = conv2d.check_operands(node, channels // groups, rule)
+    if units % groups:
+        node.fail("num_groups", f"is {groups}, must divide the filter's {units} output channels")
+    return [window.output_shape(node, batch, conv2d.geometry(node).output, units)]
+
+
+def _compute(node, inputs):
+    win, groups = conv2d.geometry(node), node.scalar("num_groups")
+
+    def sums(image, filter_):
+        pairs = zip(np.split(image, groups, axis=3), np.split(filter_, groups), strict=True)
+        return np.concatenate([conv2d.sums(*pair, win) for pair in pairs], axis=3)
+
+    return conv2d.convolve(node, inputs, sums)
+
+
+GROUPED_CONV_2D = OpDef(
+    OperationType.GROUPED_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute,
+)
