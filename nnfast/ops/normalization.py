@@ -69,17 +69,30 @@ def compute_l2(node, inputs):
         return [(x / np.maximum(norm, _SMALLEST_NORM)).astype(node.outputs[0].dtype)]
 
 
+def _window_sums(x, radius):
+    """Sums over [i - radius, i + radius] along axis 0, without subtractions: of blocks of 1, 2, 4 ... neighbours."""
+    count = len(x)
+    radius = min(radius, count - 1)
+    blocks = np.pad(x, ((radius, radius),) + ((0, 0),) * (x.ndim - 1))
+    total, start, size, left = 0, 0, 1, 2 * radius + 1
+    while left:
+        if left & 1:
+            total = total + blocks[start:start + count]
+            start += size
+        left >>= 1
+        if left:
+            blocks = blocks[:-size] + blocks[size:]
+            size *= 2
+    return total
+
+
 def compute_lrn(node, inputs):
     """x * (bias + alpha * sum of the squares within radius along the axis) ** -beta, in float64, rounded once."""
     axis = node.axis()
     with np.errstate(all="ignore"):
         x = np.moveaxis(inputs[0].astype(np.float64), axis, 0)
-        squares = np.square(x)
-        total = squares.copy()
-        for distance in range(1, min(node.scalar("radius"), len(x) - 1) + 1):
-            total[distance:] += squares[:-distance]
-            total[:-distance] += squares[distance:]
-        factor = np.power(node.scalar("bias") + node.scalar("alpha") * total, -node.scalar("beta"))
+        near = _window_sums(np.square(x), node.scalar("radius"))
+        factor = np.power(node.scalar("bias") + node.scalar("alpha") * near, -node.scalar("beta"))
         result = np.moveaxis(x * factor, 0, axis)
         return [np.ascontiguousarray(result, node.outputs[0].dtype)]
 
