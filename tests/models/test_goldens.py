@@ -11,7 +11,7 @@ GOLDEN = MLTS / "golden"
 SEQUENCES = sorted((MLTS / "tts_sequences").glob("*.input"))
 NETS = (("0.25", 128), ("0.5", 160), ("0.75", 192))
 
-pytestmark = pytest.mark.skipif(not MLTS.is_dir(), reason="no shared models (NNFAST_SHARED)")
+needs_models = pytest.mark.skipif(not MLTS.is_dir(), reason="no shared models (NNFAST_SHARED)")
 
 
 def classify(name, file, dtype, size):
@@ -20,6 +20,7 @@ def classify(name, file, dtype, size):
     return nnfast.Device(num_threads=1).prepare(nnfast.load(MLTS / f"{name}.tflite")).run([picture])[0]
 
 
+@needs_models
 @pytest.mark.parametrize("picture", ["banana", "cup"])
 @pytest.mark.parametrize("width, size", NETS)
 def test_quantized_goldens_bit_for_bit(width, size, picture):
@@ -28,6 +29,7 @@ def test_quantized_goldens_bit_for_bit(width, size, picture):
     np.testing.assert_array_equal(got, expected, strict=True)
 
 
+@needs_models
 @pytest.mark.parametrize("picture", ["banana", "cup"])
 def test_float_goldens(picture):
     got = classify("mobilenet_v1_0.25_128", f"float_{picture}_128.input", "<f4", 128)
@@ -46,6 +48,7 @@ def speech_errors(got, expected, mean_std):
     return float(distortion), float(pitch)
 
 
+@needs_models
 def test_speech_sequences():
     assert len(SEQUENCES) == 12
     mean_std = np.fromfile(MLTS / "tts_float.output_mean_std_dev", "<f4").reshape(196, 2)
