@@ -1,0 +1,16 @@
+"""Measures csrc/kernels/activation, nnfast/_native/activation.pyx: functions of one operand."""
+
+from . import common
+
+
+class Activation(common.Operation):
+    params = (["RELU6", "LOGISTIC", "TANH", "HARD_SWISH"], ["f32", "qu8"], common.shapes("flat"))
+    param_names = ("operation", "types", "shape")
+
+    # The standard fixes the output quantization of LOGISTIC and TANH; RELU6 keeps that of its input.
+    FIXED = {"LOGISTIC": (1 / 256, 0), "TANH": (1 / 128, 128), "RELU6": common.ACTIVATIONS["qu8"][1:]}
+
+    def build(self, b, operation, types, shape):
+        scale, zero_point = self.FIXED.get(operation, (1 / 32, 16)) if types != "f32" else (0.0, 0)
+        y = common.target(b, types, 4, scale, zero_point)
+        b.operation(operation, [common.source(b, types, common.fields(shape))], [y])

@@ -1,0 +1,14 @@
+"""Measures csrc/kernels/pooling, nnfast/_native/pooling.pyx: AVERAGE_POOL_2D, MAX_POOL_2D."""
+
+from . import common
+
+
+class Pooling(common.Operation):
+    params = (["AVERAGE_POOL_2D", "MAX_POOL_2D"], ["f32", "qu8", "qs8"], common.shapes("pooling"))
+    param_names = ("operation", "types", "shape")
+
+    def build(self, b, operation, types, shape):
+        n, h, w, c, kh, kw, stride, pad = common.fields(shape)
+        x = common.source(b, types, (n, h, w, c))
+        numbers = [b.scalar(v) for v in (common.PADDING[pad], stride, stride, kw, kh, common.FUSED["none"])]
+        b.operation(operation, [x, *numbers], [common.target(b, types, 4, common.ACTIVATIONS[types][1])])

@@ -1,0 +1,13 @@
+"""Measures csrc/kernels/softmax, nnfast/_native/softmax.pyx: SOFTMAX over the last axis."""
+
+from . import common
+
+
+class Softmax(common.Operation):
+    params = (["f32", "qu8", "qs8"], common.shapes("softmax"))
+    param_names = ("types", "shape")
+
+    def build(self, b, types, shape):
+        x = common.source(b, types, common.fields(shape))
+        y = common.target(b, types, 2, 1 / 256, -128 if types == "qs8" else 0)
+        b.operation("SOFTMAX", [x, b.scalar(1.0)], [y])
