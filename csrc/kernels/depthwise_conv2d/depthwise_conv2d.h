@@ -47,17 +47,25 @@ typedef struct nnf_depthwise_q8 {
     size_t groups;   /* groups of k taps; missing ones have zero weights */
     size_t outputs;  /* neighbouring outputs that share the taps of a group: 2 for short rows of taps at stride 1 */
     size_t parts;    /* weights are sums of so many s8 values */
-    int small;       /* every sum is below 2^30 in magnitude and every channel shifts right only */
+    int small;       /* the rows of the pack are those of small sums */
     const nnf_depthwise_tap *taps; /* [groups * k] */
     const int32_t *blocks;         /* per block [NNF_DEPTHWISE_ROWS + groups * parts * outputs][n] */
 } nnf_depthwise_q8;
 
 /* Rows of a packed block before its weights. Lane 16 q + 4 i + j of a row of n is channel (16 q + 4 v + j) mod width of
  * the block for vector v = i of 4 vectors: the order in which bytes unpack within 128-bit lanes.
- * FOLDED: bias less in_zero times the sum of weights; ODD: MULTIPLIER one lane down; HALF: 2^(right - 1). */
+ * FOLDED is the bias less in_zero times the sum of weights.
+ *
+ * Small sums: every |sum| < 2^30 and every channel shifts right, by 1 to 20. As floor(floor(a) / b) = floor(a / b), both
+ * roundings, the output's zero point and the final shift are one 64-bit sum: with s = sum + 2^31 (FOLDED has it), unsigned,
+ *   code = (s * 2 m + round + (sum >= 0) * 2^32) >> (32 + right)
+ *   round = 2^31 + (2^(right - 1) - 1 - m + out_zero * 2^right) * 2^32
+ * DOUBLE holds 2 m, DOUBLE_ODD the same one lane down, ROUND and ROUND_ODD the 64-bit terms of even and odd lanes. */
 enum {
-    NNF_DEPTHWISE_FOLDED, NNF_DEPTHWISE_MULTIPLIER, NNF_DEPTHWISE_ODD, NNF_DEPTHWISE_LEFT, NNF_DEPTHWISE_RIGHT,
-    NNF_DEPTHWISE_HALF, NNF_DEPTHWISE_ROWS
+    NNF_DEPTHWISE_FOLDED, NNF_DEPTHWISE_RIGHT,
+    NNF_DEPTHWISE_MULTIPLIER, NNF_DEPTHWISE_LEFT,
+    NNF_DEPTHWISE_DOUBLE = 2, NNF_DEPTHWISE_DOUBLE_ODD, NNF_DEPTHWISE_ROUND, NNF_DEPTHWISE_ROUND_ODD,
+    NNF_DEPTHWISE_ROWS
 };
 
 /* Channels of the block that starts at a channel: n, or at the end the least of n, 32, 16 that holds the rest. A block

@@ -14,7 +14,7 @@ typedef struct block {
     const uint8_t *x;     /* first channel of the block, first pixel of the image */
     const int32_t *rows;  /* the packed block */
     __mmask64 channels;   /* those that exist */
-    __m512i flip, out_zero, lo, hi;
+    __m512i lo, hi;
     uint8_t zero[LANES];  /* stands for positions outside of the image */
 } block;
 
@@ -30,7 +30,7 @@ INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nn
 
 /* The codes of one tap for the pixels of a block: `start` is the first tap of column `o`, which is inside the image
  * unless `border`. */
-INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border,
+INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, bool flip,
                     const nnf_depthwise_tap *tap, const uint8_t *start, size_t y0, size_t o)
 {
     const size_t outputs = p->outputs, step = outputs * p->g.x.stride * p->g.channels;
@@ -41,10 +41,18 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
     __m512i v;
     if (width == 64) {
         v = full ? _mm512_loadu_si512(at[0]) : _mm512_maskz_loadu_epi8(b->channels, at[0]);
+    } else if (width == 32 && full) {
+        v = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)at[0])),
+                               _mm256_loadu_si256((const __m256i *)at[1]), 1);
     } else if (width == 32) {
         const __mmask32 m = (__mmask32)b->channels;
         v = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_maskz_loadu_epi8(m, at[0])),
                                _mm256_maskz_loadu_epi8(m, at[1]), 1);
+    } else if (full) {
+        v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)at[0]));
+        v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)at[1]), 1);
+        v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)at[2]), 2);
+        v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)at[3]), 3);
     } else {
         const __mmask16 m = (__mmask16)b->channels;
         v = _mm512_castsi128_si512(_mm_maskz_loadu_epi8(m, at[0]));
@@ -52,50 +60,43 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
         v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[2]), 2);
         v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[3]), 3);
     }
-    return _mm512_xor_si512(v, b->flip);
+    return flip ? _mm512_xor_si512(v, _mm512_set1_epi8(-128)) : v;
 }
 
-/* As nnf_mbqm_avx512 where |x| < 2^30, left = 0 and right >= 1: the doubled x puts the high multiply into the upper
- * halves, and nothing overflows when half is added before the shift. */
+/* Scale, zero point and shift of small sums: the formula in depthwise_conv2d.h. */
 INLINE __m512i scale_small(__m512i x, const int32_t *rows)
 {
-    const __m512i round = _mm512_set1_epi64(INT64_C(1) << 31);
-    x = _mm512_add_epi32(x, x);
-    __m512i even = _mm512_mul_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_MULTIPLIER * LANES));
-    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(x, 32), _mm512_loadu_si512(rows + NNF_DEPTHWISE_ODD * LANES));
-    even = _mm512_add_epi64(even, round);
-    odd = _mm512_add_epi64(odd, round);
-    x = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
-    /* Ties away from zero: one less for negative x. */
-    x = _mm512_add_epi32(x, _mm512_srai_epi32(x, 31));
-    x = _mm512_add_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_HALF * LANES));
-    return _mm512_srav_epi32(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+    __m512i even = _mm512_mul_epu32(x, _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE * LANES));
+    __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32),
+                                   _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE_ODD * LANES));
+    even = _mm512_add_epi64(even, _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND * LANES));
+    odd = _mm512_add_epi64(odd, _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND_ODD * LANES));
+    const __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
+    x = _mm512_add_epi32(high, _mm512_srli_epi32(x, 31));
+    return _mm512_srav_epi32(x, _mm512_load_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
 }
 
-INLINE __m512i scale(__m512i x, const int32_t *rows)
+/* Any sums and exponents. */
+INLINE __m512i scale_any(__m512i x, const int32_t *rows, int32_t out_zero)
 {
-    return nnf_mbqm_avx512(x, _mm512_loadu_si512(rows + NNF_DEPTHWISE_MULTIPLIER * LANES),
-                           _mm512_loadu_si512(rows + NNF_DEPTHWISE_LEFT * LANES),
-                           _mm512_loadu_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+    x = nnf_mbqm_avx512(x, _mm512_load_si512(rows + NNF_DEPTHWISE_MULTIPLIER * LANES),
+                        _mm512_load_si512(rows + NNF_DEPTHWISE_LEFT * LANES),
+                        _mm512_load_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+    /* Far beyond any code, and safe to add to. */
+    x = _mm512_max_epi32(_mm512_min_epi32(x, _mm512_set1_epi32(1000)), _mm512_set1_epi32(-1000));
+    return _mm512_add_epi32(x, _mm512_set1_epi32(out_zero));
 }
 
 /* Codes of 64 sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
-INLINE __m512i codes(const nnf_depthwise_q8 *p, const block *b, const __m512i sum[4])
+INLINE __m512i codes(const nnf_depthwise_q8 *p, const block *b, const __m512i sum[4], const bool small, const bool flip)
 {
     __m512i x[4];
-    if (p->small) {
 #pragma GCC unroll 4
-        for (int v = 0; v < 4; v++)
-            x[v] = scale_small(sum[v], b->rows + 16 * v);
-    } else {
-#pragma GCC unroll 4
-        for (int v = 0; v < 4; v++)
-            x[v] = scale(sum[v], b->rows + 16 * v);
-    }
-    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), b->out_zero);
-    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), b->out_zero);
-    const __m512i code = _mm512_packus_epi16(low, high);
-    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi), b->flip);
+    for (int v = 0; v < 4; v++)
+        x[v] = small ? scale_small(sum[v], b->rows + 16 * v) : scale_any(sum[v], b->rows + 16 * v, p->out_zero);
+    __m512i code = _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+    code = _mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi);
+    return flip ? _mm512_xor_si512(code, _mm512_set1_epi8(-128)) : code;
 }
 
 /* Writes the pixels of a block that exist: columns o, o + apart, ... below `end`. */
@@ -129,8 +130,8 @@ INLINE void store(const block *b, const int width, bool full, __m512i code, uint
 }
 
 /* `outputs` neighbouring outputs of each pixel of the block, beginning at column o. */
-INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, const int outputs,
-                 const bool single, size_t y0, size_t o, uint8_t *y)
+INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, bool small,
+                 bool flip, const int outputs, const bool single, size_t y0, size_t o, uint8_t *y)
 {
     const uint8_t *start =
         border ? NULL : b->x + (y0 * p->g.x.size + o * p->g.x.stride - p->g.x.head) * p->g.channels;
@@ -147,7 +148,7 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
         __m512i tap[4], x[4];
 #pragma GCC unroll 4
         for (int t = 0; t < 4; t++)
-            tap[t] = load(p, b, width, full, border, p->taps + 4 * g + t, start, y0, o);
+            tap[t] = load(p, b, width, full, border, flip, p->taps + 4 * g + t, start, y0, o);
         /* The four taps of a channel side by side. */
         const __m512i a = _mm512_unpacklo_epi8(tap[0], tap[1]), c = _mm512_unpackhi_epi8(tap[0], tap[1]);
         const __m512i d = _mm512_unpacklo_epi8(tap[2], tap[3]), e = _mm512_unpackhi_epi8(tap[2], tap[3]);
@@ -166,45 +167,50 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
     }
 #pragma GCC unroll 2
     for (int i = 0; i < outputs; i++)
-        store(b, width, full, codes(p, b, sum[i]), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
+        store(b, width, full, codes(p, b, sum[i], small, flip), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
 }
 
 /* One output row of a block. */
-INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, const int outputs,
-                      const bool single, size_t row, uint8_t *y)
+INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool small,
+                      bool flip, const int outputs, const bool single, size_t row, uint8_t *y)
 {
     const size_t y0 = row * p->g.y.stride - p->g.y.head, each = (size_t)(LANES / width * outputs);
     size_t top, bottom, inner, outer;
     nnf_axis_taps(&p->g.y, row, &top, &bottom);
     nnf_axis_full(&p->g.x, &inner, &outer);
-    const bool whole = top == 0 && bottom == p->g.y.taps;
+    /* Rare scales go the slow way with the borders. */
+    const bool whole = small && top == 0 && bottom == p->g.y.taps;
     for (size_t o = 0; o < p->g.x.out; o += each) {
         if (whole && o >= inner && o + each <= outer)
-            tile(p, b, width, full, false, outputs, single, y0, o, y);
+            tile(p, b, width, full, false, true, flip, outputs, single, y0, o, y);
         else
-            tile(p, b, width, full, true, outputs, single, y0, o, y);
+            tile(p, b, width, false, true, small, flip, outputs, single, y0, o, y);
     }
 }
 
-INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, size_t row, uint8_t *y)
+INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool flip, size_t row,
+                      uint8_t *y)
 {
-    if (p->outputs == 2 && p->parts == 1)
-        block_row(p, b, width, full, 2, true, row, y);
+    if (!p->small && p->outputs == 2)
+        block_row(p, b, width, false, false, flip, 2, false, row, y);
+    else if (!p->small)
+        block_row(p, b, width, false, false, flip, 1, false, row, y);
+    else if (p->outputs == 2 && p->parts == 1)
+        block_row(p, b, width, full, true, flip, 2, true, row, y);
     else if (p->outputs == 2)
-        block_row(p, b, width, full, 2, false, row, y);
+        block_row(p, b, width, full, true, flip, 2, false, row, y);
     else if (p->parts == 1)
-        block_row(p, b, width, full, 1, true, row, y);
+        block_row(p, b, width, full, true, flip, 1, true, row, y);
     else
-        block_row(p, b, width, full, 1, false, row, y);
+        block_row(p, b, width, full, true, flip, 1, false, row, y);
 }
 
-static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
-               uint8_t *y, int flip)
+INLINE void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
+               uint8_t *y, const bool flip)
 {
     const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
-    block b = {.flip = _mm512_set1_epi8((char)flip), .out_zero = _mm512_set1_epi16((short)p->out_zero),
-               .lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi)};
-    memset(b.zero, p->in_zero ^ flip, sizeof b.zero);
+    block b = {.lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi)};
+    memset(b.zero, p->in_zero ^ (flip ? 128 : 0), sizeof b.zero);
     for (size_t row = first; row < last; row++, y += p->g.x.out * p->g.channels) {
         for (size_t c = begin; c < end; c += LANES) {
             const size_t width = nnf_depthwise_width(p, c), rest = p->g.channels - c;
@@ -212,13 +218,17 @@ static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begi
             b.rows = p->blocks + c * rows;
             b.channels = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
             if (rest >= 64)
-                block_any(p, &b, 64, true, row, y + c);
+                block_any(p, &b, 64, true, flip, row, y + c);
             else if (width == 64)
-                block_any(p, &b, 64, false, row, y + c);
+                block_any(p, &b, 64, false, flip, row, y + c);
+            else if (rest == 32)
+                block_any(p, &b, 32, true, flip, row, y + c);
             else if (width == 32)
-                block_any(p, &b, 32, false, row, y + c);
+                block_any(p, &b, 32, false, flip, row, y + c);
+            else if (rest == 16)
+                block_any(p, &b, 16, true, flip, row, y + c);
             else
-                block_any(p, &b, 16, false, row, y + c);
+                block_any(p, &b, 16, false, flip, row, y + c);
         }
     }
 }
@@ -226,11 +236,11 @@ static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begi
 void nnf_depthwise_conv2d_qu8_nhwc__avx512vnni_1x64k4(const nnf_depthwise_q8 *p, size_t first, size_t last,
                                                       size_t begin, size_t end, const uint8_t *x, uint8_t *y)
 {
-    q8(p, first, last, begin, end, x, y, 0);
+    q8(p, first, last, begin, end, x, y, false);
 }
 
 void nnf_depthwise_conv2d_qs8_nhwc__avx512vnni_1x64k4(const nnf_depthwise_q8 *p, size_t first, size_t last,
                                                       size_t begin, size_t end, const uint8_t *x, uint8_t *y)
 {
-    q8(p, first, last, begin, end, x, y, 128);
+    q8(p, first, last, begin, end, x, y, true);
 }

@@ -111,17 +111,46 @@ static void pack_lane(const nnf_depthwise_q8 *p, const int16_t *filter, size_t c
     }
 }
 
+/* Largest magnitude that the sum of a channel can have. */
+static int64_t bound(const nnf_depthwise_q8 *p, const int16_t *filter, int32_t bias, size_t channel)
+{
+    const int64_t reach = p->in_zero > 255 - p->in_zero ? p->in_zero : 255 - p->in_zero;
+    int64_t magnitude = llabs((long long)bias);
+    for (size_t t = 0; t < p->g.y.taps * p->g.x.taps; t++)
+        magnitude += reach * abs(filter[t * p->g.channels + channel]);
+    return magnitude;
+}
+
+static void pack_scale(const nnf_depthwise_q8 *p, int32_t multiplier, int32_t exponent, size_t lane, int32_t *block)
+{
+    const size_t n = p->n;
+    const int32_t right = exponent > 0 ? 0 : -exponent;
+    block[NNF_DEPTHWISE_RIGHT * n + lane] = right;
+    if (!p->small) {
+        block[NNF_DEPTHWISE_MULTIPLIER * n + lane] = multiplier;
+        block[NNF_DEPTHWISE_LEFT * n + lane] = exponent > 0 ? exponent : 0;
+        return;
+    }
+    const uint32_t twice = 2 * (uint32_t)multiplier;
+    const int64_t high = (INT64_C(1) << (right - 1)) - 1 - multiplier + (int64_t)p->out_zero * (INT64_C(1) << right);
+    const uint64_t round = ((uint64_t)high << 32) + (UINT64_C(1) << 31);
+    const int odd = (int)(lane % 2);
+    memcpy(block + (NNF_DEPTHWISE_DOUBLE + (size_t)odd) * n + lane - (size_t)odd, &twice, 4);
+    memcpy(block + (NNF_DEPTHWISE_ROUND + (size_t)odd) * n + lane - (size_t)odd, &round, 8);
+}
+
 void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
                                   const int32_t *multiplier, const int32_t *exponent, void *packed)
 {
     const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps;
     const size_t table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
     const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
-    const int64_t reach = p->in_zero > 255 - p->in_zero ? p->in_zero : 255 - p->in_zero;
     int32_t *block = (int32_t *)((char *)packed + table);
     p->taps = packed;
     p->blocks = block;
-    p->small = 1;
+    p->small = p->k > 1; /* the scalar kernel follows the definition */
+    for (size_t c = 0; c < channels && p->small; c++)
+        p->small = bound(p, filter, bias[c], c) < (INT64_C(1) << 30) && exponent[c] <= -1 && exponent[c] >= -20;
     pack_taps(p, packed);
     for (size_t first = 0; first < channels; first += p->n, block += rows * p->n) {
         const size_t width = nnf_depthwise_width(p, first);
@@ -131,22 +160,13 @@ void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, co
             const size_t lane = vector * (p->n / 4) + e / 16 * 4 + e % 4;
             if (channel >= channels)
                 continue;
-            int64_t sum = 0, magnitude = llabs((long long)bias[channel]);
-            for (size_t t = 0; t < taps; t++) {
+            int64_t sum = 0;
+            for (size_t t = 0; t < taps; t++)
                 sum += filter[t * channels + channel];
-                magnitude += reach * abs(filter[t * channels + channel]);
-            }
-            const int32_t right = exponent[channel] > 0 ? 0 : -exponent[channel];
-            const int32_t left = exponent[channel] > 0 ? exponent[channel] : 0;
-            p->small &= magnitude < (INT64_C(1) << 30) && right > 0;
-            block[NNF_DEPTHWISE_FOLDED * p->n + lane] =
-                (int32_t)(uint32_t)(uint64_t)((int64_t)bias[channel] - p->in_zero * sum);
-            block[NNF_DEPTHWISE_MULTIPLIER * p->n + lane] = multiplier[channel];
-            if (lane % 2)
-                block[NNF_DEPTHWISE_ODD * p->n + lane - 1] = multiplier[channel];
-            block[NNF_DEPTHWISE_LEFT * p->n + lane] = left;
-            block[NNF_DEPTHWISE_RIGHT * p->n + lane] = right;
-            block[NNF_DEPTHWISE_HALF * p->n + lane] = right > 0 ? (int32_t)(UINT32_C(1) << (right - 1)) : 0;
+            const uint32_t folded = (uint32_t)(uint64_t)((int64_t)bias[channel] - p->in_zero * sum) +
+                                    (p->small ? UINT32_C(1) << 31 : 0);
+            memcpy(block + NNF_DEPTHWISE_FOLDED * p->n + lane, &folded, 4);
+            pack_scale(p, multiplier[channel], exponent[channel], lane, block);
             pack_lane(p, filter, channel, lane, block);
         }
     }

@@ -59,15 +59,11 @@ INLINE __m256i row_of(const int32_t *rows, int row)
 /* As in the VNNI file, on 8 lanes. */
 INLINE __m256i scale_small(__m256i x, const int32_t *rows)
 {
-    const __m256i round = _mm256_set1_epi64x(INT64_C(1) << 31);
-    x = _mm256_add_epi32(x, x);
-    __m256i even = _mm256_mul_epi32(x, row_of(rows, NNF_DEPTHWISE_MULTIPLIER));
-    __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(x, 32), row_of(rows, NNF_DEPTHWISE_ODD));
-    even = _mm256_srli_epi64(_mm256_add_epi64(even, round), 32);
-    odd = _mm256_add_epi64(odd, round);
-    x = _mm256_blend_epi32(even, odd, 0xAA);
-    x = _mm256_add_epi32(x, _mm256_srai_epi32(x, 31));
-    x = _mm256_add_epi32(x, row_of(rows, NNF_DEPTHWISE_HALF));
+    __m256i even = _mm256_mul_epu32(x, row_of(rows, NNF_DEPTHWISE_DOUBLE));
+    __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), row_of(rows, NNF_DEPTHWISE_DOUBLE_ODD));
+    even = _mm256_srli_epi64(_mm256_add_epi64(even, row_of(rows, NNF_DEPTHWISE_ROUND)), 32);
+    odd = _mm256_add_epi64(odd, row_of(rows, NNF_DEPTHWISE_ROUND_ODD));
+    x = _mm256_add_epi32(_mm256_blend_epi32(even, odd, 0xAA), _mm256_srli_epi32(x, 31));
     return _mm256_srav_epi32(x, row_of(rows, NNF_DEPTHWISE_RIGHT));
 }
 
@@ -90,6 +86,7 @@ INLINE __m256i codes(const nnf_depthwise_q8 *p, const block *b, const __m256i su
         for (int v = 0; v < 4; v++)
             x[v] = scale(sum[v], b->rows + 8 * v);
     }
+    /* 0 after the small scale, which adds the zero point itself. */
     const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), b->out_zero);
     const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), b->out_zero);
     const __m256i code = _mm256_packus_epi16(low, high);
@@ -152,7 +149,7 @@ static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begi
                uint8_t *y, int flip)
 {
     const size_t rows = NNF_DEPTHWISE_ROWS + p->groups;
-    block b = {.flip = _mm256_set1_epi8((char)flip), .out_zero = _mm256_set1_epi16((short)p->out_zero),
+    block b = {.flip = _mm256_set1_epi8((char)flip), .out_zero = _mm256_set1_epi16((short)(p->small ? 0 : p->out_zero)),
                .lo = _mm256_set1_epi8((char)p->lo), .hi = _mm256_set1_epi8((char)p->hi)};
     memset(b.zero, p->in_zero ^ flip, sizeof b.zero);
     for (size_t row = first; row < last; row++, y += p->g.x.out * p->g.channels) {
