@@ -21,6 +21,7 @@ FAMILIES = {
     "fill": (_T.FILL, _T.RANK),
     "fully_connected": (_T.FULLY_CONNECTED,),
     "gather": (_T.GATHER, _T.EMBEDDING_LOOKUP, _T.HASHTABLE_LOOKUP),
+    "grouped_conv2d": (_T.GROUPED_CONV_2D,),
     "logical": (_T.LOGICAL_AND, _T.LOGICAL_OR),
     "lsh": (_T.LSH_PROJECTION,),
     "grouped_conv2d": (_T.GROUPED_CONV_2D,),
@@ -46,6 +47,7 @@ FAMILIES = {
     "tile": (_T.TILE,),
     "topk": (_T.TOPK_V2,),
     "transpose": (_T.TRANSPOSE,),
+    "transpose_conv2d": (_T.TRANSPOSE_CONV_2D,),
     "unary": (
         _T.ABS, _T.EXP, _T.FLOOR, _T.LOG, _T.LOGICAL_NOT, _T.NEG, _T.RSQRT, _T.SIN, _T.SQRT,
     ),
