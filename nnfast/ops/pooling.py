@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D (ops_a.md B, codes 1 and 17)."""
+"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D (ops_a.md B, codes 1, 12 and 17)."""
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from . import window
 from .base import OpDef, check_activation, forms, is_quant8
 
 _FILTER = "filter_width:i32 filter_height:i32 activation:i32"
-_SIGNATURES = forms(
+_FORMS = (
     (f"input:T {window.EXPLICIT} {_FILTER} -> output:T", "1.0"),
     (f"input:T {window.EXPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
     (f"input:T {window.IMPLICIT} {_FILTER} -> output:T", "1.0"),
     (f"input:T {window.IMPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
-    sets=("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S"),
 )
+_SIGNATURES = forms(*_FORMS, sets=("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S"))
+_FLOAT_SIGNATURES = forms(*_FORMS, sets=("1.0: F32", "1.2: F16"))
 
 
 def geometry(node):
@@ -58,17 +59,30 @@ def _mean_codes(sums, counts, signed):
     return np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts))
 
 
+def _counts(win):
+    """int64 [oh, ow, 1]: how many positions of each window lie inside the input."""
+    return (win.counts(0)[:, None] * win.counts(1))[:, :, None]
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def _compute_average(node, inputs):
     win = geometry(node)
     image = window.to_nhwc(node, inputs[0])
-    counts = (win.counts(0)[:, None] * win.counts(1))[:, :, None]
+    counts = _counts(win)
     if is_quant8(node["input"]):
         sums = _pool(image.astype(np.int64), win, np.add, 0)
         means = _mean_codes(sums, counts, node["input"].type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED)
     else:
         means = _pool(image.astype(np.float64), win, np.add, 0) / counts
     return [window.from_nhwc(node, np.clip(means, *clamp(node)).astype(node.outputs[0].dtype))]
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute_l2(node, inputs):
+    win = geometry(node)
+    squares = window.to_nhwc(node, inputs[0]).astype(np.float64) ** 2
+    norms = np.sqrt(_pool(squares, win, np.add, 0) / _counts(win))
+    return [window.from_nhwc(node, np.clip(norms, *clamp(node)).astype(node.outputs[0].dtype))]
 
 
 def _compute_max(node, inputs):
@@ -99,6 +113,10 @@ def _lower(op):
 AVERAGE_POOL_2D = OpDef(
     OperationType.AVERAGE_POOL_2D, _SIGNATURES, infer=_infer, compute=_compute_average, lower=_lower("average"),
     quant="same", zero_sized="batch",
+)
+
+L2_POOL_2D = OpDef(
+    OperationType.L2_POOL_2D, _FLOAT_SIGNATURES, infer=_infer, compute=_compute_l2, quant="same", zero_sized="batch",
 )
 
 MAX_POOL_2D = OpDef(

@@ -29,7 +29,7 @@ FAMILIES = {
     "minmax": (_T.MAXIMUM, _T.MINIMUM),
     "normalization": (_T.L2_NORMALIZATION, _T.LOCAL_RESPONSE_NORMALIZATION, _T.INSTANCE_NORMALIZATION),
     "pad": (_T.PAD, _T.PAD_V2, _T.MIRROR_PAD),
-    "pooling": (_T.AVERAGE_POOL_2D, _T.MAX_POOL_2D),
+    "pooling": (_T.AVERAGE_POOL_2D, _T.L2_POOL_2D, _T.MAX_POOL_2D),
     "power": (_T.POW,),
     "quantize": (_T.QUANTIZE, _T.DEQUANTIZE),
     "random_multinomial": (_T.RANDOM_MULTINOMIAL,),

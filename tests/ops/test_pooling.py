@@ -1,4 +1,6 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D."""
+
+import math
 
 import numpy as np
 import pytest
@@ -65,7 +67,29 @@ def test_pools_against_a_loop(name, type_):
     np.testing.assert_array_equal(result, wanted)
 
 
-@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "MAX_POOL_2D"))
+def test_l2_is_the_root_of_the_mean_square_of_what_lies_inside():
+    data = np.random.default_rng(8).standard_normal((2, 6, 7, 3)).astype(np.float32)
+    result = pool("L2_POOL_2D", data, 1, 0, 0, 2, 2, 3, 3, 4, 0)  # left 1, bottom 2, stride (3, 2), filter (4, 3)
+    assert result.shape == (2, 2, 3, 3)
+    for b, y, x, c in np.ndindex(result.shape):
+        values = data[b, 3 * y:3 * y + 4, max(2 * x - 1, 0):2 * x + 2, c].ravel().tolist()
+        wanted = math.sqrt(sum(v * v for v in values) / len(values))
+        assert result[b, y, x, c] == pytest.approx(wanted, rel=6e-8)
+
+
+def test_l2_squares_do_not_overflow():
+    data = image([[3e4, -4e4]])
+    assert pool("L2_POOL_2D", data, 2, 1, 1, 2, 1, 0, type_=T.TENSOR_FLOAT16).item() == np.float16(math.sqrt(12.5e8))
+    assert pool("L2_POOL_2D", image([[3e38, 3e38]]), 2, 1, 1, 2, 1, 0).item() == np.float32(3e38)
+
+
+def test_l2_has_no_quantized_form():
+    message = r"L2_POOL_2D input 0 \(input\): type TENSOR_QUANT8_ASYMM, must be TENSOR_FLOAT32 or TENSOR_FLOAT16"
+    with pytest.raises(InvalidArgument, match=message):
+        pool("L2_POOL_2D", image([[1]]), 1, 1, 1, 1, 1, 0, type_=Q8)
+
+
+@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"))
 def test_layouts_agree(name):
     data = np.random.default_rng(5).standard_normal((2, 5, 6, 3)).astype(np.float32)
     scalars = (1, 2, 1, 3, 2, 1)
@@ -85,6 +109,7 @@ def test_activation_clamps_floats():
     data = image([[-3.0, 0.5, 9.0]])
     assert pool("MAX_POOL_2D", data, 2, 1, 1, 1, 1, 3).ravel().tolist() == [0.0, 0.5, 6.0]
     assert pool("AVERAGE_POOL_2D", data, 2, 1, 1, 1, 1, 2).ravel().tolist() == [-1.0, 0.5, 1.0]
+    assert pool("L2_POOL_2D", data, 2, 1, 1, 1, 1, 3).ravel().tolist() == [3.0, 0.5, 6.0]
 
 
 def test_half_sums_do_not_overflow():
@@ -93,7 +118,7 @@ def test_half_sums_do_not_overflow():
     assert result.item() == np.float16(60000.0)
 
 
-@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "MAX_POOL_2D"))
+@pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"))
 def test_an_empty_batch_gives_an_empty_output(name):
     assert registry.lookup(OperationType[name]).zero_sized == "batch"
     assert pool(name, np.zeros((0, 4, 4, 2)), 2, 1, 1, 2, 2, 0).shape == (0, 3, 3, 2)
@@ -120,13 +145,17 @@ def test_output_type_must_be_the_input_type():
 
 
 def test_signature_tables():
-    check_signatures("AVERAGE_POOL_2D", "MAX_POOL_2D")
+    check_signatures("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 
 
 @pytest.mark.parametrize("name", ("AVERAGE_POOL_2D", "MAX_POOL_2D"))
 def test_vectors(name):
     _, values, off = check_vectors(name)
     assert off == 0 < values
+
+
+def test_l2_vectors():
+    check_vectors("L2_POOL_2D")
 
 
 def test_signed_twins_of_max_are_equal():
