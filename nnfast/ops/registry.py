@@ -44,6 +44,7 @@ FAMILIES = {
     "slice": (_T.SLICE, _T.STRIDED_SLICE),
     "softmax": (_T.SOFTMAX, _T.LOG_SOFTMAX),
     "split": (_T.SPLIT,),
+    "svdf": (_T.SVDF,),
     "tile": (_T.TILE,),
     "topk": (_T.TOPK_V2,),
     "transpose": (_T.TRANSPOSE,),
