@@ -24,21 +24,19 @@ _GATE_WEIGHTS = " ".join(
 )
 _PEEPHOLE = "cell_to_input_weights?:T cell_to_forget_weights?:T cell_to_output_weights?:T"
 _BIASES = "input_gate_bias?:T forget_gate_bias:T cell_gate_bias:T output_gate_bias:T"
-_COMMON = (
-    f"input:T {_GATE_WEIGHTS} {_PEEPHOLE} {_BIASES} projection_weights?:T projection_bias?:T "
-    "output_state_in:T cell_state_in:T activation:i32 cell_clip:fT proj_clip:fT"
-)
-_LAYER_NORM = " ".join(f"{gate}_layer_norm_weights?:T" for gate in GATES)
+WEIGHTS = f"{_GATE_WEIGHTS} {_PEEPHOLE} {_BIASES} projection_weights?:T projection_bias?:T"
+LAYER_NORM = " ".join(f"{gate}_layer_norm_weights?:T" for gate in GATES)
+_COMMON = f"input:T {WEIGHTS} output_state_in:T cell_state_in:T activation:i32 cell_clip:fT proj_clip:fT"
 _STATES_OUT = "output_state_out:T cell_state_out:T"
 
 _LSTM_SETS = ("1.0: F32", "1.2: F16")
 _LSTM = (
     Signature(f"{_COMMON} -> scratch_buffer:T {_STATES_OUT} output:T", _LSTM_SETS),
-    Signature(f"{_COMMON} {_LAYER_NORM} -> scratch_buffer:T {_STATES_OUT} output:T", _LSTM_SETS, "1.2"),
+    Signature(f"{_COMMON} {LAYER_NORM} -> scratch_buffer:T {_STATES_OUT} output:T", _LSTM_SETS, "1.2"),
 )
 _SEQUENCE = forms(
-    (f"{_COMMON} time_major:bool {_LAYER_NORM} -> output:T", "1.2"),
-    (f"{_COMMON} time_major:bool {_LAYER_NORM} -> output:T {_STATES_OUT}", "1.3"),
+    (f"{_COMMON} time_major:bool {LAYER_NORM} -> output:T", "1.2"),
+    (f"{_COMMON} time_major:bool {LAYER_NORM} -> output:T {_STATES_OUT}", "1.3"),
     sets=("1.2: F32", "1.2: F16"),
 )
 
@@ -61,31 +59,38 @@ def active_gates(node):
     return GATES[1:] if is_cifg(node) else GATES
 
 
-def _must(node, name, present, why):
-    """An optional input must be present, or absent."""
-    if node.has(name) != present:
-        node.fail(name, f"is {'omitted, must be present' if present else 'present, must be omitted'} {why}")
-
-
-def _check_presence(node):
+def check_presence(node):
+    """The optional inputs must together make one kind of cell."""
     cifg = is_cifg(node)
     why = f"where input_to_input_weights is {'omitted' if cifg else 'present'}"
     for name in ("recurrent_to_input_weights", "input_gate_bias"):
-        _must(node, name, not cifg, why)
+        recurrent.must(node, name, not cifg, why)
     peephole = node.has("cell_to_output_weights")
     why = f"where cell_to_output_weights is {'present' if peephole else 'omitted'}"
-    _must(node, "cell_to_forget_weights", peephole, why)
+    recurrent.must(node, "cell_to_forget_weights", peephole, why)
     if not (peephole and cifg):
-        _must(node, "cell_to_input_weights", peephole, why)
+        recurrent.must(node, "cell_to_input_weights", peephole, why)
     normal = has_layer_norm(node)
-    if "output_layer_norm_weights" in (slot.name for slot in node.signature.inputs):
-        why = f"where output_layer_norm_weights is {'present' if normal else 'omitted'}"
-        for gate in ("forget", "cell"):
-            _must(node, f"{gate}_layer_norm_weights", normal, why)
-        _must(node, "input_layer_norm_weights", normal and not cifg, f"{why}{' and the gates are coupled' * cifg}")
+    why = f"where output_layer_norm_weights is {'present' if normal else 'omitted'}"
+    for gate in ("forget", "cell"):
+        recurrent.must(node, f"{gate}_layer_norm_weights", normal, why)
+    recurrent.must(node, "input_layer_norm_weights", normal and not cifg, f"{why}{' and the gates are coupled' * cifg}")
 
 
-def _check_shapes(node, batch, size):
+def check_projection(node):
+    """A projection bias needs projection weights (UNIDIRECTIONAL_SEQUENCE_LSTM ignores one without: ops_b.md 2.5)."""
+    if node.has("projection_bias"):
+        recurrent.must(node, "projection_weights", True, "where projection_bias is present")
+
+
+def check_clips(node):
+    """Both clips must be >= 0 (UNIDIRECTIONAL_SEQUENCE_LSTM takes a negative one as off: ops_b.md 2.5)."""
+    for name in ("cell_clip", "proj_clip"):
+        if node.has(name) and not node.scalar(name) >= 0:
+            node.fail(name, f"is {node.scalar(name)}, must be >= 0")
+
+
+def check_shapes(node, batch, size):
     """Every present tensor against (units, outputs), which are returned; states too, which the reference trusts."""
     node.check_rank("input_to_output_weights", 2)
     node.check_rank("recurrent_to_output_weights", 2)
@@ -108,21 +113,18 @@ def _check_shapes(node, batch, size):
 def _infer_lstm(node):
     node.check_rank("input", 2)
     batch, size = node["input"].shape
-    _check_presence(node)
-    if node.has("projection_bias"):
-        _must(node, "projection_weights", True, "where projection_bias is present")
-    units, outputs = _check_shapes(node, batch, size)
+    check_presence(node)
+    check_projection(node)
+    units, outputs = check_shapes(node, batch, size)
     node.check_in("activation", (0, 1, 3, 4, 6))
-    for name in ("cell_clip", "proj_clip"):
-        if not node.scalar(name) >= 0:
-            node.fail(name, f"is {node.scalar(name)}, must be >= 0")
+    check_clips(node)
     return [(batch, len(active_gates(node)) * units), (batch, outputs), (batch, units), (batch, outputs)]
 
 
 def _infer_sequence(node):
     time, batch, size = recurrent.sequence_shape(node)
-    _check_presence(node)
-    units, outputs = _check_shapes(node, batch, size)
+    check_presence(node)
+    units, outputs = check_shapes(node, batch, size)
     node.check_in("activation", (0, 1, 3, 4, 6))
     shapes = [recurrent.sequence_output(node, time, batch, outputs), (batch, outputs), (batch, units)]
     return shapes[:len(node.outputs)]
@@ -164,6 +166,14 @@ class Cell:
                 output = np.clip(output, -self.proj_clip, self.proj_clip)
         return output, state
 
+    def run(self, sequence, output, state):
+        """(outputs [time, b, outputs], output, state) after all steps of a sequence [time, b, size]."""
+        outputs = np.empty((sequence.shape[0], *output.shape))
+        for place, data in enumerate(sequence):
+            output, state = self.step(data, output, state)
+            outputs[place] = output
+        return outputs, output, state
+
     def _gate(self, gate, pre, state):
         """A gate before its activation: the peephole's share, then layer norm, then bias."""
         value = pre[gate]
@@ -199,14 +209,15 @@ def cell(node, inputs):
     )
 
 
-def _states(node, inputs):
+def states(node, inputs):
+    """(output, state) before the first step, as float64."""
     return (inputs[node.place(name)].astype(np.float64) for name in ("output_state_in", "cell_state_in"))
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _compute_lstm(node, inputs):
     data, dtype = inputs[0].astype(np.float64), node.outputs[0].dtype
-    output, state = cell(node, inputs).step(data, *_states(node, inputs))
+    output, state = cell(node, inputs).step(data, *states(node, inputs))
     scratch = np.zeros((state.shape[0], len(active_gates(node)) * state.shape[1]), dtype)
     output = output.astype(dtype)
     return [scratch, output, state.astype(dtype), output.copy()]
@@ -215,12 +226,7 @@ def _compute_lstm(node, inputs):
 @np.errstate(over="ignore", invalid="ignore")
 def _compute_sequence(node, inputs):
     sequence, dtype = recurrent.time_first(node, inputs[0]).astype(np.float64), node.outputs[0].dtype
-    lstm = cell(node, inputs)
-    output, state = _states(node, inputs)
-    outputs = np.empty((sequence.shape[0], *output.shape))
-    for step, data in enumerate(sequence):
-        output, state = lstm.step(data, output, state)
-        outputs[step] = output
+    outputs, output, state = cell(node, inputs).run(sequence, *states(node, inputs))
     results = [np.ascontiguousarray(recurrent.time_first(node, outputs)), output, state]
     return [array.astype(dtype) for array in results[:len(node.outputs)]]
 

@@ -31,6 +31,12 @@ ACTIVATIONS = {
 """Activation code -> function of a float64 array."""
 
 
+def must(node, name, present, why):
+    """An optional input must be present, or be omitted; why: the words after that."""
+    if node.has(name) != present:
+        node.fail(name, f"is {'omitted, must be present' if present else 'present, must be omitted'} {why}")
+
+
 def check_shape(node, name, shape):
     """A present input must have exactly this shape."""
     node.check_rank(name, len(shape))

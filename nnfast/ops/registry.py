@@ -9,6 +9,8 @@ FAMILIES = {
     "activation": (_T.RELU, _T.RELU1, _T.RELU6, _T.LOGISTIC, _T.TANH, _T.HARD_SWISH, _T.PRELU, _T.ELU),
     "arg": (_T.ARGMAX, _T.ARGMIN),
     "batch_matmul": (_T.BATCH_MATMUL,),
+    "bidirectional_lstm": (_T.BIDIRECTIONAL_SEQUENCE_LSTM,),
+    "bidirectional_rnn": (_T.BIDIRECTIONAL_SEQUENCE_RNN,),
     "blocks": (_T.DEPTH_TO_SPACE, _T.SPACE_TO_DEPTH, _T.BATCH_TO_SPACE_ND, _T.SPACE_TO_BATCH_ND),
     "cast": (_T.CAST,),
     "channel_shuffle": (_T.CHANNEL_SHUFFLE,),

@@ -17,7 +17,7 @@ _SEQUENCE = forms(
 )
 
 
-def _check_weights(node, batch, size):
+def check_weights(node, batch, size):
     """Weights, bias and state against each other; returns the number of units."""
     node.check_rank("weights", 2)
     units = node["weights"].shape[0]
@@ -31,7 +31,7 @@ def _check_weights(node, batch, size):
 def _infer_rnn(node):
     node.check_rank("input", 2)
     batch, size = node["input"].shape
-    units = _check_weights(node, batch, size)
+    units = check_weights(node, batch, size)
     node.check_in("activation", (0, 1, 2, 3, 4, 6))
     return [(batch, units), (batch, units)]
 
@@ -39,15 +39,18 @@ def _infer_rnn(node):
 def _infer_sequence(node):
     node.check_in("time_major", (0, 1))
     time, batch, size = recurrent.sequence_shape(node)
-    units = _check_weights(node, batch, size)
+    units = check_weights(node, batch, size)
     node.check_in("activation", (0, 1, 3, 4, 6))
     shapes = [recurrent.sequence_output(node, time, batch, units), (batch, units)]
     return shapes[:len(node.outputs)]
 
 
-def _run(node, sequence, inputs):
-    """Hidden states [time, batch, units] of an input sequence [time, batch, size], as float64."""
-    weights, recurrent_weights, bias, state = (array.astype(np.float64) for array in inputs[1:5])
+def run(node, sequence, parameters):
+    """Hidden states [time, batch, units] of an input sequence [time, batch, size], as float64.
+
+    parameters: weights, recurrent weights, bias and state before the first step.
+    """
+    weights, recurrent_weights, bias, state = (array.astype(np.float64) for array in parameters)
     activation = recurrent.ACTIVATIONS[node.scalar("activation")]
     states = np.empty((sequence.shape[0], *state.shape))
     for step, projected in enumerate(sequence.astype(np.float64) @ weights.T + bias):
@@ -58,13 +61,13 @@ def _run(node, sequence, inputs):
 
 @np.errstate(over="ignore", invalid="ignore")
 def _compute_rnn(node, inputs):
-    state = _run(node, inputs[0][None], inputs)[0].astype(node.outputs[0].dtype)
+    state = run(node, inputs[0][None], inputs[1:5])[0].astype(node.outputs[0].dtype)
     return [state, state.copy()]
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _compute_sequence(node, inputs):
-    states = _run(node, recurrent.time_first(node, inputs[0]), inputs)
+    states = run(node, recurrent.time_first(node, inputs[0]), inputs[1:5])
     dtype = node.outputs[0].dtype
     results = [np.ascontiguousarray(recurrent.time_first(node, states)).astype(dtype), states[-1].astype(dtype)]
     return results[:len(node.outputs)]
