@@ -34,6 +34,7 @@ FAMILIES = {
     "pooling": (_T.AVERAGE_POOL_2D, _T.L2_POOL_2D, _T.MAX_POOL_2D),
     "power": (_T.POW,),
     "quantize": (_T.QUANTIZE, _T.DEQUANTIZE),
+    "quantized_16bit_lstm": (_T.QUANTIZED_16BIT_LSTM,),
     "random_multinomial": (_T.RANDOM_MULTINOMIAL,),
     "reduce": (
         _T.MEAN, _T.REDUCE_ALL, _T.REDUCE_ANY, _T.REDUCE_MAX, _T.REDUCE_MIN, _T.REDUCE_PROD, _T.REDUCE_SUM,
