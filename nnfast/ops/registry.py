@@ -35,6 +35,7 @@ FAMILIES = {
     "power": (_T.POW,),
     "quantize": (_T.QUANTIZE, _T.DEQUANTIZE),
     "quantized_16bit_lstm": (_T.QUANTIZED_16BIT_LSTM,),
+    "quantized_lstm": (_T.QUANTIZED_LSTM,),
     "random_multinomial": (_T.RANDOM_MULTINOMIAL,),
     "reduce": (
         _T.MEAN, _T.REDUCE_ALL, _T.REDUCE_ANY, _T.REDUCE_MAX, _T.REDUCE_MIN, _T.REDUCE_PROD, _T.REDUCE_SUM,

@@ -115,3 +115,39 @@ def test_inv_sqrt_of_the_smallest():
     multiplier, exponent = inv_sqrt([[0, 1]])
     assert multiplier.tolist() == [[2**31 - 1] * 2]
     assert exponent.tolist() == [[0, 0]]
+
+
+def plain_inv_sqrt(v):
+    """(multiplier, exponent) by the steps of ops_a.md A.5, with Python integers."""
+    if v <= 1:
+        return 2**31 - 1, 0
+    s = 11
+    while v >= 2**29:
+        v, s = v // 4, s + 1
+    p = (32 - v.bit_length() - 1) // 2 - 1
+    s, v = s - p, v << 2 * p
+
+    def srdhm(a, b):
+        product = a * b + (2**30 if a * b >= 0 else 1 - 2**30)
+        return product // 2**31 if product >= 0 else -(-product // 2**31)
+
+    def fewer_bits(x, shift):
+        limit = 2 ** (31 - shift) - 1
+        return 2**31 - 1 if x > limit else -(2**31) if x < -limit else x << shift
+
+    argument = v >> 1
+    half, x = (argument >> 1) + (argument & 1), 2**28
+    for _ in range(5):
+        cube = fewer_bits(srdhm(srdhm(x, x), x), 6)
+        x = fewer_bits(srdhm(2**28 + 2**27, x) - srdhm(half, cube), 3)
+    m = srdhm(x, 1518500250)
+    return (m << -s, 0) if s < 0 else (m, -s)
+
+
+def test_inv_sqrt_to_the_bit():
+    # Values below 0 come from rounded variances of the 8-bit LSTM and count as 0.
+    values = [-(2**20), -5, 0, 1, 2, 3, 4, 5, 2**27 - 1, 2**27, 2**29 - 1, 2**29, 2**30, 2**31 - 1]
+    values += (2 ** np.random.default_rng(2).uniform(1, 31, 400)).astype(int).tolist()
+    multiplier, exponent = inv_sqrt(values)
+    pairs = list(zip(multiplier.tolist(), exponent.tolist(), strict=True))
+    assert pairs == [plain_inv_sqrt(v) for v in values]
