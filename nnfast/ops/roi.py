@@ -1,0 +1,155 @@
+"""ROI_ALIGN and ROI_POOLING: regions of a feature map brought to one size (ops_b.md 81, 82)."""
+
+import numpy as np
+
+from ..model.quant import mbqm, quantize_multiplier, round_half_away
+from ..model.types import QUANT_RANGE, OperationType
+from . import boxes, window
+from .base import OpDef, Signature, is_quant8
+
+_WEIGHT_STEP = np.float32(1 / 255)
+_INPUTS = "input:T roi:R batch_index:I32 out_height:i32 out_width:i32 height_stride:fT width_stride:fT"
+_SETS = ("1.2: F16 F16", "1.2: F32 F32", "1.2: Q8 Q16A", "1.3: Q8S Q16A")
+
+
+def infer(node):
+    """[num_rois, out_height, out_width, depth] in the layout of the input."""
+    image = window.image_shape(node)
+    if 0 in image:
+        node.fail("input", f"shape {list(node['input'].shape)} has a zero dimension, only num_rois may be 0")
+    rois = boxes.match_dims(node, roi="rois 4", batch_index="rois")["rois"]
+    boxes.check_box_quantization(node, "roi")
+    boxes.check_above_zero(node, "out_height", "out_width", "height_stride", "width_stride")
+    return [window.output_shape(node, rois, (node.scalar("out_height"), node.scalar("out_width")), image[3])]
+
+
+def _infer_align(node):
+    shapes = infer(node)
+    boxes.check_not_negative(node, "height_sampling_ratio", "width_sampling_ratio")
+    return shapes
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _regions(node, inputs, size):
+    """float32 corners [num_rois, 4] in units of the feature map, whose (height, width) is `size`."""
+    boxes.check_indices(node, "batch_index", inputs[2], window.image_shape(node)[0])
+    scale = np.float32(1) / np.array([node.scalar("width_stride"), node.scalar("height_stride")], np.float32)
+    given = boxes.reals(node["roi"], inputs[1])
+    regions = given * np.tile(scale, 2)
+    low, high = regions[:, :2], regions[:, 2:]
+    good = np.all((low >= 0) & (low <= high) & (high <= size[::-1]), axis=1)
+    if not good.all():
+        first = np.flatnonzero(~good)[0]
+        node.fail_run("roi", f"box [{first}] is {boxes.listed(given[first])}, which is {boxes.listed(regions[first])} "
+                             f"over the strides; corners must be in order and inside {size[1]} x {size[0]}")
+    return regions
+
+
+# -- ROI_ALIGN ---------------------------------------------------------------------------------------------------------
+def _neighbours(start, step, bins, samples, number, size):
+    """Sample `number` of every bin along one axis: (lower index, upper index, float32 weight of the upper).
+
+    start, step: float32 [n], first coordinate and bin size of each region; results are [n, bins].
+    """
+    part = (step / np.float32(samples))[:, None]
+    at = step[:, None] * np.arange(bins, dtype=np.float32) + start[:, None] + part / 2 + part * np.float32(number)
+    low = np.minimum(np.floor(at).astype(np.int64), size - 1)
+    weight = np.where(low >= size - 1, np.float32(0), at - low.astype(np.float32))
+    return low, np.minimum(low + 1, size - 1), weight
+
+
+def _sample_sums(image, batch, rows, columns, quantized):
+    """float64 [n, out_height, out_width, depth]: sums of the bilinear samples of regions that take as many of them.
+
+    rows, columns: arguments of _neighbours but for `number`; quantized weights are whole 255ths.
+    """
+    one = np.float32(1)
+    total = np.zeros((len(batch), rows[2], columns[2], image.shape[3]))
+    for y in range(rows[3]):
+        top, bottom, down = _neighbours(*rows[:4], y, rows[4])
+        for x in range(columns[3]):
+            left, right, across = _neighbours(*columns[:4], x, columns[4])
+            for row, column, vertical, horizontal in ((top, left, one - down, one - across),
+                                                      (top, right, one - down, across),
+                                                      (bottom, left, down, one - across),
+                                                      (bottom, right, down, across)):
+                weight = vertical[:, :, None] * horizontal[:, None, :]
+                if quantized:
+                    weight = round_half_away(weight / _WEIGHT_STEP)
+                total += weight[..., None] * image[batch[:, None, None], row[:, :, None], column[:, None, :]]
+    return total
+
+
+def _finish_quantized(node, sums, samples):
+    """Codes from the integer sums of `samples` samples, whose weights are 255ths."""
+    source, target = node["input"], node.outputs[0]
+    real = float(np.float32(source.scale / 255 / target.scale / samples))
+    if not real < 1:
+        node.fail_run("input", f"scale {source.scale:g} over 255 * output scale {target.scale:g} * {samples} samples "
+                               f"is {real:g}, must be less than 1")
+    codes = mbqm(sums.astype(np.int64), *quantize_multiplier(real)) + target.zero_point
+    return np.clip(codes, *QUANT_RANGE[target.type])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _compute_align(node, inputs):
+    """Mean of bilinear samples in each bin; regions that take the same number of samples go together."""
+    _, height, width, depth = window.image_shape(node)
+    regions = _regions(node, inputs, (height, width))
+    out = node.scalar("out_height"), node.scalar("out_width")
+    quantized = is_quant8(node["input"])
+    image = window.to_nhwc(node, inputs[0]).astype(np.float64)
+    image -= node["input"].zero_point
+    step = np.maximum(regions[:, 2:] - regions[:, :2], np.float32(1)) / np.array(out[::-1], np.float32)
+    ratio = np.array([node.scalar("width_sampling_ratio"), node.scalar("height_sampling_ratio")])
+    samples = np.where(ratio > 0, ratio, np.ceil(step).astype(np.int64))
+    result = np.empty((len(regions), *out, depth), node.outputs[0].dtype)
+    for across, down in np.unique(samples, axis=0):
+        chosen = np.flatnonzero((samples == (across, down)).all(axis=1))
+        rows = regions[chosen, 1], step[chosen, 1], out[0], int(down), height
+        columns = regions[chosen, 0], step[chosen, 0], out[1], int(across), width
+        sums = _sample_sums(image, inputs[2][chosen], rows, columns, quantized)
+        count = int(across) * int(down)
+        result[chosen] = _finish_quantized(node, sums, count) if quantized else sums / count
+    return [window.from_nhwc(node, result)]
+
+
+# -- ROI_POOLING -------------------------------------------------------------------------------------------------------
+def _bins(first, last, count, size):
+    """(start, stop) of each of `count` bins over first..last (inclusive), inside an axis of `size` positions."""
+    length = max(last - first + 1, 1)
+    for number in range(count):
+        start, stop = first + number * length // count, first - (-(number + 1) * length // count)
+        yield min(start, size), min(stop, size)
+
+
+def _compute_pooling(node, inputs):
+    """Maximum of each bin; a bin without a position gives zero."""
+    _, height, width, depth = window.image_shape(node)
+    corners = round_half_away(_regions(node, inputs, (height, width))).astype(np.int64).tolist()
+    out = node.scalar("out_height"), node.scalar("out_width")
+    image = window.to_nhwc(node, inputs[0])
+    zero = node["input"].zero_point if is_quant8(node["input"]) else 0
+    result = np.full((len(corners), *out, depth), zero, image.dtype)
+    for place, (batch, (x1, y1, x2, y2)) in enumerate(zip(inputs[2], corners)):
+        columns = list(_bins(x1, x2, out[1], width))
+        for row, (top, bottom) in enumerate(_bins(y1, y2, out[0], height)):
+            if top >= bottom:
+                continue
+            line = image[batch, top:bottom].max(axis=0)
+            for column, (left, right) in enumerate(columns):
+                if left < right:
+                    result[place, row, column] = line[left:right].max(axis=0)
+    return [window.from_nhwc(node, result)]
+
+
+ROI_ALIGN = OpDef(
+    OperationType.ROI_ALIGN,
+    (Signature(f"{_INPUTS} height_sampling_ratio:i32 width_sampling_ratio:i32 layout:bool -> output:T", _SETS),),
+    infer=_infer_align, compute=_compute_align, zero_sized="any",
+)
+
+ROI_POOLING = OpDef(
+    OperationType.ROI_POOLING, (Signature(f"{_INPUTS} layout:bool -> output:T", _SETS),),
+    infer=infer, compute=_compute_pooling, quant="same",
+)
