@@ -1,0 +1,66 @@
+"""The speed benchmarks: each kernel family has one, each runs, and what it times is native."""
+
+import inspect
+import re
+import sys
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "asv_bench" / "benchmarks").glob("bench_*.py"))
+
+sys.path.insert(0, str(ROOT / "asv_bench"))
+common = import_module("benchmarks.common")
+MODULES = [import_module(f"benchmarks.{path.stem}") for path in FILES]
+sys.path.remove(str(ROOT / "asv_bench"))
+
+CLASSES = [kind for module in MODULES for _, kind in inspect.getmembers(module, inspect.isclass)
+           if kind.__module__ == module.__name__]
+OPERATIONS = [kind for kind in CLASSES if issubclass(kind, common.Operation)]
+
+
+def measured(module):
+    """Paths in the first line of a benchmark file."""
+    return re.findall(r"(?:csrc|nnfast)/[\w/.]*\w", module.__doc__.splitlines()[0])
+
+
+def timers(kind):
+    return [getattr(kind, name) for name in dir(kind) if re.match("(time|peakmem)_", name)]
+
+
+def test_every_kernel_family_is_measured():
+    paths = [path for module in MODULES for path in measured(module)]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    families = {f"csrc/kernels/{folder.name}" for folder in (ROOT / "csrc" / "kernels").iterdir() if folder.is_dir()}
+    assert families - set(paths) == set()
+
+
+@pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
+def test_operations_run_natively(kind):
+    assert len(kind.params) == len(kind.param_names)
+    for *choice, shape in product(*kind.params):
+        bench = kind()
+        bench.setup(*choice, shape)
+        assert bench.prepared.explain().native, (choice, shape, str(bench.prepared.explain()))
+        if shape == kind.params[-1][0]:
+            for timer in timers(kind):
+                timer(bench, *choice, shape)
+
+
+@pytest.mark.skipif(not common.MODELS.is_dir(), reason="no shared models (NNFAST_SHARED)")
+@pytest.mark.parametrize("kind", [k for k in CLASSES if k not in OPERATIONS], ids=lambda kind: kind.__name__)
+def test_model_benchmarks_run(kind):
+    assert set(common.MODEL_NAMES) == {path.stem for path in common.MODELS.glob("*.tflite")}
+    bench, params = kind(), ["mobilenet_v1_0.25_128_int8", *(values[0] for values in kind.params[1:])]
+    bench.setup(*params)
+    for timer in timers(kind):
+        timer(bench, *params)
+
+
+def test_absent_models_are_left_out(monkeypatch, tmp_path):
+    monkeypatch.setattr(common, "MODELS", tmp_path)
+    with pytest.raises(NotImplementedError):
+        common.model_path("mobilenet_v1_0.25_128_f32")
