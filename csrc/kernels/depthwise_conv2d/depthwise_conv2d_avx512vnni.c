@@ -63,17 +63,23 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
     return flip ? _mm512_xor_si512(v, _mm512_set1_epi8(-128)) : v;
 }
 
-/* Scale, zero point and shift of small sums: the formula in depthwise_conv2d.h. */
-INLINE __m512i scale_small(__m512i x, const int32_t *rows)
+/* Scale, zero point and shift of small sums, by the formula in depthwise_conv2d.h; neighbouring outputs share what is
+ * loaded. */
+INLINE void scale_small(__m512i sum[2][4], const int outputs, const int v, const int32_t *rows)
 {
-    __m512i even = _mm512_mul_epu32(x, _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE * LANES));
-    __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32),
-                                   _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE_ODD * LANES));
-    even = _mm512_add_epi64(even, _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND * LANES));
-    odd = _mm512_add_epi64(odd, _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND_ODD * LANES));
-    const __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
-    x = _mm512_add_epi32(high, _mm512_srli_epi32(x, 31));
-    return _mm512_srav_epi32(x, _mm512_load_si512(rows + NNF_DEPTHWISE_RIGHT * LANES));
+    const __m512i twice = _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE * LANES);
+    const __m512i twice_odd = _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE_ODD * LANES);
+    const __m512i round = _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND * LANES);
+    const __m512i round_odd = _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND_ODD * LANES);
+    const __m512i right = _mm512_load_si512(rows + NNF_DEPTHWISE_RIGHT * LANES);
+#pragma GCC unroll 2
+    for (int i = 0; i < outputs; i++) {
+        const __m512i x = sum[i][v];
+        const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, twice), round);
+        const __m512i odd = _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), twice_odd), round_odd);
+        const __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
+        sum[i][v] = _mm512_srav_epi32(_mm512_add_epi32(high, _mm512_srli_epi32(x, 31)), right);
+    }
 }
 
 /* Any sums and exponents. */
@@ -87,13 +93,9 @@ INLINE __m512i scale_any(__m512i x, const int32_t *rows, int32_t out_zero)
     return _mm512_add_epi32(x, _mm512_set1_epi32(out_zero));
 }
 
-/* Codes of 64 sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
-INLINE __m512i codes(const nnf_depthwise_q8 *p, const block *b, const __m512i sum[4], const bool small, const bool flip)
+/* Codes of 64 scaled sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
+INLINE __m512i codes(const block *b, const __m512i x[4], const bool flip)
 {
-    __m512i x[4];
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; v++)
-        x[v] = small ? scale_small(sum[v], b->rows + 16 * v) : scale_any(sum[v], b->rows + 16 * v, p->out_zero);
     __m512i code = _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
     code = _mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi);
     return flip ? _mm512_xor_si512(code, _mm512_set1_epi8(-128)) : code;
@@ -165,9 +167,19 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
             }
         }
     }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        if (small) {
+            scale_small(sum, outputs, v, b->rows + 16 * v);
+        } else {
+#pragma GCC unroll 2
+            for (int i = 0; i < outputs; i++)
+                sum[i][v] = scale_any(sum[i][v], b->rows + 16 * v, p->out_zero);
+        }
+    }
 #pragma GCC unroll 2
     for (int i = 0; i < outputs; i++)
-        store(b, width, full, codes(p, b, sum[i], small, flip), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
+        store(b, width, full, codes(b, sum[i], flip), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
 }
 
 /* One output row of a block. */
@@ -195,12 +207,12 @@ INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width
         block_row(p, b, width, false, false, flip, 2, false, row, y);
     else if (!p->small)
         block_row(p, b, width, false, false, flip, 1, false, row, y);
-    else if (p->outputs == 2 && p->parts == 1)
+    else if (full && p->parts == 1 && p->outputs == 2)
         block_row(p, b, width, full, true, flip, 2, true, row, y);
+    else if (full && p->parts == 1)
+        block_row(p, b, width, full, true, flip, 1, true, row, y);
     else if (p->outputs == 2)
         block_row(p, b, width, full, true, flip, 2, false, row, y);
-    else if (p->parts == 1)
-        block_row(p, b, width, full, true, flip, 1, true, row, y);
     else
         block_row(p, b, width, full, true, flip, 1, false, row, y);
 }
