@@ -9,9 +9,9 @@ FAMILIES = {
     "activation": (_T.RELU, _T.RELU1, _T.RELU6, _T.LOGISTIC, _T.TANH, _T.HARD_SWISH, _T.PRELU, _T.ELU),
     "arg": (_T.ARGMAX, _T.ARGMIN),
     "batch_matmul": (_T.BATCH_MATMUL,),
+    "bbox_transform": (_T.AXIS_ALIGNED_BBOX_TRANSFORM,),
     "bidirectional_lstm": (_T.BIDIRECTIONAL_SEQUENCE_LSTM,),
     "bidirectional_rnn": (_T.BIDIRECTIONAL_SEQUENCE_RNN,),
-    "bbox_transform": (_T.AXIS_ALIGNED_BBOX_TRANSFORM,),
     "blocks": (_T.DEPTH_TO_SPACE, _T.SPACE_TO_DEPTH, _T.BATCH_TO_SPACE_ND, _T.SPACE_TO_BATCH_ND),
     "cast": (_T.CAST,),
     "channel_shuffle": (_T.CHANNEL_SHUFFLE,),
@@ -29,7 +29,6 @@ FAMILIES = {
     "heatmap": (_T.HEATMAP_MAX_KEYPOINT,),
     "logical": (_T.LOGICAL_AND, _T.LOGICAL_OR),
     "lsh": (_T.LSH_PROJECTION,),
-    "grouped_conv2d": (_T.GROUPED_CONV_2D,),
     "lstm": (_T.LSTM, _T.UNIDIRECTIONAL_SEQUENCE_LSTM),
     "minmax": (_T.MAXIMUM, _T.MINIMUM),
     "nms": (_T.BOX_WITH_NMS_LIMIT,),
@@ -62,7 +61,6 @@ FAMILIES = {
     "unary": (
         _T.ABS, _T.EXP, _T.FLOOR, _T.LOG, _T.LOGICAL_NOT, _T.NEG, _T.RSQRT, _T.SIN, _T.SQRT,
     ),
-    "transpose_conv2d": (_T.TRANSPOSE_CONV_2D,),
 }
 """Family file -> the operations it defines."""
 
