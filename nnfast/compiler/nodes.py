@@ -101,7 +101,8 @@ class Facts:
     def _quantization(self, node, place, tensor):
         """Scale and zero point that the operation gives this output; a model output must declare the same."""
         rule = node.op.quant[place] if isinstance(node.op.quant, tuple) else node.op.quant
-        if rule == "free" or tensor.type not in QUANTIZED_TYPES:
+        free = tensor.type not in QUANTIZED_TYPES if rule == "same" else rule == "free" or tensor.type not in rule
+        if free:
             return tensor.scale, tensor.zero_point
         if rule == "same":
             first = next(t for t in node.inputs if t.type == tensor.type)
