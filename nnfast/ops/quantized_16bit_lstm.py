@@ -21,15 +21,16 @@ _SIGNATURES = (
     ),
 )
 
-_DATA_QUANT = (2.0**-7, 128)  # of the input and both outputs: values -1..127/128
+_DATA_QUANT = (2.0**-7, 128)  # of the input and the output: values -1..127/128
 _STATE_QUANT = (2.0**-11, 0)  # of the cell state: F4
 _GATE_SCALE = 2.0**-12  # of a gate before its activation: F3
 
 
-def _check_quant(node, place, tensor, wanted):
+def _check_quant(node, name, wanted):
+    tensor = node[name]
     if (tensor.scale, tensor.zero_point) != wanted:
-        node.fail(place, f"scale {tensor.scale:.9g} and zero point {tensor.zero_point}, "
-                         f"must be {wanted[0]:.9g} and {wanted[1]}")
+        node.fail(name, f"scale {tensor.scale:.9g} and zero point {tensor.zero_point}, "
+                        f"must be {wanted[0]:.9g} and {wanted[1]}")
 
 
 def _infer(node):
@@ -45,13 +46,11 @@ def _infer(node):
         recurrent.check_shape(node, name, (batch, units))
     first = node[_WEIGHTS[0]]
     for name in _WEIGHTS[1:]:
-        _check_quant(node, name, node[name], (first.scale, first.zero_point))
+        _check_quant(node, name, (first.scale, first.zero_point))
     for gate in GATES:
-        _check_quant(node, BIASES[gate], node[BIASES[gate]], (float(np.float32(first.scale) / np.float32(128)), 0))
+        _check_quant(node, BIASES[gate], (float(np.float32(first.scale) / np.float32(128)), 0))
     for name, wanted in (("input", _DATA_QUANT), ("cell_state_in", _STATE_QUANT), ("output_in", _DATA_QUANT)):
-        _check_quant(node, name, node[name], wanted)
-    for place, wanted in enumerate((_STATE_QUANT, _DATA_QUANT)):
-        _check_quant(node, place, node.outputs[place], wanted)
+        _check_quant(node, name, wanted)
     return [(batch, units), (batch, units)]
 
 
@@ -83,5 +82,5 @@ def _compute(node, inputs):
 
 QUANTIZED_16BIT_LSTM = OpDef(
     OperationType.QUANTIZED_16BIT_LSTM, _SIGNATURES, infer=_infer, compute=_compute,
-    quant={OperandType.TENSOR_QUANT16_SYMM: _STATE_QUANT},
+    quant=({OperandType.TENSOR_QUANT16_SYMM: _STATE_QUANT}, {OperandType.TENSOR_QUANT8_ASYMM: _DATA_QUANT}),
 )
