@@ -23,7 +23,7 @@ def compute(node, inputs):
     roi, deltas, image = (boxes.reals(node.inputs[place], inputs[place]) for place in (0, 1, 3))
     boxes.check_corners(node, "roi", roi)
     boxes.check_indices(node, "batch_index", inputs[2], len(image))
-    moved = boxes.transform(roi[:, None], deltas.reshape(len(roi), -1, 4), image[inputs[2]][:, None])
+    moved = boxes.transform(roi[:, None], deltas.reshape(len(roi), deltas.shape[1] // 4, 4), image[inputs[2]][:, None])
     boxes.check_corners(node, "bbox_deltas", moved, "the box from")
     return [boxes.stored(node.outputs[0], np.ascontiguousarray(moved.reshape(deltas.shape)))]
 
