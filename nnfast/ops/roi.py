@@ -7,6 +7,9 @@ from ..model.types import QUANT_RANGE, OperationType
 from . import boxes, window
 from .base import OpDef, Signature, is_quant8
 
+MOST_SAMPLES = 1 << 20
+"""Samples in a bin that ROI_ALIGN takes: a map of 1024 x 1024 in one adaptive bin; beyond it a ratio makes no sense."""
+
 _WEIGHT_STEP = np.float32(1 / 255)
 _INPUTS = "input:T roi:R batch_index:I32 out_height:i32 out_width:i32 height_stride:fT width_stride:fT"
 _SETS = ("1.2: F16 F16", "1.2: F32 F32", "1.2: Q8 Q16A", "1.3: Q8S Q16A")
@@ -105,11 +108,13 @@ def _compute_align(node, inputs):
     samples = np.where(ratio > 0, ratio, np.ceil(step).astype(np.int64))
     result = np.empty((len(regions), *out, depth), node.outputs[0].dtype)
     for across, down in np.unique(samples, axis=0):
+        count = int(across) * int(down)
+        if count > MOST_SAMPLES:
+            node.fail_run("height_sampling_ratio", f"makes {count} samples in each bin, must be at most {MOST_SAMPLES}")
         chosen = np.flatnonzero((samples == (across, down)).all(axis=1))
         rows = regions[chosen, 1], step[chosen, 1], out[0], int(down), height
         columns = regions[chosen, 0], step[chosen, 0], out[1], int(across), width
         sums = _sample_sums(image, inputs[2][chosen], rows, columns, quantized)
-        count = int(across) * int(down)
         result[chosen] = _finish_quantized(node, sums, count) if quantized else sums / count
     return [window.from_nhwc(node, result)]
 

@@ -1,4 +1,4 @@
-"""Boxes once more, one at a time in plain Python, after ops_b.md 2.3; and ways to run operations with several outputs."""
+"""Boxes once more, one at a time in plain Python (ops_b.md 2.3), and ways to run operations of several outputs."""
 
 import math
 

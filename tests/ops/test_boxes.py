@@ -23,7 +23,7 @@ def random_boxes(seed, count, size=8):
 def test_greedy_keeps_what_the_swapping_list_keeps(scores, limit, threshold, seed):
     corners, scores = random_boxes(seed, len(scores)), np.array(scores, np.float32)
     kept = boxes.greedy(np.arange(len(scores)), scores, limit, boxes.overlap_kill(corners, threshold))
-    wanted = greedy(range(len(scores)), scores, limit, lambda best, other: overlap(*corners[[best, other]]) >= threshold)
+    wanted = greedy(range(len(scores)), scores, limit, lambda *pair: overlap(*corners[list(pair)]) >= threshold)
     assert kept.tolist() == wanted
 
 

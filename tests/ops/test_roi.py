@@ -157,8 +157,8 @@ def test_bad_values(op, make):
         fails(op, make(IMAGE, batch=[0, 0, index, 0, 0]), outputs,
               f" input 2 (batch_index): element [2] is {index}, must be in [0, 2)")
     rule = "over the strides; corners must be in order and inside 8 x 6"
-    for box, region in (([4, 4, 36, 8], "[1, 2, 9, 4]"), ([-4, 4, 8, 8], "[-1, 2, 2, 4]"), ([8, 4, 4, 8], "[2, 2, 1, 4]"),
-                        ([0, np.nan, 4, 8], "[0, nan, 1, 4]"), ([0, 4, 8, np.inf], "[0, 2, 2, inf]")):
+    for box, region in (([4, 4, 36, 8], "[1, 2, 9, 4]"), ([-4, 4, 8, 8], "[-1, 2, 2, 4]"),
+                        ([8, 4, 4, 8], "[2, 2, 1, 4]"), ([0, np.nan, 4, 8], "[0, nan, 1, 4]"), ([0, 4, 8, np.inf], "[0, 2, 2, inf]")):
         given = "[" + ", ".join(f"{v:g}" for v in box) + "]"
         fails(op, make(IMAGE, [box], [0]), outputs, f" input 1 (roi): box [0] is {given}, which is {region} {rule}")
     # 1 / stride overflows, and 0 times that is no number.
@@ -170,6 +170,11 @@ def test_multiplier_must_be_less_than_one():
     codes = align(operand("Q8", np.zeros(IMAGE.shape), 255.0), operand("Q16A", ROI * 8, 0.125), ratios=(1, 1))
     fails(ROI_ALIGN, codes, [result("Q8", 1.0)],
           " input 0 (input): scale 255 over 255 * output scale 1 * 1 samples is 1, must be less than 1")
+
+
+def test_samples_have_a_limit():
+    fails(ROI_ALIGN, align(IMAGE, ratios=(2**31 - 1, 2**31 - 1)), [result("F32")],
+          " input 7 (height_sampling_ratio): makes 4611686014132420609 samples in each bin, must be at most 1048576")
 
 
 def test_vectors():
