@@ -132,7 +132,7 @@ def check_vectors(*names):
 def check_vector(test):
     """One vector; AssertionError or nnfast.Error where it fails; returns (integer values, of these off by one)."""
     main = test["model"]["main"]
-    made = _vector_node(test, main)
+    made = vector_node(test, main)
     if test["expect_failure"]:
         with pytest.raises(Error):
             execute(made)
@@ -174,7 +174,7 @@ def check_coupling(*names, steps=0):
     require_shared()
     count = 0
     for test in vectors(*names):
-        made, twin = (_vector_node(test, test["model"]["main"]) for _ in range(2))
+        made, twin = (vector_node(test, test["model"]["main"]) for _ in range(2))
         tensors = [t for t in (*twin.inputs, *twin.outputs) if t.type == T.TENSOR_QUANT8_ASYMM]
         if not tensors or test["expect_failure"]:
             continue
@@ -200,7 +200,8 @@ def tolerance(type_, half):
     return (0, 0) if type_ == T.TENSOR_BOOL8 else (1, 0)
 
 
-def _vector_node(test, main):
+def vector_node(test, main):
+    """The operation of a vector, its inputs with their values."""
     operation = main["operations"][0]
     inputs = [_vector_tensor(index, main["operands"][index]) for index in operation["inputs"]]
     outputs = [_vector_tensor(index, main["operands"][index]) for index in operation["outputs"]]

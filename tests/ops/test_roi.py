@@ -158,7 +158,8 @@ def test_bad_values(op, make):
               f" input 2 (batch_index): element [2] is {index}, must be in [0, 2)")
     rule = "over the strides; corners must be in order and inside 8 x 6"
     for box, region in (([4, 4, 36, 8], "[1, 2, 9, 4]"), ([-4, 4, 8, 8], "[-1, 2, 2, 4]"),
-                        ([8, 4, 4, 8], "[2, 2, 1, 4]"), ([0, np.nan, 4, 8], "[0, nan, 1, 4]"), ([0, 4, 8, np.inf], "[0, 2, 2, inf]")):
+                        ([8, 4, 4, 8], "[2, 2, 1, 4]"), ([0, np.nan, 4, 8], "[0, nan, 1, 4]"),
+                        ([0, 4, 8, np.inf], "[0, 2, 2, inf]")):
         given = "[" + ", ".join(f"{v:g}" for v in box) + "]"
         fails(op, make(IMAGE, [box], [0]), outputs, f" input 1 (roi): box [0] is {given}, which is {region} {rule}")
     # 1 / stride overflows, and 0 times that is no number.
