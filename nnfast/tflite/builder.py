@@ -37,11 +37,11 @@ MAX_ELEMENTS = (1 << 31) - 1
 """Elements of one result."""
 
 TRANSLATIONS = {}
-"""Builtin code -> function(builder, operator)."""
+"""Builtin code, or name of a custom operator -> function(builder, operator)."""
 
 
 def translates(*codes):
-    """Register a function as the translation of builtin operators."""
+    """Register a function as the translation of operators."""
     def register(function):
         for code in codes:
             TRANSLATIONS[code] = function

@@ -47,7 +47,10 @@ class FileTensor:
 
 @dataclass(frozen=True, slots=True)
 class FileOperator:
-    """An operator of the file: its place, builtin code, name, tensor indexes (-1 = omitted) and options."""
+    """An operator of the file: its place, builtin code, name, tensor indexes (-1 = omitted) and options.
+
+    custom: name of a custom operator ("" for builtin ones), whose options are the file's bytes.
+    """
 
     index: int
     code: int
@@ -55,6 +58,7 @@ class FileOperator:
     inputs: tuple
     outputs: tuple
     options: object
+    custom: str = ""
 
 
 def load(source):
@@ -123,8 +127,10 @@ def _tensor(index, record):
 
 
 def _operator(index, record):
-    name = f"CUSTOM {record.custom!r}" if record.code == CUSTOM else operator_name(record.code)
-    return FileOperator(index, record.code, name, record.inputs, record.outputs, record.options)
+    if record.code == CUSTOM:
+        return FileOperator(index, record.code, f"CUSTOM {record.custom!r}", record.inputs, record.outputs,
+                            bytes(record.custom_options), record.custom)
+    return FileOperator(index, record.code, operator_name(record.code), record.inputs, record.outputs, record.options)
 
 
 def _names(records):

@@ -35,6 +35,7 @@ TABLES = {
     ),
     "Operator": (
         ("opcode_index", 0, "I", 0), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()), ("options_type", 3, "B", 0),
+        ("custom_options", 5, "[B]", ()),
     ),
     "Buffer": (("data", 0, "[B]", ()), ("offset", 1, "Q", 0), ("size", 2, "Q", 0)),
     "SignatureDef": (
@@ -54,6 +55,31 @@ TABLES = {
     "Pool2DOptions": (
         ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("filter_w", 3, "i", 0),
         ("filter_h", 4, "i", 0), ("activation", 5, "b", 0),
+    ),
+    "BidirectionalLSTMOptions": (
+        ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0),
+        ("merge_outputs", 3, "?", False), ("time_major", 4, "?", True),
+    ),
+    "BidirectionalRNNOptions": (
+        ("time_major", 0, "?", False), ("activation", 1, "b", 0), ("merge_outputs", 2, "?", False),
+    ),
+    "BatchMatMulOptions": (("adj_x", 0, "?", False), ("adj_y", 1, "?", False)),
+    "BlockOptions": (("block_size", 0, "i", 0),),
+    "GatherOptions": (("axis", 0, "i", 0), ("batch_dims", 1, "i", 0)),
+    "LeakyReluOptions": (("alpha", 0, "f", 0.0),),
+    "LRNOptions": (("radius", 0, "i", 0), ("bias", 1, "f", 0.0), ("alpha", 2, "f", 0.0), ("beta", 3, "f", 0.0)),
+    "MirrorPadOptions": (("mode", 0, "b", 0),),
+    "PackOptions": (("values_count", 0, "i", 0), ("axis", 1, "i", 0)),
+    "UnpackOptions": (("num", 0, "i", 0), ("axis", 1, "i", 0)),
+    "ResizeNearestOptions": (("align_corners", 0, "?", False), ("half_pixel_centers", 1, "?", False)),
+    "SVDFOptions": (("rank", 0, "i", 0), ("activation", 1, "b", 0)),
+    "SplitOptions": (("num_splits", 0, "i", 0),),
+    "StridedSliceOptions": (
+        ("begin_mask", 0, "i", 0), ("end_mask", 1, "i", 0), ("ellipsis_mask", 2, "i", 0), ("new_axis_mask", 3, "i", 0),
+        ("shrink_axis_mask", 4, "i", 0), ("offset", 5, "?", False),
+    ),
+    "TransposeConvOptions": (
+        ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("activation", 3, "b", 0),
     ),
     "RNNOptions": (("activation", 0, "b", 0),),
     "FullyConnectedOptions": (
@@ -86,8 +112,15 @@ class Builtin(IntEnum):
     CONCATENATION = 2
     CONV_2D = 3
     DEPTHWISE_CONV_2D = 4
+    DEPTH_TO_SPACE = 5
     DEQUANTIZE = 6
+    EMBEDDING_LOOKUP = 7
+    FLOOR = 8
     FULLY_CONNECTED = 9
+    HASHTABLE_LOOKUP = 10
+    L2_NORMALIZATION = 11
+    L2_POOL_2D = 12
+    LOCAL_RESPONSE_NORMALIZATION = 13
     LOGISTIC = 14
     LSTM = 16
     MAX_POOL_2D = 17
@@ -99,17 +132,82 @@ class Builtin(IntEnum):
     RESIZE_BILINEAR = 23
     RNN = 24
     SOFTMAX = 25
+    SPACE_TO_DEPTH = 26
+    SVDF = 27
     TANH = 28
     PAD = 34
     UNIDIRECTIONAL_SEQUENCE_RNN = 35
+    GATHER = 36
+    BATCH_TO_SPACE_ND = 37
+    SPACE_TO_BATCH_ND = 38
     TRANSPOSE = 39
     MEAN = 40
     SUB = 41
+    DIV = 42
     SQUEEZE = 43
     UNIDIRECTIONAL_SEQUENCE_LSTM = 44
+    STRIDED_SLICE = 45
+    BIDIRECTIONAL_SEQUENCE_RNN = 46
+    EXP = 47
+    TOPK_V2 = 48
+    SPLIT = 49
+    LOG_SOFTMAX = 50
+    BIDIRECTIONAL_SEQUENCE_LSTM = 52
+    CAST = 53
     PRELU = 54
+    MAXIMUM = 55
+    ARG_MAX = 56
+    MINIMUM = 57
+    LESS = 58
+    NEG = 59
+    PADV2 = 60
+    GREATER = 61
+    GREATER_EQUAL = 62
+    LESS_EQUAL = 63
+    SELECT = 64
+    SLICE = 65
+    SIN = 66
+    TRANSPOSE_CONV = 67
+    TILE = 69
+    EXPAND_DIMS = 70
+    EQUAL = 71
+    NOT_EQUAL = 72
+    LOG = 73
+    SUM = 74
+    SQRT = 75
+    RSQRT = 76
+    SHAPE = 77
+    POW = 78
+    ARG_MIN = 79
+    REDUCE_PROD = 81
+    REDUCE_MAX = 82
+    PACK = 83
+    LOGICAL_OR = 84
+    LOGICAL_AND = 86
+    LOGICAL_NOT = 87
+    UNPACK = 88
+    REDUCE_MIN = 89
+    FLOOR_DIV = 90
+    REDUCE_ANY = 91
+    SQUARE = 92
+    FILL = 94
+    RESIZE_NEAREST_NEIGHBOR = 97
+    LEAKY_RELU = 98
+    SQUARED_DIFFERENCE = 99
+    MIRROR_PAD = 100
+    ABS = 101
+    SPLIT_V = 102
+    CEIL = 104
+    REVERSE_V2 = 105
+    ADD_N = 106
+    RANK = 110
+    ELU = 111
     QUANTIZE = 114
     HARD_SWISH = 117
+    SELECT_V2 = 123
+    BATCH_MATMUL = 126
+    BROADCAST_TO = 130
+    REDUCE_ALL = 140
 
 
 CUSTOM = 32
@@ -124,6 +222,19 @@ OPTIONS = {
     _B.MUL: (21, "ActivationOptions"), _B.MEAN: (27, "ReducerOptions"), _B.SUB: (28, "ActivationOptions"),
     _B.UNIDIRECTIONAL_SEQUENCE_RNN: (31, "SequenceRNNOptions"),
     _B.UNIDIRECTIONAL_SEQUENCE_LSTM: (71, "SequenceLSTMOptions"),
+    _B.BIDIRECTIONAL_SEQUENCE_LSTM: (69, "BidirectionalLSTMOptions"),
+    _B.BIDIRECTIONAL_SEQUENCE_RNN: (70, "BidirectionalRNNOptions"), _B.BATCH_MATMUL: (101, "BatchMatMulOptions"),
+    _B.DEPTH_TO_SPACE: (94, "BlockOptions"), _B.SPACE_TO_DEPTH: (19, "BlockOptions"),
+    _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
+    _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
+    _B.PACK: (59, "PackOptions"), _B.UNPACK: (64, "UnpackOptions"),
+    _B.RESIZE_NEAREST_NEIGHBOR: (74, "ResizeNearestOptions"), _B.SVDF: (6, "SVDFOptions"),
+    _B.SPLIT: (35, "SplitOptions"), _B.SPLIT_V: (79, "SplitOptions"), _B.STRIDED_SLICE: (32, "StridedSliceOptions"),
+    _B.TRANSPOSE_CONV: (49, "TransposeConvOptions"), _B.DIV: (29, "ActivationOptions"),
+    _B.L2_NORMALIZATION: (12, "ActivationOptions"), _B.L2_POOL_2D: (5, "Pool2DOptions"),
+    _B.REDUCE_ALL: (27, "ReducerOptions"), _B.REDUCE_ANY: (27, "ReducerOptions"),
+    _B.REDUCE_MAX: (27, "ReducerOptions"), _B.REDUCE_MIN: (27, "ReducerOptions"),
+    _B.REDUCE_PROD: (27, "ReducerOptions"), _B.SUM: (27, "ReducerOptions"),
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
 

@@ -1,4 +1,4 @@
-"""Operators with weights or windows: CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MAX_POOL_2D."""
+"""Operators with weights or windows: convolutions (plain, grouped, transposed), FULLY_CONNECTED, pooling."""
 
 from math import prod
 
@@ -26,20 +26,59 @@ def pool(b, op):
 
 @translates(Builtin.CONV_2D)
 def conv_2d(b, op):
-    """CONV_2D with an implicit padding scheme; dilation only where it is not 1."""
+    """CONV_2D with an implicit padding scheme; dilation only where it is not 1. GROUPED_CONV_2D for several groups."""
     b.check_counts(op, 2, 3)
     x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8, x, out)
     b.check_rank(op, x, 4)
     b.check_rank(op, w, 4)
     dims, filter_dims = b.dims(op, x), b.dims(op, w)
-    if dims and filter_dims and dims[3] and filter_dims[3] and dims[3] != filter_dims[3]:
-        b.refuse(op, f"input has {dims[3]} channels, the filter {filter_dims[3]}; NNAPI's CONV_2D has no groups")
+    groups = _groups(b, op, dims, filter_dims)
     weights = _filter(b, op, code, x, w, 0)
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], filter_dims[0] if filter_dims else 0)
     strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
-    inputs = [b.operand(op, x), weights, bias, b.padding(op), *strides, b.activation(op), *_dilation(b, op)]
-    b.emit(OperationType.CONV_2D, inputs, (b.output(op),))
+    inputs, dilation = [b.operand(op, x), weights, bias, b.padding(op), *strides], _dilation(b, op)
+    if groups == 1:
+        b.emit(OperationType.CONV_2D, (*inputs, b.activation(op), *dilation), (b.output(op),))
+        return
+    if dilation:
+        b.refuse(op, f"has {groups} groups and a dilation, NNAPI's GROUPED_CONV_2D has none")
+    b.emit(OperationType.GROUPED_CONV_2D, (*inputs, b.i32(groups), b.activation(op), b.bool(False)), (b.output(op),))
+
+
+def _groups(b, op, dims, filter_dims):
+    """How many groups the channels of input and filter make; 1 where they are not known."""
+    if not dims or not filter_dims or not dims[3] or not filter_dims[3]:
+        return 1
+    groups, rest = divmod(dims[3], filter_dims[3])
+    if rest or filter_dims[0] % groups:
+        b.refuse(op, f"input has {dims[3]} channels, the filter {filter_dims[3]} and {filter_dims[0]} outputs; these"
+                     " make no groups")
+    return groups
+
+
+@translates(Builtin.TRANSPOSE_CONV)
+def transpose_conv(b, op):
+    """TRANSPOSE_CONV_2D with an implicit padding scheme; the output's shape may be computed."""
+    b.check_counts(op, 3, 4)
+    shape, w, x = (b.tensor(op, place) for place in range(3))
+    code = b.check_types(op, FLOATS_QUANT8, x, b.result(op))
+    b.check_rank(op, x, 4)
+    b.check_rank(op, w, 4)
+    filter_dims, result = b.dims(op, w), ()
+    if b.is_constant(shape):
+        result = tuple(b.integers(op, shape, "output shape"))
+        if len(result) != 4 or min(result) < 1:
+            b.refuse(op, f"output shape {list(result)} must be four values of at least 1")
+        wanted = b.ints(result)
+    else:
+        b.check_types(op, (OperandType.TENSOR_INT32,), shape)
+        wanted = b.operand(op, shape)
+    weights = _filter(b, op, code, x, w, 0)
+    bias = _bias(b, op, code, x, w, b.tensor(op, 3), b.operands[weights], filter_dims[0] if filter_dims else 0)
+    strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
+    inputs = (b.operand(op, x), weights, bias, wanted, b.padding(op), *strides, b.activation(op), b.bool(False))
+    b.emit(OperationType.TRANSPOSE_CONV_2D, inputs, (b.output(op, result),))
 
 
 @translates(Builtin.DEPTHWISE_CONV_2D)

@@ -1,4 +1,4 @@
-"""Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, PAD, TRANSPOSE, MEAN, RESIZE_BILINEAR."""
+"""Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, PAD, TRANSPOSE, RESIZE_BILINEAR."""
 
 from ..model.types import OperationType
 from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
@@ -107,25 +107,6 @@ def transpose(b, op):
         b.refuse(op, f"permutation {perm} must hold each dimension once")
     result = tuple(dims[p] for p in perm) if dims else ()
     b.emit(OperationType.TRANSPOSE, (b.operand(op, x), b.ints(perm)), (b.output(op, result),))
-
-
-@translates(Builtin.MEAN)
-def mean(b, op):
-    """MEAN over constant axes."""
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 1)
-    axes = b.integers(op, b.tensor(op, 1), "axes")
-    dims = b.dims(op, x)
-    if not axes or (dims and any(not -len(dims) <= a < len(dims) for a in axes)):
-        b.refuse(op, f"axes {axes} must be at least one, within the rank of {list(dims)}")
-    keep = op.options.keep_dims
-    reduced = {a % len(dims) for a in axes} if dims else set()
-    result = tuple(1 if k in reduced else d for k, d in enumerate(dims) if keep or k not in reduced)
-    b.emit(OperationType.MEAN, (b.operand(op, x), b.ints(axes), b.i32(int(keep))),
-           (b.output(op, result or (1,) if dims else ()),))
 
 
 @translates(Builtin.RESIZE_BILINEAR)

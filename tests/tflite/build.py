@@ -35,13 +35,17 @@ class Tensor:
 
 @dataclass
 class Op:
-    """An operator: builtin name (or any other text: custom), tensor names (None = omitted), options."""
+    """An operator: builtin name (or any other text: custom), tensor names (None = omitted), options.
+
+    custom: bytes of a custom operator's options.
+    """
 
     name: str
     inputs: list
     outputs: list
     options: str | None = None
     fields: dict = field(default_factory=dict)
+    custom: bytes | None = None
 
 
 def _table(builder, kind, fields):
@@ -85,6 +89,8 @@ def _operator(builder, op, opcode, index):
         values = {k: _ints(builder, v) if isinstance(v, list) else v for k, v in op.fields.items()}
         fields["BuiltinOptions"] = _table(builder, op.options, values)
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+    if op.custom is not None:
+        fields["CustomOptions"] = builder.CreateNumpyVector(np.frombuffer(op.custom, np.uint8))
     return _table(builder, "Operator", fields)
 
 
