@@ -10,8 +10,10 @@ cimport numpy as cnp
 
 cnp.import_array()
 
+cpdef enum:
+    MAX_RANK = 8       # of the arrays that the short way takes
+
 cdef enum:
-    MAX_RANK = 8
     MAX_IDLE = 64      # frames kept for the next runs
 
 

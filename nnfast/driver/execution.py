@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .._native.threads import now_ns
 from ..compiler.planner import Planner
 from ..engine.segment import ControlStep, check_go_on
-from ..errors import GeneralFailure, MissedDeadlineTransient
+from ..errors import GeneralFailure, MissedDeadlineTransient, ResourceExhaustedTransient
 from ..model.types import OperationType
 from .profile import active_profile
 
@@ -36,8 +36,16 @@ class GraphRunner:
         """Run on arrays: `values` {operand: array} starts with the inputs and receives what is computed.
 
         shapes: {operand: shape, None when omitted} of the inputs; provide(operand, shape, dtype): array to write an
-        output into, or None.
+        output into, or None. Raises ResourceExhaustedTransient when memory runs out.
         """
+        try:
+            self._execute(shapes, values, limits, provide)
+        except ResourceExhaustedTransient:
+            raise
+        except MemoryError as error:
+            raise ResourceExhaustedTransient(f"execution: out of memory: {error}") from None
+
+    def _execute(self, shapes, values, limits, provide):
         profile = active_profile()
         start = 0
         while True:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._native.runner import Runner
+from .._native.runner import MAX_RANK, Runner
 from .._native.threads import now_ns
 from ..compiler.check import check_model, has_open_form, require_supported
 from ..engine.segment import Segment
@@ -91,6 +91,8 @@ class PreparedModel:
         """The short way for a plan that is one native program, else None."""
         segment, graph = self._static, self.model.main
         if segment is None or not segment.native or not segment.items:
+            return None
+        if any(len(self._shape(o)) > MAX_RANK for o in (*graph.inputs, *self._output_operands)):
             return None
 
         def rows(operands):

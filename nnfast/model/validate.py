@@ -4,7 +4,9 @@ Knows operands, lists, lifetimes, order and subgraphs; what an operation wants o
 `nnfast.ops`. Every message is one line that starts with the path: ``main.operand[7]: scale is 0, must be > 0 for ...``.
 """
 
-from math import isfinite
+from math import inf, isfinite
+from struct import Struct
+from struct import error as StructError
 
 import numpy as np
 
@@ -31,6 +33,8 @@ from .types import (
 _T = OperandType
 _OEM_TYPES = frozenset((_T.OEM, _T.TENSOR_OEM_BYTE))
 _SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
+_FLOAT32 = Struct("<f")
+_SMALLEST, _LARGEST = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
 _WRITTEN = frozenset((LifeTime.TEMPORARY_VARIABLE, LifeTime.SUBGRAPH_OUTPUT))
 _EXTENSION_MIN = 0x10000
 _UINT32_MAX = 0xFFFFFFFF
@@ -142,9 +146,10 @@ def _check_dims(path, operand):
 def _float32(value):
     """Value as the float32 that the standard stores, in a Python float; None for what is no number."""
     try:
-        with np.errstate(over="ignore"):
-            return float(np.float32(value))
-    except (TypeError, ValueError):
+        return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
+    except OverflowError:
+        return inf if value > 0 else -inf
+    except StructError:
         return None
 
 
@@ -196,10 +201,21 @@ def _check_channel_quant(path, operand):
     _sequence(quant.scales, f"{path}.channel_quant.scales")
     if len(quant.scales) != channels:
         _fail(path, f"has {len(quant.scales)} channel scales, must be {channels} (dimension {quant.dim})")
+    if _all_positive(quant.scales):
+        return
     for channel, value in enumerate(quant.scales):
         scale = _float32(value)
         if scale is None or not isfinite(scale) or not scale > 0:
             _fail(path, f"channel scale {channel} is {_number(value)}, must be finite and > 0")
+
+
+def _all_positive(scales):
+    """True when all are numbers that are finite and positive as float32: the common case, at once."""
+    try:
+        values = np.asarray(scales, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.ndim == 1 and bool(((values >= _SMALLEST) & (values <= _LARGEST)).all())
 
 
 def _check_size(path, operand):
