@@ -34,6 +34,8 @@ def collect():
 
 
 def _way(definition):
+    if not hasattr(definition, "lower"):
+        return "control flow"
     return "native" if definition.lower else "numpy"
 
 
