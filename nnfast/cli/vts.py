@@ -37,12 +37,18 @@ def main(args):
 
 
 def report(results, say):
-    """Counts per kind, worst error per type, failures, rules that excuse what was skipped, and the total."""
+    """Counts per kind and mutation, worst error per type, failures, rules that excuse skips, and the total."""
     from ..conformance.kinds import SKIP_RULES
 
     kinds = results.by_kind()
     say(table(["kind", "passed", "failed", "skipped", "not applicable"],
               [[kind, *counts.values()] for kind, counts in kinds.items()]))
+    mutations = results.mutations()
+    if mutations:
+        say()
+        rows = [[rule, *counts.values()] for rule, counts in mutations.items()]
+        total = ["all", *(sum(column) for column in list(zip(*rows))[1:])]
+        say(table(["mutation of the model", "tried", "refused", "accepted", "crashed"], [*rows, total]))
     worst = results.worst()
     if worst:
         say()

@@ -3,13 +3,16 @@
 A kind is a `Kind`: which vectors it takes, and a function that runs one case on a device and returns its parts.
 """
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..errors import Error, ErrorStatus, OutputInsufficientSize
+from ..model.types import OperandType
 from .compare import Comparison, compare_case
 from .memory import Memory
+from .mutations import ARGUMENTS, Mutation, model_mutations
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -34,12 +37,16 @@ class Fail(Exception):
 
 @dataclass(slots=True)
 class Part:
-    """One form of a kind ("" when it has one form only): outcome, reason and what comparing gave."""
+    """One form of a kind ("" when it has one form only): outcome, reason and what comparing gave.
+
+    tally: rule -> [tried, refused, accepted, crashed], of the kind that counts wrong models.
+    """
 
     name: str
     outcome: str = PASSED
     reason: str = ""
     comparison: Comparison | None = None
+    tally: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +262,142 @@ def _must_fail(device, case, anywhere):
     raise Fail("the execution succeeded, it must fail")
 
 
+# -- coupling --------------------------------------------------------------------------------------------------------
+def signed_twin(case):
+    """The case with TENSOR_QUANT8_ASYMM_SIGNED for TENSOR_QUANT8_ASYMM everywhere: zero points and bytes less 128."""
+    def graph(old):
+        return replace(old, operands=tuple(map(operand, old.operands)))
+
+    def operand(old):
+        if old.type != OperandType.TENSOR_QUANT8_ASYMM:
+            return old
+        return replace(old, type=OperandType.TENSOR_QUANT8_ASYMM_SIGNED, zero_point=old.zero_point - 128,
+                       data=signed(old.data))
+
+    def signed(array):
+        return None if array is None else (array ^ np.uint8(128)).view(np.int8)
+
+    def values(places, arrays):
+        return tuple(signed(array) if main.operands[place].type == OperandType.TENSOR_QUANT8_ASYMM else array
+                     for place, array in zip(places, arrays))
+
+    main = case.model.main
+    model = replace(case.model, main=graph(main), referenced=tuple(map(graph, case.model.referenced)))
+    return replace(case, model=model, inputs=values(main.inputs, case.inputs),
+                   expected=values(main.outputs, case.expected))
+
+
+def _coupling(device, case, vector):
+    forms = {"original": case, "signed": signed_twin(case)}
+    parts, prepared = [], {}
+    for name, form in forms.items():
+        prepared[name], refusal = _try_prepare(device, form.model)
+        parts.append(_part(name, _coupled_runs, prepared[name], form) if refusal is None else
+                     Part(name, refusal[0], refusal[1]))
+    ready = [name for name in forms if prepared[name] is not None]
+    if len(ready) == 1:
+        refused = next(part for part in parts if part.name != ready[0])
+        refused.outcome, refused.reason = FAILED, f"refused, but the {ready[0]} model prepares: {refused.reason}"
+    return parts
+
+
+def _try_prepare(device, model):
+    """(prepared model, None) or (None, (outcome, reason))."""
+    found = []
+
+    def attempt():
+        found.append(_prepare(device, model))
+        return Comparison()
+
+    part = _part("", attempt)
+    return (found[0], None) if found else (None, (part.outcome, part.reason))
+
+
+def _coupled_runs(prepared, case):
+    result = Comparison()
+    for measured in (False, True):
+        result.merge(_execute(prepared, case, measured, shapes_required=False))
+    return result
+
+
+# -- loop_timeout ----------------------------------------------------------------------------------------------------
+LOOP_SECONDS = 0.001
+"""Time that a request of this kind gives each WHILE."""
+
+_MISSED = (ErrorStatus.MISSED_DEADLINE_TRANSIENT, ErrorStatus.MISSED_DEADLINE_PERSISTENT)
+
+
+def _loop_timeout(device, case, vector):
+    return [_part("", _must_run_out_of_time, device, case)]
+
+
+def _must_run_out_of_time(device, case):
+    prepared = _prepare(device, case.model)
+    for measured in (False, True):
+        label = f"execute with a loop timeout of 1 ms, timing {'YES' if measured else 'NO'}"
+        try:
+            prepared.execute(Memory(case).request, measure_timing=measured, loop_timeout=LOOP_SECONDS)
+        except Error as error:
+            _skip_general_failure(error)
+            if error.status not in _MISSED:
+                raise Fail(f"{label}: gave {_describe(error)}, must be MISSED_DEADLINE_*") from None
+        else:
+            raise Fail(f"{label}: succeeded, must be MISSED_DEADLINE_*")
+    return Comparison()
+
+
+# -- validation ------------------------------------------------------------------------------------------------------
+_MESSAGE = re.compile(r"(main|referenced\[\d+\]|prepare)[^\n]*?: [^\n]+")
+"""One line: the path of what is wrong, then the rule."""
+
+SHOWN_MUTATIONS = 3
+"""Mutations that a failure's reason spells out."""
+
+
+def _validation(device, case, vector):
+    """Every mutation of the model (hal.md 11.9) is refused by query and preparation.
+
+    Wrong requests and burst packets, the rest of the standard's kind (vts/README.md 4.3), are not built yet.
+    """
+    part, problems = Part(""), []
+    for mutation in model_mutations(case.model):
+        calls = (("supported_operations", device.supported_operations, {}), ("prepare", device.prepare, {}))
+        _count_refusal(part.tally, problems, mutation, calls)
+    for rule, arguments in ARGUMENTS:
+        mutation = Mutation(rule, str(arguments), case.model)
+        _count_refusal(part.tally, problems, mutation, (("prepare", device.prepare, arguments),))
+    if problems:
+        more = f"; and {len(problems) - SHOWN_MUTATIONS} more" if len(problems) > SHOWN_MUTATIONS else ""
+        part.outcome, part.reason = FAILED, "; ".join(problems[:SHOWN_MUTATIONS]) + more
+    return [part]
+
+
+def _count_refusal(tally, problems, mutation, calls):
+    """Try a mutation; count it under its rule and describe it when it was not refused as it must be."""
+    row = tally.setdefault(mutation.rule, [0, 0, 0, 0])
+    row[0] += 1
+    for name, call, arguments in calls:
+        try:
+            call(mutation.model, **arguments)
+        except Error as error:
+            if error.status == ErrorStatus.INVALID_ARGUMENT and _MESSAGE.fullmatch(str(error)):
+                continue
+            place, what = 3, f"gave {_describe(error)}, must be INVALID_ARGUMENT with one line of path and rule"
+        except Exception as error:  # a driver bug; it must not hide the other mutations
+            place, what = 3, f"raised {_describe(error)}"
+        else:
+            place, what = 2, "accepted it"
+        row[place] += 1
+        problems.append(f"{mutation.rule}, {mutation.where}: {name} {what}")
+        return
+    row[1] += 1
+
+
+# -- which vectors ---------------------------------------------------------------------------------------------------
+UNCOUPLED = frozenset(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "PAD_V2", "CAST", "QUANTIZED_16BIT_LSTM"))
+"""Operations whose signed and unsigned forms need not agree."""
+
+
 def _takes_plain(vector):
     return not vector.expect_failure
 
@@ -267,9 +410,25 @@ def _takes_failure(vector):
     return vector.expect_failure
 
 
+def _takes_coupling(vector):
+    return not vector.expect_failure and len(vector.main_operations) == 1 and \
+        vector.uses("TENSOR_QUANT8_ASYMM", apart=UNCOUPLED)
+
+
+def _takes_loop_timeout(vector):
+    return vector.expect_failure and vector.main_operations[0] == "WHILE"
+
+
+def _takes_validation(vector):
+    return "inputs_as_internal" not in vector.name and "all_tensors_as_inputs" not in vector.name
+
+
 KINDS = {
     "general": Kind(_takes_plain, _general),
     "dynamic": Kind(_takes_dynamic, _dynamic),
+    "coupling": Kind(_takes_coupling, _coupling),
     "failure": Kind(_takes_failure, _failure),
+    "loop_timeout": Kind(_takes_loop_timeout, _loop_timeout),
+    "validation": Kind(_takes_validation, _validation),
 }
 """The kinds that are built, by name."""

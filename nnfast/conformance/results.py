@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 OUTCOMES = ("passed", "failed", "skipped", "not_applicable")
+MUTATION_COUNTS = ("tried", "refused", "accepted", "crashed")
 
 
 @dataclass(slots=True)
@@ -13,6 +14,7 @@ class TestResult:
     max_error: largest |actual - expected| over the compared outputs, None when nothing was compared.
     errors: operand type name -> (largest error, largest share of the tolerance used).
     parts: outcome of each form of the kind (dynamic: unspecified, insufficient); empty when it has one form.
+    tally: of kind validation, rule -> [tried, refused, accepted, crashed] mutations of the model.
     """
 
     __test__ = False  # not a test class of pytest
@@ -26,6 +28,7 @@ class TestResult:
     reason: str = ""
     errors: dict = field(default_factory=dict)
     parts: dict = field(default_factory=dict)
+    tally: dict = field(default_factory=dict)
 
     @property
     def max_error(self):
@@ -37,6 +40,8 @@ class TestResult:
                "reason": self.reason, "max_error": _finite(self.max_error), "source": self.source}
         if self.parts:
             row["parts"] = self.parts
+        if self.tally:
+            row["tally"] = self.tally
         return row
 
 
@@ -84,12 +89,23 @@ class Results:
                 table[name] = (max(old[0], error), *((share, test.name) if share > old[1] else old[1:]))
         return dict(sorted(table.items()))
 
+    def mutations(self):
+        """Rule -> {tried, refused, accepted, crashed: number of mutations}, over all tests of kind validation."""
+        table = {}
+        for test in self.tests:
+            for rule, counts in test.tally.items():
+                row = table.setdefault(rule, dict.fromkeys(MUTATION_COUNTS, 0))
+                for name, count in zip(MUTATION_COUNTS, counts):
+                    row[name] += count
+        return table
+
     def to_json(self):
         """The document that `nnfast vts --json` writes (design: counts, then one entry per test)."""
         worst = {name: {"max_error": _finite(error), "tolerance_used": _finite(share), "test": test}
                  for name, (error, share, test) in self.worst().items()}
         return {**{outcome: self.count(outcome) for outcome in OUTCOMES}, "seconds": round(self.seconds, 3),
-                "kinds": self.by_kind(), "worst": worst, "tests": [test.to_json() for test in self.tests]}
+                "kinds": self.by_kind(), "mutations": self.mutations(), "worst": worst,
+                "tests": [test.to_json() for test in self.tests]}
 
 
 def _finite(value):

@@ -204,11 +204,11 @@ class _Pool:
         else:
             self.dismiss(worker)
 
-    def finish(self, worker, outcome, reason, errors=None, parts=None):
+    def finish(self, worker, outcome, reason, errors=None, parts=None, tally=None):
         result, _, _ = worker.entries.popleft()
         worker.started, worker.last = False, result
         result.outcome, result.reason = outcome, reason
-        result.errors, result.parts = errors or {}, parts or {}
+        result.errors, result.parts, result.tally = errors or {}, parts or {}, tally or {}
         self.done += 1
         if self.progress:
             self.progress(self.done, self.total, result)

@@ -72,6 +72,31 @@ class Vector:
     def folder(self):
         return self.source.partition("/")[0]
 
+    @property
+    def main_operations(self):
+        """Names of the operations of the main graph, in order."""
+        return tuple(operation["type"] for operation in self._model["main"]["operations"])
+
+    def uses(self, type_name, apart=frozenset()):
+        """True when an operation of any graph, other than those named in `apart`, reads or writes this operand type.
+
+        Raises InvalidArgument when an operation names an operand that does not exist.
+        """
+        for graph in (self._model["main"], *self._model["referenced"]):
+            where = f"{self.source}: test {self.name}"
+            operands = _get(graph, "operands", list, where)
+            for operation in graph["operations"]:
+                if operation["type"] in apart:
+                    continue
+                places = *_get(operation, "inputs", list, where), *_get(operation, "outputs", list, where)
+                for place in places:
+                    if type(place) is not int or not 0 <= place < len(operands):
+                        raise InvalidArgument(f"{where}: {operation['type']} names operand {place!r}, there are "
+                                              f"{len(operands)} operands")
+                    if _get(operands[place], "type", str, where) == type_name:
+                        return True
+        return False
+
     def case(self):
         """Build the model and decode its values; raises InvalidArgument."""
         where = f"{self.source}: test {self.name}"

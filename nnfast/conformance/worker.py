@@ -1,7 +1,7 @@
 """A process that runs conformance tests for the runner: tasks come in and results go out through one connection.
 
 Messages to the worker: (path, [(place of the vector in the file, kind), ...]), or None to end. From it, in order:
-("start", place, kind), ("result", outcome, reason, errors, parts), and ("idle",) when the task is done;
+("start", place, kind), ("result", outcome, reason, errors, parts, tally), and ("idle",) when the task is done;
 ("error", message) when the file or the device is unusable.
 """
 
@@ -20,7 +20,7 @@ def make_device(spec, threads):
 
 
 def run_test(device, vector, kind):
-    """(outcome, reason, errors, parts) of one vector and kind; raises InvalidArgument when the vector is malformed."""
+    """(outcome, reason, errors, parts, tally) of one vector and kind; InvalidArgument when it is malformed."""
     parts = KINDS[kind].run(device, vector.case(), vector)
     errors = {}
     for part in parts:
@@ -33,7 +33,8 @@ def run_test(device, vector, kind):
     outcome = next(o for o in (FAILED, PASSED, SKIPPED) if o in outcomes)
     reasons = [f"{part.name}: {part.reason}" if part.name else part.reason for part in parts if part.reason]
     forms = {part.name: part.outcome for part in parts if part.name}
-    return outcome, "; ".join(reasons), errors, forms
+    tally = {rule: counts for part in parts for rule, counts in part.tally.items()}
+    return outcome, "; ".join(reasons), errors, forms, tally
 
 
 def serve(connection, spec, threads):

@@ -6,8 +6,10 @@ import time
 
 import numpy as np
 
+from nnfast.compiler.check import check_model
 from nnfast.driver.request import ExecutionResult, OutputShape, Timing
-from nnfast.errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
+from nnfast.errors import GeneralFailure, InvalidArgument, MissedDeadlineTransient, OutputInsufficientSize
+from nnfast.model.types import OperandType
 
 
 class Right:
@@ -23,7 +25,7 @@ class Right:
         return Prepared(self, model)
 
     def add(self, model, a, b):
-        return a + b
+        return (a + b) ^ np.int8(-128) if a.dtype == np.int8 else a + b  # zero point -128, as in the signed twin
 
     def dims(self, dims):
         return dims
@@ -38,6 +40,9 @@ class Right:
     def after_write(self, pool, argument):
         pass
 
+    def before_loops(self, loop_timeout):
+        pass
+
 
 class Prepared:
     def __init__(self, device, model):
@@ -49,7 +54,8 @@ class Prepared:
     def run(self, arrays):
         return [self.compute(arrays)]
 
-    def execute(self, request, measure_timing=False):
+    def execute(self, request, measure_timing=False, loop_timeout=None):
+        self.device.before_loops(loop_timeout)
         arrays = []
         for index, argument in zip(self.model.main.inputs, request.inputs):
             operand = self.model.main.operands[index]
@@ -220,3 +226,81 @@ class WideInRun(WrongInRun):
 class DiesAtStart(Right):
     def __init__(self, num_threads=None):
         os._exit(7)
+
+
+class UnsignedOnly(Right):
+    """Neither claims nor takes signed codes."""
+
+    def supported_operations(self, model):
+        return [not self._signed(model)] * len(model.main.operations)
+
+    def prepare(self, model):
+        if self._signed(model):
+            raise InvalidArgument("main.operation[0] ADD: signed codes are not supported")
+        return Prepared(self, model)
+
+    @staticmethod
+    def _signed(model):
+        return any(o.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED for o in model.main.operands)
+
+
+class WrongWithSigned(Right):
+    def add(self, model, a, b):
+        return super().add(model, a, b) + a.dtype.type(2 if a.dtype == np.int8 else 0)
+
+
+class RunsOutOfTime(Right):
+    """Misses every loop timeout of a millisecond."""
+
+    def before_loops(self, loop_timeout):
+        if loop_timeout == 0.001:
+            raise MissedDeadlineTransient("main.operation[0] WHILE: no time is left")
+
+
+class StopsLoopsOtherwise(Right):
+    def before_loops(self, loop_timeout):
+        raise InvalidArgument("main.operation[0] WHILE: no time is left")
+
+
+class Strict(Right):
+    """Looks at models and at the arguments of prepare as it should."""
+
+    def supported_operations(self, model):
+        self.check(model)
+        return super().supported_operations(model)
+
+    def prepare(self, model, preference="low_power", priority="low"):
+        self.check(model)
+        if not isinstance(preference, str) or not isinstance(priority, str):
+            raise InvalidArgument(f"prepare: preference {preference} or priority {priority} is wrong")
+        return super().prepare(model)
+
+    def check(self, model):
+        check_model(model)
+
+
+class OverlooksScales(Strict):
+    def check(self, model):
+        try:
+            check_model(model)
+        except InvalidArgument as error:
+            if "scale is" not in str(error):
+                raise
+
+
+class RefusesInTwoLines(Strict):
+    def check(self, model):
+        try:
+            check_model(model)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{error}\nand more") from None
+
+
+class BreaksOnBadOrder(Strict):
+    def check(self, model):
+        try:
+            check_model(model)
+        except InvalidArgument as error:
+            if "before it is written" in str(error):
+                raise IndexError("oops") from None
+            raise

@@ -8,6 +8,7 @@ import pytest
 from nnfast.conformance import run
 
 SHARED = Path(os.environ.get("NNFAST_SHARED", Path(__file__).parents[2] / ".." / "shared")) / "vts"
+COUPLED_1_0 = 39
 OPERATIONS = (
     "CONV_2D,DEPTHWISE_CONV_2D,FULLY_CONNECTED,AVERAGE_POOL_2D,MAX_POOL_2D,ADD,MUL,SUB,RELU,RELU1,RELU6,LOGISTIC,TANH,"
     "SOFTMAX,RESHAPE,CONCATENATION,PAD,MEAN,RESIZE_BILINEAR,HARD_SWISH,PRELU,QUANTIZE,DEQUANTIZE,LSTM,RNN,TRANSPOSE")
@@ -21,10 +22,20 @@ def failures(results):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_driver_passes_the_vectors_of_1_0(threads):
-    results = run(SHARED / "V1_0", ops=OPERATIONS, threads=threads)
+    results = run(SHARED / "V1_0", ops=OPERATIONS, threads=threads, kinds=["general", "dynamic"])
     assert len(results.tests) == 2 * 217 and failures(results) == []
 
 
 def test_driver_fails_where_it_must():
     results = run(SHARED, kinds="failure", ops=OPERATIONS)
     assert len(results.tests) == 44 and failures(results) == []
+
+
+def test_driver_treats_signed_codes_as_unsigned_ones():
+    results = run(SHARED / "V1_0", kinds="coupling")
+    assert len(results.tests) == COUPLED_1_0 and failures(results) == []
+
+
+def test_driver_ends_endless_loops():
+    results = run(SHARED / "V1_3", kinds="loop_timeout")
+    assert len(results.tests) == 5 and failures(results) == []

@@ -23,10 +23,11 @@ def only(results, kind):
 
 
 def test_right_device_passes_every_kind(vectors):
-    results = run_with("Right", vectors)
-    assert [(test.kind, test.outcome) for test in results.tests] == [("general", "passed"), ("dynamic", "passed")]
+    results = run_with("Strict", vectors)
+    assert [(test.kind, test.outcome) for test in results.tests] == [
+        ("general", "passed"), ("dynamic", "passed"), ("validation", "passed")]
     assert only(results, "dynamic").parts == {"unspecified": "passed", "insufficient": "passed"}
-    assert (results.passed, results.failed, results.skipped, results.not_applicable) == (2, 0, 0, 0)
+    assert (results.passed, results.failed, results.skipped, results.not_applicable) == (3, 0, 0, 0)
     assert only(results, "general").max_error == 0
 
 
@@ -64,7 +65,7 @@ def test_stray_write_is_found(tmp_path):
 
 
 def test_refusing_what_was_not_claimed_is_a_skip_that_cites_the_rule(vectors):
-    results = run_with("ClaimsNothing", vectors)
+    results = run_with("ClaimsNothing", vectors, kinds=["general", "dynamic"])
     assert results.skipped == 2
     assert "vts/README.md 2" in results.tests[0].reason
 
@@ -92,8 +93,66 @@ def test_one_byte_output_has_no_insufficient_form(tmp_path):
 ])
 def test_failure_kind(tmp_path, device, source, outcome):
     path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(expect_failure=True), source=source)
-    results = run_with(device, path)
-    assert [(test.kind, test.outcome) for test in results.tests] == [("failure", outcome)]
+    results = run_with(device, path, kinds="failure")
+    assert [test.outcome for test in results.tests] == [outcome]
+
+
+def quant_test(name="add", **changes):
+    return vector_files.add_test(name, type_="TENSOR_QUANT8_ASYMM", a=(130, 140), b=(1, 2), out=(131, 142), **changes)
+
+
+@pytest.mark.parametrize("device, outcome, words", [
+    ("Right", "passed", ""),
+    ("WrongWithSigned", "failed", "signed: execute, timing NO: output 0"),
+    ("UnsignedOnly", "failed", "signed: refused, but the original model prepares"),
+    ("ClaimsNothing", "skipped", "vts/README.md 2"),
+])
+def test_coupling_kind(tmp_path, device, outcome, words):
+    path = vector_files.write(tmp_path / "x.json.gz", quant_test())
+    test = only(run_with(device, path, kinds="coupling"), "coupling")
+    assert (test.outcome, words in test.reason) == (outcome, True)
+    assert set(test.parts) == {"original", "signed"}
+
+
+@pytest.mark.parametrize("test", [
+    vector_files.add_test(), quant_test(operation="PAD_V2"), quant_test(expect_failure=True)])
+def test_coupling_takes_only_single_operations_on_unsigned_codes(tmp_path, test):
+    path = vector_files.write(tmp_path / "x.json.gz", test)
+    assert run_with("Right", path, kinds="coupling").tests == []
+
+
+@pytest.mark.parametrize("device, outcome, words", [
+    ("RunsOutOfTime", "passed", ""),
+    ("Right", "failed", "succeeded, must be MISSED_DEADLINE"),
+    ("StopsLoopsOtherwise", "failed", "gave INVALID_ARGUMENT"),
+    ("Raises", "skipped", "vts/README.md 4"),
+])
+def test_loop_timeout_kind(tmp_path, device, outcome, words):
+    path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(operation="WHILE", expect_failure=True))
+    test = only(run_with(device, path, kinds="loop_timeout"), "loop_timeout")
+    assert (test.outcome, words in test.reason) == (outcome, True)
+
+
+@pytest.mark.parametrize("device, column, rule, words", [
+    ("OverlooksScales", "accepted", "operand scale", "main.operand[0] scale 1.0: supported_operations accepted it"),
+    ("RefusesInTwoLines", "crashed", "operation removed", "must be INVALID_ARGUMENT with one line"),
+    ("BreaksOnBadOrder", "crashed", "missing writer", "raised IndexError: oops"),
+    ("Right", "accepted", "operand rank", "supported_operations accepted it"),
+])
+def test_validation_counts_what_is_not_refused(tmp_path, device, column, rule, words):
+    chain = vector_files.add_chain()
+    path = vector_files.write(tmp_path / "x.json.gz", chain)
+    results = run_with(device, path, kinds="validation")
+    assert results.failed == 1 and words in results.tests[0].reason
+    counts = results.mutations()[rule]
+    assert counts[column] > 0 and counts["tried"] == counts["refused"] + counts["accepted"] + counts["crashed"]
+
+
+def test_validation_takes_the_names_of_the_standard(tmp_path):
+    names = ["x", "x_all_inputs_as_internal", "x_all_tensors_as_inputs", "x_all_outputs_as_internal"]
+    path = vector_files.write(tmp_path / "x.json.gz", *map(vector_files.add_test, names))
+    results = run_with("Strict", path, kinds="validation")
+    assert [test.name for test in results.tests] == [names[0], names[3]] and results.failed == 0
 
 
 def test_crash_costs_one_test_and_the_rest_go_on(tmp_path):
@@ -147,14 +206,15 @@ def test_newer_than_the_face_is_not_applicable(tmp_path):
 
 def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
     path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(operation="RANK"))
-    assert [test.kind for test in run_with("Right", path).tests] == ["general"]
+    results = run_with("Right", path, kinds=["general", "dynamic"])
+    assert [test.kind for test in results.tests] == ["general"]
 
 
 @pytest.mark.parametrize("options, words", [
     ({"hal": "1.3"}, "hal 1.3 is not built yet, must be canonical"),
     ({"hal": "2.0"}, "hal is '2.0', must be one of"),
     ({"via": "burst"}, "via burst is not built yet"),
-    ({"kinds": ["coupling"]}, "kind coupling is not built yet"),
+    ({"kinds": ["fenced"]}, "kind fenced is not built yet"),
     ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
     ({"ops": "ADD,FOO"}, "there is no operation FOO"),
     ({"ops": ""}, "ops is empty"),
@@ -176,7 +236,8 @@ def test_malformed_operand_ends_the_run(tmp_path):
 
 
 def test_json_document(vectors):
-    document = json.loads(json.dumps(run_with("NotANumber", vectors).to_json(), allow_nan=False))
+    document = json.loads(json.dumps(
+        run_with("NotANumber", vectors, kinds=["general", "dynamic"]).to_json(), allow_nan=False))
     assert (document["passed"], document["failed"], document["skipped"], document["not_applicable"]) == (0, 2, 0, 0)
     row = document["tests"][0]
     assert {key: row[key] for key in ("name", "kind", "hal", "via", "outcome", "max_error")} == {

@@ -35,6 +35,17 @@ def add_test(name="add", type_="TENSOR_FLOAT32", a=(1, 2), b=(3, 4), out=(4, 6),
     return {**test, **changes}
 
 
+def add_chain(name="chain"):
+    """JSON of a test with two operations: out = (a + b) + b."""
+    test = add_test(name)
+    main = test["model"]["main"]
+    main["operands"].append(operand("TENSOR_FLOAT32", "SUBGRAPH_OUTPUT", (7, 10)))
+    main["operands"][3] = operand("TENSOR_FLOAT32", "TEMPORARY_VARIABLE", dims=[2])
+    main["operations"].append({"type": "ADD", "inputs": [3, 1, 2], "outputs": [4]})
+    main["outputs"] = [4]
+    return test
+
+
 def write(path, *tests, source="V1_0/add"):
     """Write a vector file and return its path."""
     document = {"format": 1, "source": source, "tests": list(tests)}
