@@ -92,8 +92,10 @@ def squared_difference(b, op):
 
 @translates(Builtin.ADD_N)
 def add_n(b, op):
-    """A chain of ADDs, in TFLite's order; a single input is passed on."""
-    b.check_counts(op, len(op.inputs) or 1)
+    """A chain of ADDs, in TFLite's order."""
+    b.check_counts(op, 2, max(len(op.inputs), 2))
+    if -1 in op.inputs:
+        b.refuse(op, "omits an input")
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))]
     code = b.check_types(op, _NUMBERS, *tensors, b.result(op))
     for t in tensors:
@@ -106,7 +108,6 @@ def add_n(b, op):
         target = b.output(op, dims) if last else b.temporary(code, dims)
         b.emit(OperationType.ADD, (total, b.operand(op, t), b.i32(0)), (target,))
         total = target
-    b.current[op.outputs[0]] = total
 
 
 @translates(Builtin.BATCH_MATMUL)

@@ -8,15 +8,13 @@ from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType
 from .builder import FLOATS, FLOATS_QUANT8, QUANT8, translates
 from .schema import Builtin
-from .values import constant_like, fill_like
-from .values import frozen as _frozen
+from .values import constant_like, fill_like, frozen
 
 T = OperandType
 _NUMBERS = FLOATS + (T.TENSOR_INT32,)
 _TYPES = {
     Builtin.ABS: _NUMBERS, Builtin.EXP: FLOATS, Builtin.FLOOR: FLOATS, Builtin.LOG: FLOATS, Builtin.NEG: _NUMBERS,
     Builtin.RSQRT: FLOATS, Builtin.SIN: FLOATS, Builtin.SQRT: FLOATS, Builtin.LOGICAL_NOT: (T.TENSOR_BOOL8,),
-    Builtin.L2_POOL_2D: FLOATS, Builtin.CEIL: FLOATS, Builtin.SQUARE: _NUMBERS,
 }
 
 
@@ -52,7 +50,7 @@ def ceil(b, op):
 @translates(Builtin.SQUARE)
 def square(b, op):
     """SQUARE(x) = MUL(x, x)."""
-    x, _ = _source(b, op, _NUMBERS)
+    x, _ = _source(b, op, FLOATS)
     b.check_rank(op, x, 1)
     source = b.operand(op, x)
     b.emit(OperationType.MUL, (source, source, b.i32(0)), (b.output(op, b.dims(op, x)),))
@@ -123,9 +121,9 @@ def leaky_relu(b, op):
         point = 0 if alpha else 1
         if not _same_slope(b.quant(op, x), b.quant(op, b.result(op)), alpha, code):
             b.refuse(op, f"alpha {alpha} gives a multiplier that NNAPI's PRELU rounds differently")
-        slope = b.constant(_frozen(np.ones(1, np.uint8)), code, scale, point)
+        slope = b.constant(frozen(np.ones(1, np.uint8)), code, scale, point)
     else:
-        slope = b.constant(_frozen(np.array([alpha], np.float32 if code == T.TENSOR_FLOAT32 else np.float16)), code)
+        slope = b.constant(frozen(np.array([alpha], np.float32 if code == T.TENSOR_FLOAT32 else np.float16)), code)
     b.emit(OperationType.PRELU, (b.operand(op, x), slope), (b.output(op, b.dims(op, x)),))
 
 

@@ -62,7 +62,6 @@ case("sqrt", "SQRT", [P], [np.sqrt(P)])
 case("rsqrt", "RSQRT", [P], [1 / np.sqrt(P)])
 W = whole(2, 3)
 case("abs_int", "ABS", [W], [np.abs(W)])
-case("square_int", "SQUARE", [W], [W * W])
 case("logical_not", "LOGICAL_NOT", [W > 0], [W <= 0])
 case("elu", "ELU", [X], [np.where(X < 0, np.expm1(X), X)])
 case("leaky_relu", "LEAKY_RELU", [X], [np.where(X < 0, X * np.float32(0.2), X)], "LeakyReluOptions", {"Alpha": 0.2})
@@ -121,10 +120,10 @@ case("logical_and", "LOGICAL_AND", [B1, B2], [B1 & B2])
 case("logical_or", "LOGICAL_OR", [B1, B2], [B1 | B2])
 case("squared_difference", "SQUARED_DIFFERENCE", [X, Y], [(X - Y) ** 2])
 case("add_n", "ADD_N", [X, X * 2, Const(P)], [X + X * 2 + P])
-case("add_n_single", "ADD_N", [X], [X])
 M1, M2 = f(2, 3, 4), f(2, 4, 5)
 case("batch_matmul", "BATCH_MATMUL", [M1, M2], [M1 @ M2], "BatchMatMulOptions")
-case("batch_matmul_adj", "BATCH_MATMUL", [M1.swapaxes(1, 2), M2.swapaxes(1, 2)], [M1 @ M2], "BatchMatMulOptions", {"AdjX": True, "AdjY": True})
+case("batch_matmul_adj", "BATCH_MATMUL", [M1.swapaxes(1, 2), M2.swapaxes(1, 2)], [M1 @ M2],
+     "BatchMatMulOptions", {"AdjX": True, "AdjY": True})
 
 # -- choices, shapes -----------------------------------------------------------------------------------------------
 S = whole(2, 3, 4) > 0
@@ -137,7 +136,7 @@ case("tile", "TILE", [W, ints(2, 3)], [np.tile(W, (2, 3))])
 case("broadcast_to", "BROADCAST_TO", [Y, ints(2, 3, 4)], [np.broadcast_to(Y, (2, 3, 4))])
 case("fill", "FILL", [ints(2, 3), Const(np.array(2.5, np.float32))], [np.full((2, 3), 2.5, np.float32)])
 case("fill_computed", "FILL", [np.array([2, 3], np.int32), value(7)], [np.full((2, 3), 7, np.int32)])
-case("shape", "SHAPE", [X], [np.array([2, 3, 4], np.int32)])
+case("shape", "SHAPE", [X], [np.array([2, 3, 4], np.int32)], "ShapeOptions", {"OutType": 2})
 case("rank", "RANK", [X], [np.array([3], np.int32)])
 
 # -- parts ---------------------------------------------------------------------------------------------------------

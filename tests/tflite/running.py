@@ -54,7 +54,7 @@ class One:
         tensors += [Tensor(f"o{k}", tuple(shape), str(np.dtype(dtype))) for k, (shape, dtype) in
                     enumerate(self.outputs)]
         for t in tensors:
-            if t.dtype in ("uint8", "int8") and (t.name in quants or "*" in quants):
+            if t.name in quants or t.dtype in ("uint8", "int8") and "*" in quants:
                 t.scale, t.zero_point = quants.get(t.name) or quants["*"]
         return tensors
 

@@ -26,7 +26,7 @@ def test_operators_without_translation():
     tensors = [Tensor("x", (2,)), Tensor("m", (2,)), Tensor("y", (2,))]
     ops = [Op("RELU", ["x"], ["m"]), Op("ONE_HOT", ["m"], ["y"])]
     error = refused(tensors, ops, ["x"], ["y"], "no translation")
-    assert error.index == 1 and str(error).startswith("operator[1] COS: ")
+    assert error.index == 1 and str(error).startswith("operator[1] ONE_HOT: ")
     with pytest.raises(UnsupportedOperator, match=r"operator\[1\] CUSTOM 'MyOp': is a custom operator"):
         load(build(tensors, [ops[0], Op("MyOp", ["m"], ["y"])], ["x"], ["y"]))
 

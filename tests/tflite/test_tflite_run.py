@@ -1,11 +1,12 @@
-"""What the translations compute, against numpy, one operator at a time (cases.py)."""
+"""What the translations compute, against numpy, one operator at a time (cases.py, cases_layers.py)."""
 
 import numpy as np
 import pytest
-from cases import CASES
-from running import Const, One
+from cases import CASES as SINGLE
+from cases_layers import CASES as LAYERS
+from running import One
 
-X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+CASES = SINGLE | LAYERS
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -24,7 +25,7 @@ def test_case(name):
 
 @pytest.mark.parametrize("name, codes", [
     ("ceil", ["NEG", "FLOOR", "NEG"]), ("leaky_relu", ["PRELU"]), ("square", ["MUL"]),
-    ("squared_difference", ["SUB", "MUL"]), ("add_n", ["ADD", "ADD"]), ("add_n_single", ["RESHAPE"]),
+    ("squared_difference", ["SUB", "MUL"]), ("add_n", ["ADD", "ADD"]),
     ("floor_div", ["DIV"]), ("cast_from_bool", ["FILL", "FILL", "SELECT"]), ("cast_to_bool", ["NOT_EQUAL"]),
     ("select", ["SELECT"]), ("select_v2", ["LOGICAL_OR", "SELECT"]),
     ("select_v2_grow", ["RESHAPE", "TILE", "RESHAPE", "TILE", "SELECT"]),
