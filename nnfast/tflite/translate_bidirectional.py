@@ -85,7 +85,15 @@ def bidirectional_lstm(b, op):
 
 @translates(Builtin.BIDIRECTIONAL_SEQUENCE_RNN)
 def bidirectional_rnn(b, op):
-    """BIDIRECTIONAL_SEQUENCE_RNN in the form of 1.3 that gives the states back."""
+    """BIDIRECTIONAL_SEQUENCE_RNN in the form of 1.3 that gives the states back.
+
+    TFLite steps through the auxiliary input by the size of the input, so both must have one size.
+    """
+    x, auxiliary = b.tensor(op, 0), b.tensor(op, 9)
+    if x is not None and auxiliary is not None:
+        sizes = [(b.dims(op, t) or (0,))[-1] for t in (x, auxiliary)]
+        if sizes[0] != sizes[1]:
+            b.refuse(op, f"auxiliary input has {sizes[1]} values in a step, the input {sizes[0]}; TFLite takes one")
     inputs, _ = _inputs(b, op, RNN_RANKS, RNN_STATES, RNN_REQUIRED)
     inputs += [b.activation(op, ACTIVATIONS), b.bool(op.options.time_major), b.bool(op.options.merge_outputs)]
     sizes = [b.dims(op, b.tensor(op, place))[0] for place in (1, 5)]

@@ -55,12 +55,11 @@ def test_svdf_refusals():
 def bidirectional_rnn(merged, time_major, aux):
     """BIDIRECTIONAL_SEQUENCE_RNN; aux: None, "crossed" or "parallel"."""
     lead = (TIME, BATCH) if time_major else (BATCH, TIME)
-    back = AUX if aux == "parallel" else SIZE
     inputs = [f(*lead, SIZE)]
-    for size in (SIZE, back):
-        inputs += [Const(f(UNITS, size)), Const(f(UNITS, UNITS)), Const(f(UNITS)), State((BATCH, UNITS))]
-    inputs.append(f(*lead, AUX) if aux else None)
-    inputs += 2 * [Const(f(UNITS, AUX)) if aux == "crossed" else None]
+    for _ in range(2):
+        inputs += [Const(f(UNITS, SIZE)), Const(f(UNITS, UNITS)), Const(f(UNITS)), State((BATCH, UNITS))]
+    inputs.append(f(*lead, SIZE) * 2 if aux else None)
+    inputs += 2 * [Const(f(UNITS, SIZE)) if aux == "crossed" else None]
     outputs = [((*lead, 2 * UNITS), "float32")] if merged else 2 * [((*lead, UNITS), "float32")]
     return One("BIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, "BidirectionalSequenceRNNOptions",
                {"TimeMajor": time_major, "FusedActivationFunction": 4, "MergeOutputs": merged})
@@ -149,6 +148,10 @@ def test_bidirectional_refusals():
     one = bidirectional_rnn(False, True, None)
     one.inputs[3] = None
     with pytest.raises(UnsupportedOperator, match="omits input 3"):
+        one.model()
+    one = bidirectional_rnn(False, True, "crossed")
+    one.inputs[9] = f(TIME, BATCH, SIZE + 1)
+    with pytest.raises(UnsupportedOperator, match="auxiliary input has 4 values in a step, the input 3"):
         one.model()
     one = bidirectional_lstm(True, True, False)
     one.outputs *= 2

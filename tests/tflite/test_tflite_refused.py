@@ -1,0 +1,175 @@
+"""What NNAPI cannot express as TFLite means it is refused, with the reason; and damaged options of custom operators."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cases import CASES as SINGLE
+from cases import codes, f, ints, value
+from cases_layers import CASES as LAYERS
+from cases_layers import OPTIONS, SCORES, detection
+from flatbuffers import flexbuffers
+from running import Const, One
+
+from build import Op, Tensor, build
+from nnfast.errors import InvalidArgument, UnsupportedOperator
+from nnfast.tflite import load
+from nnfast.tflite.flexmap import decode
+
+CASES = SINGLE | LAYERS
+OTHER = {"*": (0.5, 3), "o0": (0.25, 3)}
+
+
+def changed(name, reason, place=None, with_=None, **changes):
+    """A case with another input or other parts, and what its refusal says."""
+    one = CASES[name][0]
+    inputs = list(one.inputs)
+    if place is not None:
+        inputs[place] = with_
+    return replace(one, inputs=inputs, **changes), reason
+
+
+@pytest.mark.parametrize("one, reason", [
+    changed("maximum_uint8", "gives it the input's", quants=OTHER),
+    changed("equal_uint8", "must have the same", quants={"i0": (0.5, 3), "i1": (0.25, 3)}),
+    changed("slice_int8", "gives it the input's", quants=OTHER),
+    changed("gather_uint8", "gives it the input's", quants=OTHER),
+    changed("select_v2_uint8", "gives it the input's", quants=OTHER),
+    changed("reduce_max_int8", "gives it the input's", quants=OTHER),
+    changed("pad_v2_int8", "gives it the input's", quants={"*": (0.5, 3), "i2": (0.5, 4)}),
+    changed("leaky_relu_int8", "needs it as a scale", fields={"Alpha": -0.5}),
+    changed("leaky_relu", "must be finite", fields={"Alpha": np.inf}),
+    changed("l2_normalization", "fused activation is 1", fields={"FusedActivationFunction": 1}),
+    changed("gather", "batch_dims is 1", fields={"Axis": 1, "BatchDims": 1}),
+    changed("gather", "axis is 3", fields={"Axis": 3}),
+    changed("strided_slice", "ellipsis_mask is 1", fields={"EllipsisMask": 1}),
+    changed("strided_slice", "new_axis_mask is 2", fields={"NewAxisMask": 2}),
+    changed("strided_slice", "offset is True", fields={"Offset": True}),
+    changed("strided_slice", "no stride 0", 3, ints(1, 0, 1)),
+    changed("slice", "leave the shape [2, 3, 4]", 2, ints(2, 3, 4)),
+    changed("split_v", "add up to the dimension, 3", 1, ints(1, 1)),
+    changed("split", "splits 3 elements into 2 parts", 0, value(1)),
+    changed("unpack", "unpacks 2 elements into 3 outputs", fields={"Num": 3, "Axis": 0}),
+    changed("pack", "must be equal", 1, f(2, 3, 1)),
+    changed("reverse", "must be one value", 1, ints(0, 1)),
+    changed("tile", "one of at least 0 for each", 1, ints(2)),
+    changed("broadcast_to", "cannot be broadcast", 1, ints(2, 5, 4)),
+    changed("fill", "no constant of one element", 1, f()),
+    changed("topk", "k is [5]", 1, value(5)),
+    changed("sum", "must be a constant", 1, Const(np.zeros(0, np.int32))),
+    changed("sum", "within the rank", 1, ints(3)),
+    changed("arg_max", "within the rank", 1, value(-4)),
+    changed("arg_max", "int64", outputs=[((2, 4), "int64")]),
+    changed("select", "chooses rows", 0, np.zeros(2, bool)),
+    changed("cast_to_int", "casts", outputs=[((2, 3, 4), "int8")], quants={"*": (1.0, 0)}),
+    changed("batch_matmul", "NNAPI takes equal ones", 1, f(1, 4, 5)),
+    changed("batch_to_space_crops", "leave something", 2, Const(np.array([[2, 2], [1, 1]], np.int32))),
+    changed("space_to_batch", "does not divide the padded sizes", 1, ints(3, 2)),
+    changed("depth_to_space", "does not divide shape", fields={"BlockSize": 3}),
+    changed("mirror_reflect", "exceed what shape", 1, Const(np.array([[2, 0], [0, 0], [0, 0]], np.int32))),
+    changed("mirror_reflect", "mode is 2", fields={"Mode": 2}),
+    changed("resize_nearest", "takes one of them", fields={"AlignCorners": True, "HalfPixelCenters": True}),
+    changed("grouped_conv", "these make no groups", 0, f(1, 5, 5, 5)),
+    changed("grouped_conv", "2 groups and a dilation", fields={"StrideW": 1, "StrideH": 1, "DilationWFactor": 2}),
+    changed("transpose_conv", "four values of at least 1", 0, ints(1, 7, 5)),
+    changed("hashtable", "by its version", 2, Const(codes("uint8", 3, 2)), quants={"*": (1.0, 3)},
+            outputs=[((3, 2), "uint8"), ((3,), "uint8")]),
+    (One("DIV", [np.ones(2, np.int32)] * 2, [((2,), "int32")], "DivOptions"), "TENSOR_FLOAT32"),
+    (One("FLOOR_DIV", [f(2), f(2)], [((2,), "float32")]), "TENSOR_INT32"),
+    (One("RSQRT", [codes("int8", 4)], [((4,), "int8")], quants={"*": (0.5, 3)}), "TENSOR_FLOAT32"),
+    (One("SUM", [codes("int8", 4), ints(0)], [((), "int8")], quants={"*": (0.5, 3)}), "TENSOR_FLOAT32"),
+])
+def test_refused(one, reason):
+    with pytest.raises(UnsupportedOperator) as caught:
+        one.model()
+    assert reason in caught.value.reason and caught.value.operator == one.kind
+
+
+@pytest.mark.parametrize("kind, reason", [
+    ("IF", "other subgraphs"), ("WHILE", "other subgraphs"), ("CALL_ONCE", "other subgraphs"),
+    ("VAR_HANDLE", "resource"), ("READ_VARIABLE", "resource"), ("ASSIGN_VARIABLE", "resource"),
+    ("COS", "SIN of a shifted input"), ("ROUND", "halves to even"),
+])
+def test_refused_with_a_reason_of_their_own(kind, reason):
+    with pytest.raises(UnsupportedOperator, match=reason):
+        One(kind, [f(2)], [((2,), "float32")]).model()
+
+
+# -- shapes known while translating --------------------------------------------------------------------------------
+def shape_file(signature=None):
+    """x -> SHAPE -> STRIDED_SLICE [0] -> PACK with 6 -> RESHAPE of x, as converters write a flattening."""
+    tensors = [
+        Tensor("x", (2, 3, 2), signature=signature), Tensor("s", (3,), "int32"), Tensor("n", (), "int32"),
+        Tensor.of("a", np.array([0], np.int32)), Tensor.of("b", np.array([1], np.int32)),
+        Tensor.of("six", np.array(6, np.int32)), Tensor("t", (2,), "int32"), Tensor("y", (2, 6)),
+    ]
+    ops = [
+        Op("SHAPE", ["x"], ["s"], "ShapeOptions", {"OutType": 2}),
+        Op("STRIDED_SLICE", ["s", "a", "b", "b"], ["n"], "StridedSliceOptions", {"ShrinkAxisMask": 1}),
+        Op("PACK", ["n", "six"], ["t"], "PackOptions", {"ValuesCount": 2}), Op("RESHAPE", ["x", "t"], ["y"]),
+    ]
+    return build(tensors, ops, ["x"], ["y"])
+
+
+def test_known_shapes_leave_one_reshape():
+    graph = load(shape_file()).main
+    assert [op.type.name for op in graph.operations] == ["RESHAPE"]
+    assert graph.operands[graph.operations[0].inputs[1]].data.tolist() == [2, 6]
+    with pytest.raises(UnsupportedOperator, match="which must be known"):
+        load(shape_file((-1, 3, 2)))
+
+
+# -- detections ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("changes, reason", [
+    ({"max_detections": 0}, "max_detections is 0"), ({"max_detections": 2.5}, "max_detections is 2.5"),
+    ({"y_scale": 0.0}, "y_scale is 0.0"), ({"w_scale": None}, "w_scale is None"),
+    ({"nms_score_threshold": 0.0}, "never those of 0"), ({"nms_iou_threshold": -1.0}, "nms_iou_threshold is -1.0"),
+    ({"max_classes_per_detection": 2}, "leaves gaps"), ({"num_classes": 3}, "3 classes, NNAPI takes num_classes (3)"),
+])
+def test_detection_refusals(changes, reason):
+    options = {k: v for k, v in (OPTIONS | changes).items() if v is not None}
+    with pytest.raises(UnsupportedOperator) as caught:
+        detection(options).model()
+    assert reason in caught.value.reason
+
+
+def test_detection_of_codes():
+    scores = np.round(SCORES * 200).astype(np.uint8)
+    one = detection(OPTIONS | {"nms_score_threshold": 0.3}, scores=scores, quants={"i1": (1 / 200, 0)})
+    assert one.codes() == ["DEQUANTIZE", "DETECTION_POSTPROCESSING", "CAST", "CAST"]
+    boxes, classes, found, count = one.run()
+    assert count == [2] and classes[0, :2].tolist() == [0, 1]
+    np.testing.assert_allclose(found[0, :2], [0.9, 0.8], 1e-6)
+
+
+def test_options_of_custom_operators():
+    data = bytes(flexbuffers.Dumps({"a": -7, "b": 2.5, "c": True, "d": "text", "e": 1 << 40, "f": [1, 2]}))
+    assert decode(data) == {"a": -7, "b": 2.5, "c": True, "e": 1 << 40}
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Key("near")
+        builder.IndirectFloat(0.25)
+        builder.Key("far")
+        builder.UInt(3)
+    assert decode(bytes(builder.Finish())) == {"near": 0.25, "far": 3}
+
+
+def test_damaged_options_are_refused():
+    data = bytes(flexbuffers.Dumps(OPTIONS))
+    damaged = [data[:k] for k in range(len(data))]
+    for place in range(len(data)):
+        damaged += [data[:place] + bytes([byte]) + data[place + 1:] for byte in (0, 1, 3, 127, 255)]
+    refusals = 0
+    for custom in damaged[::7]:
+        try:
+            replace(detection(OPTIONS), custom=custom).model()
+        except (UnsupportedOperator, InvalidArgument):
+            refusals += 1
+    assert refusals > len(data) // 7
+    for custom in damaged:
+        try:
+            found = decode(custom)
+        except ValueError as error:
+            assert str(error)
+        else:
+            assert all(isinstance(v, bool | int | float) for v in found.values())
