@@ -1,10 +1,12 @@
 """What an operation's `lower` talks to: slots, constants, temporaries and the steps it emits."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..model.types import DTYPES
+from . import layout, widen
 
 
 class Lowering:
@@ -23,6 +25,9 @@ class Lowering:
         self.constants = {}        # slot -> array
         self.bound = set()         # slots whose memory comes from outside
         self.slot_of = {}          # operand -> slot
+        self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
+        self._stand_ins = {}       # operand number below zero -> stand-in
+        self._unread = {}          # operand -> step that writes it once something reads it
         self._group = {}           # slot -> representative
         self._count = 0
         self._node = None
@@ -31,13 +36,28 @@ class Lowering:
     def slot(self, tensor):
         """Slot of a node's tensor (or of an operand index)."""
         operand = tensor if isinstance(tensor, int) else tensor.operand
-        if operand not in self.slot_of:
+        if operand in self._unread:
+            self.emit(self._unread.pop(operand))
+        if operand not in self.slot_of and operand < 0:
+            stand_in = self._stand_ins[operand]
+            self.slot_of[operand] = self.temp(prod(stand_in.shape) * stand_in.dtype.itemsize) \
+                if stand_in.value is None else self.const(stand_in.value)
+        elif operand not in self.slot_of:
             record, known = self.facts.graph.operands[operand], self.facts.of[operand]
             if record.is_constant:
                 self.slot_of[operand] = self.const(known.value)
             else:
                 self.slot_of[operand] = self._new(prod(known.shape) * DTYPES[record.type].itemsize)
         return self.slot_of[operand]
+
+    def stand_in(self, tensor, **changes):
+        """A Tensor that takes the place of `tensor`, with these changes, in a rewritten node.
+
+        It is no operand of the graph: a constant where it has a value, else memory that lives as a temporary does.
+        """
+        number = -1 - len(self._stand_ins)
+        self._stand_ins[number] = made = replace(tensor, operand=number, **changes)
+        return made
 
     def _new(self, size):
         slot = self._count
@@ -90,13 +110,38 @@ class Lowering:
         """Append a native step."""
         self.items.append(step)
 
-    def lower(self, index, node):
-        """Steps of one operation: native where its `lower` can, else numpy; records the explain() row."""
-        self._node = node
-        before = len(self.items)
-        reason = "no native kernel" if node.op.lower is None else node.op.lower(node, self)
-        if reason is not None:
+    def emit_when_read(self, tensor, step):
+        """Append a step that writes a tensor of the graph: at once if the tensor leaves the segment, else before the
+        first step that reads it, if any does."""
+        if self.root(self.slot_of[tensor.operand]) in self.bound:
+            self.emit(step)
+        else:
+            self._unread[tensor.operand] = step
+
+    def native(self, node):
+        """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; None, or why there are none.
+        """
+        if node.op.lower is None:
+            return "no native kernel"
+        outer, self._node = self._node, node
+        before, unread = len(self.items), dict(self._unread)
+        for attempt in (node.op.lower, layout.lower, widen.lower):
+            answer = attempt(node, self)
+            if answer is NotImplemented:
+                continue
+            reason = answer
+            if reason is None:
+                break
             del self.items[before:]
+            self._unread = dict(unread)
+        self._node = outer
+        return reason
+
+    def lower(self, index, node):
+        """Steps of one operation: native where there are any, else numpy; records the explain() row."""
+        before = len(self.items)
+        reason = self.native(node)
+        if reason is not None:
             slots = [self.slot(t) if t.present else None for t in node.inputs]
             self.items.append(NumpyItem(node, slots, [self.slot(t) for t in node.outputs]))
         steps = self.items[before:]

@@ -1,0 +1,69 @@
+"""Operations on NCHW images by the kernels of their NHWC form: the same values in another order (ops_a.md A.9)."""
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from .._native.copy import StridedCopy
+from ..ops.base import Node
+
+_CHANNELS_LAST = (0, 2, 3, 1)
+_CHANNELS_FIRST = (0, 3, 1, 2)
+
+
+def lower(node, b):
+    """Emit a node whose layout flag says NCHW as transpositions around its NHWC twin.
+
+    Returns None when done, else why not, or NotImplemented when the node is in NHWC. The image is input 0; output 0 is
+    one too where its rank is 4. Between two such operations the image stays in NHWC.
+    """
+    if not node.layout_nchw:
+        return NotImplemented
+    source, target = node.inputs[0], node.outputs[0]
+    is_image = len(target.shape) == 4
+    image = b.channels_last.get(source.operand) or _channels_last(source, b)
+    result = b.stand_in(target, **_moved(target)) if is_image else target
+    twin = Node(node.op, node.path, [image, *map(_flipped(node), node.inputs[1:])], [result, *node.outputs[1:]],
+                node.relaxed)
+    reason = b.native(twin)
+    if reason is None and is_image:
+        b.channels_last[target.operand] = result
+        b.emit_when_read(target, _transposition(b, result, target, _CHANNELS_FIRST))
+    return reason
+
+
+def _channels_last(tensor, b):
+    """The NHWC twin of an NCHW image, with the step that fills it emitted; a known value is moved here and now."""
+    image = b.stand_in(tensor, **_moved(tensor))
+    if tensor.value is None:
+        b.emit(_transposition(b, tensor, image, _CHANNELS_LAST))
+    return image
+
+
+def _moved(tensor):
+    """What differs in the NHWC twin of an NCHW image."""
+    value = None if tensor.value is None else np.ascontiguousarray(tensor.value.transpose(_CHANNELS_LAST))
+    return {"shape": tuple(tensor.shape[axis] for axis in _CHANNELS_LAST), "value": value}
+
+
+def _flipped(node):
+    """Function that gives an input what it must say in NHWC: the flag, and an output size that is in the layout."""
+    flag = node["layout"]
+    size = node["output_shape"] if node.has("output_shape") else None
+
+    def change(tensor):
+        if tensor is flag:
+            return replace(tensor, value=np.zeros_like(tensor.value))
+        if tensor is size:
+            return replace(tensor, value=tensor.value[list(_CHANNELS_LAST)])
+        return tensor
+    return change
+
+
+def _transposition(b, source, target, order):
+    """Step that copies a tensor of rank 4 into another whose axis i is axis order[i] of it."""
+    item = source.dtype.itemsize
+    along = [item * prod(source.shape[axis + 1:]) for axis in order]
+    dense = [item * prod(target.shape[axis + 1:]) for axis in range(4)]
+    return StridedCopy((b.slot(source), b.slot(target)), target.shape, along, dense, item)

@@ -1,0 +1,50 @@
+"""float16 operations by the kernels of their float32 form: widen the inputs, compute, round the results once (A.10)."""
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from .._native.convert import Convert
+from ..errors import InvalidArgument
+from ..model.types import OperandType
+from ..ops.base import Node
+
+_WIDE = {OperandType.TENSOR_FLOAT16: OperandType.TENSOR_FLOAT32, OperandType.FLOAT16: OperandType.FLOAT32}
+
+
+def lower(node, b):
+    """Emit a node with float16 tensors as conversions around its float32 twin.
+
+    Returns None when done, else why not, or NotImplemented when the node has no such twin. Known values are converted
+    here and now.
+    """
+    if all(t.type != OperandType.TENSOR_FLOAT16 for t in (*node.inputs, *node.outputs)):
+        return NotImplemented
+    twins = {}
+    inputs, outputs = ([_widened(t, b, twins) for t in side] for side in (node.inputs, node.outputs))
+    try:
+        twin = Node(node.op, node.path, inputs, outputs, node.relaxed)
+    except InvalidArgument:
+        return NotImplemented
+    for tensor, wide in {t.operand: (t, twins[t.operand]) for t in node.inputs if t.operand in twins}.values():
+        if tensor.present and tensor.value is None:
+            b.emit(Convert((b.slot(tensor), b.slot(wide)), prod(tensor.shape), narrow=False))
+    reason = b.native(twin)
+    if reason is None:
+        for tensor, wide in zip(node.outputs, outputs):
+            if tensor.operand in twins:
+                b.emit(Convert((b.slot(wide), b.slot(tensor)), prod(tensor.shape), narrow=True))
+    return reason
+
+
+def _widened(tensor, b, twins):
+    """The float32 form of a float16 tensor or scalar, anything else as it is; `twins` collects those of tensors."""
+    if tensor.type not in _WIDE:
+        return tensor
+    form = {"type": _WIDE[tensor.type], "value": None if tensor.value is None else tensor.value.astype(np.float32)}
+    if tensor.type == OperandType.FLOAT16:
+        return replace(tensor, **form)
+    if tensor.operand not in twins:
+        twins[tensor.operand] = b.stand_in(tensor, **form)
+    return twins[tensor.operand]
