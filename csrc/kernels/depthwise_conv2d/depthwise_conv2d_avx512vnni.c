@@ -14,7 +14,7 @@ typedef struct block {
     const uint8_t *x;     /* first channel of the block, first pixel of the image */
     const int32_t *rows;  /* the packed block */
     __mmask64 channels;   /* those that exist */
-    __m512i lo, hi;
+    __m512i lo, hi, flip;
     uint8_t zero[LANES];  /* stands for positions outside of the image */
 } block;
 
@@ -29,7 +29,7 @@ INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nn
 }
 
 /* The codes of one tap for the pixels of a block: `start` is the first tap of column `o`, which is inside the image
- * unless `border`. */
+ * unless `border`. `flip` is a constant except at the border, where b->flip decides. */
 INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, bool flip,
                     const nnf_depthwise_tap *tap, const uint8_t *start, size_t y0, size_t o)
 {
@@ -60,6 +60,8 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
         v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[2]), 2);
         v = _mm512_inserti32x4(v, _mm_maskz_loadu_epi8(m, at[3]), 3);
     }
+    if (border)
+        return _mm512_xor_si512(v, b->flip);
     return flip ? _mm512_xor_si512(v, _mm512_set1_epi8(-128)) : v;
 }
 
@@ -94,11 +96,11 @@ INLINE __m512i scale_any(__m512i x, const int32_t *rows, int32_t out_zero)
 }
 
 /* Codes of 64 scaled sums; saturation to 16 and 8 bits does not disturb a clamp that lies within 0..255. */
-INLINE __m512i codes(const block *b, const __m512i x[4], const bool flip)
+INLINE __m512i codes(const block *b, const __m512i x[4])
 {
     __m512i code = _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
     code = _mm512_min_epu8(_mm512_max_epu8(code, b->lo), b->hi);
-    return flip ? _mm512_xor_si512(code, _mm512_set1_epi8(-128)) : code;
+    return _mm512_xor_si512(code, b->flip);
 }
 
 /* Writes the pixels of a block that exist: columns o, o + apart, ... below `end`. */
@@ -179,49 +181,76 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
     }
 #pragma GCC unroll 2
     for (int i = 0; i < outputs; i++)
-        store(b, width, full, codes(b, sum[i], flip), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
+        store(b, width, full, codes(b, sum[i]), y, p->g.channels, o + (size_t)i, (size_t)outputs, p->g.x.out);
 }
 
-/* One output row of a block. */
-INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool small,
-                      bool flip, const int outputs, const bool single, size_t row, uint8_t *y)
+/* Tiles that touch a border, have rare scales or a block of fewer channels than its width: one function for all of
+ * them at each width, since they are few and every copy costs code. */
+INLINE void edge(const nnf_depthwise_q8 *p, const block *b, const int width, size_t y0, size_t o, uint8_t *y)
 {
-    const size_t y0 = row * p->g.y.stride - p->g.y.head, each = (size_t)(LANES / width * outputs);
+    if (p->outputs == 2)
+        tile(p, b, width, false, true, p->small, false, 2, false, y0, o, y);
+    else
+        tile(p, b, width, false, true, p->small, false, 1, false, y0, o, y);
+}
+
+static void edge_64(const nnf_depthwise_q8 *p, const block *b, size_t y0, size_t o, uint8_t *y)
+{
+    edge(p, b, 64, y0, o, y);
+}
+
+static void edge_32(const nnf_depthwise_q8 *p, const block *b, size_t y0, size_t o, uint8_t *y)
+{
+    edge(p, b, 32, y0, o, y);
+}
+
+static void edge_16(const nnf_depthwise_q8 *p, const block *b, size_t y0, size_t o, uint8_t *y)
+{
+    edge(p, b, 16, y0, o, y);
+}
+
+/* One output row of a block; `fast`: whole tiles may take the short way. */
+INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, const bool fast, bool flip,
+                      const int outputs, const bool single, size_t row, uint8_t *y)
+{
+    const size_t y0 = row * p->g.y.stride - p->g.y.head, each = (size_t)LANES / (size_t)width * p->outputs;
     size_t top, bottom, inner, outer;
     nnf_axis_taps(&p->g.y, row, &top, &bottom);
     nnf_axis_full(&p->g.x, &inner, &outer);
-    /* Rare scales go the slow way with the borders. */
-    const bool whole = small && top == 0 && bottom == p->g.y.taps;
+    const bool whole = fast && top == 0 && bottom == p->g.y.taps;
     for (size_t o = 0; o < p->g.x.out; o += each) {
         if (whole && o >= inner && o + each <= outer)
-            tile(p, b, width, full, false, true, flip, outputs, single, y0, o, y);
+            tile(p, b, width, true, false, true, flip, outputs, single, y0, o, y);
+        else if (width == 64)
+            edge_64(p, b, y0, o, y);
+        else if (width == 32)
+            edge_32(p, b, y0, o, y);
         else
-            tile(p, b, width, false, true, small, flip, outputs, single, y0, o, y);
+            edge_16(p, b, y0, o, y);
     }
 }
 
 INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool flip, size_t row,
                       uint8_t *y)
 {
-    if (!p->small && p->outputs == 2)
-        block_row(p, b, width, false, false, flip, 2, false, row, y);
-    else if (!p->small)
-        block_row(p, b, width, false, false, flip, 1, false, row, y);
-    else if (full && p->parts == 1 && p->outputs == 2)
-        block_row(p, b, width, full, true, flip, 2, true, row, y);
-    else if (full && p->parts == 1)
-        block_row(p, b, width, full, true, flip, 1, true, row, y);
+    if (!full || !p->small)
+        block_row(p, b, width, false, flip, 1, false, row, y);
+    else if (p->parts == 1 && p->outputs == 2)
+        block_row(p, b, width, true, flip, 2, true, row, y);
+    else if (p->parts == 1)
+        block_row(p, b, width, true, flip, 1, true, row, y);
     else if (p->outputs == 2)
-        block_row(p, b, width, full, true, flip, 2, false, row, y);
+        block_row(p, b, width, true, flip, 2, false, row, y);
     else
-        block_row(p, b, width, full, true, flip, 1, false, row, y);
+        block_row(p, b, width, true, flip, 1, false, row, y);
 }
 
 INLINE void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
                uint8_t *y, const bool flip)
 {
     const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
-    block b = {.lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi)};
+    block b = {.lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi),
+               .flip = flip ? _mm512_set1_epi8(-128) : _mm512_setzero_si512()};
     memset(b.zero, p->in_zero ^ (flip ? 128 : 0), sizeof b.zero);
     for (size_t row = first; row < last; row++, y += p->g.x.out * p->g.channels) {
         for (size_t c = begin; c < end; c += LANES) {
