@@ -297,10 +297,14 @@ class _Graph:
 
 
 def _may_lack(operation, place):
-    """True when the operation may be valid without this input (hal.md 11.10)."""
+    """True when the operation may be valid without this input (hal.md 11.10).
+
+    PACK, which is younger than that list, takes any number of tensors behind its axis.
+    """
     count = len(operation.inputs)
-    if operation.type == _O.CONCATENATION:
-        return count > 2 and place < count - 1
+    if operation.type in (_O.CONCATENATION, _O.PACK):
+        axis = 0 if operation.type == _O.PACK else count - 1
+        return count > 2 and place != axis
     return (place, count) in _OPTIONAL.get(operation.type, ())
 
 

@@ -72,6 +72,7 @@ def test_referenced_graphs_are_mutated_too():
     (Op.SOFTMAX, (T.TENSOR_FLOAT32, T.INT32), 1, "operation input added", ("operation[0]",)),
     (Op.CONCATENATION, (T.TENSOR_FLOAT32, T.TENSOR_FLOAT32, T.INT32), 1, "operation input removed", (" 0", " 1")),
     (Op.CONCATENATION, (T.TENSOR_FLOAT32, T.TENSOR_FLOAT32, T.INT32), 1, "operand removed", ("[0]", "[1]")),
+    (Op.PACK, (T.INT32, T.TENSOR_FLOAT32, T.TENSOR_FLOAT32), 1, "operation input removed", (" 1", " 2")),
     (Op.CAST, (T.TENSOR_FLOAT32,), 1, "type of an operation's operand", ("TENSOR_FLOAT16", "TENSOR_INT32")),
     (Op.CONV_2D, (T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM, *[T.INT32] * 5), 1,
      "type of an operation's operand", ("main.operand[1] to TENSOR_QUANT8_SYMM_PER_CHANNEL",)),
