@@ -106,13 +106,23 @@ def test_errors_with_line_breaks_become_one_line():
 
 # -- vts -------------------------------------------------------------------------------------------------------------
 def test_vts_exit_code_tables_and_json(capsys, tmp_path, vectors, on_device):
-    on_device("Right")
+    on_device("Strict")
     assert call("vts", vectors, "--json", tmp_path / "r.json") == 0
     text = capsys.readouterr().out
-    assert "2 passed, 0 failed, 0 skipped, 0 not applicable" in text and "TENSOR_FLOAT32" in text
+    assert "3 passed, 0 failed, 0 skipped, 0 not applicable" in text and "TENSOR_FLOAT32" in text
     assert "dynamic: insufficient" in text
     document = json.loads((tmp_path / "r.json").read_text())
-    assert document["passed"] == 2 and len(document["tests"]) == 2
+    assert document["passed"] == 3 and len(document["tests"]) == 3
+
+
+def test_vts_counts_mutations(capsys, tmp_path, vectors, on_device):
+    on_device("OverlooksScales")
+    assert call("vts", vectors, "--kind", "validation", "--json", tmp_path / "r.json") == 1
+    mutations = json.loads((tmp_path / "r.json").read_text())["mutations"]
+    assert mutations["operand scale"] == {"tried": 4, "refused": 0, "accepted": 4, "crashed": 0}
+    total = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("all "))
+    assert [int(word) for word in total.split()[1:]] == [
+        sum(row[name] for row in mutations.values()) for name in ("tried", "refused", "accepted", "crashed")]
 
 
 def test_vts_failure(capsys, vectors, on_device):
@@ -125,13 +135,13 @@ def test_vts_failure(capsys, vectors, on_device):
 
 def test_vts_json_on_stdout_is_all_there_is(capsys, vectors, on_device):
     on_device("ClaimsNothing")
-    assert call("vts", vectors, "--json", "-") == 0
+    assert call("vts", vectors, "--kind", "general,dynamic", "--json", "-") == 0
     assert json.loads(capsys.readouterr().out)["skipped"] == 2
 
 
 def test_vts_says_why_it_skipped(capsys, vectors, on_device):
     on_device("ClaimsNothing")
-    call("vts", vectors)
+    call("vts", vectors, "--kind", "general,dynamic")
     text = capsys.readouterr().out
     assert "\n2 skipped: not every operation is supported" in text and "(vts/README.md 2)" in text
 
