@@ -1,0 +1,35 @@
+"""docs/tflite.md names every operator that is translated or refused for a reason, and no other."""
+
+import re
+from pathlib import Path
+
+from nnfast.model.types import OperationType
+from nnfast.tflite.builder import TRANSLATIONS
+from nnfast.tflite.translate import REFUSED
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()
+
+
+def rows(title):
+    """Rows of the table under a heading, as lists of cells."""
+    section = TEXT.split(f"## {title}\n")[1].split("\n## ")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()
+            if line.startswith("|")][2:]
+
+
+def test_every_translation_is_in_the_table():
+    names = [row[0] for row in rows("Translated")]
+    assert names == sorted(names) and len(names) == len(set(names))
+    assert set(names) == {code if isinstance(code, str) else code.name for code in TRANSLATIONS}
+
+
+def test_the_table_names_operations_of_the_standard():
+    for name, operations, _ in rows("Translated"):
+        found = re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", operations)
+        assert found or operations == "none: a constant", name
+        assert all(code in OperationType.__members__ for code in found), name
+
+
+def test_every_refusal_of_its_own_is_in_the_table():
+    names = [row[0] for row in rows("Refused with a reason of their own")]
+    assert names == sorted(names) and set(names) == set(REFUSED)
