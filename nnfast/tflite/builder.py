@@ -60,10 +60,11 @@ class Builder:
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
 
-    def __init__(self, tensors, inputs, names, label, size):
+    def __init__(self, tensors, inputs, names, label, size, graph=0):
         """tensors: FileTensors; inputs: indexes of the graph's; names: signature names of inputs and of outputs by
-        tensor index; label, size: the file's name for messages and its bytes.
+        tensor index; label, size: the file's name for messages and its bytes; graph: number of the subgraph.
         """
+        self.graph, self.graphs = graph, None
         self.tensors = list(tensors)
         self.file_inputs, self.names, self.label, self.size = inputs, names, label, size
         self.operands, self.operations = [], []
@@ -83,7 +84,7 @@ class Builder:
     def refuse(self, op, reason):
         """The operator has no translation; without an operator, the graph's own inputs or outputs have none."""
         if op is None:
-            raise InvalidArgument(f"{self.label}: subgraph[0]: {reason}")
+            raise InvalidArgument(f"{self.label}: subgraph[{self.graph}]: {reason}")
         raise UnsupportedOperator(op.name, op.index, reason)
 
     def supported_type(self, op, t):
@@ -321,6 +322,8 @@ class Builder:
         """Operand that holds a variable's value before this operator; it starts as a model input of zeros."""
         if t is None or not t.is_variable:
             self.refuse(op, "keeps a state that is no variable tensor")
+        if self.graph:
+            self.refuse(op, f"keeps a state in tensor[{t.index}] of a subgraph that IF or WHILE run")
         if self.supported_type(op, t) != code or not t.dims or 0 in t.dims:
             self.refuse(op, f"state tensor[{t.index}] must be {code.name} with known dimensions")
         if t.index not in self.current:

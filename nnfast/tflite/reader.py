@@ -65,7 +65,8 @@ def load(source):
     """Canonical Model of a TFLite file.
 
     source: path, or the bytes of a file. A file is memory-mapped: constants are read-only views of the mapping, which
-    lives as long as they do; it must not be cut short while in use. Only the main subgraph is translated.
+    lives as long as they do; it must not be cut short while in use. Translated are the main subgraph
+    and those that its IF and WHILE run.
     Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
     """
     if isinstance(source, bytes | bytearray | memoryview):
@@ -73,11 +74,16 @@ def load(source):
     else:
         data, label, name = _map(source)
     records = decode(data, label)
-    graph = records.subgraphs[0]
-    tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
-    operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
-    builder = Builder(tensors, graph.inputs, _names(records), label, len(data))
-    return translate(builder, operators, graph.outputs, name)
+    names = _names(records)
+
+    def open_graph(index):
+        graph = records.subgraphs[index]
+        tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
+        operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
+        builder = Builder(tensors, graph.inputs, ({}, {}) if index else names, label, len(data), index)
+        return builder, operators, graph.outputs
+
+    return translate(open_graph, len(records.subgraphs), name)
 
 
 def _view(source):

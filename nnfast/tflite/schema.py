@@ -66,6 +66,8 @@ TABLES = {
     "BatchMatMulOptions": (("adj_x", 0, "?", False), ("adj_y", 1, "?", False)),
     "BlockOptions": (("block_size", 0, "i", 0),),
     "GatherOptions": (("axis", 0, "i", 0), ("batch_dims", 1, "i", 0)),
+    "IfOptions": (("then_graph", 0, "i", 0), ("else_graph", 1, "i", 0)),
+    "WhileOptions": (("condition_graph", 0, "i", 0), ("body_graph", 1, "i", 0)),
     "LeakyReluOptions": (("alpha", 0, "f", 0.0),),
     "LRNOptions": (("radius", 0, "i", 0), ("bias", 1, "f", 0.0), ("alpha", 2, "f", 0.0), ("beta", 3, "f", 0.0)),
     "MirrorPadOptions": (("mode", 0, "b", 0),),
@@ -204,6 +206,8 @@ class Builtin(IntEnum):
     ELU = 111
     QUANTIZE = 114
     HARD_SWISH = 117
+    IF = 118
+    WHILE = 119
     SELECT_V2 = 123
     BATCH_MATMUL = 126
     BROADCAST_TO = 130
@@ -234,7 +238,8 @@ OPTIONS = {
     _B.L2_NORMALIZATION: (12, "ActivationOptions"), _B.L2_POOL_2D: (5, "Pool2DOptions"),
     _B.REDUCE_ALL: (27, "ReducerOptions"), _B.REDUCE_ANY: (27, "ReducerOptions"),
     _B.REDUCE_MAX: (27, "ReducerOptions"), _B.REDUCE_MIN: (27, "ReducerOptions"),
-    _B.REDUCE_PROD: (27, "ReducerOptions"), _B.SUM: (27, "ReducerOptions"),
+    _B.REDUCE_PROD: (27, "ReducerOptions"),
+    _B.IF: (92, "IfOptions"), _B.WHILE: (93, "WhileOptions"), _B.SUM: (27, "ReducerOptions"),
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
 

@@ -1,4 +1,4 @@
-"""The walk over a file's main subgraph: each operator through its entry in the table of translations."""
+"""The walk over a file's subgraphs: each operator through its entry in the table of translations."""
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     translate_bidirectional,
     translate_binary,
     translate_blocks,
+    translate_control,
     translate_conv,
     translate_detection,
     translate_elementwise,
@@ -23,10 +24,11 @@ from . import (  # noqa: F401
 from .builder import TRANSLATIONS
 from .schema import CUSTOM
 
-_SUBGRAPHS = "runs other subgraphs of the file, only the main one is translated"
+MAX_DEPTH = 16
+"""Subgraphs inside each other; real files have a few."""
 _VARIABLES = "keeps its state in a resource, which starts with what another subgraph of the file stores in it"
 REFUSED = {
-    "CALL_ONCE": _SUBGRAPHS, "IF": _SUBGRAPHS, "WHILE": _SUBGRAPHS,
+    "CALL_ONCE": "fills resources by another subgraph of the file, NNAPI has no resources",
     "ASSIGN_VARIABLE": _VARIABLES, "READ_VARIABLE": _VARIABLES, "VAR_HANDLE": _VARIABLES,
     "COS": "is no operation of NNAPI, and SIN of a shifted input rounds differently",
     "ROUND": "rounds halves to even, NNAPI has FLOOR only",
@@ -34,24 +36,70 @@ REFUSED = {
 """Builtin operators that NNAPI comes close to -> why they are refused."""
 
 
-def translate(builder, operators, outputs, name):
-    """Canonical Model of checked operators over the builder's tensors.
+class Graphs:
+    """The subgraphs of a file under translation: the main one, and those that IF and WHILE reach.
 
-    outputs: tensor indexes; name: the model's. Variables become inputs and outputs behind the file's own, tied by
+    open_graph(index) -> (Builder, operators, output tensors); count: how many subgraphs the file has.
+    """
+
+    def __init__(self, open_graph, count):
+        self.open_graph, self.count = open_graph, count
+        self.referenced, self.places = [], {}
+        self.running, self.heights = [], {}
+
+    def translate(self, index, parent=None):
+        """(Subgraph, states) of one subgraph of the file."""
+        builder, operators, outputs = self.open_graph(index)
+        builder.graphs = self
+        if parent is not None:
+            builder.created, builder.widened = parent.created, parent.widened
+        for op in operators:
+            if _key(op) not in TRANSLATIONS:
+                raise UnsupportedOperator(op.name, op.index, _reason(op))
+        self.running.append(index)
+        self.heights[index] = 1
+        builder.start()
+        for op in operators:
+            TRANSLATIONS[_key(op)](builder, op)
+        states = builder.finish(outputs)
+        self.running.pop()
+        if parent is not None:
+            parent.created, parent.widened = builder.created, builder.widened
+        return Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
+                        tuple(builder.outputs)), states
+
+    def refer(self, b, op, index):
+        """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
+        if not 0 < index < self.count or index in self.running:
+            b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} behind the main one, and not its"
+                         " own")
+        # What is translated already may be deep itself.
+        if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
+            b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
+        if index not in self.places:
+            try:
+                graph, _ = self.translate(index, b)
+            except UnsupportedOperator as error:
+                inner = f"in subgraph {index}: {error.reason}"
+                raise UnsupportedOperator(error.operator, error.index, inner) from None
+            self.places[index] = len(self.referenced)
+            self.referenced.append(graph)
+        self.heights[b.graph] = max(self.heights[b.graph], self.heights[index] + 1)
+        return self.places[index]
+
+
+def translate(open_graph, count, name):
+    """Canonical Model of a checked file.
+
+    open_graph, count: as Graphs; name: the model's. Variables become inputs and outputs behind the file's own, tied by
     Model.states. Raises UnsupportedOperator for the first operator without a translation, InvalidArgument for inputs
     and outputs that NNAPI cannot have.
     """
-    for op in operators:
-        if _key(op) not in TRANSLATIONS:
-            raise UnsupportedOperator(op.name, op.index, _reason(op))
-    builder.start()
+    graphs = Graphs(open_graph, count)
     # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
     with np.errstate(all="ignore"):
-        for op in operators:
-            TRANSLATIONS[_key(op)](builder, op)
-    states = builder.finish(outputs)
-    main = Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs), tuple(builder.outputs))
-    return Model(main, states=states, name=name)
+        main, states = graphs.translate(0)
+    return Model(main, tuple(graphs.referenced), states=states, name=name)
 
 
 def _key(op):

@@ -102,18 +102,20 @@ def _signature(builder, pairs, index):
     return _tables(builder, maps)
 
 
-def build(tensors, operators, inputs, outputs, signature=None, external=False, version=3, graphs=1):
+def build(tensors, operators, inputs, outputs, signature=None, external=False, version=3, graphs=1,
+          others=()):
     """Bytes of a model file.
 
     signature: ({input tensor: name}, {output tensor: name}); external: constants lie behind the flatbuffer, reached by
-    Buffer.offset and size; graphs: how often the subgraph is listed.
+    Buffer.offset and size; graphs: how often the subgraph is listed; others: (tensors,
+    operators, inputs, outputs) of the subgraphs behind it.
     """
     # Offsets of external data are only known once the flatbuffer has its size: build twice, sizes do not change.
-    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, 16)
+    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, 16, others)
     if not external:
         return data
     base = (len(data) + 15) // 16 * 16
-    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base)
+    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base, others)
     blobs = b"".join(_padded(t.data) for t in tensors if t.data is not None)
     return data + bytes(base - len(data)) + blobs
 
@@ -123,10 +125,9 @@ def _padded(array):
     return raw + bytes(-len(raw) % 16)
 
 
-def _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base):
-    builder = flatbuffers.Builder(1024)
+def _graph(builder, tensors, operators, inputs, outputs, names, buffers, external, base):
+    """(subgraph, where external data goes on); buffers grow by the constants."""
     index = {t.name: k for k, t in enumerate(tensors)} | {None: -1}
-    buffers = [_table(builder, "Buffer", {})]
     records = []
     for t in tensors:
         buffer = 0
@@ -139,7 +140,19 @@ def _build(tensors, operators, inputs, outputs, signature, external, version, gr
                 raw = builder.CreateNumpyVector(np.frombuffer(t.data.tobytes(), np.uint8))
                 buffers.append(_table(builder, "Buffer", {"Data": raw}))
         records.append(_tensor(builder, t, buffer))
-    names = list(dict.fromkeys(op.name for op in operators))
+    ops = [_operator(builder, op, names.index(op.name), index) for op in operators]
+    return _table(builder, "SubGraph", {
+        "Tensors": _tables(builder, records), "Inputs": _ints(builder, [index[n] for n in inputs]),
+        "Outputs": _ints(builder, [index[n] for n in outputs]), "Operators": _tables(builder, ops),
+        "Name": builder.CreateString("main"),
+    }), base
+
+
+def _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base, others):
+    builder = flatbuffers.Builder(1024)
+    buffers = [_table(builder, "Buffer", {})]
+    parts = [(tensors, operators, inputs, outputs), *others]
+    names = list(dict.fromkeys(op.name for part in parts for op in part[1]))
     codes = []
     for name in names:
         number = getattr(tflite.BuiltinOperator, name, tflite.BuiltinOperator.CUSTOM)
@@ -147,19 +160,18 @@ def _build(tensors, operators, inputs, outputs, signature, external, version, gr
         if number == tflite.BuiltinOperator.CUSTOM:
             fields["CustomCode"] = builder.CreateString(name)
         codes.append(_table(builder, "OperatorCode", fields))
-    ops = [_operator(builder, op, names.index(op.name), index) for op in operators]
-    graph = _table(builder, "SubGraph", {
-        "Tensors": _tables(builder, records), "Inputs": _ints(builder, [index[n] for n in inputs]),
-        "Outputs": _ints(builder, [index[n] for n in outputs]), "Operators": _tables(builder, ops),
-        "Name": builder.CreateString("main"),
-    })
+    written = []
+    for part in parts:
+        graph, base = _graph(builder, *part, names, buffers, external, base)
+        written.append(graph)
+    index = {t.name: k for k, t in enumerate(tensors)}
     fields = {"Version": version, "OperatorCodes": _tables(builder, codes),
-              "Subgraphs": _tables(builder, [graph] * graphs), "Buffers": _tables(builder, buffers),
+              "Subgraphs": _tables(builder, written[:1] * graphs + written[1:]), "Buffers": _tables(builder, buffers),
               "Description": builder.CreateString("built for a test")}
     if signature:
-        parts = {"Inputs": _signature(builder, signature[0], index),
+        sides = {"Inputs": _signature(builder, signature[0], index),
                  "Outputs": _signature(builder, signature[1], index),
                  "SignatureKey": builder.CreateString("serving_default")}
-        fields["SignatureDefs"] = _tables(builder, [_table(builder, "SignatureDef", parts)])
+        fields["SignatureDefs"] = _tables(builder, [_table(builder, "SignatureDef", sides)])
     builder.Finish(_table(builder, "Model", fields), file_identifier=b"TFL3")
     return bytes(builder.Output())

@@ -86,7 +86,7 @@ def test_refused(one, reason):
 
 
 @pytest.mark.parametrize("kind, reason", [
-    ("IF", "other subgraphs"), ("WHILE", "other subgraphs"), ("CALL_ONCE", "other subgraphs"),
+    ("CALL_ONCE", "fills resources"),
     ("VAR_HANDLE", "resource"), ("READ_VARIABLE", "resource"), ("ASSIGN_VARIABLE", "resource"),
     ("COS", "SIN of a shifted input"), ("ROUND", "halves to even"),
 ])
