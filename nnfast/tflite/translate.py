@@ -24,7 +24,7 @@ from . import (  # noqa: F401
 from .builder import TRANSLATIONS
 from .schema import CUSTOM
 
-MAX_DEPTH = 16
+MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""
 _VARIABLES = "keeps its state in a resource, which starts with what another subgraph of the file stores in it"
 REFUSED = {

@@ -1,13 +1,14 @@
 """Rows by number or key: GATHER, EMBEDDING_LOOKUP, HASHTABLE_LOOKUP, TOPK_V2."""
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from ..model.types import OperandType, OperationType
 from .builder import FLOATS_QUANT8_INT, translates
 from .schema import Builtin, TensorType
-from .values import constant_like, fold, foldable
+from .values import MAX_FOLDED, constant_like, fold, foldable
 
 T = OperandType
 
@@ -19,7 +20,7 @@ def gather(b, op):
     x, indices, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     if op.options.batch_dims:
         b.refuse(op, f"batch_dims is {op.options.batch_dims}, NNAPI has none (0)")
-    if foldable(b, x, indices) and x.dims:
+    if foldable(b, x, indices) and x.dims and prod(x.dims) * prod(indices.dims) <= MAX_FOLDED:
         axis = _axis(b, op, x.dims)
         numbers = indices.array
         if numbers.size and not (0 <= numbers.min() and numbers.max() < x.dims[axis]):

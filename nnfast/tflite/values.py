@@ -27,15 +27,16 @@ def fold(b, op, array, place=0):
     t = b.result(op, place)
     if t.type not in (TensorType.INT32, TensorType.INT64):
         b.refuse(op, f"output tensor[{t.index}] has type {TensorType(t.type).name.lower()}, must be int32 or int64")
+    created(b, op, np.size(array))
     array = np.array(array, np.int32 if t.type == TensorType.INT32 else np.int64, order="C")
     data = frozen(array.reshape(-1).view(np.uint8))
     b.tensors[t.index] = replace(t, data=data, dims=array.shape)
 
 
 def foldable(b, *tensors):
-    """Whether all are constant integer tensors of few elements."""
-    return all(t is not None and b.is_constant(t) and not t.is_sparse and prod(t.dims) <= MAX_FOLDED
-               and t.type in (TensorType.INT32, TensorType.INT64) for t in tensors)
+    """Whether all are constant integer tensors, of few elements together."""
+    return all(b.is_constant(t) and not t.is_sparse and t.type in (TensorType.INT32, TensorType.INT64)
+               for t in tensors) and sum(prod(t.dims) for t in tensors) <= MAX_FOLDED
 
 
 def constant_like(b, code, value, scale=0.0, zero_point=0):

@@ -95,6 +95,7 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     files = samples()
+    small = len(files)
     shared = Path(os.environ.get("NNFAST_SHARED", "../shared")) / "models"
     for path in sorted(shared.rglob("*.tflite")):
         if path.stat().st_size < 2_000_000:
@@ -106,7 +107,7 @@ def main(arguments=None):
         number += 1
         rng = random.Random(options.seed * 1_000_003 + number)
         # Small files are quick to load: they get most of the tries.
-        name, data, positions = work[rng.randrange(4) if rng.random() < 0.8 else rng.randrange(len(work))]
+        name, data, positions = work[rng.randrange(small) if rng.random() < 0.8 else rng.randrange(len(work))]
         try:
             counts[judge(mutate(data, positions, rng))] += 1
         except Exception:

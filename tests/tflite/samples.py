@@ -1,6 +1,7 @@
 """Small files that between them hold every kind of table the reader follows."""
 
 import numpy as np
+from flatbuffers import flexbuffers
 
 try:
     from .build import Op, Tensor, build
@@ -64,7 +65,41 @@ def recurrent():
     return build(tensors, ops, ["x"], ["z"])
 
 
+def shapes():
+    """Arithmetic of a shape, parts of an image, a choice between subgraphs."""
+    tensors = [
+        Tensor("x", (2, 4, 4, 2)), Tensor("s", (4,), "int32"), Tensor("n", (), "int32"),
+        Tensor.of("a", np.array([0], np.int32)), Tensor.of("b", np.array([1], np.int32)),
+        Tensor.of("many", np.array(32, np.int32)), Tensor("t", (2,), "int32"), Tensor("y", (2, 32)),
+        Tensor("v", (2, 3)), Tensor("i", (2, 3), "int32"), Tensor.of("k", np.array(3, np.int32)),
+        Tensor("u", (3,)), Tensor("w", (3,)), Tensor("g", (3,)), Tensor("c", (1,), "bool"), Tensor("z", (3,)),
+    ]
+    ops = [
+        Op("SHAPE", ["x"], ["s"], "ShapeOptions", {"OutType": 2}),
+        Op("STRIDED_SLICE", ["s", "a", "b", "b"], ["n"], "StridedSliceOptions", {"ShrinkAxisMask": 1}),
+        Op("PACK", ["n", "many"], ["t"], "PackOptions", {"ValuesCount": 2}), Op("RESHAPE", ["x", "t"], ["y"]),
+        Op("TOPK_V2", ["y", "k"], ["v", "i"]), Op("UNPACK", ["v"], ["u", "w"], "UnpackOptions", {"Num": 2}),
+        Op("SELECT_V2", ["c", "u", "w"], ["g"]),
+        Op("IF", ["c", "g"], ["z"], "IfOptions", {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}),
+    ]
+    others = [([Tensor("x", (3,)), Tensor("y", (3,))], [Op(kind, ["x"], ["y"])], ["x"], ["y"])
+              for kind in ("CEIL", "SQUARE")]
+    return build(tensors, ops, ["x", "c"], ["z", "i"], others=others)
+
+
+def detections():
+    """The custom operator, whose options are a format of their own."""
+    options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2, "nms_score_threshold": 0.25,
+               "nms_iou_threshold": 0.5, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
+    tensors = [Tensor("d", (1, 4, 4)), Tensor("s", (1, 4, 3), "uint8", scale=0.005),
+               Tensor.of("a", np.ones((4, 4), np.float32)), Tensor("o0", (1, 3, 4)), Tensor("o1", (1, 3)),
+               Tensor("o2", (1, 3)), Tensor("o3", (1,))]
+    names = [f"o{k}" for k in range(4)]
+    op = Op("TFLite_Detection_PostProcess", ["d", "s", "a"], names, custom=bytes(flexbuffers.Dumps(options)))
+    return build(tensors, [op], ["d", "s"], names)
+
+
 def samples():
     """All of them, by name."""
     return {"quantized": quantized(), "per_channel": per_channel(), "external": per_channel(True),
-            "recurrent": recurrent()}
+            "recurrent": recurrent(), "shapes": shapes(), "detections": detections()}

@@ -173,3 +173,10 @@ def test_damaged_options_are_refused():
             assert str(error)
         else:
             assert all(isinstance(v, bool | int | float) for v in found.values())
+
+
+def test_parts_of_constants_that_grow_are_left_to_the_operations():
+    row = Const(np.arange(4096, dtype=np.int32).reshape(1, 4096))
+    zeros = Const(np.zeros(100, np.int32))
+    assert One("GATHER", [row, zeros], [((100, 4096), "int32")], "GatherOptions").codes() == ["GATHER"]
+    assert One("PACK", [row, row], [((2, 1, 4096), "int32")], "PackOptions").codes() == ["PACK"]

@@ -58,8 +58,10 @@ def test_conv_2d_refuses_parameters(fields, text):
     refused(*conv_file(CONV | fields), text)
 
 
-def test_conv_2d_refuses_groups():
-    refused(*conv_file(filter_shape=(4, 3, 3, 1)), "no groups")
+def test_conv_2d_in_groups():
+    model = translate(*conv_file(filter_shape=(4, 3, 3, 1)))
+    assert show(model) == [("GROUPED_CONV_2D", ["x", "w", "b", 1, 2, 1, 2, 3, 0], ["y"])]
+    refused(*conv_file(filter_shape=(3, 3, 3, 1)), "no groups")
 
 
 def quant_conv(dtype, w_scale, bias_scale, kind="CONV_2D", w_dim=0, w_zero=0, bias=True, x_scale=0.5):
