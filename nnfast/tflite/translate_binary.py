@@ -1,7 +1,10 @@
 """Operators of two tensors with broadcasting: DIV to POW, comparisons, logic, ADD_N, BATCH_MATMUL."""
 
-from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8_INT, translates
+import numpy as np
+
+from ..model.quant import mbqm, quantize_multiplier
+from ..model.types import QUANT_RANGE, OperandType, OperationType
+from .builder import FLOATS, FLOATS_QUANT8_INT, QUANT8, translates
 from .schema import Builtin
 from .values import broadcast_dims
 
@@ -64,12 +67,23 @@ def extreme(b, op):
 
 @translates(Builtin.EQUAL, Builtin.NOT_EQUAL, Builtin.GREATER, Builtin.GREATER_EQUAL, Builtin.LESS, Builtin.LESS_EQUAL)
 def comparison(b, op):
-    """Comparisons; quantized tensors must share their quantization, as TFLite rescales in fixed point otherwise."""
-    x, y, _, dims = _pair(b, op, FLOATS_QUANT8_INT + _BOOLS, result=False)
+    """Comparisons; quantized tensors must share a quantization whose codes TFLite's fixed point keeps apart."""
+    x, y, code, dims = _pair(b, op, FLOATS_QUANT8_INT + _BOOLS, result=False)
     b.check_types(op, _BOOLS, b.result(op))
     if b.quant(op, x) != b.quant(op, y):
         b.refuse(op, f"inputs have (scale, zero point) {b.quant(op, x)} and {b.quant(op, y)}, must have the same")
+    if code in QUANT8 and not _keeps_apart(code, *b.quant(op, x)):
+        b.refuse(op, f"scale is {b.quant(op, x)[0]}; TFLite's fixed point makes neighbouring codes equal there")
     _emit(b, op, OperationType[op.name], x, y, dims)
+
+
+def _keeps_apart(code, scale, point):
+    """Whether TFLite's rescaling by 256 * scale before a comparison keeps all codes apart; made for scales below 1."""
+    if not scale < 1:
+        return False
+    low, high = QUANT_RANGE[code]
+    scaled = mbqm((np.arange(low, high + 1) - point) * 256, *quantize_multiplier(scale))
+    return bool((np.diff(scaled) > 0).all())
 
 
 @translates(Builtin.LOGICAL_AND, Builtin.LOGICAL_OR)
