@@ -1,7 +1,8 @@
 """Steps of CONV_2D and FULLY_CONNECTED: an implicit matrix product in tiles (csrc/kernels/conv2d/conv2d.h).
 
 The output pixels of all batches form the rows of the product. They are cut into tiles of equal height, the output
-channels into the panels the weights were packed in; a thread does a contiguous share of the (tile, panel) pairs.
+channels into the panels the weights were packed in; a thread does a contiguous share of the (tile, panel) pairs. A
+step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -9,6 +10,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from .kernels cimport nnf_kernel, pick
+from .placement cimport placement, placement_of, scatter
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
@@ -77,6 +79,7 @@ cdef enum:
 
 cdef struct geometry:
     ptrdiff_t height, width, channels           # of the input
+    ptrdiff_t pixel                             # elements between input pixels
     ptrdiff_t out_height, out_width
     ptrdiff_t filter_height, filter_width
     ptrdiff_t stride_y, stride_x, dilation_y, dilation_x, top, left
@@ -91,9 +94,10 @@ cdef struct split:
     size_t height, taller           # of a tile; so many tiles are one row taller
 
 
-cdef int measure(geometry *g, window, size_t channels) except -1:
+cdef int measure(geometry *g, window, size_t channels, size_t pixel) except -1:
     g.height, g.width = window.input
     g.channels = channels
+    g.pixel = pixel
     g.out_height, g.out_width = window.output
     g.filter_height, g.filter_width = window.filter
     g.stride_y, g.stride_x = window.stride
@@ -101,7 +105,7 @@ cdef int measure(geometry *g, window, size_t channels) except -1:
     g.top, g.left = window.head
     g.plain = window.filter == (1, 1) and window.stride == (1, 1) and window.output == window.input \
         and window.head == (0, 0)
-    g.by_row = channels < SHALLOW and g.dilation_x == 1 and g.filter_width > 1
+    g.by_row = channels < SHALLOW and pixel == channels and g.dilation_x == 1 and g.filter_width > 1
     return 0
 
 
@@ -133,9 +137,12 @@ cdef inline size_t tile_start(const split *s, size_t tile) noexcept nogil:
 cdef struct conv2d_f32:
     nnf_conv2d_f32_nhwc_fn kernel
     geometry g
+    placement place
     split s
     size_t taps, depth          # as the kernel sees them
     size_t copies               # offset of the gathered rows in the scratch, behind the row addresses
+    size_t tile                 # offset in the scratch of a tile that is yet to be scattered
+    size_t weights              # bytes of a group's packed weights
     const float *zeros          # `depth` of them: a tap outside the input
     float lo, hi
 
@@ -151,7 +158,7 @@ cdef float *address_f32(const conv2d_f32 *p, const float *x, size_t first, size_
     cdef const float **to
     if g.plain:
         for r in range(end - pixel):
-            a[r] = x + (pixel + r) * g.channels
+            a[r] = x + (pixel + r) * g.pixel
         return copies
     while pixel < end:
         image = pixel // area
@@ -162,7 +169,7 @@ cdef float *address_f32(const conv2d_f32 *p, const float *x, size_t first, size_
             iy = y * g.stride_y - g.top + i * g.dilation_y
             row = NULL
             if 0 <= iy < g.height:
-                row = x + (image * g.height + iy) * g.width * g.channels
+                row = x + (image * g.height + iy) * g.width * g.pixel
             if g.by_row:
                 copies = address_row(p, row, x0, pixels, a + i * m, copies)
                 continue
@@ -170,7 +177,7 @@ cdef float *address_f32(const conv2d_f32 *p, const float *x, size_t first, size_
                 to = a + (i * g.filter_width + j) * m
                 ix = x0 + j * g.dilation_x
                 for r in range(pixels):
-                    to[r] = row + ix * g.channels if row != NULL and 0 <= ix < g.width else p.zeros
+                    to[r] = row + ix * g.pixel if row != NULL and 0 <= ix < g.width else p.zeros
                     ix += g.stride_x
         a += pixels
         pixel += pixels
@@ -206,23 +213,19 @@ cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t x, ptrd
     return copies
 
 
-cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
+cdef void group_f32(const conv2d_f32 *p, const float *x, const float *w, float *y, unsigned char *scratch, size_t item,
+                    size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group."""
     cdef const split *s = &p.s
-    cdef const float *x = <const float *>run.slot[step.slots[0]]
-    cdef const float *w = <const float *>run.slot[step.slots[1]]
-    cdef float *y = <float *>run.slot[step.slots[2]]
-    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef const float **a = <const float **>scratch
     cdef float *copies
-    cdef size_t item, last, stop, block, base, count, panel, t, low, addresses = p.taps * s.m
+    cdef size_t stop, block, base, count, panel, t, low, addresses = p.taps * s.m
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
     tile.depth = p.depth
-    tile.ldc = s.columns
+    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
     tile.lo = p.lo
     tile.hi = p.hi
-    nnf_share(s.tiles * s.panels, thread, threads, &item, &last)
     while item < last:
         block = item // (s.group * s.panels)
         base = block * s.group
@@ -239,8 +242,11 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
             tile.columns = min(s.n, s.columns - panel * s.n)
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
-            tile.c = y + low * s.columns + panel * s.n
+            tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
+            if p.place.scattered:
+                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c,
+                        s.n * sizeof(float), y + panel * s.n, tile.columns, sizeof(float))
             item += 1
             t += 1
             if t == base + count:
@@ -248,14 +254,41 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
                 panel += 1
 
 
-def pack_f32(const float[:, ::1] weights, const float[::1] bias):
-    """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array."""
+cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const char *w = <const char *>run.slot[step.slots[1]]
+    cdef float *y = <float *>run.slot[step.slots[2]] + p.place.out_first
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
+    nnf_share(p.place.groups * each, thread, threads, &item, &last)
+    while item < last:
+        group = item // each
+        stop = min(last, (group + 1) * each)
+        group_f32(p, x + group * p.place.group, <const float *>(w + group * p.weights), y + group * p.place.out_group,
+                  scratch, item - group * each, stop - group * each)
+        item = stop
+
+
+cdef inline size_t lines(size_t size) noexcept nogil:
+    """`size` rounded up to whole cache lines."""
+    return (size + 63) // 64 * 64
+
+
+def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1):
+    """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array.
+
+    The units are those of all groups, one group after the other.
+    """
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
-    cdef size_t columns = weights.shape[0], depth = weights.shape[1]
-    packed = aligned_bytes(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, row.n))
+    cdef size_t columns = weights.shape[0] // groups, depth = weights.shape[1], i
+    cdef size_t each = lines(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, row.n))
+    packed = aligned_bytes(groups * each)
     cdef unsigned char[::1] to = packed
     with nogil:
-        nnf_pack_conv2d_f32(columns, depth, row.n, &weights[0, 0], &bias[0], <float *>&to[0])
+        for i in range(groups):
+            nnf_pack_conv2d_f32(columns, depth, row.n, &weights[i * columns, 0], &bias[i * columns],
+                                <float *>&to[i * each])
     return packed
 
 
@@ -263,33 +296,37 @@ cdef class Conv2dF32(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi) in float32, NHWC; slots x, packed weights, y.
 
     window: an ops.window.Window; batch, channels: of the input; units: output channels. FULLY_CONNECTED is the window
-    of a 1 x 1 image.
+    of a 1 x 1 image. place: an ops.conv2d.Placement; channels and units are then those of one group.
     """
 
     cdef conv2d_f32 p
 
-    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi):
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
+                 place=None):
         cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
         cdef geometry *g = &self.p.g
-        measure(g, window, channels)
+        self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
+        measure(g, window, channels, self.p.place.pixel)
         cdef size_t taps = g.filter_height * g.filter_width, rows = batch * g.out_height * g.out_width
         self.p.kernel = <nnf_conv2d_f32_nhwc_fn>row.fn
         self.p.taps = g.filter_height if g.by_row else taps
         self.p.depth = g.filter_width * channels if g.by_row else channels
         self.p.lo = lo
         self.p.hi = hi
-        self.packed = sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n)
+        self.p.weights = lines(sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n))
+        self.packed = self.p.place.groups * self.p.weights
         cdef size_t row_bytes = sizeof(float) * taps * channels
-        plan_split(&self.p.s, rows, units, taps * channels, row, self.packed, row_bytes, 0)
+        plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         zeros = aligned_bytes(self.p.depth * sizeof(float))
         zeros[:] = 0
         cdef unsigned char[::1] view = zeros
         self.keep = zeros
         self.p.zeros = <const float *>&view[0]
-        self.p.copies = (self.p.s.group * self.p.taps * self.p.s.m * sizeof(void *) + 63) // 64 * 64
-        self.scratch = self.p.copies + (self.p.s.group * row_bytes * self.p.s.m if g.by_row else 0)
-        self.work = <double>rows * units * taps * channels
-        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.p.copies = lines(self.p.s.group * self.p.taps * self.p.s.m * sizeof(void *))
+        self.p.tile = self.p.copies + lines(self.p.s.group * row_bytes * self.p.s.m if g.by_row else 0)
+        self.scratch = self.p.tile + (self.p.s.m * self.p.s.n * sizeof(float) if self.p.place.scattered else 0)
+        self.work = <double>self.p.place.groups * rows * units * taps * channels
+        self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_f32, &self.p, slots, row.name.decode())
 
 
@@ -297,9 +334,12 @@ cdef struct conv2d_q8:
     nnf_conv2d_qu8_qs8c_nhwc_fn kernel
     nnf_conv2d_gather_qu8_nhwc_fn gather
     geometry g
+    placement place
     split s
     size_t groups, lda          # of a row of the product: 4 codes each; bytes between gathered rows
     size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
+    size_t tile                 # offset in the scratch of a tile that is yet to be scattered
+    size_t weights              # bytes of a group's packed weights
     bint direct                 # the input can be read in place
     int32_t weight_zero_point, input_zero_point
     int32_t zero_point, lo, hi
@@ -319,13 +359,13 @@ cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptr
         run = 1
         if row != NULL and ix >= 0 and ix + span <= g.width:
             run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
-            p.gather(run, n, row + ix * channels, g.stride_x * channels, p.flip, to + r * p.lda, p.lda, sums)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.flip, to + r * p.lda, p.lda, sums)
         else:
             lo = max(-ix, 0)
             hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
             memset(to + r * p.lda, p.input_zero_point, n)
             if lo < hi:
-                p.gather(1, (hi - lo) * channels, row + (ix + lo) * channels, 0, p.flip, to + r * p.lda + lo * channels,
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.flip, to + r * p.lda + lo * channels,
                          0, sums)
             if sums != NULL:
                 sums[0] += <uint32_t>(p.input_zero_point * (n - (hi - lo) * channels))
@@ -346,12 +386,12 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
         memset(sums, 0, (last - first) * sizeof(uint32_t))
     if depth & 3:
         memset(to, 0, (last - first) * p.lda)
-    if g.plain and depth == lda and sums == NULL:
+    if g.plain and depth == lda and g.pixel == depth and sums == NULL:
         p.gather(1, (last - first) * depth, x + first * depth, 0, p.flip, to, 0, sums)
     elif g.plain:
-        p.gather(last - first, depth, x + first * depth, depth, p.flip, to, p.lda, sums)
+        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.flip, to, p.lda, sums)
     else:
-        span = g.filter_width if g.dilation_x == 1 else 1
+        span = g.filter_width if g.dilation_x == 1 and g.pixel == g.channels else 1
         while pixel < end:
             image = pixel // area
             y = (pixel - image * area) // g.out_width
@@ -361,7 +401,7 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
                 iy = y * g.stride_y - g.top + i * g.dilation_y
                 row = NULL
                 if 0 <= iy < g.height:
-                    row = x + (image * g.height + iy) * g.width * g.channels
+                    row = x + (image * g.height + iy) * g.width * g.pixel
                 j = 0
                 while j < g.filter_width:
                     ix = x0 * g.stride_x - g.left + j * g.dilation_x
@@ -375,25 +415,21 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
             sums[r] *= <uint32_t>-p.weight_zero_point
 
 
-cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
+cdef void group_q8(const conv2d_q8 *p, const uint8_t *x, const unsigned char *w, uint8_t *y, unsigned char *scratch,
+                   size_t item, size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group."""
     cdef const split *s = &p.s
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
-    cdef size_t item, last, stop, block, base, count, panel, t, low, begin
+    cdef size_t stop, block, base, count, panel, t, low, begin
     cdef nnf_conv2d_q8_tile tile
     tile.groups = p.groups
-    tile.lda = p.s.depth if p.direct else p.lda
-    tile.ldc = s.columns
+    tile.lda = p.g.pixel if p.direct else p.lda
+    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
     tile.zero_point = p.zero_point
     tile.lo = p.lo
     tile.hi = p.hi
     tile.flip = p.flip
-    nnf_share(s.tiles * s.panels, thread, threads, &item, &last)
     while item < last:
         block = item // (s.group * s.panels)
         base = block * s.group
@@ -408,11 +444,14 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
             low = tile_start(s, t)
             tile.rows = tile_start(s, t + 1) - low
             tile.columns = min(s.n, s.columns - panel * s.n)
-            tile.a = x + low * s.depth if p.direct else rows + (low - begin) * p.lda
+            tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
-            tile.c = y + low * s.columns + panel * s.n
+            tile.c = scratch + p.tile if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
+            if p.place.scattered:
+                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
+                        y + panel * s.n, tile.columns, 1)
             item += 1
             t += 1
             if t == base + count:
@@ -420,49 +459,68 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
                 panel += 1
 
 
+cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
+    nnf_share(p.place.groups * each, thread, threads, &item, &last)
+    while item < last:
+        group = item // each
+        stop = min(last, (group + 1) * each)
+        group_q8(p, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
+                 item - group * each, stop - group * each)
+        item = stop
+
+
 cdef size_t groups_of(size_t depth):
     return (depth + 3) // 4
 
 
 def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
-            const int32_t[::1] multiplier, const int32_t[::1] exponent):
+            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1):
     """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
 
-    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands.
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32.
     """
     cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
     cdef bint signed_weights = weights.dtype == np.int8
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
-    cdef size_t columns = codes.shape[0], depth = codes.shape[1]
+    cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
+    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n))
     cdef nnf_conv2d_q8_scheme scheme
     scheme.flip = 0 if signed_weights else 0x80
     scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
     scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
-    scheme.bias = &bias[0]
-    scheme.multiplier = &multiplier[0]
-    scheme.exponent = &exponent[0]
-    packed = aligned_bytes(nnf_pack_conv2d_q8_size(columns, depth, row.n))
+    packed = aligned_bytes(groups * each)
     cdef unsigned char[::1] to = packed
     with nogil:
-        nnf_pack_conv2d_q8(columns, depth, row.n, &codes[0, 0], &scheme, &to[0])
+        for i in range(groups):
+            scheme.bias = &bias[i * columns]
+            scheme.multiplier = &multiplier[i * columns]
+            scheme.exponent = &exponent[i * columns]
+            nnf_pack_conv2d_q8(columns, depth, row.n, &codes[i * columns, 0], &scheme, &to[i * each])
     return packed
 
 
 cdef class Conv2dQ8(Step):
     """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
-    window, batch, channels, units: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output: (zero
+    window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output: (zero
     point, low, high) of the output's codes; signed: input and output are int8, else uint8.
     """
 
     cdef conv2d_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
-                 output, bint signed):
+                 output, bint signed, place=None):
         cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0
-        measure(g, window, channels)
+        self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
+        measure(g, window, channels, self.p.place.pixel)
         cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
         dtype, zero_point = weights
         self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
@@ -474,11 +532,13 @@ cdef class Conv2dQ8(Step):
         self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
         self.p.flip = 0x80 if signed else 0
         self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth % 4 == 0
-        self.packed = nnf_pack_conv2d_q8_size(units, depth, row.n)
-        plan_split(&self.p.s, rows, units, depth, row, self.packed, self.p.lda, NEAR)
+        self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n))
+        self.packed = self.p.place.groups * self.p.weights
+        plan_split(&self.p.s, rows, units, depth, row, self.p.weights, self.p.lda, NEAR)
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
-        self.p.rows = (gathered * sizeof(uint32_t) + 63) // 64 * 64
-        self.scratch = self.p.rows + gathered * self.p.lda
-        self.work = <double>rows * units * depth
-        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.p.rows = lines(gathered * sizeof(uint32_t))
+        self.p.tile = self.p.rows + lines(gathered * self.p.lda)
+        self.scratch = self.p.tile + (self.p.s.m * self.p.s.n if self.p.place.scattered else 0)
+        self.work = <double>self.p.place.groups * rows * units * depth
+        self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_q8, &self.p, slots, row.name.decode())

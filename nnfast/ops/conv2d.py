@@ -1,5 +1,6 @@
 """CONV_2D (ops_a.md B, code 3)."""
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -92,38 +93,66 @@ def _compute(node, inputs):
     return convolve(node, inputs, lambda image, filter_: sums(image, filter_, geometry(node)))
 
 
-def _lower(node, b):
-    source, filter_ = node["input"], node["filter"]
+# -- native --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a step that does several products, or that scatters one, finds inputs and puts outputs, in elements.
+
+    pixel, group: from one input pixel, and from the input of one group, to the next; out_pixel, out_row, out_image,
+    out_group: likewise of the output, whose first element is out_first.
+    """
+
+    pixel: int
+    out_pixel: int
+    out_row: int
+    out_image: int
+    out_first: int = 0
+    groups: int = 1
+    group: int = 0
+    out_group: int = 0
+
+
+def refusal(node):
+    """Why no native kernel runs a convolution, or None."""
     if node.layout_nchw:
         return "layout is NCHW"
     for name in ("filter", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    if source.type == OperandType.TENSOR_FLOAT16:
+    if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    emit(node, b, filter_, geometry(node), source.shape[0])
     return None
 
 
-def emit(node, b, weights, win, batch):
-    """Emit the step of a CONV_2D or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC."""
+def _lower(node, b):
+    reason = refusal(node)
+    if reason is None:
+        emit(node, b, node["filter"], geometry(node), node["input"].shape[0])
+    return reason
+
+
+def emit(node, b, weights, win, batch, values=None, place=None):
+    """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC.
+
+    values: array [units, ...] in place of the weights' own; place: a Placement for other than dense tensors.
+    """
     source, bias, target = node["input"], node["bias"].value, node.outputs[0]
-    units = weights.shape[0]
-    matrix = weights.value.reshape(units, -1)
-    shape = win, batch, matrix.shape[1] // prod(win.filter), units
+    units, groups = weights.shape[0], 1 if place is None else place.groups
+    matrix = np.ascontiguousarray((weights.value if values is None else values).reshape(units, -1))
+    shape = win, batch, matrix.shape[1] // prod(win.filter), units // groups
     if is_quant8(source):
         zero_point = weights.zero_point if weights.channel_quant is None else 0
         signed = source.dtype == np.int8
         finish = requantize.requantizer(node)
         scale = (np.ascontiguousarray(np.broadcast_to(v, units)) for v in (finish.multiplier, finish.exponent))
-        packed = conv2d.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale)
+        packed = conv2d.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)
         output = finish.zero_point, finish.low, finish.high
-        b.emit(conv2d.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed))
+        b.emit(conv2d.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
     else:
-        packed = conv2d.pack_f32(matrix, bias)
+        packed = conv2d.pack_f32(matrix, bias, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)
-        b.emit(conv2d.Conv2dF32(slots, *shape, *quant.activation_float(node.scalar("activation"))))
+        b.emit(conv2d.Conv2dF32(slots, *shape, *quant.activation_float(node.scalar("activation")), place))
 
 
 CONV_2D = OpDef(

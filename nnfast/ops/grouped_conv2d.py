@@ -43,6 +43,17 @@ def _compute(node, inputs):
     return conv2d.convolve(node, inputs, sums)
 
 
+def _lower(node, b):
+    reason = conv2d.refusal(node)
+    if reason is None:
+        (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
+        groups = node.scalar("num_groups")
+        place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
+                                 group=channels // groups, out_group=units // groups)
+        conv2d.emit(node, b, node["filter"], conv2d.geometry(node), batch, place=place)
+    return reason
+
+
 GROUPED_CONV_2D = OpDef(
-    OperationType.GROUPED_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute,
+    OperationType.GROUPED_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
 )

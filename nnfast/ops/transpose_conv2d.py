@@ -87,7 +87,45 @@ def _compute(node, inputs):
     return conv2d.convolve(node, inputs, lambda image, filter_: _sums(image, filter_, geometry(node)))
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+def phases(win, axis):
+    """(taps, head, begin, count) of each phase along an axis: of the outputs that are a stride apart.
+
+    Their sums are a convolution of stride 1: with these taps of the filter, in this order, and `head` positions of
+    padding (negative: positions left out) before the input. Of the outputs, `begin` is the first of `count`.
+    """
+    stride, pad, size = win.stride[axis], win.head[axis], win.input[axis]
+    for phase in range(stride):
+        taps = range(phase, win.filter[axis], stride)[::-1]
+        first = -((phase - pad) // stride)
+        begin = first * stride + phase - pad
+        if begin < size:
+            yield taps, len(taps) - 1 - first, begin, -(-(size - begin) // stride)
+
+
+def _lower(node, b):
+    """A convolution for each phase; one that no tap of the filter meets gets a tap of zeros."""
+    reason = conv2d.refusal(node)
+    if reason is not None:
+        return reason
+    win, filter_ = geometry(node), node["filter"]
+    batch, units, channels = node["input"].shape[0], filter_.shape[0], filter_.shape[3]
+    (height, width), (stride_y, stride_x) = win.input, win.stride
+    zeros = np.full((units, 1, 1, channels), 0 if filter_.channel_quant else filter_.zero_point, filter_.dtype)
+    columns = list(phases(win, 1))
+    for rows, top, first_y, count_y in phases(win, 0):
+        for taps, left, first_x, count_x in columns:
+            values, head = filter_.value[:, rows][:, :, taps], (top, left)
+            if not (rows and taps):
+                values, head = zeros, (count_y, count_x)  # all of it outside of the input
+            part = window.Window(win.output, values.shape[1:3], (1, 1), (1, 1), head, (count_y, count_x))
+            place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
+                                     (first_y * width + first_x) * units)
+            conv2d.emit(node, b, filter_, part, batch, values, place)
+    return None
+
+
 TRANSPOSE_CONV_2D = OpDef(
-    OperationType.TRANSPOSE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute,
+    OperationType.TRANSPOSE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
     zero_sized="batch",
 )

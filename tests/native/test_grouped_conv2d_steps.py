@@ -1,0 +1,95 @@
+"""GROUPED_CONV_2D and TRANSPOSE_CONV_2D by the conv2d steps against their numpy definition, at every level."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lowered import T, at_each_level, ints, make, run_native, tensor
+
+from nnfast.model.types import DTYPES
+
+F32, Q8, Q8S = T.TENSOR_FLOAT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED
+PC = T.TENSOR_QUANT8_SYMM_PER_CHANNEL
+TYPES = ((F32, F32), (Q8, Q8), (Q8, PC), (Q8S, Q8S), (Q8S, PC))
+"""Types of input and filter."""
+
+
+def build(name, types, shapes, scalars, seed):
+    """(node, data of input 0) with random weights; shapes: of input and filter."""
+    rng, (image, filter_) = np.random.default_rng(seed), types
+    units = shapes[1][0]
+    nchw = [tensor(T.BOOL, np.uint8(0))]
+    if image == F32:
+        weights, bias = (tensor(F32, rng.uniform(-1, 1, shape)) for shape in (shapes[1], (units,)))
+        node = make(name, [tensor(F32, shape=shapes[0]), weights, bias, *scalars, *nchw], tensor(F32))
+        return node, rng.uniform(-1, 1, shapes[0]).astype(np.float32)
+
+    def codes(type_, shape):
+        info = np.iinfo(DTYPES[type_])
+        return rng.integers(-127 if type_ == PC else info.min, info.max, shape, DTYPES[type_], endpoint=True)
+
+    low = np.iinfo(DTYPES[image]).min
+    if filter_ == PC:
+        weights = tensor(PC, codes(PC, shapes[1]), scales=rng.uniform(0.001, 0.02, units).astype(np.float32))
+        bias = tensor(T.TENSOR_INT32, rng.integers(-999, 999, units))
+    else:
+        weights = tensor(filter_, codes(filter_, shapes[1]), scale=0.02, zero_point=low + int(rng.integers(256)))
+        bias = tensor(T.TENSOR_INT32, rng.integers(-999, 999, units), scale=np.float32(0.05) * np.float32(0.02))
+    source = tensor(image, shape=shapes[0], scale=0.05, zero_point=low + int(rng.integers(256)))
+    target = tensor(image, scale=0.3, zero_point=low + int(rng.integers(256)))
+    return make(name, [source, weights, bias, *scalars, *nchw], target), codes(image, shapes[0])
+
+
+def check(node, data):
+    """Native at every level is the definition, 8-bit exactly, and the same for one to three threads."""
+    wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
+    terms = node["filter"].value[0].size
+    for level in at_each_level():
+        result, steps = run_native(node, data)
+        assert {step.kernel.split("__")[0] for step in steps} <= {"nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc"}
+        if data.dtype == np.float32:
+            np.testing.assert_allclose(result, wanted, atol=2.0**-22 * (terms + 1), rtol=0, err_msg=level)
+        else:
+            np.testing.assert_array_equal(result, wanted, level)
+        for threads in (2, 3):
+            assert run_native(node, data, threads)[0].tobytes() == result.tobytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(TYPES), st.tuples(st.integers(1, 5), st.sampled_from((1, 2, 3, 4, 8, 33)), st.integers(1, 40)),
+       st.tuples(st.integers(1, 3), st.integers(1, 3)), st.tuples(*[st.integers(0, 2)] * 4),
+       st.tuples(st.integers(1, 2), st.integers(1, 2)), st.integers(1, 2), st.integers(0, 3), st.integers(0, 2**32 - 1))
+def test_groups(types, sizes, taps, padding, strides, batch, activation, seed):
+    groups, depth, units = sizes
+    (height, width), (left, right, top, bottom) = taps, padding
+    padding = min(left, width - 1), min(right, width - 1), min(top, height - 1), min(bottom, height - 1)
+    shapes = (batch, 5, 6, groups * depth), (groups * units, height, width, depth)
+    check(*build("GROUPED_CONV_2D", types, shapes, ints(*padding, *strides, groups, activation), seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(TYPES), st.sampled_from((1, 2, 3, 4, 17, 40)), st.integers(1, 40),
+       st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.integers(1, 6), st.integers(1, 6)),
+       st.tuples(st.integers(0, 3), st.integers(-2, 3), st.integers(0, 3), st.integers(-2, 3)),
+       st.tuples(st.integers(1, 4), st.integers(1, 4)), st.integers(1, 2), st.integers(0, 3),
+       st.integers(0, 2**32 - 1))
+def test_transposed(types, depth, units, size, taps, padding, strides, batch, activation, seed):
+    left, right, top, bottom = padding
+    for axis, (head, tail) in enumerate(((top, bottom), (left, right))):
+        if (size[axis] - 1) * strides[1 - axis] + taps[axis] - head - tail < 1:
+            padding = (0, 0, 0, 0)
+    shapes = (batch, *size, depth), (units, *taps, depth)
+    check(*build("TRANSPOSE_CONV_2D", types, shapes, ints(*padding, *strides, activation), seed))
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_a_network_layer(types):
+    shapes = (1, 14, 14, 128), (128, 3, 3, 4)
+    check(*build("GROUPED_CONV_2D", types, shapes, ints(1, 1, 1, 1, 1, 1, 32, 1), 1))
+    shapes = (1, 16, 16, 32), (24, 4, 4, 32)
+    check(*build("TRANSPOSE_CONV_2D", types, shapes, ints(1, 1, 1, 1, 2, 2, 0), 1))
+
+
+def test_infinite_pixels_do_not_reach_the_outputs_between_the_taps():
+    node, data = build("TRANSPOSE_CONV_2D", (F32, F32), ((1, 3, 3, 2), (5, 1, 2, 2)), ints(0, 0, 0, 0, 3, 3, 0), 1)
+    check(node, np.full_like(data, np.inf))
