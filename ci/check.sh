@@ -41,12 +41,12 @@ vectors() {
         echo "no conformance vectors at \$NNFAST_SHARED/vts: skipped"
         return 0
     fi
-    local list
-    list=$(python ci/ready_operations.py)
-    for level in $(python -c 'from nnfast._native import kernels; print(*kernels.levels())'); do
+    # Every kind at the level of this machine; at the lower levels what depends on kernels.
+    nnfast vts "$NNFAST_SHARED/vts" --kind general --kind dynamic --kind coupling --kind failure \
+        --kind loop_timeout || return 1
+    for level in $(python -c 'from nnfast._native import kernels; print(*kernels.levels()[:-1])'); do
         echo "level $level"
-        NNFAST_CPU=$level nnfast vts "$NNFAST_SHARED/vts" --ops "$list" --kind general --kind dynamic --kind failure ||
-            return 1
+        NNFAST_CPU=$level nnfast vts "$NNFAST_SHARED/vts" --kind general | tail -n 1 || return 1
     done
 }
 
