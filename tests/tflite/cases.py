@@ -164,6 +164,10 @@ HASHED = f(3, 2)
 case("embedding", "EMBEDDING_LOOKUP", [np.array([2, 0, 1], np.int32), Const(HASHED)], [HASHED[[2, 0, 1]]])
 case("hashtable", "HASHTABLE_LOOKUP", [np.array([7, 4, 1], np.int32), ints(1, 3, 7), Const(HASHED)],
      [np.stack([HASHED[2], [0, 0], HASHED[0]]).astype(F), np.array([1, 0, 1], np.uint8)])
+ROWS = np.arange(1, 7, dtype=np.uint8).reshape(3, 2)
+case("hashtable_uint8", "HASHTABLE_LOOKUP", [np.array([7, 4, 1], np.int32), ints(1, 3, 7), Const(ROWS)],
+     [np.array([[5, 6], [0, 0], [1, 2]], np.uint8), np.array([1, 0, 1], np.uint8)],
+     quants={"i2": (0.5, 3), "o0": (0.5, 3)})
 TIES = np.array([[3, 5, 5, 1, 5], [2, 2, 9, 9, 0]], np.int32)
 case("topk_ties", "TOPK_V2", [TIES, value(3)], [np.array([[5, 5, 5], [9, 9, 2]], np.int32),
      np.array([[1, 2, 4], [2, 3, 0]], np.int32)])
