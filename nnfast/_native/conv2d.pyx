@@ -33,10 +33,6 @@ cdef extern from "conv2d/conv2d.h":
 
     ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
 
-    size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
-    void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
-                             float *packed) nogil
-
     ctypedef struct nnf_conv2d_q8_tile:
         size_t rows
         size_t columns
@@ -56,18 +52,7 @@ cdef extern from "conv2d/conv2d.h":
     ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                                    uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
 
-    ctypedef struct nnf_conv2d_q8_scheme:
-        uint8_t flip
-        int32_t weight_zero_point
-        int32_t input_zero_point
-        const int32_t *bias
-        const int32_t *multiplier
-        const int32_t *exponent
-
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
-    size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n) nogil
-    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
-                            const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
 
 cdef enum:
     GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
@@ -268,11 +253,6 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         group_f32(p, x + group * p.place.group, <const float *>(w + group * p.weights), y + group * p.place.out_group,
                   scratch, item - group * each, stop - group * each)
         item = stop
-
-
-cdef inline size_t lines(size_t size) noexcept nogil:
-    """`size` rounded up to whole cache lines."""
-    return (size + 63) // 64 * 64
 
 
 def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1):

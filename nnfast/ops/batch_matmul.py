@@ -1,10 +1,17 @@
 """BATCH_MATMUL: products of the matrices in the last two dimensions (ops_a.md B, code 102)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.conv2d import Conv2dF32, Conv2dQ8, pack_f32, pack_q8
+from .._native.conv2d_pack import PackF32, PackQ8, packed_bytes
+from .._native.copy import StridedCopy
 from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
-from ..model.types import QUANT_RANGE, OperandType, OperationType
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
+from .conv2d import Placement
+from .window import POINT
 
 
 def validate(node):
@@ -62,9 +69,59 @@ def _turned(node, array, flag):
     return array.swapaxes(-1, -2) if node.scalar(flag) else array
 
 
+# -- native ----------------------------------------------------------------------------------------------------------
+def lower(node, b):
+    """A convolution step of one group per matrix pair, whose weights are the columns of input1."""
+    x, y, output = node["input0"], node["input1"], node.outputs[0]
+    quantized = is_quant8(output)
+    if not quantized and output.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(output.type)}"
+    (rows, columns), inner, groups = output.shape[-2:], _matrix(x.shape, node.scalar("adj_x"))[1], prod(x.shape[:-2])
+    place = Placement(inner, columns, columns, columns, groups=groups, group=rows * inner, out_group=rows * columns)
+    left = _dense(b, x, node.scalar("adj_x"))
+    if y.value is None:
+        packed = b.temp(packed_bytes(columns, inner, groups, quantized))
+        slots = _dense(b, y, not node.scalar("adj_y")), packed
+        b.emit(PackQ8(slots, columns, inner, groups, (x.zero_point, y.zero_point), *multiplier(node)) if quantized
+               else PackF32(slots, columns, inner, groups))
+    else:
+        packed = b.const(_packed(node, columns, inner, groups))
+    slots = left, packed, b.slot(output)
+    shape = POINT, rows, inner, columns
+    if quantized:
+        codes = output.zero_point, *QUANT_RANGE[output.type]
+        b.emit(Conv2dQ8(slots, *shape, (y.dtype, y.zero_point), x.zero_point, codes, True, place))
+    else:
+        b.emit(Conv2dF32(slots, *shape, -np.inf, np.inf, place))
+    return None
+
+
+def _dense(b, tensor, swap):
+    """Slot of the matrices of a tensor, after a copy with the last two dimensions swapped where `swap` says so."""
+    source = b.slot(tensor)
+    if not swap:
+        return source
+    item, (*batch, rows, columns) = tensor.dtype.itemsize, tensor.shape
+    matrices, count = b.temp(prod(tensor.shape) * item), prod(batch)
+    b.emit(StridedCopy((source, matrices), (count, columns, rows), (item * rows * columns, item, item * columns),
+                       (item * rows * columns, item * rows, item), item))
+    return matrices
+
+
+def _packed(node, columns, inner, groups):
+    """Constant matrices of input1 as the convolution step reads them."""
+    x, y = node["input0"], node["input1"]
+    matrices = y.value if node.scalar("adj_y") else y.value.swapaxes(-1, -2)
+    matrices, count = np.ascontiguousarray(matrices).reshape(-1, inner), groups * columns
+    if not is_quant8(y):
+        return pack_f32(matrices, np.zeros(count, np.float32), groups)
+    scale = (np.full(count, part, np.int32) for part in multiplier(node))
+    return pack_q8(matrices, np.zeros(count, np.int32), y.zero_point, x.zero_point, True, *scale, groups)
+
+
 BATCH_MATMUL = OpDef(
     OperationType.BATCH_MATMUL,
     (Signature("input0:T input1:T adj_x:bool adj_y:bool -> output:T",
                ("aidl2: F16", "aidl2: F32", "aidl2: Q8S", "aidl2: I32")),),
-    validate=validate, infer=infer, compute=compute,
+    validate=validate, infer=infer, compute=compute, lower=lower,
 )

@@ -15,9 +15,6 @@ _SIGNATURES = (
     ),
 )
 
-_POINT = window.Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
-"""A fully connected layer is a convolution of 1 x 1 images."""
-
 
 def _validate(node):
     requantize.require_scale_version(node)
@@ -78,7 +75,7 @@ def _lower(node, b):
             return f"{name} is not constant"
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    conv2d.emit(node, b, node["weights"], _POINT, _batch(node))
+    conv2d.emit(node, b, node["weights"], window.POINT, _batch(node))
     return None
 
 

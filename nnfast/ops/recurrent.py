@@ -12,7 +12,6 @@ SUMS_FROM = 4
 """Rows from which on the input's products of all times pay as one matrix product, with its detour through memory."""
 NEAR_BYTES = 1 << 20
 """Weights that one core keeps near: up to this size, one thread alone beats two that wait for each other each time."""
-_POINT = window.Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def sigmoid(x):
@@ -78,7 +77,7 @@ def input_sums(b, source, weights, bias):
     rows = prod(source.shape) // size
     sums = b.temp(4 * rows * width)
     packed = b.const(conv2d.pack_f32(np.ascontiguousarray(weights), np.ascontiguousarray(bias)))
-    b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), _POINT, rows, size, width, -np.inf, np.inf))
+    b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), window.POINT, rows, size, width, -np.inf, np.inf))
     return sums
 
 

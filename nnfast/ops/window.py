@@ -51,6 +51,10 @@ class Window:
         return stop - np.maximum(start, 0)
 
 
+POINT = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
+"""Window of a matrix product: the rows are images of one pixel."""
+
+
 def window(node, input_size, filter_size, filter_names=("filter", "filter")):
     """The Window of an operation from its padding, stride and dilation scalars; refuses what A.6 forbids.
 

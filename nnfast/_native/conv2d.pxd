@@ -1,0 +1,23 @@
+from libc.stdint cimport int32_t, uint8_t
+
+cdef extern from "conv2d/conv2d.h":
+    size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
+    void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
+                             float *packed) nogil
+
+    ctypedef struct nnf_conv2d_q8_scheme:
+        uint8_t flip
+        int32_t weight_zero_point
+        int32_t input_zero_point
+        const int32_t *bias
+        const int32_t *multiplier
+        const int32_t *exponent
+
+    size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n) nogil
+    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+                            const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
+
+
+# `size` bytes rounded up to whole cache lines, as the packed weights of groups follow each other.
+cdef inline size_t lines(size_t size) noexcept nogil:
+    return (size + 63) // 64 * 64
