@@ -76,7 +76,7 @@ cdef struct strided:
     size_t size[LOOPS]
     size_t from_[LOOPS]         # strides in bytes
     size_t to[LOOPS]
-    size_t rows, columns, column_from, column_to, item, offset
+    size_t rows, columns, column_from, column_to, item, start, offset
 
 
 cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y) noexcept nogil:
@@ -97,7 +97,7 @@ cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y) noexcept n
 
 cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const strided *p = <const strided *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]] + p.offset
     cdef size_t row, first, last, rest, source, target
     cdef int d
@@ -135,18 +135,20 @@ def merge(shape, from_, to, size_t item):
 
 
 cdef class StridedCopy(Step):
-    """Elements of `item` bytes from slot x to slot y, along `shape` with strides in bytes; y starts at `offset`.
+    """Elements of `item` bytes from slot x to slot y, along `shape` with strides in bytes.
 
-    Nothing overlaps; at most 6 dimensions are left when those that step alike are merged.
+    start, offset: bytes of x and y before the first element. Nothing overlaps; at most 6 dimensions are left when
+    those that step alike are merged.
     """
 
     cdef strided p
 
-    def __init__(self, slots, shape, from_, to, size_t item, size_t offset=0):
+    def __init__(self, slots, shape, from_, to, size_t item, size_t offset=0, size_t start=0):
         dims, self.p.item = merge(shape, from_, to, item)
         if len(dims) > LOOPS:
             raise ValueError("more dimensions than a step can walk")
         self.p.offset = offset
+        self.p.start = start
         self.p.loops = max(0, len(dims) - 1)
         self.p.rows = 1
         self.p.columns = 1
@@ -158,6 +160,123 @@ cdef class StridedCopy(Step):
         self.work = self.p.rows * self.p.columns * self.p.item
         self.tiles = <int>min(tiles_of(<size_t>self.work), max(1, self.p.rows))
         self.bind(run_strided, &self.p, slots, "strided copy")
+
+
+cdef struct fill_items:
+    size_t count, item
+    uint8_t value[8]
+
+
+cdef void run_fill_items(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const fill_items *p = <const fill_items *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[0]]
+    cdef size_t i, first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if p.item == 4:
+        for i in range(first, last):
+            (<uint32_t *>y)[i] = (<const uint32_t *>p.value)[0]
+    else:
+        for i in range(first, last):
+            memcpy(y + i * p.item, p.value, p.item)
+
+
+cdef class FillItems(Step):
+    """`count` items of slot y become `value`, bytes of one item, at most 8."""
+
+    cdef fill_items p
+
+    def __init__(self, slots, size_t count, bytes value):
+        if not 1 <= len(value) <= 8:
+            raise ValueError(f"item has {len(value)} bytes, must have 1 to 8")
+        self.p.count = count
+        self.p.item = len(value)
+        memcpy(self.p.value, <const char *>value, self.p.item)
+        self.work = count * self.p.item
+        self.tiles = tiles_of(<size_t>self.work)
+        self.bind(run_fill_items, &self.p, slots, "fill")
+
+
+cdef struct indexed:
+    int loops                   # around the columns
+    size_t size[LOOPS]
+    const size_t *offset[LOOPS]  # byte offsets in x, along each loop
+    const size_t *column
+    size_t rows, columns, item
+
+
+cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) noexcept nogil:
+    cdef size_t i
+    if p.item == 4:
+        for i in range(p.columns):
+            (<uint32_t *>y)[i] = (<const uint32_t *>(x + p.column[i]))[0]
+    elif p.item == 1:
+        for i in range(p.columns):
+            y[i] = x[p.column[i]]
+    else:
+        for i in range(p.columns):
+            memcpy(y + i * p.item, x + p.column[i], p.item)
+
+
+cdef void run_indexed(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const indexed *p = <const indexed *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t row, first, last, rest, source
+    cdef int d
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        rest = row
+        source = 0
+        for d in range(p.loops - 1, -1, -1):
+            source += p.offset[d][rest % p.size[d]]
+            rest //= p.size[d]
+        pick_columns(p, x + source, y + row * p.columns * p.item)
+
+
+cdef class IndexedCopy(Step):
+    """y[i, j, ...] = x[indices[0][i], indices[1][j], ...]: any choice of positions along each dimension; slots x, y.
+
+    shape: of x; indices: for each of its dimensions, the positions that y takes, all in range; item: bytes of an
+    element. Dimensions at the end that y takes whole join the item; at most 7 others.
+    """
+
+    cdef indexed p
+
+    def __init__(self, slots, shape, indices, size_t item):
+        cdef const size_t[::1] offsets
+        cdef int d
+        tables, stride, whole = [], item, True
+        for size, chosen in zip(reversed(shape), reversed(indices), strict=True):
+            chosen = np.ascontiguousarray(chosen, np.int64)
+            if chosen.size and not 0 <= chosen.min() <= chosen.max() < size:
+                raise ValueError(f"indices span {chosen.min()} to {chosen.max()}, must lie in [0, {size})")
+            whole = whole and np.array_equal(chosen, np.arange(size))
+            if whole:
+                item *= size
+            else:
+                tables.append((chosen * stride).astype(np.uintp))
+            stride *= size
+        tables = tables[::-1] or [np.zeros(1, np.uintp)]
+        if len(tables) > LOOPS + 1:
+            raise ValueError("more dimensions than a step can walk")
+        self.keep = tables
+        self.p.item = item
+        self.p.loops = len(tables) - 1
+        self.p.rows = 1
+        for d in range(self.p.loops):
+            self.p.size[d] = tables[d].size
+            self.p.rows *= self.p.size[d]
+            if self.p.size[d]:
+                offsets = tables[d]
+                self.p.offset[d] = &offsets[0]
+        self.p.columns = tables[self.p.loops].size
+        if self.p.columns:
+            offsets = tables[self.p.loops]
+            self.p.column = &offsets[0]
+        self.packed = sum(table.nbytes for table in tables)
+        self.work = self.p.rows * self.p.columns * item
+        self.tiles = <int>max(1, min(tiles_of(<size_t>self.work), self.p.rows))
+        self.bind(run_indexed, &self.p, slots, "indexed copy")
 
 
 cdef struct part:

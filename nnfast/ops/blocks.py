@@ -3,10 +3,14 @@
 DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND (ops_a.md B).
 """
 
+from math import prod
+
 import numpy as np
 
+from .._native.copy import FillBytes, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, forms
+from .movement import dense
 
 
 def _sizes(node):
@@ -26,6 +30,32 @@ def _computed(node, array, move):
     if not node.layout_nchw:
         return [np.array(move(array), order="C")]
     return [np.array(np.moveaxis(move(np.moveaxis(array, 1, -1)), -1, 1), order="C")]
+
+
+def _strides(node, tensor, shape=None):
+    """Bytes from one (image, row, column, channel) to the next of a tensor in the layout of the operation."""
+    shape = tensor.shape if shape is None else shape
+    batch, *rest = dense(shape, tensor.dtype.itemsize)
+    channels, height, width = rest if node.layout_nchw else (rest[2], rest[0], rest[1])
+    return batch, height, width, channels
+
+
+def _depth_steps(strides, size, channels):
+    """Strides of the loops image, row, row in the block, column, column in the block, channel: blocks in the depth."""
+    image, row, column, channel = strides
+    return image, row, size * channels * channel, column, channels * channel, channel
+
+
+def _batch_steps(strides, columns, batch):
+    """As _depth_steps, for blocks in the batch."""
+    image, row, column, channel = strides
+    return image, row, columns * batch * image, column, batch * image, channel
+
+
+def _space_steps(strides, rows, columns):
+    """As _depth_steps, for blocks in height and width."""
+    image, row, column, channel = strides
+    return image, rows * row, row, columns * column, column, channel
 
 
 def _forms(inputs, since):
@@ -67,9 +97,21 @@ def compute_depth_to_space(node, inputs):
     return _computed(node, inputs[0], move)
 
 
+def lower_depth_to_space(node, b):
+    """A strided copy."""
+    source, output, size = node["input"], node.outputs[0], _block_size(node)
+    batch, height, width, channels = _sizes(node)
+    channels //= size**2
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), (batch, height, size, width, size, channels),
+                       _depth_steps(_strides(node, source), size, channels),
+                       _space_steps(_strides(node, output), size, size), source.dtype.itemsize))
+    return None
+
+
 DEPTH_TO_SPACE = OpDef(
     OperationType.DEPTH_TO_SPACE, _forms("input:T block_size:i32", "1.0"),
-    validate=validate, infer=infer_depth_to_space, compute=compute_depth_to_space, quant="same",
+    validate=validate, infer=infer_depth_to_space, compute=compute_depth_to_space,
+    lower=lower_depth_to_space, quant="same",
 )
 
 
@@ -94,9 +136,20 @@ def compute_space_to_depth(node, inputs):
     return _computed(node, inputs[0], move)
 
 
+def lower_space_to_depth(node, b):
+    """A strided copy."""
+    source, output, size = node["input"], node.outputs[0], _block_size(node)
+    batch, height, width, channels = _sizes(node)
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), (batch, height // size, size, width // size, size, channels),
+                       _space_steps(_strides(node, source), size, size),
+                       _depth_steps(_strides(node, output), size, channels), source.dtype.itemsize))
+    return None
+
+
 SPACE_TO_DEPTH = OpDef(
     OperationType.SPACE_TO_DEPTH, _forms("input:T block_size:i32", "1.0"),
-    validate=validate, infer=infer_space_to_depth, compute=compute_space_to_depth, quant="same",
+    validate=validate, infer=infer_space_to_depth, compute=compute_space_to_depth,
+    lower=lower_space_to_depth, quant="same",
 )
 
 
@@ -133,9 +186,21 @@ def compute_batch_to_space(node, inputs):
     return _computed(node, inputs[0], move)
 
 
+def lower_batch_to_space(node, b):
+    """A strided copy."""
+    source, output, (rows, columns) = node["input"], node.outputs[0], _block_shape(node)
+    batch, height, width, channels = _sizes(node)
+    batch //= rows * columns
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), (batch, height, rows, width, columns, channels),
+                       _batch_steps(_strides(node, source), columns, batch),
+                       _space_steps(_strides(node, output), rows, columns), source.dtype.itemsize))
+    return None
+
+
 BATCH_TO_SPACE_ND = OpDef(
     OperationType.BATCH_TO_SPACE_ND, _forms("input:T block_shape:I32", "1.1"),
-    validate=validate, infer=infer_batch_to_space, compute=compute_batch_to_space, quant="same",
+    validate=validate, infer=infer_batch_to_space, compute=compute_batch_to_space,
+    lower=lower_batch_to_space, quant="same",
 )
 
 
@@ -180,7 +245,26 @@ def compute_space_to_batch(node, inputs):
     return _computed(node, inputs[0], move)
 
 
+def lower_space_to_batch(node, b):
+    """A strided copy; with paddings it reads a padded copy of the input."""
+    source, output, (rows, columns) = node["input"], node.outputs[0], _block_shape(node)
+    batch, height, width, channels = _sizes(node)
+    ((top, bottom), (left, right)), item, slot = _paddings(node), source.dtype.itemsize, b.slot(source)
+    shape = _in_layout(node, batch, height + top + bottom, width + left + right, channels)
+    strides = _strides(node, source, shape)
+    if any((top, bottom, left, right)):
+        slot = b.temp(prod(shape) * item)
+        b.emit(FillBytes((slot,), prod(shape) * item, source.zero_point))
+        b.emit(StridedCopy((b.slot(source), slot), source.shape, dense(source.shape, item), dense(shape, item), item,
+                           top * strides[1] + left * strides[2]))
+    loops = batch, (height + top + bottom) // rows, rows, (width + left + right) // columns, columns, channels
+    b.emit(StridedCopy((slot, b.slot(output)), loops, _space_steps(strides, rows, columns),
+                       _batch_steps(_strides(node, output), columns, batch), item))
+    return None
+
+
 SPACE_TO_BATCH_ND = OpDef(
     OperationType.SPACE_TO_BATCH_ND, _forms("input:T block_shape:I32 paddings:I32", "1.1"),
-    validate=validate_space_to_batch, infer=infer_space_to_batch, compute=compute_space_to_batch, quant="same",
+    validate=validate_space_to_batch, infer=infer_space_to_batch, compute=compute_space_to_batch,
+    lower=lower_space_to_batch, quant="same",
 )

@@ -1,7 +1,10 @@
 """CHANNEL_SHUFFLE: groups along an axis become interleaved (ops_b.md 46)."""
 
+from math import prod
+
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_order
 
 
 def validate(node):
@@ -27,8 +30,17 @@ def compute(node, inputs):
     return [grouped.swapaxes(axis, axis + 1).copy().reshape(shape)]
 
 
+def lower(node, b):
+    """A strided copy."""
+    source, axis, groups = node["input"], node.axis(), node.scalar("num_groups")
+    shape = source.shape
+    grouped = prod(shape[:axis]), groups, shape[axis] // groups, prod(shape[axis + 1:])
+    copy_order(b, source, node.outputs[0], grouped, (0, 2, 1, 3))
+    return None
+
+
 CHANNEL_SHUFFLE = OpDef(
     OperationType.CHANNEL_SHUFFLE,
     (Signature("input:T num_groups:i32 axis:i32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
 )

@@ -122,9 +122,19 @@ def compute_pack(node, inputs):
     return [np.stack(inputs[1:], node.axis(rank=inputs[1].ndim + 1, negative=False))]
 
 
+def lower_pack(node, b):
+    """One step that copies rows of every input."""
+    sources, output = node.group("input"), node.outputs[0]
+    axis = node.axis(rank=len(output.shape), negative=False)
+    size = prod(output.shape[axis + 1:]) * output.dtype.itemsize
+    slots = [*(b.slot(source) for source in sources), b.slot(output)]
+    b.emit(Concatenate(slots, prod(output.shape[:axis]), [size] * len(sources), [None] * len(sources)))
+    return None
+
+
 PACK = OpDef(
     OperationType.PACK,
     (Signature("axis:i32 input*:T -> output:T",
                ("aidl2: F16", "aidl2: F32", "aidl2: Q8", "aidl2: Q8S", "aidl2: I32")),),
-    validate=validate_pack, infer=infer_pack, compute=compute_pack, quant="same",
+    validate=validate_pack, infer=infer_pack, compute=compute_pack, lower=lower_pack, quant="same",
 )

@@ -1,9 +1,12 @@
 """GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: rows by number or by key (ops_b.md 51, ops_a.md B)."""
 
+from math import prod
+
 import numpy as np
 
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature
+from .movement import copy_choice
 
 
 def _check_range(node, name, indices, count):
@@ -11,6 +14,18 @@ def _check_range(node, name, indices, count):
     wrong = indices[(indices < 0) | (indices >= count)]
     if wrong.size:
         node.fail_run(name, f"holds {wrong[0]}, must be in [0, {count})")
+
+
+def _lower(node, b, source, axis, name):
+    """A copy by indices; those that only an execution knows, or that it must refuse, are numpy's."""
+    indices, size = node[name].value, source.shape[axis]
+    if indices is None:
+        return f"{name} is not a constant"
+    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+        return f"{name} is out of range, which an execution reports"
+    before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
+    chosen = np.arange(before), indices.reshape(-1), np.arange(after)
+    return copy_choice(b, source, node.outputs[0], chosen, (before, size, after))
 
 
 # -- GATHER --------------------------------------------------------------------------------------------------------
@@ -35,11 +50,16 @@ def compute_gather(node, inputs):
     return [np.take(source, indices, axis)]
 
 
+def lower_gather(node, b):
+    """A copy by indices."""
+    return _lower(node, b, node["input"], node.axis(), "indices")
+
+
 GATHER = OpDef(
     OperationType.GATHER,
     (Signature("input:T axis:i32 indices:I32 -> output:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    validate=validate_gather, infer=infer_gather, compute=compute_gather,
+    validate=validate_gather, infer=infer_gather, compute=compute_gather, lower=lower_gather,
 )
 
 
@@ -69,10 +89,16 @@ def compute_embedding(node, inputs):
     return [values[lookups]]
 
 
+def lower_embedding(node, b):
+    """A copy by indices."""
+    return _lower(node, b, node["values"], 0, "lookups")
+
+
 EMBEDDING_LOOKUP = OpDef(
     OperationType.EMBEDDING_LOOKUP,
     (Signature("lookups:I32 values:T -> output:T", ("1.0: F32", "1.2: I32", "1.2: Q8", "1.3: F16", "1.3: Q8S")),),
-    validate=validate_embedding, infer=infer_embedding, compute=compute_embedding, quant="same",
+    validate=validate_embedding, infer=infer_embedding, compute=compute_embedding,
+    lower=lower_embedding, quant="same",
 )
 
 

@@ -4,9 +4,10 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import FillBytes, StridedCopy
+from .._native.copy import FillBytes, FillItems, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8
+from .movement import copy_choice, dense
 
 
 def validate(node):
@@ -32,20 +33,21 @@ def compute(node, inputs):
     return [np.pad(inputs[0], node.value("paddings"), constant_values=node["input"].zero_point)]
 
 
-def _strides(shape, item):
-    """Bytes from one element to the next along each dimension of a dense tensor."""
-    return [item * prod(shape[axis + 1:]) for axis in range(len(shape))]
-
-
 def lower(node, b):
     """Fill the output, then copy the input into it. The zero of every type is a repeated byte."""
     source, output = node["input"], node.outputs[0]
-    item, target = source.dtype.itemsize, _strides(output.shape, source.dtype.itemsize)
-    offset = sum(int(before) * step for (before, _), step in zip(node.value("paddings"), target))
-    b.emit(FillBytes((b.slot(output),), prod(output.shape) * item, source.zero_point))
-    b.emit(StridedCopy((b.slot(source), b.slot(output)), source.shape, _strides(source.shape, item), target, item,
-                       offset))
+    b.emit(FillBytes((b.slot(output),), prod(output.shape) * source.dtype.itemsize, source.zero_point))
+    _copy_inside(node, b)
     return None
+
+
+def _copy_inside(node, b):
+    """Emit the copy of the input into the middle of the output."""
+    source, output = node["input"], node.outputs[0]
+    item = source.dtype.itemsize
+    target = dense(output.shape, item)
+    offset = sum(int(before) * step for (before, _), step in zip(node.value("paddings"), target))
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), source.shape, dense(source.shape, item), target, item, offset))
 
 
 PAD = OpDef(
@@ -62,19 +64,34 @@ def validate_v2(node):
     node.check_rank("paddings", 2)
 
 
-def compute_v2(node, inputs):
-    """The input within a frame of the pad value, of which 8-bit types take the low byte as a code."""
-    source, paddings, value = inputs
+def _pad_item(node, value):
+    """The pad value as an element of the input, of which 8-bit types take the low byte as a code."""
     if is_quant8(node["input"]):
-        value = value.astype(np.uint8).view(source.dtype)
-    return [np.pad(source, paddings, constant_values=value.reshape(-1)[0])]
+        value = value.astype(np.uint8).view(node["input"].dtype)
+    return value.reshape(-1)[0]
+
+
+def compute_v2(node, inputs):
+    """The input within a frame of the pad value."""
+    source, paddings, value = inputs
+    return [np.pad(source, paddings, constant_values=_pad_item(node, value))]
+
+
+def lower_v2(node, b):
+    """As `lower`, with a pad value that is known."""
+    output, value = node.outputs[0], node["pad_value"].value
+    if value is None:
+        return "the pad value is not a constant"
+    b.emit(FillItems((b.slot(output),), prod(output.shape), _pad_item(node, value).tobytes()))
+    _copy_inside(node, b)
+    return None
 
 
 PAD_V2 = OpDef(
     OperationType.PAD_V2,
     (Signature("input:T paddings:I32 pad_value:V -> output:T",
                ("1.2: F16 f16", "1.2: F32 f32", "1.2: Q8 i32", "1.3: Q8S i32")),),
-    validate=validate_v2, infer=infer, compute=compute_v2, quant="same",
+    validate=validate_v2, infer=infer, compute=compute_v2, lower=lower_v2, quant="same",
 )
 
 
@@ -113,9 +130,16 @@ def compute_mirror(node, inputs):
     return [np.pad(inputs[0], node.value("paddings"), _MODES[node.scalar("mode")])]
 
 
+def lower_mirror(node, b):
+    """A copy by indices, which continue backwards as the elements do."""
+    source, mode = node["input"], _MODES[node.scalar("mode")]
+    indices = [np.pad(np.arange(size), pads, mode) for size, pads in zip(source.shape, node.value("paddings"))]
+    return copy_choice(b, source, node.outputs[0], indices)
+
+
 MIRROR_PAD = OpDef(
     OperationType.MIRROR_PAD,
     (Signature("input:T paddings:I32 mode:i32 -> output:T",
                ("aidl3: F16", "aidl3: F32", "aidl3: Q8", "aidl3: Q8S", "aidl3: I32")),),
-    validate=validate_mirror, infer=infer_mirror, compute=compute_mirror, quant="same",
+    validate=validate_mirror, infer=infer_mirror, compute=compute_mirror, lower=lower_mirror, quant="same",
 )

@@ -1,9 +1,12 @@
 """REVERSE the order along one axis (ops_a.md B)."""
 
+from math import prod
+
 import numpy as np
 
 from ..model.types import OperationType
 from .base import OpDef, Signature, check_same_quant
+from .movement import copy_choice
 
 
 def validate(node):
@@ -30,8 +33,16 @@ def compute(node, inputs):
     return [np.flip(inputs[0], node.axis(negative=False)).copy()]
 
 
+def lower(node, b):
+    """A copy by indices."""
+    source, axis = node["input"], node.axis(negative=False)
+    before, size, after = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1:])
+    indices = np.arange(before), np.arange(size)[::-1], np.arange(after)
+    return copy_choice(b, source, node.outputs[0], indices, (before, size, after))
+
+
 REVERSE = OpDef(
     OperationType.REVERSE,
     (Signature("input:T axis:I32 -> output:T", ("aidl3: F16", "aidl3: F32", "aidl3: Q8", "aidl3: Q8S", "aidl3: I32")),),
-    validate=validate, infer=infer, compute=compute, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
 )

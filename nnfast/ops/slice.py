@@ -4,6 +4,7 @@ import numpy as np
 
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_box, copy_choice
 
 
 def _numbers(node, name):
@@ -34,11 +35,18 @@ def compute_slice(node, inputs):
     return [inputs[0][tuple(slice(b, b + s) for b, s in zip(begins, sizes, strict=True))].copy()]
 
 
+def lower_slice(node, b):
+    """A strided copy."""
+    source = node["input"]
+    (sizes,) = infer_slice(node)
+    return copy_box(b, source, node.outputs[0], _numbers(node, "begin"), sizes, [1] * len(sizes))
+
+
 SLICE = OpDef(
     OperationType.SLICE,
     (Signature("input:T begin:I32 size:I32 -> output:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer_slice, compute=compute_slice, zero_sized="any",
+    infer=infer_slice, compute=compute_slice, lower=lower_slice, zero_sized="any",
 )
 
 
@@ -88,11 +96,20 @@ def compute_strided(node, inputs):
     return [np.ascontiguousarray(inputs[0][tuple(box)]).reshape(infer_strided(node)[0]).copy()]
 
 
+def lower_strided(node, b):
+    """A strided copy, or one by indices where a stride is negative."""
+    source, output, found = node["input"], node.outputs[0], extents(node)
+    first, stride, count, _ = zip(*found)
+    if min(stride) > 0:
+        return copy_box(b, source, output, first, count, stride)
+    return copy_choice(b, source, output, [range(f, f + s * n, s) for f, s, n in zip(first, stride, count)])
+
+
 STRIDED_SLICE = OpDef(
     OperationType.STRIDED_SLICE,
     (Signature(
         "input:T begin:I32 end:I32 strides:I32 begin_mask:i32 end_mask:i32 shrink_axis_mask:i32 -> output:T",
         ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S"),
     ),),
-    validate=validate_strided, infer=infer_strided, compute=compute_strided,
+    validate=validate_strided, infer=infer_strided, compute=compute_strided, lower=lower_strided,
 )

@@ -1,7 +1,10 @@
 """SPLIT into equal pieces along one axis (ops_b.md 87)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.copy import StridedCopy
 from ..model.types import OperationType
 from .base import OpDef, Signature
 
@@ -22,9 +25,20 @@ def compute(node, inputs):
     return [np.array(piece, order="C") for piece in np.split(inputs[0], len(node.outputs), node.axis())]
 
 
+def lower(node, b):
+    """A strided copy for each piece."""
+    source, axis = node["input"], node.axis()
+    item = source.dtype.itemsize
+    before, piece = prod(source.shape[:axis]), prod(node.outputs[0].shape[axis:]) * item
+    whole = piece * len(node.outputs)
+    for place, output in enumerate(node.outputs):
+        b.emit(StridedCopy((b.slot(source), b.slot(output)), (before,), (whole,), (piece,), piece, 0, place * piece))
+    return None
+
+
 SPLIT = OpDef(
     OperationType.SPLIT,
     (Signature("input:T axis:i32 num_splits:i32 -> output*:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, quant="same",
+    infer=infer, compute=compute, lower=lower, quant="same",
 )

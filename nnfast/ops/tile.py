@@ -4,6 +4,7 @@ import numpy as np
 
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_choice
 
 
 def infer(node):
@@ -21,8 +22,15 @@ def compute(node, inputs):
     return [np.tile(inputs[0], node.value("multiples"))]
 
 
+def lower(node, b):
+    """A copy by indices."""
+    source = node["input"]
+    indices = [np.tile(np.arange(size), multiple) for size, multiple in zip(source.shape, node.value("multiples"))]
+    return copy_choice(b, source, node.outputs[0], indices)
+
+
 TILE = OpDef(
     OperationType.TILE,
     (Signature("input:T multiples:I32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, quant="same",
+    infer=infer, compute=compute, lower=lower, quant="same",
 )

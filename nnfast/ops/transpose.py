@@ -1,12 +1,10 @@
 """TRANSPOSE: the dimensions in another order (ops_a.md B, A.17 no. 3)."""
 
-from math import prod
-
 import numpy as np
 
-from .._native.copy import StridedCopy
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_order
 
 
 def validate(node):
@@ -38,11 +36,7 @@ def compute(node, inputs):
 
 def lower(node, b):
     """A strided copy in the order of the output."""
-    source, output = node["input"], node.outputs[0]
-    item, order = source.dtype.itemsize, permutation(node)
-    along = [item * prod(source.shape[axis + 1:]) for axis in order]
-    target = [item * prod(output.shape[axis + 1:]) for axis in range(len(output.shape))]
-    b.emit(StridedCopy((b.slot(source), b.slot(output)), output.shape, along, target, item))
+    copy_order(b, node["input"], node.outputs[0], node["input"].shape, permutation(node))
     return None
 
 

@@ -25,15 +25,16 @@ def ints(*values):
     return [tensor(T.INT32, np.int32(value)) for value in values]
 
 
-def make(name, inputs, output):
-    """The node, its output shape inferred."""
-    node = Node(registry.lookup(OperationType[name]), f"main.operation[0] {name}", inputs, [output])
-    output.shape, = node.op.infer(node)
+def make(name, inputs, *outputs):
+    """The node, its output shapes inferred."""
+    node = Node(registry.lookup(OperationType[name]), f"main.operation[0] {name}", inputs, outputs)
+    for output, shape in zip(outputs, node.op.infer(node), strict=True):
+        output.shape = shape
     return node
 
 
 class Build:
-    """Lowering object of one node: input i has slot i, the output the slot behind them."""
+    """Lowering object of one node: input i has slot i, the outputs the slots behind them; nothing shares memory."""
 
     threads = 2
 
@@ -56,12 +57,21 @@ class Build:
         self.constants[slot] = array
         return slot
 
+    def alias(self, output, input):
+        return False
+
     def emit(self, step):
         self.steps.append(step)
 
 
 def run_native(node, data, threads=1):
-    """Output of the node's native steps for the array of input 0; None and the reason where there are none."""
+    """(output, steps) of the node's native steps for the array of input 0; None and the reason where there are none."""
+    found, steps = run_native_all(node, [data], threads)
+    return (None, steps) if found is None else (found[0], steps)
+
+
+def run_native_all(node, arrays, threads=1):
+    """As run_native, for the arrays of the first inputs (None: a scalar or constant of the node) and all outputs."""
     build = Build(node)
     reason = node.op.lower(node, build)
     if reason is not None:
@@ -69,16 +79,40 @@ def run_native(node, data, threads=1):
     program = Program(build.steps)
     size = len(build.places) + len(build.temps) + len(build.constants)
     frame = Frame(size, build.temps, build.arena, build.constants, program.scratch, threads)
-    # Guard bytes around the output show what the step writes outside of it.
-    target = node.outputs[0]
-    nbytes = int(np.prod(target.shape)) * target.dtype.itemsize
-    memory = np.full(nbytes + 128, 0xA5, np.uint8)
-    frame.bind(0, np.ascontiguousarray(data))
-    frame.bind(build.slot(target), memory[64:64 + nbytes])
+    for slot, source in enumerate(node.inputs):
+        data = arrays[slot] if slot < len(arrays) else None
+        if data is not None or source.value is not None:
+            frame.bind(slot, np.ascontiguousarray(source.value if data is None else data))
+    # Guard bytes around the outputs show what the steps write outside of them.
+    memories, found = [], []
+    for target in node.outputs:
+        nbytes = int(np.prod(target.shape)) * target.dtype.itemsize
+        memory = np.full(nbytes + 128, 0xA5, np.uint8)
+        frame.bind(build.slot(target), memory[64:64 + nbytes])
+        memories.append((memory, nbytes))
+        found.append(memory[64:64 + nbytes].view(target.dtype).reshape(target.shape))
     assert program.run(frame, threads) == ("done", len(build.steps))
-    assert np.all(memory[:64] == 0xA5)
-    assert np.all(memory[64 + nbytes:] == 0xA5)
-    return memory[64:64 + nbytes].view(target.dtype).reshape(target.shape), build.steps
+    for memory, nbytes in memories:
+        assert np.all(memory[:64] == 0xA5)
+        assert np.all(memory[64 + nbytes:] == 0xA5)
+    return found, build.steps
+
+
+def check_all_ways(node, arrays, rtol=0.0, atol=0.0):
+    """The node is native and gives its definition's results at every level, the same with one thread and with two.
+
+    arrays: of the first inputs, None for scalars and constants. Without a tolerance the results must be equal; a NaN
+    equals a NaN.
+    """
+    inputs = [arrays[i] if i < len(arrays) and arrays[i] is not None else t.value for i, t in enumerate(node.inputs)]
+    wanted = node.op.compute(node, inputs)
+    for level in at_each_level():
+        one, steps = run_native_all(node, arrays, 1)
+        assert one is not None, steps
+        two, _ = run_native_all(node, arrays, 2)
+        for first, second, array in zip(one, two, wanted, strict=True):
+            assert first.tobytes() == second.tobytes(), level
+            np.testing.assert_allclose(first, array, rtol=rtol, atol=atol, err_msg=f"{level}: {steps[0].kernel}")
 
 
 def at_each_level():

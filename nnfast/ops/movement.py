@@ -1,0 +1,50 @@
+"""What operations that only move elements share: strides, and native copies of boxes, orders and choices."""
+
+from math import prod
+
+from .._native.copy import IndexedCopy, StridedCopy
+
+MOST_DIMENSIONS = 6
+"""Most dimensions of a native copy of a box or a choice."""
+_TOO_MANY = f"rank is {{}}, native up to {MOST_DIMENSIONS}"
+
+
+def dense(shape, item):
+    """Bytes from one element to the next along each dimension of a row-major tensor."""
+    return [item * prod(shape[axis + 1:]) for axis in range(len(shape))]
+
+
+def copy_order(b, source, output, shape, order):
+    """Emit the copy of `source`, seen in a shape, into `output` with the dimensions in another order."""
+    item = source.dtype.itemsize
+    along, turned = dense(shape, item), [shape[axis] for axis in order]
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), turned, [along[axis] for axis in order], dense(turned, item),
+                       item))
+
+
+def copy_box(b, source, output, first, count, stride):
+    """Emit the copy of `count` elements along each dimension of `source`, from `first` on, each `stride` >= 1.
+
+    Returns None, or why it is not native.
+    """
+    if len(count) > MOST_DIMENSIONS:
+        return _TOO_MANY.format(len(count))
+    item = source.dtype.itemsize
+    along = dense(source.shape, item)
+    # Nothing is read from an empty box, which may begin behind the end.
+    start = 0 if 0 in count else sum(at * step for at, step in zip(first, along, strict=True))
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), count, [n * step for n, step in zip(stride, along)],
+                       dense(count, item), item, 0, start))
+    return None
+
+
+def copy_choice(b, source, output, indices, shape=None):
+    """Emit the copy of the chosen positions along each dimension of `source`, seen in `shape` where one is given.
+
+    Returns None, or why it is not native.
+    """
+    shape = source.shape if shape is None else shape
+    if len(shape) > MOST_DIMENSIONS:
+        return _TOO_MANY.format(len(shape))
+    b.emit(IndexedCopy((b.slot(source), b.slot(output)), shape, indices, source.dtype.itemsize))
+    return None
