@@ -1,9 +1,12 @@
 """QUANTIZE and DEQUANTIZE: between real numbers and codes (ops_b.md 72, 2.1; ops_a.md B)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.quantize import DequantizeQ8, QuantizeF32
 from ..model.quant import round_half_away
-from ..model.types import QUANT_RANGE, OperationType
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature
 
 
@@ -40,10 +43,35 @@ def compute_dequantize(node, inputs):
         return [real.astype(node.outputs[0].dtype)]
 
 
+def lower_quantize(node, b):
+    """One step for float32."""
+    source, output = node["input"], node.outputs[0]
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    b.emit(QuantizeF32((b.slot(source), b.slot(output)), prod(source.shape), output.scale, output.zero_point,
+                       QUANT_RANGE[output.type]))
+    return None
+
+
+def lower_dequantize(node, b):
+    """One step to float32, with one scale or one for each channel."""
+    source, output = node["input"], node.outputs[0]
+    if output.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(output.type)}"
+    slots, signed = (b.slot(source), b.slot(output)), source.type != OperandType.TENSOR_QUANT8_ASYMM
+    channels = source.channel_quant
+    if channels is None:
+        b.emit(DequantizeQ8(slots, signed, prod(source.shape), 1, source.zero_point, [source.scale]))
+    else:
+        outer, inner = prod(source.shape[:channels.dim]), prod(source.shape[channels.dim + 1:])
+        b.emit(DequantizeQ8(slots, signed, outer, inner, 0, channels.scales))
+    return None
+
+
 QUANTIZE = OpDef(
     OperationType.QUANTIZE,
     (Signature("input:T -> output:U", ("1.2: F16 Q8", "1.2: F32 Q8", "1.3: F16 Q8S", "1.3: F32 Q8S")),),
-    infer=infer, compute=compute_quantize, zero_sized="any",
+    infer=infer, compute=compute_quantize, lower=lower_quantize, zero_sized="any",
 )
 DEQUANTIZE = OpDef(
     OperationType.DEQUANTIZE,
@@ -51,5 +79,6 @@ DEQUANTIZE = OpDef(
         "1.0: Q8 F32", "1.2: Q8 F16", "1.2: Q8SY F32", "1.2: Q8SY F16", "1.2: PC F32", "1.2: PC F16", "1.3: Q8S F32",
         "1.3: Q8S F16",
     )),),
-    validate=validate_dequantize, infer=infer, compute=compute_dequantize, zero_sized="any",
+    validate=validate_dequantize, infer=infer, compute=compute_dequantize, lower=lower_dequantize,
+    zero_sized="any",
 )

@@ -1,0 +1,79 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "quantize/quantize.h"
+
+void nnf_check_quantize_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_quantize_f32_qu8_flat_fn slow = (nnf_quantize_f32_qu8_flat_fn)twin->fn;
+    const nnf_quantize_f32_qu8_flat_fn fast = (nnf_quantize_f32_qu8_flat_fn)kernel->fn;
+    static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0.49999997f, -0.49999997f, 0.5f, -0.5f, 1.5f,
+                                  -2.5f, 3e38f, -3e38f, 1e-40f, 255.5f, -511.5f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 24; form++) {
+            const size_t n = sizes[s];
+            const int32_t lo = form & 1 ? -128 : 0, zero = lo + (int32_t)nnf_check_below(c, 256);
+            const float scale = form & 2 ? 1.0f : nnf_check_float(c, 0.001f, 0.1f);
+            float *x = nnf_check_alloc(c, 4 * n);
+            uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+            nnf_check_fill_f32(c, x, n, -300 * scale, 300 * scale);
+            for (size_t i = 0; i < n && form & 4; i++)
+                x[i] = floorf(x[i]) + 0.5f;
+            x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+            slow(n, x, expected, scale, zero, lo, lo + 255);
+            fast(n, x, actual, scale, zero, lo, lo + 255);
+            nnf_check_bytes(c, expected, actual, n);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n);
+    uint8_t *y = nnf_check_alloc(c, n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, 0.05f, 128, 0, 255));
+    nnf_check_done(c, "bench");
+}
+
+static void check_dequantize(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int32_t lo)
+{
+    const nnf_dequantize_q8_f32_flat_fn slow = (nnf_dequantize_q8_f32_flat_fn)twin->fn;
+    const nnf_dequantize_q8_f32_flat_fn fast = (nnf_dequantize_q8_f32_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t n = sizes[s], step = form & 1, scales = step ? n : 1;
+            const int32_t zero = lo + (int32_t)nnf_check_below(c, 256);
+            uint8_t *x = nnf_check_alloc(c, n);
+            float *scale = nnf_check_alloc(c, 4 * scales);
+            float *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_bytes(c, x, n);
+            nnf_check_fill_f32(c, scale, scales, 0.001f, 2.0f);
+            slow(n, x, expected, zero, scale, step);
+            fast(n, x, actual, zero, scale, step);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    uint8_t *x = nnf_check_alloc(c, n);
+    float *y = nnf_check_alloc(c, 4 * n), *scale = nnf_check_alloc(c, 4);
+    nnf_check_fill_bytes(c, x, n);
+    *scale = 0.05f;
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, 128, scale, 0));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_dequantize_qu8_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_dequantize(c, twin, kernel, 0);
+}
+
+void nnf_check_dequantize_qs8_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_dequantize(c, twin, kernel, -128);
+}

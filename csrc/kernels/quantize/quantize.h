@@ -1,0 +1,21 @@
+/* Between float32 values and 8-bit codes over n consecutive elements (ops_b.md 2.1).
+ * n >= 0, any alignment; reads and writes exactly n elements; x and y do not overlap. */
+#ifndef NNF_QUANTIZE_H
+#define NNF_QUANTIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* y = clamp(zero + round(x / scale), lo, hi), ties away from zero; a NaN gives hi. The codes are unsigned or signed as
+ * zero, lo and hi are; scale > 0. */
+typedef void (*nnf_quantize_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, float scale, int32_t zero,
+                                             int32_t lo, int32_t hi);
+
+/* y = (x - zero) * scale; a step of 1 walks n scales, a step of 0 repeats the first. qs8 rows read signed codes. */
+typedef void (*nnf_dequantize_q8_f32_flat_fn)(size_t n, const uint8_t *x, float *y, int32_t zero, const float *scale,
+                                              size_t step);
+
+/* Steps beyond which every code is lo or hi, whatever the zero point. */
+#define NNF_QUANTIZE_FAR 512.0f
+
+#endif
