@@ -4,7 +4,8 @@ from math import prod
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.reduce import MOST_TERMS, ReduceF32, ReduceQ8
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 
 
@@ -85,22 +86,47 @@ def compute_sum(node, inputs):
         return [x.sum(axis=axes_of(node), dtype=np.float64).astype(x.dtype).reshape(infer(node)[0])]
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+_STEPS = {
+    OperationType.MEAN: "mean", OperationType.REDUCE_MAX: "max", OperationType.REDUCE_MIN: "min",
+    OperationType.REDUCE_PROD: "prod", OperationType.REDUCE_SUM: "sum",
+}
+
+
+def lower(node, b):
+    """One step for float32 and 8-bit tensors, whatever the axes."""
+    source, axes, name = node["input"], axes_of(node), _STEPS[node.op.type]
+    slots, terms = (b.slot(source), b.slot(node.outputs[0])), prod(source.shape[axis] for axis in axes)
+    if is_quant8(source):
+        if name == "mean" and terms > MOST_TERMS:
+            return f"mean of {terms} codes, native up to {MOST_TERMS}"
+        signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+        b.emit(ReduceQ8(slots, name, signed, source.shape, axes))
+    elif source.type == OperandType.TENSOR_FLOAT32:
+        divided = name == "mean"
+        b.emit(ReduceF32(slots, "sum" if divided else name, source.shape, axes, terms if divided else 1))
+    else:
+        return f"no native kernel for {type_name(source.type)}"
+    return None
+
+
+# -- definitions ---------------------------------------------------------------------------------------------------
 MEAN = OpDef(
     OperationType.MEAN,
     (Signature("input:T axes:I32 keep_dims:i32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
 )
 
 
-def _reduce(type_, sets, compute, quant="free"):
+def _reduce(type_, sets, compute, lower=None, quant="free"):
     signature = Signature("input:T axes:I32 keep_dims:bool -> output:T", sets)
-    return OpDef(type_, (signature,), validate=validate, infer=infer, compute=compute, quant=quant)
+    return OpDef(type_, (signature,), validate=validate, infer=infer, compute=compute, lower=lower, quant=quant)
 
 
 _FLOATS, _ORDERED = ("1.2: F16", "1.2: F32"), ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")
 REDUCE_ALL = _reduce(OperationType.REDUCE_ALL, ("1.2: B8",), compute_all)
 REDUCE_ANY = _reduce(OperationType.REDUCE_ANY, ("1.2: B8",), compute_any)
-REDUCE_MAX = _reduce(OperationType.REDUCE_MAX, _ORDERED, compute_max, quant="same")
-REDUCE_MIN = _reduce(OperationType.REDUCE_MIN, _ORDERED, compute_min, quant="same")
-REDUCE_PROD = _reduce(OperationType.REDUCE_PROD, _FLOATS, compute_prod)
-REDUCE_SUM = _reduce(OperationType.REDUCE_SUM, _FLOATS, compute_sum)
+REDUCE_MAX = _reduce(OperationType.REDUCE_MAX, _ORDERED, compute_max, lower, quant="same")
+REDUCE_MIN = _reduce(OperationType.REDUCE_MIN, _ORDERED, compute_min, lower, quant="same")
+REDUCE_PROD = _reduce(OperationType.REDUCE_PROD, _FLOATS, compute_prod, lower)
+REDUCE_SUM = _reduce(OperationType.REDUCE_SUM, _FLOATS, compute_sum, lower)

@@ -1,0 +1,17 @@
+"""Measures csrc/kernels/reduce, nnfast/_native/reduce.pyx: MEAN and REDUCE_MAX over pixels and over channels."""
+
+import numpy as np
+
+from . import common
+
+
+class Reduce(common.Operation):
+    params = (["MEAN", "REDUCE_MAX"], ["f32", "qu8", "qs8"], ["pixels", "channels"], common.shapes("flat"))
+    param_names = ("operation", "types", "over", "shape")
+
+    def build(self, b, operation, types, over, shape):
+        axes = [1, 2] if over == "pixels" else [3]
+        x = common.source(b, types, common.fields(shape))
+        y = common.target(b, types, 4 - len(axes), 1 / 64)
+        keep = b.scalar(0) if operation == "MEAN" else b.scalar(False)
+        b.operation(operation, [x, b.constant(np.int32(axes)), keep], [y])

@@ -1,0 +1,108 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "reduce/reduce.h"
+
+enum { FORMS = 6 };
+
+/* Shape number `form` of a reduction: {count, count} of the strided dimensions, gaps behind each. */
+static nnf_reduce shape(size_t form, size_t n, size_t *elements)
+{
+    static const size_t counts[FORMS][2] = {{1, 1}, {7, 1}, {1, 3}, {2, 3}, {49, 1}, {5, 8}};
+    nnf_reduce p = {.count = {counts[form][0], counts[form][1]}, .divisor = 1};
+    p.stride[1] = n + form % 3;
+    p.stride[0] = p.count[1] * p.stride[1] + form % 2;
+    *elements = (p.count[0] - 1) * p.stride[0] + (p.count[1] - 1) * p.stride[1] + n;
+    return p;
+}
+
+static void check_f32(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, bool is_rows, float spread)
+{
+    const nnf_reduce_f32_fn slow = (nnf_reduce_f32_fn)twin->fn, fast = (nnf_reduce_f32_fn)kernel->fn;
+    static const float nasty[] = {INFINITY, -INFINITY, NAN, 0.0f, -0.0f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 4 * FORMS; form++) {
+            const size_t n = sizes[s], results = is_rows ? 1 : n;
+            size_t elements;
+            nnf_reduce p = shape(form % FORMS, n, &elements);
+            const size_t terms = p.count[0] * p.count[1] * (is_rows ? n : 1);
+            p.divisor = form & 1 ? (int32_t)terms : 1;
+            float *x = nnf_check_alloc(c, 4 * elements), *scale = nnf_check_alloc(c, 4 * results);
+            float *expected = nnf_check_alloc(c, 4 * results), *actual = nnf_check_alloc(c, 4 * results);
+            nnf_check_fill_f32(c, x, elements, -spread, spread);
+            for (size_t i = 0; i < results; i++)
+                scale[i] = spread * (float)terms;
+            if (form >= 3 * FORMS)
+                x[nnf_check_below(c, elements)] = nasty[nnf_check_below(c, 5)];
+            slow(&p, n, x, expected);
+            fast(&p, n, x, actual);
+            nnf_check_f32(c, expected, actual, results, scale, terms);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    nnf_reduce p = {.count = {49, 1}, .stride = {n, 0}, .divisor = 49};
+    float *x = nnf_check_alloc(c, 4 * 49 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, 49 * n, -1, 1);
+    NNF_BENCH(c, "49 x 1024", 49 * n, fast(&p, n, x, y));
+    nnf_check_done(c, "bench");
+}
+
+static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, bool is_rows)
+{
+    const nnf_reduce_q8_fn slow = (nnf_reduce_q8_fn)twin->fn, fast = (nnf_reduce_q8_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(64, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 4 * FORMS; form++) {
+            const size_t n = sizes[s], results = is_rows ? 1 : n;
+            size_t elements;
+            nnf_reduce p = shape(form % FORMS, n, &elements);
+            p.divisor = (int32_t)(p.count[0] * p.count[1] * (is_rows ? n : 1));
+            p.flip = form & 1 ? 128 : 0;
+            uint8_t *x = nnf_check_alloc(c, elements);
+            uint8_t *expected = nnf_check_alloc(c, results), *actual = nnf_check_alloc(c, results);
+            nnf_check_fill_bytes(c, x, elements);
+            slow(&p, n, x, expected);
+            fast(&p, n, x, actual);
+            nnf_check_bytes(c, expected, actual, results);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    nnf_reduce p = {.count = {49, 1}, .stride = {n, 0}, .divisor = 49};
+    uint8_t *x = nnf_check_alloc(c, 49 * n), *y = nnf_check_alloc(c, n);
+    nnf_check_fill_bytes(c, x, 49 * n);
+    NNF_BENCH(c, "49 x 1024", 49 * n, fast(&p, n, x, y));
+    nnf_check_done(c, "bench");
+}
+
+#define FLOAT_CHECK(op, is_rows, spread)                                                                               \
+    void nnf_check_reduce_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                         \
+    {                                                                                                                  \
+        check_f32(c, twin, kernel, is_rows, spread);                                                                   \
+    }
+#define CODE_CHECK(op, is_rows)                                                                                        \
+    void nnf_check_reduce_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                         \
+    {                                                                                                                  \
+        check_q8(c, twin, kernel, is_rows);                                                                            \
+    }
+
+FLOAT_CHECK(sum_f32_rows, true, 8)
+FLOAT_CHECK(max_f32_rows, true, 8)
+FLOAT_CHECK(min_f32_rows, true, 8)
+FLOAT_CHECK(prod_f32_rows, true, 1.5f)
+FLOAT_CHECK(sum_f32_columns, false, 8)
+FLOAT_CHECK(max_f32_columns, false, 8)
+FLOAT_CHECK(min_f32_columns, false, 8)
+FLOAT_CHECK(prod_f32_columns, false, 1.5f)
+CODE_CHECK(mean_qu8_rows, true)
+CODE_CHECK(max_qu8_rows, true)
+CODE_CHECK(min_qu8_rows, true)
+CODE_CHECK(mean_qu8_columns, false)
+CODE_CHECK(max_qu8_columns, false)
+CODE_CHECK(min_qu8_columns, false)

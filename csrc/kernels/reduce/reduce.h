@@ -1,0 +1,27 @@
+/* Reductions over one or two strided dimensions and, with rows, over consecutive elements.
+ *   rows     y[0] is the reduction of x[a stride[0] + b stride[1] + i] over all a, b and i
+ *   columns  y[i] is the reduction of x[a stride[0] + b stride[1] + i] over all a and b
+ * for a < count[0], b < count[1], i < n. n >= 1, counts >= 1, any alignment; x and y do not overlap. */
+#ifndef NNF_REDUCE_H
+#define NNF_REDUCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nnf_reduce {
+    size_t count[2], stride[2]; /* strides in elements */
+    int32_t divisor;            /* of sums: the number of terms for a mean, 1 for a sum */
+    uint8_t flip;               /* 8-bit: 128 for signed codes, else 0 */
+} nnf_reduce;
+
+/* sum: added up and divided in double by the scalar row. max, min: from the lowest or highest finite value on, so that
+ * an infinity of that end and every NaN lose. prod: in double; a zero makes it zero, beside an infinity or NaN too. */
+typedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y);
+
+/* mean: the sum of codes divided by the divisor, cut towards zero (ops_a.md B MEAN), of fewer than 2^23 terms.
+ * max, min: of codes. */
+typedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y);
+
+#define NNF_REDUCE_TERMS (1 << 23)
+
+#endif

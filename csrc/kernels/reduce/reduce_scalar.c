@@ -1,0 +1,178 @@
+#include "reduce.h"
+
+#include <float.h>
+
+enum op { OP_SUM, OP_MAX, OP_MIN, OP_PROD };
+
+enum { BLOCK = 64 }; /* columns whose sums wait on the stack */
+
+static inline double start(enum op op)
+{
+    return op == OP_SUM ? 0.0 : op == OP_PROD ? 1.0 : op == OP_MAX ? -FLT_MAX : FLT_MAX;
+}
+
+static inline double join(enum op op, double so_far, float x)
+{
+    switch (op) {
+    case OP_SUM:
+        return so_far + x;
+    case OP_PROD:
+        return so_far == 0 || x == 0 ? 0.0 : so_far * x;
+    case OP_MAX:
+        return x > so_far ? x : so_far;
+    default:
+        return x < so_far ? x : so_far;
+    }
+}
+
+static inline float finish(enum op op, const nnf_reduce *p, double value)
+{
+    return (float)(op == OP_SUM ? value / p->divisor : value);
+}
+
+static inline void rows(enum op op, const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    double value = start(op);
+    for (size_t a = 0; a < p->count[0]; a++) {
+        for (size_t b = 0; b < p->count[1]; b++) {
+            const float *from = x + a * p->stride[0] + b * p->stride[1];
+            for (size_t i = 0; i < n; i++)
+                value = join(op, value, from[i]);
+        }
+    }
+    *y = finish(op, p, value);
+}
+
+static inline void columns(enum op op, const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    for (size_t done = 0; done < n; done += BLOCK) {
+        const size_t live = n - done < BLOCK ? n - done : BLOCK;
+        double value[BLOCK];
+        for (size_t i = 0; i < live; i++)
+            value[i] = start(op);
+        for (size_t a = 0; a < p->count[0]; a++) {
+            for (size_t b = 0; b < p->count[1]; b++) {
+                const float *from = x + a * p->stride[0] + b * p->stride[1] + done;
+                for (size_t i = 0; i < live; i++)
+                    value[i] = join(op, value[i], from[i]);
+            }
+        }
+        for (size_t i = 0; i < live; i++)
+            y[done + i] = finish(op, p, value[i]);
+    }
+}
+
+static inline int32_t join_code(enum op op, int32_t so_far, int32_t x)
+{
+    return op == OP_SUM ? so_far + x : op == OP_MAX ? (x > so_far ? x : so_far) : (x < so_far ? x : so_far);
+}
+
+/* With the sign bit flipped, signed codes are ordered as unsigned ones; their sum is 128 more for each term. */
+static inline uint8_t finish_code(enum op op, const nnf_reduce *p, int32_t value, size_t terms)
+{
+    if (op != OP_SUM)
+        return (uint8_t)value ^ p->flip;
+    return (uint8_t)((value - p->flip * (int32_t)terms) / p->divisor);
+}
+
+static inline void rows_q8(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    int32_t value = op == OP_MIN ? 255 : 0;
+    for (size_t a = 0; a < p->count[0]; a++) {
+        for (size_t b = 0; b < p->count[1]; b++) {
+            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
+            for (size_t i = 0; i < n; i++)
+                value = join_code(op, value, from[i] ^ p->flip);
+        }
+    }
+    *y = finish_code(op, p, value, p->count[0] * p->count[1] * n);
+}
+
+static inline void columns_q8(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    for (size_t done = 0; done < n; done += BLOCK) {
+        const size_t live = n - done < BLOCK ? n - done : BLOCK;
+        int32_t value[BLOCK];
+        for (size_t i = 0; i < live; i++)
+            value[i] = op == OP_MIN ? 255 : 0;
+        for (size_t a = 0; a < p->count[0]; a++) {
+            for (size_t b = 0; b < p->count[1]; b++) {
+                const uint8_t *from = x + a * p->stride[0] + b * p->stride[1] + done;
+                for (size_t i = 0; i < live; i++)
+                    value[i] = join_code(op, value[i], from[i] ^ p->flip);
+            }
+        }
+        for (size_t i = 0; i < live; i++)
+            y[done + i] = finish_code(op, p, value[i], p->count[0] * p->count[1]);
+    }
+}
+
+void nnf_reduce_sum_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    rows(OP_SUM, p, n, x, y);
+}
+
+void nnf_reduce_max_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    rows(OP_MAX, p, n, x, y);
+}
+
+void nnf_reduce_min_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    rows(OP_MIN, p, n, x, y);
+}
+
+void nnf_reduce_prod_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    rows(OP_PROD, p, n, x, y);
+}
+
+void nnf_reduce_mean_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    rows_q8(OP_SUM, p, n, x, y);
+}
+
+void nnf_reduce_max_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    rows_q8(OP_MAX, p, n, x, y);
+}
+
+void nnf_reduce_min_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    rows_q8(OP_MIN, p, n, x, y);
+}
+
+void nnf_reduce_sum_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    columns(OP_SUM, p, n, x, y);
+}
+
+void nnf_reduce_max_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    columns(OP_MAX, p, n, x, y);
+}
+
+void nnf_reduce_min_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    columns(OP_MIN, p, n, x, y);
+}
+
+void nnf_reduce_prod_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+{
+    columns(OP_PROD, p, n, x, y);
+}
+
+void nnf_reduce_mean_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    columns_q8(OP_SUM, p, n, x, y);
+}
+
+void nnf_reduce_max_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    columns_q8(OP_MAX, p, n, x, y);
+}
+
+void nnf_reduce_min_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+{
+    columns_q8(OP_MIN, p, n, x, y);
+}
