@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
+from .._native.resize import ResizeBilinear
 from ..model.quant import round_half_away
-from ..model.types import OperandType, OperationType
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, forms, is_quant8
+from .movement import copy_choice
 
 _OPTIONS = (("", "1.0"), (" layout:bool", "1.2"), (" layout:bool align_corners:bool", "1.3"),
             (" layout:bool align_corners:bool half_pixel_centers:bool", "1.3"))
@@ -42,6 +44,11 @@ def infer(node):
     return [shape[:height_axis] + (height, width) + shape[height_axis + 2:]]
 
 
+def _options(node):
+    """(align_corners, half_pixel_centers)"""
+    return node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
+
+
 def axis_weights(size, new_size, align_corners, half_pixel_centers):
     """(lower index, upper index, float32 weight of the upper) of each output position along one axis."""
     if align_corners and new_size > 1:
@@ -63,7 +70,7 @@ def compute(node, inputs):
     (shape,) = infer(node)
     height, width = shape[2:] if nchw else shape[1:3]
     x = (np.moveaxis(x, 1, -1) if nchw else x).astype(np.float32)
-    options = node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
+    options = _options(node)
     top, bottom, down = axis_weights(x.shape[1], height, *options)
     left, right, across = axis_weights(x.shape[2], width, *options)
     down, across, one = down[:, None, None], across[:, None], np.float32(1)
@@ -79,6 +86,26 @@ def compute(node, inputs):
     return [np.ascontiguousarray(np.moveaxis(value, -1, 1) if nchw else value)]
 
 
+_TYPES = {
+    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
+    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
+}
+
+
+def lower(node, b):
+    """One step; with NCHW every channel is an image of its own."""
+    source, output = node["input"], node.outputs[0]
+    if source.type not in _TYPES:
+        return f"no native kernel for {type_name(source.type)}"
+    shape, height_axis = source.shape, 1
+    if node.layout_nchw:
+        shape, height_axis = (shape[0] * shape[1], *shape[2:], 1), 2
+    rows, columns = (axis_weights(source.shape[axis], output.shape[axis], *_options(node))
+                     for axis in (height_axis, height_axis + 1))
+    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.type], shape, rows, columns))
+    return None
+
+
 RESIZE_BILINEAR = OpDef(
     OperationType.RESIZE_BILINEAR,
     forms(
@@ -86,7 +113,7 @@ RESIZE_BILINEAR = OpDef(
         *((f"input:T width:fT height:fT{options} -> output:T", max(since, "1.2")) for options, since in _OPTIONS),
         sets=("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S"),
     ),
-    validate=validate, infer=infer, compute=compute, quant="same", zero_sized="batch",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", zero_sized="batch",
 )
 
 
@@ -108,10 +135,20 @@ def compute_nearest(node, inputs):
     (shape,) = infer(node)
     height_axis = 2 if node.layout_nchw else 1
     result = inputs[0]
-    options = node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
+    options = _options(node)
     for axis in (height_axis, height_axis + 1):
         result = np.take(result, axis_indices(result.shape[axis], shape[axis], *options), axis)
     return [result]
+
+
+def lower_nearest(node, b):
+    """One step that copies what `axis_indices` chooses along height and width."""
+    source, output = node["input"], node.outputs[0]
+    indices = [np.arange(size) for size in source.shape]
+    height_axis = 2 if node.layout_nchw else 1
+    for axis in (height_axis, height_axis + 1):
+        indices[axis] = axis_indices(source.shape[axis], output.shape[axis], *_options(node))
+    return copy_choice(b, source, output, indices)
 
 
 RESIZE_NEAREST_NEIGHBOR = OpDef(
@@ -121,5 +158,5 @@ RESIZE_NEAREST_NEIGHBOR = OpDef(
           for size in ("i32", "fT") for options, since in _OPTIONS[1:]),
         sets=("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S"),
     ),
-    validate=validate, infer=infer, compute=compute_nearest, quant="same", zero_sized="batch",
+    validate=validate, infer=infer, compute=compute_nearest, lower=lower_nearest, quant="same", zero_sized="batch",
 )

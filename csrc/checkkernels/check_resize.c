@@ -1,0 +1,85 @@
+#include "check.h"
+#include "checks.h"
+
+#include "resize/resize.h"
+
+enum { PIXELS = 6 }; /* of an input row */
+
+/* Columns and weights of a row of `width` pixels. */
+static nnf_resize row_of(nnf_check *c, size_t width, size_t channels)
+{
+    uint32_t *left = nnf_check_alloc(c, 4 * width), *right = nnf_check_alloc(c, 4 * width);
+    float *across = nnf_check_alloc(c, 4 * width);
+    for (size_t i = 0; i < width; i++) {
+        left[i] = (uint32_t)nnf_check_below(c, PIXELS);
+        right[i] = left[i] + 1 < PIXELS ? left[i] + 1 : left[i];
+        across[i] = nnf_check_below(c, 4) ? nnf_check_float(c, 0, 1) : 0.0f;
+    }
+    return (nnf_resize){width, channels, left, right, across};
+}
+
+void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_resize_bilinear_f32_nhwc_fn slow = (nnf_resize_bilinear_f32_nhwc_fn)twin->fn;
+    const nnf_resize_bilinear_f32_nhwc_fn fast = (nnf_resize_bilinear_f32_nhwc_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 8; form++) {
+            const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
+            const nnf_resize p = row_of(c, width, channels);
+            float *top = nnf_check_alloc(c, 4 * PIXELS * channels), *bottom = nnf_check_alloc(c, 4 * PIXELS * channels);
+            float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
+            const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.25f;
+            nnf_check_fill_f32(c, top, PIXELS * channels, -8, 8);
+            nnf_check_fill_f32(c, bottom, PIXELS * channels, -8, 8);
+            slow(&p, top, bottom, down, expected);
+            fast(&p, top, bottom, down, actual);
+            nnf_check_f32(c, expected, actual, count, NULL, 0);
+            nnf_check_done(c, "channels=%zu width=%zu", channels, width);
+        }
+    }
+    const nnf_resize p = row_of(c, 32, 64);
+    float *x = nnf_check_alloc(c, 4 * PIXELS * 64), *y = nnf_check_alloc(c, 4 * 32 * 64);
+    nnf_check_fill_f32(c, x, PIXELS * 64, -8, 8);
+    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, y));
+    nnf_check_done(c, "bench");
+}
+
+static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_resize_bilinear_q8_nhwc_fn slow = (nnf_resize_bilinear_q8_nhwc_fn)twin->fn;
+    const nnf_resize_bilinear_q8_nhwc_fn fast = (nnf_resize_bilinear_q8_nhwc_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
+            const nnf_resize p = row_of(c, width, channels);
+            uint8_t *top = nnf_check_alloc(c, PIXELS * channels), *bottom = nnf_check_alloc(c, PIXELS * channels);
+            uint8_t *expected = nnf_check_alloc(c, count), *actual = nnf_check_alloc(c, count);
+            const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.5f;
+            nnf_check_fill_bytes(c, top, PIXELS * channels);
+            nnf_check_fill_bytes(c, bottom, PIXELS * channels);
+            slow(&p, top, bottom, down, expected);
+            fast(&p, top, bottom, down, actual);
+            nnf_check_bytes(c, expected, actual, count);
+            nnf_check_done(c, "channels=%zu width=%zu", channels, width);
+        }
+    }
+    const nnf_resize p = row_of(c, 32, 64);
+    uint8_t *x = nnf_check_alloc(c, PIXELS * 64), *y = nnf_check_alloc(c, 32 * 64);
+    nnf_check_fill_bytes(c, x, PIXELS * 64);
+    NNF_BENCH(c, "32 x 64", 32 * 64, fast(&p, x, x, 0.25f, y));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_resize_bilinear_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel);
+}
+
+void nnf_check_resize_bilinear_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8(c, twin, kernel);
+}
