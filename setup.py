@@ -41,7 +41,7 @@ def extensions():
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             extra_compile_args=["-O2", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
                                 *os.environ.get("NNFAST_CFLAGS", "").split()],
-            extra_link_args=["-pthread", "-Wl,--gc-sections", *os.environ.get("NNFAST_CFLAGS", "").split()],
+            extra_link_args=["-pthread", "-lm", "-Wl,--gc-sections", *os.environ.get("NNFAST_CFLAGS", "").split()],
         ))
     return result
 

@@ -52,6 +52,46 @@ void nnf_check_hard_swish_f32_flat(nnf_check *c, const nnf_kernel *twin, const n
     check_unary(c, twin, kernel);
 }
 
+void nnf_check_abs_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_neg_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_floor_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_sqrt_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_rsqrt_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_exp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_log_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
+void nnf_check_sin_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_clamp_f32_flat_fn slow = (nnf_clamp_f32_flat_fn)twin->fn, fast = (nnf_clamp_f32_flat_fn)kernel->fn;

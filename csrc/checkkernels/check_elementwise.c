@@ -91,6 +91,21 @@ void nnf_check_mul_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kern
     check_f32(c, twin, kernel);
 }
 
+void nnf_check_div_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_f32(c, twin, kernel);
+}
+
+void nnf_check_max_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_f32(c, twin, kernel);
+}
+
+void nnf_check_min_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_f32(c, twin, kernel);
+}
+
 void nnf_check_prelu_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     check_f32(c, twin, kernel);

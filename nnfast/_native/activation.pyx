@@ -35,7 +35,10 @@ cdef void run_unary_f32(const nnf_step *step, const nnf_run *run, int thread, in
 
 
 cdef class UnaryF32(Step):
-    """y = f(x) over `count` float32 values; f: logistic, tanh, hard_swish; slots x, y."""
+    """y = f(x) over `count` float32 values; slots x, y.
+
+    f: logistic, tanh, hard_swish, abs, neg, floor, sqrt, rsqrt, exp, log, sin.
+    """
 
     cdef unary_f32 p
 

@@ -117,7 +117,10 @@ cdef void run_binary_f32(const nnf_step *step, const nnf_run *run, int thread, i
 
 
 cdef class BinaryF32(Step):
-    """y = clamp(a op b, lo, hi) on float32; op: add, sub, mul, prelu; slots a, b, y of broadcasting shapes."""
+    """y = clamp(a op b, lo, hi) on float32; slots a, b, y of broadcasting shapes.
+
+    op: add, sub, mul, div, max, min, prelu.
+    """
 
     cdef binary_f32 p
 

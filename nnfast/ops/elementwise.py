@@ -130,7 +130,7 @@ ADD = OpDef(
 )
 DIV = OpDef(
     OperationType.DIV, (Signature(_TEXT, ("1.1: F32", "1.2: F16", "1.3: I32")),),
-    validate=validate, infer=infer, compute=compute, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
 )
 MUL = OpDef(
     OperationType.MUL, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),

@@ -2,9 +2,13 @@
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.elementwise import BinaryF32
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, broadcast_shape
 from .codes import recode
+
+MOST_RANK = 8
+"""Most dimensions of a native step that broadcasts."""
 
 _SETS = ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")
 
@@ -31,9 +35,23 @@ def compute_minimum(node, inputs):
     return _compute(node, inputs, np.less)
 
 
+def lower(node, b):
+    """One step for float32."""
+    x, y = node["x"], node["y"]
+    if x.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(x.type)}"
+    if max(len(x.shape), len(y.shape)) > MOST_RANK:
+        return f"rank above {MOST_RANK}"
+    name = "max" if node.op.type == OperationType.MAXIMUM else "min"
+    b.emit(BinaryF32((b.slot(x), b.slot(y), b.slot(node.outputs[0])), name, x.shape, y.shape))
+    return None
+
+
 MAXIMUM = OpDef(
     OperationType.MAXIMUM, (Signature("x:T y:T -> output:T", _SETS),), infer=infer, compute=compute_maximum,
+    lower=lower,
 )
 MINIMUM = OpDef(
     OperationType.MINIMUM, (Signature("x:T y:T -> output:T", _SETS),), infer=infer, compute=compute_minimum,
+    lower=lower,
 )

@@ -1,8 +1,11 @@
 """Unary operations: ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT (ops_b.md 38 and others, ops_a.md B)."""
 
+from math import prod
+
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.activation import LookupQ8, UnaryF32
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 from .codes import real_values
 from .quantize import compute_quantize
@@ -54,9 +57,25 @@ def compute_rsqrt(node, inputs):
         return compute_quantize(node, [np.float32(1) / np.sqrt(real_values(source, inputs[0]))])
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+def lower(node, b):
+    """One step for float32; bytes, 8-bit codes and booleans, by a table."""
+    source, output = node["input"], node.outputs[0]
+    slots, count = (b.slot(source), b.slot(output)), prod(source.shape)
+    if source.dtype.itemsize == 1:
+        (mapped,) = node.op.compute(node, [np.arange(256, dtype=np.uint8).view(source.dtype)])
+        b.emit(LookupQ8(slots, count, mapped.view(np.uint8)))
+    elif source.type == OperandType.TENSOR_FLOAT32:
+        b.emit(UnaryF32(slots, node.op.type.name.lower(), count))
+    else:
+        return f"no native kernel for {type_name(source.type)}"
+    return None
+
+
 # -- definitions ---------------------------------------------------------------------------------------------------
 def _unary(type_, sets, compute, validate=None):
-    return OpDef(type_, (Signature("input:T -> output:T", sets),), validate=validate, infer=infer, compute=compute)
+    return OpDef(type_, (Signature("input:T -> output:T", sets),), validate=validate, infer=infer, compute=compute,
+                 lower=lower)
 
 
 ABS = _unary(OperationType.ABS, (*_FLOATS, "1.3: I32"), compute_exact)

@@ -7,7 +7,8 @@
 
 #include <immintrin.h>
 
-/* e^x for x <= 0; a NaN stays one. e^x = 2^n e^r with |r| <= log(2)/2; e^r = 1 + r + r^2 q(r), q within 3e-9. */
+/* e^x for x <= 89, from where on it is infinite; a NaN stays one.
+ * e^x = 2^n e^r with |r| <= log(2)/2; e^r = 1 + r + r^2 q(r), q within 3e-9. */
 static inline __m512 nnf_exp_neg_avx512(__m512 x)
 {
     /* e^-104 is below half of the smallest subnormal. max returns its second operand when that is NaN. */

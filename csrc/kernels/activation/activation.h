@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* logistic 1 / (1 + e^-x), tanh (ops_a.md B), hard_swish x * (min(6, max(0, x + 3)) / 6) (ops_b.md 99), which divides
- * first so that large x does not overflow. */
+ * first so that large x does not overflow; abs, neg, floor, sqrt, rsqrt 1 / sqrt(x), exp, log, sin. */
 typedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y);
 
 /* y = clamp(x, lo, hi); a NaN stays a NaN. */

@@ -4,7 +4,7 @@
 
 #include "nnf/math_avx2.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH };
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
 
 static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 x)
 {
@@ -12,6 +12,18 @@ static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 x)
         return nnf_logistic_avx2(x);
     if (op == OP_TANH)
         return nnf_tanh_avx2(x);
+    if (op == OP_ABS)
+        return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+    if (op == OP_NEG)
+        return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x);
+    if (op == OP_FLOOR)
+        return _mm256_floor_ps(x);
+    if (op == OP_SQRT)
+        return _mm256_sqrt_ps(x);
+    if (op == OP_RSQRT)
+        return _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(x));
+    if (op == OP_EXP) /* e^89 is infinite; min returns its second operand when that is NaN */
+        return nnf_exp_neg_avx2(_mm256_min_ps(_mm256_set1_ps(89.0f), x));
     /* min/max return the second operand when either is NaN. */
     const __m256 six = _mm256_set1_ps(6.0f), gate = _mm256_add_ps(x, _mm256_set1_ps(3.0f));
     return _mm256_mul_ps(x, _mm256_div_ps(_mm256_min_ps(six, _mm256_max_ps(_mm256_setzero_ps(), gate)), six));
@@ -44,6 +56,36 @@ void nnf_tanh_f32_flat__avx2_8(size_t n, const float *x, float *y)
 void nnf_hard_swish_f32_flat__avx2_8(size_t n, const float *x, float *y)
 {
     unary(OP_HARD_SWISH, n, x, y);
+}
+
+void nnf_abs_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_ABS, n, x, y);
+}
+
+void nnf_neg_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_NEG, n, x, y);
+}
+
+void nnf_floor_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_FLOOR, n, x, y);
+}
+
+void nnf_sqrt_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_SQRT, n, x, y);
+}
+
+void nnf_rsqrt_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_RSQRT, n, x, y);
+}
+
+void nnf_exp_f32_flat__avx2_8(size_t n, const float *x, float *y)
+{
+    unary(OP_EXP, n, x, y);
 }
 
 void nnf_clamp_f32_flat__avx2_8(size_t n, const float *x, float *y, float lo, float hi)

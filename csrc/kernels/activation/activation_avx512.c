@@ -4,7 +4,7 @@
 
 #include "nnf/math_avx512.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH };
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
 
 static inline __attribute__((always_inline)) __m512 apply(enum op op, __m512 x)
 {
@@ -12,6 +12,18 @@ static inline __attribute__((always_inline)) __m512 apply(enum op op, __m512 x)
         return nnf_logistic_avx512(x);
     if (op == OP_TANH)
         return nnf_tanh_avx512(x);
+    if (op == OP_ABS)
+        return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x);
+    if (op == OP_NEG)
+        return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x);
+    if (op == OP_FLOOR)
+        return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    if (op == OP_SQRT)
+        return _mm512_sqrt_ps(x);
+    if (op == OP_RSQRT)
+        return _mm512_div_ps(_mm512_set1_ps(1.0f), _mm512_sqrt_ps(x));
+    if (op == OP_EXP) /* e^89 is infinite; min returns its second operand when that is NaN */
+        return nnf_exp_neg_avx512(_mm512_min_ps(_mm512_set1_ps(89.0f), x));
     /* min/max return the second operand when either is NaN. */
     const __m512 six = _mm512_set1_ps(6.0f), gate = _mm512_add_ps(x, _mm512_set1_ps(3.0f));
     return _mm512_mul_ps(x, _mm512_div_ps(_mm512_min_ps(six, _mm512_max_ps(_mm512_setzero_ps(), gate)), six));
@@ -38,6 +50,36 @@ void nnf_tanh_f32_flat__avx512_16(size_t n, const float *x, float *y)
 void nnf_hard_swish_f32_flat__avx512_16(size_t n, const float *x, float *y)
 {
     unary(OP_HARD_SWISH, n, x, y);
+}
+
+void nnf_abs_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_ABS, n, x, y);
+}
+
+void nnf_neg_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_NEG, n, x, y);
+}
+
+void nnf_floor_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_FLOOR, n, x, y);
+}
+
+void nnf_sqrt_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_SQRT, n, x, y);
+}
+
+void nnf_rsqrt_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_RSQRT, n, x, y);
+}
+
+void nnf_exp_f32_flat__avx512_16(size_t n, const float *x, float *y)
+{
+    unary(OP_EXP, n, x, y);
 }
 
 void nnf_clamp_f32_flat__avx512_16(size_t n, const float *x, float *y, float lo, float hi)

@@ -1,5 +1,7 @@
 #include "activation.h"
 
+#include <math.h>
+
 #include "nnf/math_scalar.h"
 
 void nnf_logistic_f32_flat__scalar(size_t n, const float *x, float *y)
@@ -20,6 +22,54 @@ void nnf_hard_swish_f32_flat__scalar(size_t n, const float *x, float *y)
         const float gate = x[i] + 3.0f;
         y[i] = x[i] * ((gate < 0.0f ? 0.0f : gate > 6.0f ? 6.0f : gate) / 6.0f);
     }
+}
+
+void nnf_abs_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = fabsf(x[i]);
+}
+
+void nnf_neg_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = -x[i];
+}
+
+void nnf_floor_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = floorf(x[i]);
+}
+
+void nnf_sqrt_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = sqrtf(x[i]);
+}
+
+void nnf_rsqrt_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(1.0 / sqrt((double)x[i]));
+}
+
+void nnf_exp_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(x[i] > 0 ? 1.0 / nnf_exp_neg(-(double)x[i]) : nnf_exp_neg(x[i]));
+}
+
+void nnf_log_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)log((double)x[i]);
+}
+
+void nnf_sin_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)sin((double)x[i]);
 }
 
 void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, float hi)

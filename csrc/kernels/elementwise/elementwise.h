@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* y = clamp(a op b, lo, hi); a NaN stays a NaN. add, sub, mul; prelu: a >= 0 ? a : a * b. */
+/* y = clamp(a op b, lo, hi); a NaN stays a NaN. add, sub, mul, div; prelu: a >= 0 ? a : a * b; max: b > a ? b : a;
+ * min: b < a ? b : a, so that a NaN on either side gives a. */
 typedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                                        float lo, float hi);
 

@@ -5,7 +5,7 @@
 
 #include "nnf/requantize_avx2.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_PRELU };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
 
 static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 a, __m256 b)
 {
@@ -16,6 +16,12 @@ static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 a, 
         return _mm256_sub_ps(a, b);
     case OP_MUL:
         return _mm256_mul_ps(a, b);
+    case OP_DIV:
+        return _mm256_div_ps(a, b);
+    case OP_MAX: /* the second operand stays when either is NaN */
+        return _mm256_max_ps(b, a);
+    case OP_MIN:
+        return _mm256_min_ps(b, a);
     default:
         return _mm256_blendv_ps(_mm256_mul_ps(a, b), a, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GE_OQ));
     }
@@ -121,6 +127,24 @@ void nnf_mul_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const flo
                               float lo, float hi)
 {
     binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_div_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_DIV, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_max_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MAX, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_min_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MIN, n, a, step_a, b, step_b, y, lo, hi);
 }
 
 void nnf_prelu_f32_flat__avx2_8(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,

@@ -4,7 +4,7 @@
 
 #include "nnf/requantize_avx512.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_PRELU };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
 
 static inline __attribute__((always_inline)) __m512 apply(enum op op, __m512 a, __m512 b)
 {
@@ -15,6 +15,12 @@ static inline __attribute__((always_inline)) __m512 apply(enum op op, __m512 a, 
         return _mm512_sub_ps(a, b);
     case OP_MUL:
         return _mm512_mul_ps(a, b);
+    case OP_DIV:
+        return _mm512_div_ps(a, b);
+    case OP_MAX: /* the second operand stays when either is NaN */
+        return _mm512_max_ps(b, a);
+    case OP_MIN:
+        return _mm512_min_ps(b, a);
     default:
         return _mm512_mask_mov_ps(_mm512_mul_ps(a, b), _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_GE_OQ), a);
     }
@@ -106,6 +112,24 @@ void nnf_mul_f32_flat__avx512_16(size_t n, const float *a, size_t step_a, const 
                                  float lo, float hi)
 {
     binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_div_f32_flat__avx512_16(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                 float lo, float hi)
+{
+    binary(OP_DIV, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_max_f32_flat__avx512_16(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                 float lo, float hi)
+{
+    binary(OP_MAX, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_min_f32_flat__avx512_16(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                                 float lo, float hi)
+{
+    binary(OP_MIN, n, a, step_a, b, step_b, y, lo, hi);
 }
 
 void nnf_prelu_f32_flat__avx512_16(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,

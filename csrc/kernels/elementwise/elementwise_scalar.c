@@ -2,7 +2,7 @@
 
 #include "nnf/fixedpoint.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_PRELU };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
 
 static inline float apply(enum op op, float a, float b)
 {
@@ -13,6 +13,12 @@ static inline float apply(enum op op, float a, float b)
         return a - b;
     case OP_MUL:
         return a * b;
+    case OP_DIV:
+        return a / b;
+    case OP_MAX:
+        return b > a ? b : a;
+    case OP_MIN:
+        return b < a ? b : a;
     default:
         return a >= 0 ? a : a * b;
     }
@@ -73,6 +79,24 @@ void nnf_mul_f32_flat__scalar(size_t n, const float *a, size_t step_a, const flo
                               float lo, float hi)
 {
     binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_div_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_DIV, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_max_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MAX, n, a, step_a, b, step_b, y, lo, hi);
+}
+
+void nnf_min_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
+{
+    binary(OP_MIN, n, a, step_a, b, step_b, y, lo, hi);
 }
 
 void nnf_prelu_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
