@@ -210,7 +210,8 @@ class PreparedModel:
 
     def __reduce__(self):
         preference, priority, input_shapes, keep = self._options
-        return _prepare_again, (self.device.num_threads, self._original, preference, priority, input_shapes, keep)
+        return _prepare_again, (type(self.device), self.num_threads, self._original, preference, priority,
+                                input_shapes, keep)
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
@@ -228,10 +229,8 @@ class _NotYet(Exception):
     """Planning ahead met a value that only an execution has."""
 
 
-def _prepare_again(num_threads, model, preference, priority, input_shapes, keep):
-    from .device import Device
-
-    return Device(num_threads).prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)
+def _prepare_again(device, num_threads, model, preference, priority, input_shapes, keep):
+    return device(num_threads).prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)
 
 
 def _info(graph, operand, fallback):
