@@ -36,10 +36,10 @@ def unsupported(model):
 
     Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
     """
-    return _refused(model, Facts(model, model.main))
+    return _refused(model, Facts(model, model.main), {})
 
 
-def _refused(model, facts):
+def _refused(model, facts, seen):
     refused = {}
     for index, operation in enumerate(facts.graph.operations):
         op = lookup(operation.type)
@@ -47,7 +47,7 @@ def _refused(model, facts):
             refused[index] = f"{facts.path(index)}: the operation is not supported"
             continue
         if isinstance(op, ControlDef):
-            reason = _refused_control(model, facts, operation, index)
+            reason = _refused_control(model, facts, operation, index, seen)
             if reason:
                 refused[index] = reason
             continue
@@ -65,16 +65,19 @@ def _refused(model, facts):
     return refused
 
 
-def _refused_control(model, facts, operation, index):
-    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot."""
+def _refused_control(model, facts, operation, index, seen):
+    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot. seen: {subgraph: reason} found before."""
     for place, operand in enumerate(operation.inputs):
         record = facts.graph.operands[operand]
         if record.lifetime == LifeTime.NO_VALUE:
             return f"{facts.path(index)} input {place}: is omitted, must have a value"
         if record.lifetime == LifeTime.SUBGRAPH:
-            inner = Facts(model, model.referenced[record.subgraph], f"referenced[{record.subgraph}]")
-            for reason in _refused(model, inner).values():
-                return reason
+            target = record.subgraph
+            if target not in seen:
+                inner = Facts(model, model.referenced[target], f"referenced[{target}]")
+                seen[target] = next(iter(_refused(model, inner, seen).values()), None)
+            if seen[target] is not None:
+                return seen[target]
     return None
 
 

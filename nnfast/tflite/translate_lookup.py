@@ -72,7 +72,7 @@ def embedding_lookup(b, op):
 
 @translates(Builtin.HASHTABLE_LOOKUP)
 def hashtable_lookup(b, op):
-    """HASHTABLE_LOOKUP; missing rows are bytes of 0 in both. The hits, which files leave without a quantization, get NNAPI's."""
+    """HASHTABLE_LOOKUP; missing rows are bytes of 0 in both. The hits have no quantization in files and get NNAPI's."""
     b.check_counts(op, 3, outputs=2)
     lookups, keys, values = (b.tensor(op, place) for place in range(3))
     b.check_types(op, (T.TENSOR_INT32,), lookups, keys)

@@ -107,17 +107,17 @@ def test_malformed_test_names_the_place(tmp_path, change, words):
 
 
 def document(**changes):
-    return gzip.compress(json.dumps({"format": 1, "source": "V1_0/x", "tests": [], **changes}).encode())
+    return gzip.compress(json.dumps({"format": 1, "source": "V1_0/x", "tests": [], **changes}).encode(), mtime=0)
 
 
 @pytest.mark.parametrize("content, words", [
     (b"plain text", "cannot be read: Not a gzipped file"),
     (document()[:-12], "damaged gzip data|cannot be read"),
     (document()[:12], "damaged gzip data|cannot be read"),
-    (gzip.compress(b"{"), "not JSON"),
-    (gzip.compress(b"\xff\xfe"), "not JSON"),
-    (gzip.compress(b"[" * 200000), "not JSON"),
-    (gzip.compress(b"[]"), "no 'format' key"),
+    (gzip.compress(b"{", mtime=0), "not JSON"),
+    (gzip.compress(b"\xff\xfe", mtime=0), "not JSON"),
+    (gzip.compress(b"[" * 200000, mtime=0), "not JSON"),
+    (gzip.compress(b"[]", mtime=0), "no 'format' key"),
     (document(format=2), "format is 2, must be 1"),
     (document(tests={}), "tests is '{}', must be a list"),
     (document(tests=[7]), r"tests\[0\]: must be an object"),

@@ -49,5 +49,5 @@ def add_chain(name="chain"):
 def write(path, *tests, source="V1_0/add"):
     """Write a vector file and return its path."""
     document = {"format": 1, "source": source, "tests": list(tests)}
-    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    path.write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
     return path
