@@ -488,8 +488,8 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
 cdef class Conv2dQ8(Step):
     """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
-    window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output: (zero
-    point, low, high) of the output's codes; signed: input and output are int8, else uint8.
+    window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
+    (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8.
     """
 
     cdef conv2d_q8 p

@@ -1,12 +1,16 @@
 """CAST between number types, by raw value: quantization plays no part (ops_b.md 45)."""
 
 from itertools import product
+from math import prod
 
 import numpy as np
 
-from ..model.types import OperandType, OperationType
+from .._native.convert import Convert
+from .._native.copy import CopyBytes
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
 
+_FLOATS = {OperandType.TENSOR_FLOAT16, OperandType.TENSOR_FLOAT32}
 _NUMBERS = ("F16", "F32", "I32", "Q8")
 _INTEGER_RANGE = {OperandType.TENSOR_QUANT8_ASYMM: (0, 255), OperandType.TENSOR_INT32: (-2**31, 2**31 - 1)}
 
@@ -40,11 +44,25 @@ def compute(node, inputs):
         return [np.asarray(x).astype(output.dtype)]
 
 
+def lower(node, b):
+    """No copy where the type stays and the output can be the input's memory; a step between the two floats."""
+    source, output = node["input"], node.outputs[0]
+    count, item = prod(output.shape), output.dtype.itemsize
+    if source.type == output.type:
+        if not b.alias(0, 0):
+            b.emit(CopyBytes((b.slot(source), b.slot(output)), count * item))
+    elif {source.type, output.type} == _FLOATS:
+        b.emit(Convert((b.slot(source), b.slot(output)), count, narrow=output.type == OperandType.TENSOR_FLOAT16))
+    else:
+        return f"no native kernel from {type_name(source.type)} to {type_name(output.type)}"
+    return None
+
+
 CAST = OpDef(
     OperationType.CAST,
     (
         Signature("input:T -> output:U", tuple(f"1.2: {a} {b}" for a, b in product(_NUMBERS, repeat=2))),
         Signature("input:T -> output:T", ("1.3: B8", "1.3: Q16A", "1.3: Q16S", "1.3: Q8S", "1.3: Q8SY")),
     ),
-    validate=validate, infer=infer, compute=compute,
+    validate=validate, infer=infer, compute=compute, lower=lower,
 )

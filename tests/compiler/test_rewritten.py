@@ -97,6 +97,19 @@ def test_moving_halves_converts_nothing(name, shape):
     assert "convert" not in report
 
 
+@pytest.mark.parametrize(("source", "target"), [(FLOAT, HALF), (HALF, FLOAT), (HALF, HALF)])
+def test_casts_between_floats(source, target):
+    b = nnfast.ModelBuilder("cast")
+    x, y = b.input(source, (5, 7)), b.output(target, (5, 7))
+    types = [DTYPES[OperandType[type_]] for type_ in (source, target)]
+    data = np.linspace(-70000, 70000, 35).reshape(5, 7)
+    with np.errstate(over="ignore"):
+        data = data.astype(types[0])
+        wanted = data.astype(types[1])
+    (result,), _ = run(b.operation("CAST", [x], [y]).build(), data)
+    assert result.tobytes() == wanted.tobytes()
+
+
 # -- NCHW ----------------------------------------------------------------------------------------------------------
 def images(type_, nchw, size, channels, read_again, depthwise):
     """CONV_2D or DEPTHWISE_CONV_2D, then MAX_POOL_2D, in one layout; `read_again` adds a RELU of what lies between."""
