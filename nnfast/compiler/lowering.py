@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from ..model.types import DTYPES
+from ..ops.base import ValueUnknown
 from . import layout, widen
 
 
@@ -27,6 +28,7 @@ class Lowering:
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
         self._stand_ins = {}       # operand number below zero -> stand-in
+        self._stands_for = {}      # the same number -> operand
         self._unread = {}          # operand -> step that writes it once something reads it
         self._group = {}           # slot -> representative
         self._count = 0
@@ -57,6 +59,7 @@ class Lowering:
         """
         number = -1 - len(self._stand_ins)
         self._stand_ins[number] = made = replace(tensor, operand=number, **changes)
+        self._stands_for[number] = self._stands_for.get(tensor.operand, tensor.operand)
         return made
 
     def _new(self, size):
@@ -140,7 +143,10 @@ class Lowering:
     def lower(self, index, node):
         """Steps of one operation: native where there are any, else numpy; records the explain() row."""
         before = len(self.items)
-        reason = self.native(node)
+        try:
+            reason = self.native(node)
+        except ValueUnknown as unknown:
+            raise ValueUnknown(self._stands_for.get(unknown.operand, unknown.operand)) from None
         if reason is not None:
             slots = [self.slot(t) if t.present else None for t in node.inputs]
             self.items.append(NumpyItem(node, slots, [self.slot(t) for t in node.outputs]))

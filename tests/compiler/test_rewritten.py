@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import nnfast
 from nnfast._native import kernels
 from nnfast.model.types import DTYPES, OperandType
+from nnfast.ops import elementwise
 
 FLOAT, HALF = "TENSOR_FLOAT32", "TENSOR_FLOAT16"
 CODES = ("TENSOR_QUANT8_ASYMM", "TENSOR_QUANT8_ASYMM_SIGNED")
@@ -95,6 +96,23 @@ def test_moving_halves_converts_nothing(name, shape):
     wanted = {"RESHAPE": data.reshape(2, 6), "TRANSPOSE": data.T}.get(name, np.concatenate([data, data]))
     assert np.array_equal(result, wanted)
     assert "convert" not in report
+
+
+def test_a_value_that_the_float32_form_needs_is_waited_for(monkeypatch):
+    lower = elementwise.MUL.lower
+
+    def needs_the_value(node, b):
+        if node["input0"].type == OperandType.TENSOR_FLOAT32:
+            assert node.value("input1").dtype == np.float32
+        return lower(node, b)
+
+    monkeypatch.setattr(elementwise.MUL, "lower", needs_the_value)
+    b = nnfast.ModelBuilder("waits")
+    x, y, z = b.input(HALF, (4,)), b.input(HALF, (4,)), b.output(HALF, (4,))
+    prepared = nnfast.Device(1).prepare(b.operation("MUL", [x, y, b.scalar(0)], [z]).build())
+    for factor in (2, 3):
+        result, = prepared.run([np.arange(4, dtype=np.float16), np.full(4, factor, np.float16)])
+        assert result.tolist() == [0, factor, 2 * factor, 3 * factor]
 
 
 @pytest.mark.parametrize(("source", "target"), [(FLOAT, HALF), (HALF, FLOAT), (HALF, HALF)])
