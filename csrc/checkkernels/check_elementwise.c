@@ -111,6 +111,44 @@ void nnf_check_prelu_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_ke
     check_f32(c, twin, kernel);
 }
 
+/* Against 64-bit arithmetic, of which the low word is kept. */
+static void check_s32(nnf_check *c, const nnf_kernel *kernel, char op)
+{
+    const nnf_binary_s32_flat_fn fast = (nnf_binary_s32_flat_fn)kernel->fn;
+    for (size_t form = 0; form < 64; form++) {
+        const size_t n = 1 + form, step_a = form & 1, step_b = form >> 1 & 1;
+        int32_t *a = nnf_check_alloc(c, 4 * (step_a ? n : 1)), *b = nnf_check_alloc(c, 4 * (step_b ? n : 1));
+        int32_t *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
+        nnf_check_fill_bytes(c, a, 4 * (step_a ? n : 1));
+        nnf_check_fill_bytes(c, b, 4 * (step_b ? n : 1));
+        for (size_t i = 0; i < n; i++) {
+            const int64_t x = a[i * step_a], y = b[i * step_b];
+            expected[i] = (int32_t)(uint32_t)(uint64_t)(op == '+' ? x + y : op == '-' ? x - y : x * y);
+        }
+        fast(n, a, step_a, b, step_b, actual);
+        nnf_check_s32(c, expected, actual, n);
+        nnf_check_done(c, "n=%zu step_a=%zu step_b=%zu", n, step_a, step_b);
+    }
+}
+
+void nnf_check_add_s32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    (void)twin;
+    check_s32(c, kernel, '+');
+}
+
+void nnf_check_sub_s32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    (void)twin;
+    check_s32(c, kernel, '-');
+}
+
+void nnf_check_mul_s32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    (void)twin;
+    check_s32(c, kernel, '*');
+}
+
 void nnf_check_add_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     check_q8(c, twin, kernel, 0);

@@ -1,4 +1,4 @@
-"""Steps of the element-wise family: two operands that broadcast against each other."""
+"""Steps of the element-wise and comparison families: operands that broadcast against each other, and choices."""
 
 from libc.stdint cimport int32_t, uint8_t
 
@@ -25,6 +25,19 @@ cdef extern from "elementwise/elementwise.h":
 
     ctypedef void (*nnf_binary_q8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                                            uint8_t *y, const nnf_binary_q8 *p) noexcept nogil
+
+    ctypedef void (*nnf_binary_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
+                                            int32_t *y) noexcept nogil
+
+cdef extern from "comparison/comparison.h":
+    ctypedef void (*nnf_compare_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
+                                             uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_compare_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b,
+                                             size_t step_b, uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_select_qu8_flat_fn)(size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b,
+                                            uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_select_s32_flat_fn)(size_t n, const uint8_t *choice, const int32_t *a, const int32_t *b,
+                                            int32_t *y) noexcept nogil
 
 cdef enum:
     GRAIN = 16384  # elements below which a second thread costs more than it saves
@@ -179,3 +192,121 @@ cdef class BinaryQ8(Step):
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
         self.bind(run_binary_q8, &self.p, slots, row.name.decode())
+
+
+cdef struct binary_s32:
+    nnf_binary_s32_flat_fn kernel
+    walk over
+
+
+cdef void run_binary_s32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const binary_s32 *p = <const binary_s32 *>step.params
+    cdef const int32_t *a = <const int32_t *>run.slot[step.slots[0]]
+    cdef const int32_t *b = <const int32_t *>run.slot[step.slots[1]]
+    cdef int32_t *y = <int32_t *>run.slot[step.slots[2]]
+    cdef size_t row, last, column, end, at_a, at_b
+    share(&p.over, thread, threads, &row, &last, &column, &end)
+    for row in range(row, last):
+        offsets(&p.over, row, &at_a, &at_b)
+        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
+                 p.over.step_b, y + row * p.over.n + column)
+
+
+cdef class BinaryS32(Step):
+    """y = a op b on int32, which wraps; op: add, sub, mul; slots a, b, y of broadcasting shapes."""
+
+    cdef binary_s32 p
+
+    def __init__(self, slots, str op, shape_a, shape_b):
+        cdef const nnf_kernel *row = pick(f"{op}_s32_flat")
+        self.p.kernel = <nnf_binary_s32_flat_fn>row.fn
+        plan_walk(&self.p.over, shape_a, shape_b)
+        self.work = self.p.over.rows * self.p.over.n
+        self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
+        self.bind(run_binary_s32, &self.p, slots, row.name.decode())
+
+
+cdef struct compare:
+    nnf_compare_f32_flat_fn float_kernel   # one of the two
+    nnf_compare_s32_flat_fn integer_kernel
+    walk over
+
+
+cdef void run_compare(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const compare *p = <const compare *>step.params
+    cdef const void *a = run.slot[step.slots[0]]
+    cdef const void *b = run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef size_t row, last, column, end, at_a, at_b, target
+    share(&p.over, thread, threads, &row, &last, &column, &end)
+    for row in range(row, last):
+        offsets(&p.over, row, &at_a, &at_b)
+        at_a, at_b = at_a + column * p.over.step_a, at_b + column * p.over.step_b
+        target = row * p.over.n + column
+        if p.float_kernel != NULL:
+            p.float_kernel(end - column, <const float *>a + at_a, p.over.step_a, <const float *>b + at_b,
+                           p.over.step_b, y + target)
+        else:
+            p.integer_kernel(end - column, <const int32_t *>a + at_a, p.over.step_a, <const int32_t *>b + at_b,
+                             p.over.step_b, y + target)
+
+
+cdef class Compare(Step):
+    """y = 1 where a relation b, else 0; relation: equal, not_equal, less, less_equal; types: f32 or s32.
+
+    slots a, b, y of broadcasting shapes; y holds bytes.
+    """
+
+    cdef compare p
+
+    def __init__(self, slots, str relation, str types, shape_a, shape_b):
+        cdef const nnf_kernel *row = pick(f"{relation}_{types}_flat")
+        if types == "f32":
+            self.p.float_kernel = <nnf_compare_f32_flat_fn>row.fn
+        else:
+            self.p.integer_kernel = <nnf_compare_s32_flat_fn>row.fn
+        plan_walk(&self.p.over, shape_a, shape_b)
+        self.work = self.p.over.rows * self.p.over.n
+        self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
+        self.bind(run_compare, &self.p, slots, row.name.decode())
+
+
+cdef struct select:
+    nnf_select_qu8_flat_fn byte_kernel   # one of the two
+    nnf_select_s32_flat_fn word_kernel
+    size_t count
+
+
+cdef void run_select(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const select *p = <const select *>step.params
+    cdef const uint8_t *choice = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const void *a = run.slot[step.slots[1]]
+    cdef const void *b = run.slot[step.slots[2]]
+    cdef void *y = run.slot[step.slots[3]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if p.byte_kernel != NULL:
+        p.byte_kernel(last - first, choice + first, <const uint8_t *>a + first, <const uint8_t *>b + first,
+                      <uint8_t *>y + first)
+    else:
+        p.word_kernel(last - first, choice + first, <const int32_t *>a + first, <const int32_t *>b + first,
+                      <int32_t *>y + first)
+
+
+cdef class Select(Step):
+    """y = a where the byte of choice is not 0, else b: `count` items of 1 or 4 bytes; slots choice, a, b, y."""
+
+    cdef select p
+
+    def __init__(self, slots, size_t count, size_t item):
+        if item not in (1, 4):
+            raise ValueError(f"item has {item} bytes, must have 1 or 4")
+        cdef const nnf_kernel *row = pick("select_qu8_flat" if item == 1 else "select_s32_flat")
+        if item == 1:
+            self.p.byte_kernel = <nnf_select_qu8_flat_fn>row.fn
+        else:
+            self.p.word_kernel = <nnf_select_s32_flat_fn>row.fn
+        self.p.count = count
+        self.work = count
+        self.tiles = <int>min(1 + count // GRAIN, 64)
+        self.bind(run_select, &self.p, slots, row.name.decode())

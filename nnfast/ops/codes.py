@@ -1,9 +1,13 @@
 """Between 8-bit codes and real numbers, one element at a time (ops_b.md 2.1)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.activation import LookupQ8
+from .._native.quantize import DequantizeQ8
 from ..model.quant import round_half_away
-from ..model.types import QUANT_RANGE
+from ..model.types import QUANT_RANGE, OperandType
 from .base import is_quant8
 
 
@@ -26,3 +30,24 @@ def recode(source, target, array):
     low, high = QUANT_RANGE[target.type]
     place = real_values(source, array).astype(np.float64) / float(np.float32(target.scale)) + target.zero_point
     return round_half_away(np.clip(place, low, high)).astype(target.dtype)
+
+
+def emit_real_values(b, tensor):
+    """Slot of the float32 values of an 8-bit tensor, after emitting the step that makes them; its own slot else."""
+    if not is_quant8(tensor):
+        return b.slot(tensor)
+    count, signed = prod(tensor.shape), tensor.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+    slot = b.temp(4 * count)
+    b.emit(DequantizeQ8((b.slot(tensor), slot), signed, count, 1, tensor.zero_point, [tensor.scale]))
+    return slot
+
+
+def emit_recode(b, source, target):
+    """Slot of `source` in the quantization of `target`, after emitting the step that does it where one is needed."""
+    if not is_quant8(source) or (source.scale, source.zero_point) == (target.scale, target.zero_point):
+        return b.slot(source)
+    table = recode(source, target, np.arange(256, dtype=np.uint8).view(source.dtype)).view(np.uint8)
+    count = prod(source.shape)
+    slot = b.temp(count)
+    b.emit(LookupQ8((b.slot(source), slot), count, table))
+    return slot

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from ..model.types import OperationType
-from .base import OpDef, Signature, broadcast_shape
-from .codes import real_values
+from .._native.elementwise import Compare
+from ..model.types import OperandType, OperationType, type_name
+from .base import OpDef, Signature, broadcast_shape, is_quant8
+from .codes import emit_real_values, real_values
 
 _RELATIONS = {
     OperationType.EQUAL: np.equal, OperationType.NOT_EQUAL: np.not_equal, OperationType.GREATER: np.greater,
@@ -23,9 +24,36 @@ def compute(node, inputs):
     return [np.asarray(_RELATIONS[node.op.type](x, y)).astype(np.uint8)]
 
 
+# Kernel of each relation, and whether the operands change places for it.
+_KERNELS = {
+    OperationType.EQUAL: ("equal", False), OperationType.NOT_EQUAL: ("not_equal", False),
+    OperationType.GREATER: ("less", True), OperationType.GREATER_EQUAL: ("less_equal", True),
+    OperationType.LESS: ("less", False), OperationType.LESS_EQUAL: ("less_equal", False),
+}
+_MOST_RANK = 8
+
+
+def lower(node, b):
+    """One step for float32 and INT32; 8-bit codes become real values first."""
+    x, y = node["x"], node["y"]
+    if max(len(x.shape), len(y.shape)) > _MOST_RANK:
+        return f"rank above {_MOST_RANK}"
+    if is_quant8(x) or x.type == OperandType.TENSOR_FLOAT32:
+        types = "f32"
+    elif x.type == OperandType.TENSOR_INT32:
+        types = "s32"
+    else:
+        return f"no native kernel for {type_name(x.type)}"
+    relation, swapped = _KERNELS[node.op.type]
+    sides = (y, x) if swapped else (x, y)
+    slots = [emit_real_values(b, side) for side in sides]
+    b.emit(Compare((*slots, b.slot(node.outputs[0])), relation, types, *(side.shape for side in sides)))
+    return None
+
+
 def _comparison(type_):
     sets = ("1.2: B8", "1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")
-    return OpDef(type_, (Signature("x:T y:T -> output:B8", sets),), infer=infer, compute=compute)
+    return OpDef(type_, (Signature("x:T y:T -> output:B8", sets),), infer=infer, compute=compute, lower=lower)
 
 
 EQUAL = _comparison(OperationType.EQUAL)

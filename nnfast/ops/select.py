@@ -1,10 +1,13 @@
 """SELECT: from one of two tensors by a boolean one, without broadcasting (ops_b.md 84)."""
 
+from math import prod
+
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.elementwise import Select
+from ..model.types import OperationType, type_name
 from .base import OpDef, Signature
-from .codes import recode
+from .codes import emit_recode, recode
 
 
 def infer(node):
@@ -23,8 +26,18 @@ def compute(node, inputs):
     return [np.where(condition != 0, recode(node["x"], output, x), recode(node["y"], output, y))]
 
 
+def lower(node, b):
+    """One step; 8-bit codes of another quantization go through a table first."""
+    output, item = node.outputs[0], node.outputs[0].dtype.itemsize
+    if item not in (1, 4):
+        return f"no native kernel for {type_name(output.type)}"
+    sides = [emit_recode(b, node[name], output) for name in ("x", "y")]
+    b.emit(Select((b.slot(node["condition"]), *sides, b.slot(output)), prod(output.shape), item))
+    return None
+
+
 SELECT = OpDef(
     OperationType.SELECT,
     (Signature("condition:B8 x:T y:T -> output:T", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute,
+    infer=infer, compute=compute, lower=lower,
 )

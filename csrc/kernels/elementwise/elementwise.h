@@ -13,6 +13,10 @@
 typedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                                        float lo, float hi);
 
+/* y = a op b, which wraps: add, sub, mul. */
+typedef void (*nnf_binary_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
+                                       int32_t *y);
+
 /* Constants of quantized arithmetic; shifts are right shifts of 0..31, multipliers lie in (-2^31, 2^31). */
 typedef struct nnf_binary_q8 {
     int32_t zero_a, multiplier_a, shift_a; /* multipliers and shifts of a and b: add only */

@@ -105,6 +105,24 @@ void nnf_prelu_f32_flat__scalar(size_t n, const float *a, size_t step_a, const f
     binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
 }
 
+void nnf_add_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int32_t)((uint32_t)a[i * step_a] + (uint32_t)b[i * step_b]);
+}
+
+void nnf_sub_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int32_t)((uint32_t)a[i * step_a] - (uint32_t)b[i * step_b]);
+}
+
+void nnf_mul_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int32_t)((uint32_t)a[i * step_a] * (uint32_t)b[i * step_b]);
+}
+
 void nnf_add_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
                               const nnf_binary_q8 *p)
 {
