@@ -48,3 +48,9 @@ def copy_choice(b, source, output, indices, shape=None):
         return _TOO_MANY.format(len(shape))
     b.emit(IndexedCopy((b.slot(source), b.slot(output)), shape, indices, source.dtype.itemsize))
     return None
+
+
+def swap_last(b, slots, before, size, after, item):
+    """Emit the copy of [before, size, after] elements from one slot to another as [before, after, size]."""
+    whole = size * after * item
+    b.emit(StridedCopy(slots, (before, after, size), (whole, item, after * item), (whole, size * item, item), item))

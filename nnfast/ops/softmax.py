@@ -9,6 +9,7 @@ from ..model.fixedpoint import WORD32, input_radius, multiplier_above_one
 from ..model.quant import rdbpot, srdhm
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
+from .movement import swap_last
 
 _SETS = ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")
 _DIFFERENCE_BITS = 5
@@ -80,19 +81,23 @@ def compute(node, inputs):
 
 
 def lower(node, b):
-    """Rows along the last axis: float32, or 8-bit with the 256 possible powers in a table."""
-    source, axis = node["input"], node.axis()
-    if prod(source.shape[axis + 1:]) != 1:
-        return f"axis {axis} is not the last"
-    slots, n = (b.slot(source), b.slot(node.outputs[0])), source.shape[axis]
-    rows = prod(source.shape[:axis]) if n else 0
+    """Rows: float32, or 8-bit with the 256 possible powers in a table. An inner axis is moved to the end and back."""
+    source, axis, item = node["input"], node.axis(), node["input"].dtype.itemsize
+    ends = slots = b.slot(source), b.slot(node.outputs[0])
+    before, n, after = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1:])
+    rows = before * after if n else 0
+    if source.type != OperandType.TENSOR_FLOAT32 and not is_quant8(source):
+        return f"no native kernel for {type_name(source.type)}"
+    if after != 1:
+        slots = b.temp(rows * n * item), b.temp(rows * n * item)
+        swap_last(b, (ends[0], slots[0]), before, n, after, item)
     if is_quant8(source):
         signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
         b.emit(SoftmaxQ8(slots, signed, rows, n, _powers(node, -np.arange(256, dtype=np.int64))))
-    elif source.type == OperandType.TENSOR_FLOAT32:
-        b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta")))
     else:
-        return f"no native kernel for {type_name(source.type)}"
+        b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta")))
+    if after != 1:
+        swap_last(b, (slots[1], ends[1]), before, after, n, item)
     return None
 
 

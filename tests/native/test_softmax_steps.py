@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lowered import T, check_all_ways, ints, make, tensor
 from native_step import every_level, run_all_ways
 from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
 
@@ -64,3 +65,20 @@ def test_sum_beyond_32_bits():
     power = np.full(256, 2**31 - 1)
     (found,) = run_all_ways(lambda: [SoftmaxQ8((0, 1), False, 1, 9000, power)], [x], [(x.shape, np.uint8)], None)
     assert np.array_equal(found, definition(x.astype(np.int64), power))
+
+
+@pytest.mark.parametrize("type_, dtype, lowest", [
+    (T.TENSOR_FLOAT32, np.float32, 0), (T.TENSOR_QUANT8_ASYMM, np.uint8, 0),
+    (T.TENSOR_QUANT8_ASYMM_SIGNED, np.int8, -128),
+])
+@given(shape=st.lists(st.sampled_from([0, 1, 2, 5, 17]), min_size=1, max_size=4), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_any_axis(type_, dtype, lowest, shape, data):
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    real = type_ == T.TENSOR_FLOAT32
+    x = random.normal(size=shape).astype(dtype) if real else random.integers(0, 256, shape).astype(np.uint8).view(dtype)
+    source = tensor(type_, shape=x.shape, scale=0.0 if real else 0.1)
+    node = make("SOFTMAX", [source, tensor(T.FLOAT32, np.float32(0.7)), *ints(axis)],
+                tensor(type_, scale=0.0 if real else 1 / 256, zero_point=lowest))
+    check_all_ways(node, [x], rtol=8e-6 if real else 0)
