@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/elementwise, nnfast/_native/elementwise.pyx: ADD, SUB, MUL of equal shapes, PRELU."""
+"""Measures csrc/kernels/elementwise, nnfast/_native/elementwise.pyx: ADD, SUB, MUL, LESS of equal shapes, PRELU."""
 
 from . import common
 
@@ -24,3 +24,12 @@ class Prelu(common.Operation):
         shape = common.fields(shape)
         alpha = self.weights(b, "f32", (1, 1, shape[3]))
         b.operation("PRELU", [common.source(b, "f32", shape), alpha], [common.target(b, "f32", 4)])
+
+
+class Less(common.Operation):
+    params = (["f32", "qu8", "qs8"], common.shapes("flat"))
+    param_names = ("types", "shape")
+
+    def build(self, b, types, shape):
+        sources = [common.source(b, types, common.fields(shape)) for _ in range(2)]
+        b.operation("LESS", sources, [b.output("TENSOR_BOOL8", (0,) * 4)])

@@ -1,4 +1,4 @@
-"""Steps of the element-wise and comparison families: operands that broadcast against each other, and choices."""
+"""Steps of the element-wise family: operands that broadcast against each other, and choices."""
 
 from libc.stdint cimport int32_t, uint8_t
 
@@ -28,8 +28,6 @@ cdef extern from "elementwise/elementwise.h":
 
     ctypedef void (*nnf_binary_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                             int32_t *y) noexcept nogil
-
-cdef extern from "comparison/comparison.h":
     ctypedef void (*nnf_compare_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
                                              uint8_t *y) noexcept nogil
     ctypedef void (*nnf_compare_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b,

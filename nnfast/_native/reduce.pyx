@@ -35,7 +35,7 @@ def groups(shape, axes):
     for axis in reversed(range(len(shape))):
         size, reduced = shape[axis], axis in axes
         if size != 1:
-            if reduced == kind:
+            if reduced is kind:
                 inner = found.pop()
                 found.append((inner[0] * size, inner[1], reduced))
             else:
@@ -124,7 +124,7 @@ cdef class ReduceF32(Step):
 
     def __init__(self, slots, str op, shape, axes, int32_t divisor=1):
         cdef bint rows = plan_walk(&self.p.over, shape, axes)
-        cdef const nnf_kernel *row = pick(f"reduce_{op}_f32_{'rows' if rows else 'columns'}")
+        cdef const nnf_kernel *row = pick(f"reduce_{op if rows else op + '_across'}_f32_rows")
         self.p.kernel = <nnf_reduce_f32_fn>row.fn
         self.p.over.p.divisor = divisor
         self.work = work_of(&self.p.over)
@@ -161,7 +161,7 @@ cdef class ReduceQ8(Step):
 
     def __init__(self, slots, str op, bint is_signed, shape, axes):
         cdef bint rows = plan_walk(&self.p.over, shape, axes)
-        cdef const nnf_kernel *row = pick(f"reduce_{op}_qu8_{'rows' if rows else 'columns'}")
+        cdef const nnf_kernel *row = pick(f"reduce_{op if rows else op + '_across'}_qu8_rows")
         cdef size_t terms = self.p.over.p.count[0] * self.p.over.p.count[1] * (self.p.over.n if rows else 1)
         if op == "mean" and terms > MOST_TERMS:
             raise ValueError(f"mean of {terms} terms, must be at most {MOST_TERMS}")

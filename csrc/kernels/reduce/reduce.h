@@ -1,6 +1,6 @@
-/* Reductions over one or two strided dimensions and, with rows, over consecutive elements.
+/* Reductions over one or two strided dimensions and, but for across, over consecutive elements.
  *   rows     y[0] is the reduction of x[a stride[0] + b stride[1] + i] over all a, b and i
- *   columns  y[i] is the reduction of x[a stride[0] + b stride[1] + i] over all a and b
+ *   across   y[i] is the reduction of x[a stride[0] + b stride[1] + i] over all a and b
  * for a < count[0], b < count[1], i < n. n >= 1, counts >= 1, any alignment; x and y do not overlap. */
 #ifndef NNF_REDUCE_H
 #define NNF_REDUCE_H

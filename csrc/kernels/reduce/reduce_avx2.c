@@ -104,17 +104,17 @@ void nnf_reduce_min_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float 
     rows(OP_MIN, p, n, x, y);
 }
 
-void nnf_reduce_sum_f32_columns__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_sum_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_SUM, p, n, x, y);
 }
 
-void nnf_reduce_max_f32_columns__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_max_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_MAX, p, n, x, y);
 }
 
-void nnf_reduce_min_f32_columns__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_min_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_MIN, p, n, x, y);
 }
@@ -142,7 +142,7 @@ void nnf_reduce_mean_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint
     *y = (uint8_t)((sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n)) / p->divisor);
 }
 
-void nnf_reduce_mean_qu8_columns__avx2_8(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void nnf_reduce_mean_across_qu8_rows__avx2_8(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     const int32_t excess = p->flip * (int32_t)(p->count[0] * p->count[1]);
     const __m256i flip = _mm256_set1_epi32(p->flip);

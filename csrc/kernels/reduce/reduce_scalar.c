@@ -142,37 +142,37 @@ void nnf_reduce_min_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_
     rows_q8(OP_MIN, p, n, x, y);
 }
 
-void nnf_reduce_sum_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_sum_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_SUM, p, n, x, y);
 }
 
-void nnf_reduce_max_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_max_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_MAX, p, n, x, y);
 }
 
-void nnf_reduce_min_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_min_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_MIN, p, n, x, y);
 }
 
-void nnf_reduce_prod_f32_columns__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
+void nnf_reduce_prod_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     columns(OP_PROD, p, n, x, y);
 }
 
-void nnf_reduce_mean_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void nnf_reduce_mean_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     columns_q8(OP_SUM, p, n, x, y);
 }
 
-void nnf_reduce_max_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void nnf_reduce_max_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     columns_q8(OP_MAX, p, n, x, y);
 }
 
-void nnf_reduce_min_qu8_columns__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void nnf_reduce_min_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     columns_q8(OP_MIN, p, n, x, y);
 }
