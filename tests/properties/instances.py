@@ -1,0 +1,277 @@
+"""Random legal models of one operation: what an operation needs is drawn by the maker of its family.
+
+A maker fills a `Draft`: values of the inputs by their signature names and, where the rule of the operation leaves it
+open, the quantization of the outputs. `draw` makes a model of it and gives the arrays of the model's inputs. The same
+seed and limit give the same instance.
+"""
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import count, takewhile
+
+import numpy as np
+
+from nnfast import ModelBuilder
+from nnfast.compiler.nodes import Facts, check_zero_sized
+from nnfast.model.types import DTYPES, QUANT_RANGE, QUANTIZED_TYPES, SCALAR_TYPES, OperandType, OperationType
+from nnfast.ops import registry
+
+T = OperandType
+FAMILIES = (
+    "elementwise_instances", "movement_instances", "window_instances", "norm_instances", "recurrent_instances",
+    "detection_instances",
+)
+CONTROL_FLOW = ("IF", "WHILE")
+SYMMETRIC = frozenset((T.TENSOR_QUANT16_SYMM, T.TENSOR_QUANT8_SYMM))
+_MAKERS = {}
+
+
+def makes(*names):
+    """Register a maker for these operations: a function of a Draft."""
+    def register(maker):
+        for name in names:
+            _MAKERS[name] = maker
+        return maker
+
+    return register
+
+
+def load_makers():
+    """Import the family files, once; returns all makers by operation name."""
+    for family in FAMILIES:
+        import_module(family)
+    return _MAKERS
+
+
+def table():
+    """(name, operation, signature number, type set number) of everything in the signature tables but control flow."""
+    rows = []
+    for code in registry.supported_codes():
+        op = registry.lookup(code)
+        if OperationType(code).name in CONTROL_FLOW:
+            continue
+        for form, signature in enumerate(op.signatures):
+            for nth, (_, bindings) in enumerate(signature.sets):
+                types = "_".join(T(code).name.removeprefix("TENSOR_") for code in bindings.values())
+                rows.append((f"{op.name}-{form}-{types}", op, form, nth))
+    return rows
+
+
+@dataclass(slots=True)
+class Value:
+    """An input: its array (None = omitted), quantization, and whether it is a constant of the model."""
+
+    type: int
+    array: np.ndarray | None
+    scale: float = 0.0
+    zero_point: int = 0
+    channels: tuple | None = None
+    constant: bool = True
+
+
+@dataclass(slots=True)
+class Instance:
+    """A model of one operation, the arrays of its inputs, and what makes it again."""
+
+    model: object
+    arrays: list
+    text: str
+
+    def node(self):
+        """The operation with all values known, checked and its outputs inferred, as the execution sees it."""
+        facts = Facts(self.model, self.model.main)
+        for operand, array in zip(self.model.main.inputs, self.arrays, strict=True):
+            facts.of[operand].value = array
+        node = facts.node(0)
+        if node.op.validate is not None:
+            node.op.validate(node)
+        check_zero_sized(node)
+        shapes = node.op.infer(node)
+        if not node.op.data_dependent:
+            facts.settle(node, shapes)
+        return node
+
+    def declared(self, node):
+        """The same instance whose outputs declare the shapes that the node inferred."""
+        main = self.model.main
+        operands = list(main.operands)
+        for tensor in node.outputs:
+            if tensor.shape and None not in tensor.shape:
+                operands[tensor.operand] = replace(operands[tensor.operand], dims=tensor.shape)
+        return replace(self, model=self.model.with_main(operands=tuple(operands)))
+
+
+class Draft:
+    """One operation while it is drawn."""
+
+    def __init__(self, op, signature, bindings, seed, limit):
+        self.op, self.signature, self.rng, self.limit = op, signature, np.random.default_rng((seed, limit)), limit
+        self.types = {slot.name: signature.type_of(slot, bindings) for slot in signature.inputs}
+        self.output_types = [signature.type_of(slot, bindings) for slot in signature.outputs]
+        self.given = {slot.name: [] for slot in signature.inputs}
+        self.results = {}          # output number -> (scale, zero point)
+        self.output_count = len(self.output_types)
+        self.late = self.chance(0.15)
+
+    # -- numbers ---------------------------------------------------------------------------------------------------
+    def int(self, low, high):
+        """An integer in low..high."""
+        return int(self.rng.integers(low, high + 1))
+
+    def chance(self, share):
+        return bool(self.rng.random() < share)
+
+    def choice(self, *items):
+        return items[self.int(0, len(items) - 1)]
+
+    def size(self, most=None):
+        """A dimension, small more often than not; at most `most` and the limit of the draft."""
+        most = self.limit if most is None else min(most, self.limit)
+        return self.int(1, most if self.chance(0.3) else min(most, 9))
+
+    def channels(self):
+        """A number of channels; the edges of tiles more often than others."""
+        edge = self.choice(1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40)
+        return min(edge, self.limit) if self.chance(0.5) else self.size()
+
+    def shape(self, low=1, high=4):
+        """Dimensions of a rank in low..high; at most a few thousand elements."""
+        rank, shape, room = self.int(low, high), [], 4000
+        for _ in range(rank):
+            shape.append(min(self.size(), max(room, 1)))
+            room //= shape[-1]
+        return tuple(int(d) for d in self.rng.permutation(shape)) if rank else ()
+
+    def real(self, low, high):
+        return float(np.float16(self.rng.uniform(low, high)))
+
+    # -- values ----------------------------------------------------------------------------------------------------
+    def quantization(self, type_):
+        """(scale, zero point) of a type; (0, 0) where it has none."""
+        if type_ not in QUANTIZED_TYPES:
+            return 0.0, 0
+        low, high = QUANT_RANGE[type_]
+        scale = float(np.float32(2.0 ** self.rng.uniform(-8, 0)))
+        if type_ in SYMMETRIC:
+            return scale, 0
+        return scale, self.choice(low, high, (low + high + 1) // 2, self.int(low, high))
+
+    def values(self, type_, shape, spread=1.0, low=None, high=None):
+        """An array of a type; low, high: range of integers or floats, else normal floats and all codes."""
+        dtype = DTYPES[type_]
+        if type_ in (T.TENSOR_BOOL8, T.BOOL):
+            return self.rng.integers(0, 2, shape).astype(dtype)
+        if dtype.kind == "f":
+            drawn = self.rng.normal(0, spread, shape) if low is None else self.rng.uniform(low, high, shape)
+            return np.asarray(drawn).astype(dtype)
+        if low is None:
+            low, high = QUANT_RANGE.get(type_, (-100, 100))
+        return self.rng.integers(low, high + 1, shape).astype(dtype)
+
+    def put(self, name, array, scale=0.0, zero_point=0, channels=None, constant=None):
+        """Give a tensor input. constant: by default all but the first tensor are constants in most drafts."""
+        type_ = self.types[name]
+        array = np.ascontiguousarray(array, DTYPES[type_]).reshape(np.shape(array))
+        if constant is None:
+            constant = name != self.signature.inputs[0].name and not (self.late and self.chance(0.7))
+        made = Value(type_, array, float(np.float32(scale)), int(zero_point), channels, constant and array.size > 0)
+        self.given[name].append(made)
+        return made
+
+    def tensor(self, name, shape, quantization=None, constant=None, **values):
+        """Draw a tensor input of a shape; quantization: (scale, zero point) where it is not free."""
+        type_ = self.types[name]
+        scale, zero_point = self.quantization(type_) if quantization is None else quantization
+        return self.put(name, self.values(type_, shape, **values), scale, zero_point, None, constant)
+
+    def scalar(self, name, value, constant=None):
+        """Give a scalar input, where the form has it; returns the value."""
+        if name in self.types:
+            type_ = self.types[name]
+            if constant is None:
+                constant = not (self.late and self.chance(0.2))
+            self.given[name].append(Value(type_, np.array(value, DTYPES[type_]), constant=constant))
+        return value
+
+    def has(self, name):
+        """True when the form has such an input."""
+        return name in self.types
+
+    def layout(self):
+        """Draw the layout flag, where there is one: True for NCHW."""
+        return self.has("layout") and self.scalar("layout", self.chance(0.4))
+
+    def image(self, name, shape, nchw, **more):
+        """Draw an image of NHWC shape in the layout that holds."""
+        n, h, w, c = shape
+        return self.tensor(name, (n, c, h, w) if nchw else (n, h, w, c), **more)
+
+    def activation(self):
+        """Draw a fused activation; integers have none."""
+        none = self.types[self.signature.inputs[0].name] == T.TENSOR_INT32
+        return self.scalar("activation", 0 if none else self.int(0, 3))
+
+    def result(self, place=0, scale=None, zero_point=None):
+        """Fix the quantization of an output."""
+        drawn = self.quantization(self.output_types[place])
+        self.results[place] = (drawn[0] if scale is None else scale, drawn[1] if zero_point is None else zero_point)
+
+    def result_at_least(self, scale):
+        """Output 0 has a scale of this or more, up to eight times."""
+        if self.output_types[0] in QUANTIZED_TYPES:
+            self.result(0, float(np.float32(scale * 2.0 ** self.rng.uniform(0.01, 3))))
+
+    # -- model -----------------------------------------------------------------------------------------------------
+    def _quantization_of_output(self, place):
+        if place in self.results:
+            return self.results[place]
+        nth = min(place, len(self.output_types) - 1)
+        type_ = self.output_types[nth]
+        rule = self.op.quant[nth] if isinstance(self.op.quant, tuple) else self.op.quant
+        if isinstance(rule, dict) and type_ in rule:
+            return rule[type_]
+        if rule == "same" and type_ in QUANTIZED_TYPES:
+            first = next(v for values in self.given.values() for v in values if v.type == type_)
+            return first.scale, first.zero_point
+        return self.quantization(type_)
+
+    def build(self, text):
+        """The Instance."""
+        b, arrays, handles = ModelBuilder(self.op.name), [], []
+        for slot in self.signature.inputs:
+            values = self.given[slot.name] or [Value(self.types[slot.name], None)]
+            for value in values:
+                handles.append(self._operand(b, value))
+                if value.array is not None and not value.constant:
+                    arrays.append(value.array)
+        outputs = []
+        for place in range(self.output_count):
+            type_ = self.output_types[min(place, len(self.output_types) - 1)]
+            outputs.append(b.output(type_, (), *self._quantization_of_output(place)))
+        if self.chance(0.1):
+            b.relaxed()
+        return Instance(b.operation(self.op.type, handles, outputs).build(), arrays, text)
+
+    @staticmethod
+    def _operand(b, value):
+        if value.array is None:
+            return b.omitted(value.type, *((1.0, 0) if value.type in QUANTIZED_TYPES else ()))
+        quant = (value.scale, value.zero_point, value.channels)
+        if not value.constant:
+            return b.input(value.type, value.array.shape, *quant)
+        if value.type in SCALAR_TYPES:
+            return b.scalar(value.array[()], value.type)
+        return b.constant(value.array, value.type, *quant)
+
+
+def draw(op, form, nth, seed, limit):
+    """The Instance of a form (signature number) and type set of an operation."""
+    signature = op.signatures[form]
+    draft = Draft(op, signature, signature.sets[nth][1], seed, limit)
+    load_makers()[op.name](draft)
+    return draft.build(f"{op.name} form {form} set {nth} seed {seed} limit {limit}")
+
+
+def divisors(number):
+    """All divisors, ascending."""
+    return [d for d in takewhile(lambda d: d <= number, count(1)) if number % d == 0]
