@@ -56,7 +56,7 @@ def bbox_transform(d):
 
 @makes("BOX_WITH_NMS_LIMIT")
 def nms(d):
-    boxes, classes, images = d.int(1, 12), d.int(1, 4), d.int(1, 3)
+    boxes, classes, images = d.int(1, 12), d.int(2, 5), d.int(1, 3)
     d.tensor("scores", (boxes, classes), low=0.0 if d.output_types[0] not in QUANTIZED_TYPES else None, high=1.0)
     corners(d, "roi", boxes, 100, 100, classes)
     d.put("batch_index", batches(d, boxes, images))

@@ -10,7 +10,7 @@ POSITIVE = ("LOG", "SQRT", "RSQRT")
 
 @makes(
     "RELU", "RELU1", "RELU6", "LOGISTIC", "TANH", "ABS", "EXP", "FLOOR", "LOG", "LOGICAL_NOT", "NEG", "RSQRT", "SIN",
-    "SQRT", "CAST", "ELU", "QUANTIZE",
+    "SQRT", "CAST", "ELU", "QUANTIZE", odd=["input"],
 )
 def unary(d):
     if d.op.name in POSITIVE and d.types["input"] in (T.TENSOR_FLOAT32, T.TENSOR_FLOAT16):
@@ -22,7 +22,7 @@ def unary(d):
     d.scalar("alpha", d.real(0.0, 2.0))
 
 
-@makes("HARD_SWISH")
+@makes("HARD_SWISH", odd=["input"])
 def hard_swish(d):
     source = d.tensor("input", d.shape(), spread=3.0)
     d.result_at_least(source.scale / d.choice(2, 16, 120))
@@ -60,7 +60,7 @@ def pair(d, first, second, most=4, **second_values):
     return a, b
 
 
-@makes("ADD", "SUB", "MUL", "DIV")
+@makes("ADD", "SUB", "MUL", "DIV", odd=["input0", "input1"])
 def arithmetic(d):
     values = {"low": 1, "high": 50} if d.op.name == "DIV" and d.types["input0"] == T.TENSOR_INT32 else {}
     a, b = pair(d, "input0", "input1", **values)
@@ -72,7 +72,7 @@ def arithmetic(d):
 
 
 @makes("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "LOGICAL_AND",
-       "LOGICAL_OR")
+       "LOGICAL_OR", odd=["x", "y"])
 def compare(d):
     a, b = pair(d, "x", "y", most=5)
     if d.chance(0.5) and a.array.size and a.type == b.type and a.array.dtype.kind != "u":
@@ -80,7 +80,7 @@ def compare(d):
         b.array[...] = np.round(b.array)
 
 
-@makes("POW")
+@makes("POW", odd=["base", "exponent"])
 def power(d):
     pair(d, "base", "exponent")
     base = d.given["base"][0]
@@ -88,13 +88,13 @@ def power(d):
         base.array[...] = np.abs(base.array) + np.asarray(0.1, base.array.dtype)
 
 
-@makes("PRELU")
+@makes("PRELU", odd=["input", "alpha"])
 def prelu(d):
     a, b = pair(d, "input", "alpha")
     d.result_at_least(a.scale * max(b.scale, 1.0))
 
 
-@makes("SELECT")
+@makes("SELECT", odd=["x", "y"])
 def select(d):
     shape = d.shape()
     d.tensor("condition", shape, constant=False)

@@ -23,14 +23,22 @@ FAMILIES = (
 )
 CONTROL_FLOW = ("IF", "WHILE")
 SYMMETRIC = frozenset((T.TENSOR_QUANT16_SYMM, T.TENSOR_QUANT8_SYMM))
+ODD_FLOATS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-7, -6e4)
 _MAKERS = {}
 
 
-def makes(*names):
-    """Register a maker for these operations: a function of a Draft."""
+def makes(*names, odd=()):
+    """Register a maker for these operations: a function of a Draft.
+
+    odd: inputs of the operation that now and then get floats that are no ordinary numbers.
+    """
     def register(maker):
+        def make(draft):
+            maker(draft)
+            draft.sprinkle([value for name in odd for value in draft.given[name]])
+
         for name in names:
-            _MAKERS[name] = maker
+            _MAKERS[name] = make
         return maker
 
     return register
@@ -81,7 +89,7 @@ class Instance:
         """The operation with all values known, checked and its outputs inferred, as the execution sees it."""
         facts = Facts(self.model, self.model.main)
         for operand, array in zip(self.model.main.inputs, self.arrays, strict=True):
-            facts.of[operand].value = array
+            facts.of[operand].value, facts.of[operand].shape = array, array.shape
         node = facts.node(0)
         if node.op.validate is not None:
             node.op.validate(node)
@@ -92,8 +100,13 @@ class Instance:
         return node
 
     def declared(self, node):
-        """The same instance whose outputs declare the shapes that the node inferred."""
+        """The same instance whose outputs declare the shapes that the node inferred.
+
+        A CAST of an input with open dimensions stays as it is: both must declare the same (ops_b.md 1.2).
+        """
         main = self.model.main
+        if node.op.type == OperationType.CAST and 0 in main.operands[main.inputs[0]].dims:
+            return self
         operands = list(main.operands)
         for tensor in node.outputs:
             if tensor.shape and None not in tensor.shape:
@@ -131,6 +144,8 @@ class Draft:
 
     def channels(self):
         """A number of channels; the edges of tiles more often than others."""
+        if self.limit > 30 and self.chance(0.1):
+            return self.choice(47, 48, 64, 65, 96)
         edge = self.choice(1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40)
         return min(edge, self.limit) if self.chance(0.5) else self.size()
 
@@ -174,7 +189,7 @@ class Draft:
         array = np.ascontiguousarray(array, DTYPES[type_]).reshape(np.shape(array))
         if constant is None:
             constant = name != self.signature.inputs[0].name and not (self.late and self.chance(0.7))
-        made = Value(type_, array, float(np.float32(scale)), int(zero_point), channels, constant and array.size > 0)
+        made = Value(type_, array, float(np.float32(scale)), int(zero_point), channels, constant)
         self.given[name].append(made)
         return made
 
@@ -183,6 +198,15 @@ class Draft:
         type_ = self.types[name]
         scale, zero_point = self.quantization(type_) if quantization is None else quantization
         return self.put(name, self.values(type_, shape, **values), scale, zero_point, None, constant)
+
+    def sprinkle(self, values):
+        """Now and then, put NaN, infinities, zeros and extremes among the floats of these inputs."""
+        if self.chance(0.25):
+            for value in values:
+                if value.array.dtype.kind == "f":
+                    odd = np.array(ODD_FLOATS, value.array.dtype)
+                    places = self.rng.random(value.array.shape) < 0.1
+                    value.array[places] = self.rng.choice(odd, np.count_nonzero(places))
 
     def scalar(self, name, value, constant=None):
         """Give a scalar input, where the form has it; returns the value."""
@@ -241,7 +265,7 @@ class Draft:
         for slot in self.signature.inputs:
             values = self.given[slot.name] or [Value(self.types[slot.name], None)]
             for value in values:
-                handles.append(self._operand(b, value))
+                handles.append(self._operand(b, value, self.late and not value.channels and self.chance(0.3)))
                 if value.array is not None and not value.constant:
                     arrays.append(value.array)
         outputs = []
@@ -253,12 +277,13 @@ class Draft:
         return Instance(b.operation(self.op.type, handles, outputs).build(), arrays, text)
 
     @staticmethod
-    def _operand(b, value):
+    def _operand(b, value, open_dims):
         if value.array is None:
             return b.omitted(value.type, *((1.0, 0) if value.type in QUANTIZED_TYPES else ()))
         quant = (value.scale, value.zero_point, value.channels)
         if not value.constant:
-            return b.input(value.type, value.array.shape, *quant)
+            shape = value.array.shape
+            return b.input(value.type, (0,) * len(shape) if open_dims else shape, *quant)
         if value.type in SCALAR_TYPES:
             return b.scalar(value.array[()], value.type)
         return b.constant(value.array, value.type, *quant)

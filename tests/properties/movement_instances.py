@@ -19,7 +19,7 @@ def signed(d, axis, rank):
     return axis - rank if d.chance(0.3) else axis
 
 
-@makes("RESHAPE")
+@makes("RESHAPE", odd=["input"])
 def reshape(d):
     source = d.shape()
     left, target = prod(source), []
@@ -33,7 +33,7 @@ def reshape(d):
     d.put("shape", np.int32(target))
 
 
-@makes("SQUEEZE")
+@makes("SQUEEZE", odd=["input"])
 def squeeze(d):
     shape = with_ones(d, d.shape(1, 3))
     d.tensor("input", shape)
@@ -42,14 +42,14 @@ def squeeze(d):
         d.put("axes", np.int32([signed(d, axis, len(shape)) for axis in ones if d.chance(0.6)] or ones[:1]))
 
 
-@makes("EXPAND_DIMS")
+@makes("EXPAND_DIMS", odd=["input"])
 def expand_dims(d):
     shape = d.shape()
     d.tensor("input", shape)
     d.scalar("axis", signed(d, d.int(0, len(shape)), len(shape) + 1))
 
 
-@makes("TRANSPOSE")
+@makes("TRANSPOSE", odd=["input"])
 def transpose(d):
     shape = d.shape()
     d.tensor("input", shape)
@@ -57,7 +57,7 @@ def transpose(d):
         d.put("perm", d.rng.permutation(len(shape)))
 
 
-@makes("SLICE")
+@makes("SLICE", odd=["input"])
 def slice_(d):
     shape = d.shape()
     begin = [d.int(0, size - 1) for size in shape]
@@ -68,7 +68,7 @@ def slice_(d):
     d.result(0, source.scale, source.zero_point)
 
 
-@makes("STRIDED_SLICE")
+@makes("STRIDED_SLICE", odd=["input"])
 def strided_slice(d):
     shape = d.shape()
     begin, end, strides, masks = [], [], [], [0, 0, 0]
@@ -95,7 +95,7 @@ def strided_slice(d):
     d.result(0, source.scale, source.zero_point)
 
 
-@makes("PAD", "PAD_V2", "MIRROR_PAD")
+@makes("PAD", "PAD_V2", "MIRROR_PAD", odd=["input"])
 def pad(d):
     shape = d.shape()
     d.tensor("input", shape)
@@ -107,14 +107,14 @@ def pad(d):
         d.scalar("pad_value", d.int(low, low + 255) if d.types["pad_value"] == T.INT32 else d.real(-2, 2))
 
 
-@makes("TILE")
+@makes("TILE", odd=["input"])
 def tile(d):
     shape = d.shape()
     d.tensor("input", shape)
     d.put("multiples", np.int32([d.choice(1, 1, 2, 3) for _ in shape]))
 
 
-@makes("GATHER")
+@makes("GATHER", odd=["input"])
 def gather(d):
     shape = d.shape()
     axis = d.int(0, len(shape) - 1)
@@ -124,7 +124,7 @@ def gather(d):
     d.result(0, source.scale, source.zero_point)
 
 
-@makes("EMBEDDING_LOOKUP")
+@makes("EMBEDDING_LOOKUP", odd=["values"])
 def embedding_lookup(d):
     shape = d.shape(2, 4)
     known = d.chance(0.5)
@@ -132,7 +132,7 @@ def embedding_lookup(d):
     d.tensor("values", shape, constant=not known)
 
 
-@makes("HASHTABLE_LOOKUP")
+@makes("HASHTABLE_LOOKUP", odd=["values"])
 def hashtable_lookup(d):
     shape = d.shape(2, 3)
     keys = np.sort(d.rng.choice(200, shape[0], replace=False))
@@ -141,7 +141,7 @@ def hashtable_lookup(d):
     d.tensor("values", shape)
 
 
-@makes("CONCATENATION", "PACK")
+@makes("CONCATENATION", "PACK", odd=["input"])
 def concatenation(d):
     shape = d.shape(1, 4 if d.op.name == "CONCATENATION" else 3)
     stacks = d.op.name == "PACK"
@@ -158,7 +158,7 @@ def concatenation(d):
         d.result(0, *common)
 
 
-@makes("SPLIT")
+@makes("SPLIT", odd=["input"])
 def split(d):
     shape = list(d.shape())
     axis, parts = d.int(0, len(shape) - 1), d.int(1, 4)
@@ -169,14 +169,14 @@ def split(d):
     d.output_count = parts
 
 
-@makes("TOPK_V2")
+@makes("TOPK_V2", odd=["input"])
 def topk(d):
     shape = d.shape()
     d.tensor("input", shape)
     d.scalar("k", d.int(1, shape[-1]))
 
 
-@makes("REVERSE")
+@makes("REVERSE", odd=["input"])
 def reverse(d):
     shape = d.shape(1, 5)
     source = d.tensor("input", shape)
@@ -184,7 +184,7 @@ def reverse(d):
     d.result(0, source.scale, source.zero_point)
 
 
-@makes("CHANNEL_SHUFFLE")
+@makes("CHANNEL_SHUFFLE", odd=["input"])
 def channel_shuffle(d):
     shape = d.shape()
     axis = d.int(0, len(shape) - 1)
@@ -193,7 +193,7 @@ def channel_shuffle(d):
     d.scalar("axis", signed(d, axis, len(shape)))
 
 
-@makes("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
+@makes("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", odd=["input"])
 def depth_and_space(d):
     block = d.scalar("block_size", d.int(1, 4))
     n, h, w, c = d.int(1, 3), d.size(7), d.size(7), d.size(12)
@@ -201,7 +201,7 @@ def depth_and_space(d):
     d.image("input", shape, d.layout())
 
 
-@makes("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND")
+@makes("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", odd=["input"])
 def batch_and_space(d):
     blocks = [d.int(1, 3), d.int(1, 3)]
     n, h, w, c = d.int(1, 3), d.size(7), d.size(7), d.size(12)
@@ -225,14 +225,14 @@ def fill(d):
     d.scalar("value", d.int(-9, 9), constant=False)
 
 
-@makes("ARGMAX", "ARGMIN")
+@makes("ARGMAX", "ARGMIN", odd=["input"])
 def arg(d):
     shape = d.shape(1, 5)
     d.tensor("input", shape)
     d.scalar("axis", signed(d, d.int(0, len(shape) - 1), len(shape)))
 
 
-@makes("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM")
+@makes("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM", odd=["input"])
 def reduce(d):
     shape = d.shape()
     rank = len(shape)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instances import draw, load_makers, table
 
 import nnfast
+from nnfast._native import kernels
 from nnfast.errors import Error
 
 FEW = 20
@@ -21,6 +22,7 @@ LIMITS = (2, 40)
 
 MOST_REFUSED = 0.2
 TABLE = table()
+LEVELS = tuple(kernels.levels())
 DEVICES = {threads: nnfast.Device(num_threads=threads) for threads in (1, 2)}
 
 
@@ -40,14 +42,19 @@ def agree(actual, wanted, text):
     np.testing.assert_allclose(actual.astype(np.float64), wanted.astype(np.float64), rtol, atol, err_msg=text)
 
 
-def compare(instance, node, threads):
-    """Run the instance on the device; returns True when its operation was native."""
+def compare(instance, node, seed):
+    """Run the instance on a device at a level of the kernels; returns True when its operation was native."""
     wanted = node.op.compute(node, [t.value if t.present else None for t in node.inputs])
-    prepared = DEVICES[threads].prepare(instance.model)
-    found = prepared.run(instance.arrays)
+    threads, level = 1 + seed // 2 % 2, LEVELS[seed // 4 % len(LEVELS)]
+    kernels.set_level(level)
+    try:
+        prepared = DEVICES[threads].prepare(instance.model)
+        found = prepared.run(instance.arrays)
+    finally:
+        kernels.set_level(None)
     assert len(found) == len(wanted)
     for place, (actual, array) in enumerate(zip(found, wanted)):
-        agree(actual, array, f"{instance.text} threads {threads} output {place}\n{prepared.explain()}")
+        agree(actual, array, f"{instance.text} threads {threads} {level} output {place}\n{prepared.explain()}")
     return is_native(prepared)
 
 
@@ -79,7 +86,7 @@ def test_native_matches_numpy(op, form, nth, request, tally):
             return
         if seed % 2:
             instance = instance.declared(node)
-        tally["native"] += compare(instance, node, 1 + seed // 2 % 2)
+        tally["native"] += compare(instance, node, seed)
         tally["instances"] += 1
 
     tally["signatures"] += 1

@@ -121,14 +121,14 @@ def fully_connected(d):
     scaled_result(d, product, size)
 
 
-@makes("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+@makes("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D", odd=["input"])
 def pooling(d):
     width, height = window(d)
     d.activation()
     d.image("input", (d.int(1, 2), height.size, width.size, d.channels()), d.layout())
 
 
-@makes("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+@makes("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", odd=["input"])
 def resize(d):
     shape = d.int(1, 2), d.size(20), d.size(20), d.channels()
     nchw = d.layout()
