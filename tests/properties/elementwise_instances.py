@@ -52,8 +52,7 @@ def pair(d, first, second, most=4, **second_values):
         other = (shape[-1],) if d.chance(0.5) else (1,)
     if kind == 1 and d.chance(0.3):
         shape = tuple(1 if d.chance(0.3) and size > 1 else size for size in shape)
-    swapped = d.chance(0.4) and d.op.name != "PRELU"
-    if swapped:
+    if d.chance(0.4) and d.op.name != "PRELU":
         shape, other = other, shape
     a = d.tensor(first, shape)
     b = d.tensor(second, other, constant=None if d.chance(0.6) else False, **second_values)
@@ -75,7 +74,8 @@ def arithmetic(d):
        "LOGICAL_OR", odd=["x", "y"])
 def compare(d):
     a, b = pair(d, "x", "y", most=5)
-    if d.chance(0.5) and a.array.size and a.type == b.type and a.array.dtype.kind != "u":
+    if d.chance(0.5) and a.array.dtype.kind == "f":
+        # Few different values, so that some are equal.
         a.array[...] = np.round(a.array)
         b.array[...] = np.round(b.array)
 
@@ -90,7 +90,10 @@ def power(d):
 
 @makes("PRELU", odd=["input", "alpha"])
 def prelu(d):
-    a, b = pair(d, "input", "alpha")
+    if d.chance(0.3):
+        a, b = d.tensor("input", d.shape()), d.tensor("alpha", (1,))
+    else:
+        a, b = pair(d, "input", "alpha")
     d.result_at_least(a.scale * max(b.scale, 1.0))
 
 

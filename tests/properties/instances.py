@@ -8,6 +8,7 @@ seed and limit give the same instance.
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import count, takewhile
+from zlib import crc32
 
 import numpy as np
 
@@ -117,8 +118,8 @@ class Instance:
 class Draft:
     """One operation while it is drawn."""
 
-    def __init__(self, op, signature, bindings, seed, limit):
-        self.op, self.signature, self.rng, self.limit = op, signature, np.random.default_rng((seed, limit)), limit
+    def __init__(self, op, signature, bindings, rng, limit):
+        self.op, self.signature, self.rng, self.limit = op, signature, rng, limit
         self.types = {slot.name: signature.type_of(slot, bindings) for slot in signature.inputs}
         self.output_types = [signature.type_of(slot, bindings) for slot in signature.outputs]
         self.given = {slot.name: [] for slot in signature.inputs}
@@ -155,7 +156,7 @@ class Draft:
         for _ in range(rank):
             shape.append(min(self.size(), max(room, 1)))
             room //= shape[-1]
-        return tuple(int(d) for d in self.rng.permutation(shape)) if rank else ()
+        return tuple(int(d) for d in self.rng.permutation(shape))
 
     def real(self, low, high):
         return float(np.float16(self.rng.uniform(low, high)))
@@ -174,7 +175,7 @@ class Draft:
     def values(self, type_, shape, spread=1.0, low=None, high=None):
         """An array of a type; low, high: range of integers or floats, else normal floats and all codes."""
         dtype = DTYPES[type_]
-        if type_ in (T.TENSOR_BOOL8, T.BOOL):
+        if type_ == T.TENSOR_BOOL8:
             return self.rng.integers(0, 2, shape).astype(dtype)
         if dtype.kind == "f":
             drawn = self.rng.normal(0, spread, shape) if low is None else self.rng.uniform(low, high, shape)
@@ -292,7 +293,9 @@ class Draft:
 def draw(op, form, nth, seed, limit):
     """The Instance of a form (signature number) and type set of an operation."""
     signature = op.signatures[form]
-    draft = Draft(op, signature, signature.sets[nth][1], seed, limit)
+    # Equal seeds give each type set of each operation an instance of its own.
+    rng = np.random.default_rng((seed, limit, crc32(f"{op.name} {form} {nth}".encode())))
+    draft = Draft(op, signature, signature.sets[nth][1], rng, limit)
     load_makers()[op.name](draft)
     return draft.build(f"{op.name} form {form} set {nth} seed {seed} limit {limit}")
 
