@@ -4,6 +4,8 @@ from math import prod
 
 import numpy as np
 
+from .._native.activation import ClampF32
+from .._native.convert import Convert
 from .._native.reduce import MOST_TERMS, ReduceF32, ReduceQ8
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
@@ -93,6 +95,21 @@ _STEPS = {
 }
 
 
+_LARGEST_HALF = float(np.finfo(np.float16).max)
+_STARTS = {"max": (-_LARGEST_HALF, np.inf), "min": (-np.inf, _LARGEST_HALF)}
+"""Between these lie the float16 results: where no number counts, the start, which float32 has further out."""
+
+
+def _lower_half(node, b, slots, name, axes):
+    """Extremes of float16 in float32, with the start that float16 has."""
+    count, left = prod(node["input"].shape), prod(node.outputs[0].shape)
+    wide, found, bounded = b.temp(4 * count), b.temp(4 * left), b.temp(4 * left)
+    b.emit(Convert((slots[0], wide), count, narrow=False))
+    b.emit(ReduceF32((wide, found), name, node["input"].shape, axes, 1))
+    b.emit(ClampF32((found, bounded), left, *_STARTS[name]))
+    b.emit(Convert((bounded, slots[1]), left, narrow=True))
+
+
 def lower(node, b):
     """One step for float32 and 8-bit tensors, whatever the axes."""
     source, axes, name = node["input"], axes_of(node), _STEPS[node.op.type]
@@ -105,6 +122,8 @@ def lower(node, b):
     elif source.type == OperandType.TENSOR_FLOAT32:
         divided = name == "mean"
         b.emit(ReduceF32(slots, "sum" if divided else name, source.shape, axes, terms if divided else 1))
+    elif source.type == OperandType.TENSOR_FLOAT16 and name in _STARTS:
+        _lower_half(node, b, slots, name, axes)
     else:
         return f"no native kernel for {type_name(source.type)}"
     return None
