@@ -88,6 +88,9 @@ def _compute(node, inputs):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
+MOST_PHASES = 64  # each is a step of its own
+
+
 def phases(win, axis):
     """(taps, head, begin, count) of each phase along an axis: of the outputs that are a stride apart.
 
@@ -109,6 +112,8 @@ def _lower(node, b):
     if reason is not None:
         return reason
     win, filter_ = geometry(node), node["filter"]
+    if win.stride[0] * win.stride[1] > MOST_PHASES:
+        return f"strides {win.stride[0]} x {win.stride[1]} give more than {MOST_PHASES} phases"
     batch, units, channels = node["input"].shape[0], filter_.shape[0], filter_.shape[3]
     (height, width), (stride_y, stride_x) = win.input, win.stride
     zeros = np.full((units, 1, 1, channels), 0 if filter_.channel_quant else filter_.zero_point, filter_.dtype)
