@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from file_builder import Op, Tensor, build
 
 import nnfast
-from build import Op, Tensor, build
 from nnfast.compiler.check import check_model, unsupported
 from nnfast.model.types import OperationType
 from nnfast.tflite import load

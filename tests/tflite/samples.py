@@ -4,9 +4,9 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 try:
-    from .build import Op, Tensor, build
+    from .file_builder import Op, Tensor, build
 except ImportError:
-    from build import Op, Tensor, build
+    from file_builder import Op, Tensor, build
 
 CONV = {"StrideW": 1, "StrideH": 1}
 

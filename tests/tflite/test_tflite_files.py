@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import tflite
+from file_builder import Op, Tensor, build
 from translated import f32, named, refused, show, translate
 
-from build import Op, Tensor, build
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.types import OperandType
 from nnfast.tflite import load

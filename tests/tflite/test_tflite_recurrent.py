@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from file_builder import Op, Tensor
 from translated import f32, named, refused, show, translate
 
-from build import Op, Tensor
 from nnfast.model.types import LifeTime, OperandType, State
 
 T = OperandType

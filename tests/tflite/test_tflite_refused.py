@@ -8,10 +8,10 @@ from cases import CASES as SINGLE
 from cases import codes, f, ints, value
 from cases_layers import CASES as LAYERS
 from cases_layers import OPTIONS, SCORES, detection
+from file_builder import Op, Tensor, build
 from flatbuffers import flexbuffers
 from running import Const, One
 
-from build import Op, Tensor, build
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.tflite import load
 from nnfast.tflite.flexmap import decode
