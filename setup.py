@@ -2,8 +2,8 @@
 
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
 nnfast/_native/<name>.pyx is one extension; csrc/kernels/<name>/<name>_pack.c is linked into it where there is one; the
-kernels and the registry go into `kernels`, the thread team into `threads`. The steps that pack for conv2d while a
-program runs are an extension of their own.
+kernels and the registry go into `kernels`, the thread team into `threads`. conv2d is several extensions: one for each
+type, and the steps that pack its weights while a program runs.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -29,7 +29,7 @@ from c_build import INCLUDES, c_flags, csrc, machine_flags  # noqa: E402  (the f
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c"], "threads": ["csrc/base/team.c", "csrc/base/program.c"],
-             "conv2d_pack": ["csrc/kernels/conv2d/conv2d_pack.c"]}
+             **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem

@@ -16,8 +16,3 @@ cdef extern from "conv2d/conv2d.h":
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n) nogil
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
-
-
-# `size` bytes rounded up to whole cache lines, as the packed weights of groups follow each other.
-cdef inline size_t lines(size_t size) noexcept nogil:
-    return (size + 63) // 64 * 64

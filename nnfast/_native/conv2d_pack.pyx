@@ -3,9 +3,9 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from .conv2d cimport (
-    lines, nnf_conv2d_q8_scheme, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size, nnf_pack_conv2d_q8,
-    nnf_pack_conv2d_q8_size,
+    nnf_conv2d_q8_scheme, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size,
 )
+from .conv2d_window cimport lines
 from .kernels cimport nnf_kernel, pick
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
@@ -70,7 +70,7 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
 
 
 cdef class PackQ8(Step):
-    """int8 matrices as PackF32 does, with what conv2d.pack_q8 needs for sums of int8 inputs without a bias.
+    """int8 matrices as PackF32 does, with what conv2d_q8.pack_q8 needs for sums of int8 inputs without a bias.
 
     zero_points: of the input and of the matrices; multiplier, exponent: from sums to output codes.
     """

@@ -4,8 +4,9 @@ from math import prod
 
 import numpy as np
 
-from .._native.conv2d import Conv2dF32, Conv2dQ8, pack_f32, pack_q8
+from .._native.conv2d import Conv2dF32, pack_f32
 from .._native.conv2d_pack import PackF32, PackQ8, packed_bytes
+from .._native.conv2d_q8 import Conv2dQ8, pack_q8
 from .._native.copy import StridedCopy
 from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name

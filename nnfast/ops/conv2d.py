@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d
+from .._native import conv2d, conv2d_q8
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -145,10 +145,10 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         signed = source.dtype == np.int8
         finish = requantize.requantizer(node)
         scale = (np.ascontiguousarray(np.broadcast_to(v, units)) for v in (finish.multiplier, finish.exponent))
-        packed = conv2d.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
+        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)
         output = finish.zero_point, finish.low, finish.high
-        b.emit(conv2d.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
+        b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
     else:
         packed = conv2d.pack_f32(matrix, bias, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)

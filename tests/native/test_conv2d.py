@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level, run_all_ways
 
-from nnfast._native import conv2d
+from nnfast._native import conv2d, conv2d_q8
 from nnfast.model import quant
 
 Window = namedtuple("Window", "input filter stride dilation head output")
@@ -103,10 +103,10 @@ def check_q8(case, level, data, kind):
     low, high = sorted(data.draw(st.tuples(*[st.integers(*code_range(types[0]))] * 2)))
     output = data.draw(st.integers(*code_range(types[0]))), low, high
     with at_level(level):
-        packed = conv2d.pack_q8(filter_.reshape(case.units, -1), bias, zero_point, input_zero_point, signed,
+        packed = conv2d_q8.pack_q8(filter_.reshape(case.units, -1), bias, zero_point, input_zero_point, signed,
                                 multiplier, exponent)
     make = [(0, 1, 2), window, case.batch, case.channels, case.units, (filter_.dtype, zero_point), input_zero_point]
-    [actual] = run_all_ways(lambda: [conv2d.Conv2dQ8(*make, output, signed)], [image, packed],
+    [actual] = run_all_ways(lambda: [conv2d_q8.Conv2dQ8(*make, output, signed)], [image, packed],
                             [((case.batch, *window.output, case.units), image.dtype)], level)
     exact = sums(image.astype(np.float64) - input_zero_point, filter_.astype(np.float64) - zero_point, window)
     total = quant.wrap32(exact.astype(np.int64) + bias)

@@ -1,0 +1,255 @@
+"""Steps of CONV_2D and FULLY_CONNECTED in 8-bit codes: the product of conv2d.pyx over gathered rows of codes."""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from .conv2d cimport nnf_conv2d_q8_scheme, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
+from .conv2d_window cimport GRAIN, geometry, lines, measure, plan_split, split, tile_start
+from .kernels cimport nnf_kernel, pick
+from .placement cimport placement, placement_of, scatter
+from .plan cimport Step
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+from .plan import aligned_bytes
+
+cdef extern from "conv2d/conv2d.h":
+    ctypedef struct nnf_conv2d_q8_tile:
+        size_t rows
+        size_t columns
+        size_t groups
+        const uint8_t *a
+        size_t lda
+        const int32_t *offset
+        const int32_t *w
+        uint8_t *c
+        size_t ldc
+        int32_t zero_point
+        int32_t lo
+        int32_t hi
+        uint8_t flip
+
+    ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
+    ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                                   uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
+
+    size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
+
+cdef enum:
+    NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+
+
+cdef struct conv2d_q8:
+    nnf_conv2d_qu8_qs8c_nhwc_fn kernel
+    nnf_conv2d_gather_qu8_nhwc_fn gather
+    geometry g
+    placement place
+    split s
+    size_t groups, lda          # of a row of the product: 4 codes each; bytes between gathered rows
+    size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
+    size_t tile                 # offset in the scratch of a tile that is yet to be scattered
+    size_t weights              # bytes of a group's packed weights
+    bint direct                 # the input can be read in place
+    int32_t weight_zero_point, input_zero_point
+    int32_t zero_point, lo, hi
+    uint8_t flip
+
+
+cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
+                        uint8_t *to, uint32_t *sums) noexcept nogil:
+    """Codes under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
+
+    row: the input row, NULL where the filter lies above or below the image.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
+    while r < pixels:
+        ix = x + r * g.stride_x
+        run = 1
+        if row != NULL and ix >= 0 and ix + span <= g.width:
+            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.flip, to + r * p.lda, p.lda, sums)
+        else:
+            lo = max(-ix, 0)
+            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
+            memset(to + r * p.lda, p.input_zero_point, n)
+            if lo < hi:
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.flip, to + r * p.lda + lo * channels,
+                         0, sums)
+            if sums != NULL:
+                sums[0] += <uint32_t>(p.input_zero_point * (n - (hi - lo) * channels))
+        if sums != NULL:
+            sums += run
+        r += run
+
+
+cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t last, uint8_t *to,
+                    uint32_t *sums) noexcept nogil:
+    """Rows of the product for output pixels first..last, and -zw times the sum of each where `sums` is not NULL."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth, lda = p.lda
+    cdef const uint8_t *row
+    cdef size_t r
+    if sums != NULL:
+        memset(sums, 0, (last - first) * sizeof(uint32_t))
+    if depth & 3:
+        memset(to, 0, (last - first) * p.lda)
+    if g.plain and depth == lda and g.pixel == depth and sums == NULL:
+        p.gather(1, (last - first) * depth, x + first * depth, 0, p.flip, to, 0, sums)
+    elif g.plain:
+        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.flip, to, p.lda, sums)
+    else:
+        span = g.filter_width if g.dilation_x == 1 and g.pixel == g.channels else 1
+        while pixel < end:
+            image = pixel // area
+            y = (pixel - image * area) // g.out_width
+            x0 = pixel - image * area - y * g.out_width
+            pixels = min(end - pixel, g.out_width - x0)
+            for i in range(g.filter_height):
+                iy = y * g.stride_y - g.top + i * g.dilation_y
+                row = NULL
+                if 0 <= iy < g.height:
+                    row = x + (image * g.height + iy) * g.width * g.pixel
+                j = 0
+                while j < g.filter_width:
+                    ix = x0 * g.stride_x - g.left + j * g.dilation_x
+                    r = pixel - first
+                    gather_row_q8(p, row, ix, pixels, span, to + r * p.lda + (i * g.filter_width + j) * g.channels,
+                                  sums + r if sums != NULL else NULL)
+                    j += span
+            pixel += pixels
+    if sums != NULL:
+        for r in range(last - first):
+            sums[r] *= <uint32_t>-p.weight_zero_point
+
+
+cdef void group_q8(const conv2d_q8 *p, const uint8_t *x, const unsigned char *w, uint8_t *y, unsigned char *scratch,
+                   size_t item, size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group."""
+    cdef const split *s = &p.s
+    cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
+    cdef uint8_t *rows = scratch + p.rows
+    cdef size_t stop, block, base, count, panel, t, low, begin
+    cdef nnf_conv2d_q8_tile tile
+    tile.groups = p.groups
+    tile.lda = p.g.pixel if p.direct else p.lda
+    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
+    tile.zero_point = p.zero_point
+    tile.lo = p.lo
+    tile.hi = p.hi
+    tile.flip = p.flip
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        begin = tile_start(s, base)
+        if not p.direct:
+            gather_q8(p, x, begin, tile_start(s, base + count), rows, offsets)
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
+        while item < stop:
+            low = tile_start(s, t)
+            tile.rows = tile_start(s, t + 1) - low
+            tile.columns = min(s.n, s.columns - panel * s.n)
+            tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
+            tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
+            tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
+            tile.c = scratch + p.tile if p.place.scattered else y + low * tile.ldc + panel * s.n
+            p.kernel(&tile)
+            if p.place.scattered:
+                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
+                        y + panel * s.n, tile.columns, 1)
+            item += 1
+            t += 1
+            if t == base + count:
+                t = base
+                panel += 1
+
+
+cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
+    nnf_share(p.place.groups * each, thread, threads, &item, &last)
+    while item < last:
+        group = item // each
+        stop = min(last, (group + 1) * each)
+        group_q8(p, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
+                 item - group * each, stop - group * each)
+        item = stop
+
+
+cdef size_t groups_of(size_t depth):
+    return (depth + 3) // 4
+
+
+def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
+            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1):
+    """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
+
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32.
+    """
+    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef bint signed_weights = weights.dtype == np.int8
+    cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
+    cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
+    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n))
+    cdef nnf_conv2d_q8_scheme scheme
+    scheme.flip = 0 if signed_weights else 0x80
+    scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
+    scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
+    packed = aligned_bytes(groups * each)
+    cdef unsigned char[::1] to = packed
+    with nogil:
+        for i in range(groups):
+            scheme.bias = &bias[i * columns]
+            scheme.multiplier = &multiplier[i * columns]
+            scheme.exponent = &exponent[i * columns]
+            nnf_pack_conv2d_q8(columns, depth, row.n, &codes[i * columns, 0], &scheme, &to[i * each])
+    return packed
+
+
+cdef class Conv2dQ8(Step):
+    """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
+
+    window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
+    (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8.
+    """
+
+    cdef conv2d_q8 p
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
+                 output, bint signed, place=None):
+        cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+        cdef geometry *g = &self.p.g
+        cdef int shift = 128 if signed else 0
+        self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
+        measure(g, window, channels, self.p.place.pixel)
+        cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
+        dtype, zero_point = weights
+        self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
+        self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
+        self.p.groups = groups_of(depth)
+        self.p.lda = 4 * self.p.groups
+        self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
+        self.p.input_zero_point = input_zero_point + shift
+        self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
+        self.p.flip = 0x80 if signed else 0
+        self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth % 4 == 0
+        self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n))
+        self.packed = self.p.place.groups * self.p.weights
+        plan_split(&self.p.s, rows, units, depth, row, self.p.weights, self.p.lda, NEAR)
+        cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
+        self.p.rows = lines(gathered * sizeof(uint32_t))
+        self.p.tile = self.p.rows + lines(gathered * self.p.lda)
+        self.scratch = self.p.tile + (self.p.s.m * self.p.s.n if self.p.place.scattered else 0)
+        self.work = <double>self.p.place.groups * rows * units * depth
+        self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.bind(run_q8, &self.p, slots, row.name.decode())
