@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 _LAZY = {
     "Device": ("driver.device", "Device"), "PreparedModel": ("driver.prepared", "PreparedModel"),
     "Request": ("driver.request", "Request"), "RequestArgument": ("driver.request", "RequestArgument"),
-    "profile": ("driver.profile", "profile"),
+    "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"),
+    "Buffer": ("driver.buffers", "Buffer"), "Role": ("driver.buffers", "Role"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
     "load": ("tflite", "load"),

@@ -6,6 +6,7 @@ from .._native import threads
 from ..compiler.check import check_model, unsupported
 from ..errors import InvalidArgument
 from ..model.types import Model
+from .buffers import Tokens, allocate
 from .prepared import PreparedModel
 
 PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
@@ -27,6 +28,7 @@ class Device:
             raise InvalidArgument(f"Device num_threads: is {num_threads!r}, must be a whole number from 1 to "
                                   f"{threads.MAX_THREADS}")
         self.num_threads = int(num_threads)
+        self.tokens = Tokens()
 
     def supported_operations(self, model):
         """One bool per operation of the main graph (getSupportedOperations).
@@ -53,6 +55,15 @@ class Device:
         _one_of("preference", preference, PREFERENCES)
         _one_of("priority", priority, PRIORITIES)
         return PreparedModel(self, model, preference, priority, input_shapes, keep)
+
+    def allocate(self, input_roles=(), output_roles=(), dims=()):
+        """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).
+
+        input_roles, output_roles: Role objects, at least one. dims: what the roles' operands leave open, 0 = unknown.
+        Raises InvalidArgument for a bad role or roles that differ in type, quantization or shape, GeneralFailure when
+        there is no memory.
+        """
+        return allocate(self, dims, input_roles, output_roles)
 
     def __repr__(self):
         return f"Device(num_threads={self.num_threads})"

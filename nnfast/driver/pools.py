@@ -4,12 +4,13 @@ from math import prod
 
 import numpy as np
 
-from ..errors import InvalidArgument, OutputInsufficientSize
+from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
+from .buffers import INPUT, OUTPUT, Buffer, combine_dims
 from .request import OutputShape, Request
 
 
 class Arguments:
-    """Arrays over the pools of one request.
+    """Arrays over the pools of one request; a context, as long as the execution uses them.
 
     inputs: {operand: array}; shapes: {operand: shape or None when omitted}. Outputs go straight into their pool when
     the memory is aligned and no other argument overlaps it, else through an array of our own.
@@ -17,75 +18,138 @@ class Arguments:
 
     def __init__(self, inputs, shapes, outputs):
         self.inputs, self.shapes = inputs, shapes
-        self._outputs = outputs  # [(operand, dtype, writable bytes of the region)]
+        self._outputs = outputs  # [_Region or _Device]
         self._direct = {}
+
+    def __enter__(self):
+        for output in self._outputs:
+            output.start_writing()
+        return self
+
+    def __exit__(self, *error):
+        return False
 
     def place(self, operand, shape, dtype):
         """Array for an output of a known shape, over its pool where that can be done."""
-        for position, (target, _, region) in enumerate(self._outputs):
-            if target == operand:
-                nbytes = prod(shape) * dtype.itemsize
-                if region.nbytes < nbytes:
+        for position, output in enumerate(self._outputs):
+            if output.operand == operand:
+                array = output.place(shape)
+                if array is None or self._overlaps(position, array):
                     return None
-                view = region[:nbytes]
-                if view.ctypes.data % max(1, dtype.itemsize) or self._overlaps(position, view):
-                    return None
-                self._direct[operand] = view.view(dtype).reshape(shape)
-                return self._direct[operand]
+                self._direct[operand] = array
+                return array
         return None
 
     def _overlaps(self, position, view):
-        others = [region for place, (_, _, region) in enumerate(self._outputs) if place != position]
-        return any(np.may_share_memory(view, other) for other in (*others, *self.inputs.values()))
+        others = [output.memory for place, output in enumerate(self._outputs) if place != position]
+        return any(np.may_share_memory(view, other) for other in (*others, *self.inputs.values()) if other is not None)
 
     def finish(self, values):
         """Copy what was not written in place; the shapes. Raises OutputInsufficientSize before any copy."""
-        report = []
-        for operand, _, region in self._outputs:
-            array = values[operand]
-            report.append(OutputShape(tuple(array.shape), region.nbytes >= array.nbytes))
-        small = [place for place, shape in enumerate(report) if not shape.is_sufficient]
-        if small:
-            raise insufficient(small[0], report, self._outputs[small[0]][2].nbytes,
-                               values[self._outputs[small[0]][0]].nbytes)
-        for operand, _, region in self._outputs:
-            if operand not in self._direct:
-                array = np.ascontiguousarray(values[operand])
-                region[:array.nbytes] = array.reshape(-1).view(np.uint8)
-        return [shape.dims for shape in report]
+        self.check_sizes({output.operand: values[output.operand].shape for output in self._outputs})
+        for output in self._outputs:
+            output.store(values[output.operand], output.operand in self._direct)
+        return [tuple(values[output.operand].shape) for output in self._outputs]
 
     def check_sizes(self, shapes):
-        """Refuse at once when the shapes of all outputs are known and a buffer is too small."""
-        report = [OutputShape(tuple(shapes[o]), r.nbytes >= prod(shapes[o]) * d.itemsize)
-                  for o, d, r in self._outputs]
-        small = [place for place, shape in enumerate(report) if not shape.is_sufficient]
-        if small:
-            operand, dtype, region = self._outputs[small[0]]
-            raise insufficient(small[0], report, region.nbytes, prod(shapes[operand]) * dtype.itemsize)
+        """Refuse when an output does not fit where it is to go."""
+        for output in self._outputs:
+            output.check_device(shapes[output.operand])
+        report = [OutputShape(tuple(shapes[output.operand]), output.fits(shapes[output.operand]))
+                  for output in self._outputs]
+        for output, shape in zip(self._outputs, report):
+            if not shape.is_sufficient:
+                raise output.too_small(shape.dims, report)
 
 
-def insufficient(place, report, have, need):
-    """The error for an output buffer that is too small."""
-    text = f"request output {place}: the buffer has {have} bytes, the result needs {need}"
-    return OutputInsufficientSize(text, report)
+class _Region:
+    """An output in client memory."""
+
+    def __init__(self, path, operand, dtype, region):
+        self.path, self.operand, self.dtype, self.memory = path, operand, dtype, region
+
+    def start_writing(self):
+        """Client memory has no state."""
+
+    def check_device(self, shape):
+        """Client memory is checked by size."""
+
+    def fits(self, shape):
+        return self.memory.nbytes >= prod(shape) * self.dtype.itemsize
+
+    def place(self, shape):
+        view = self.memory[:prod(shape) * self.dtype.itemsize]
+        if not self.fits(shape) or view.ctypes.data % max(1, self.dtype.itemsize):
+            return None
+        return view.view(self.dtype).reshape(shape)
+
+    def store(self, array, placed):
+        if not placed:
+            array = np.ascontiguousarray(array)
+            self.memory[:array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def too_small(self, shape, report):
+        need = prod(shape) * self.dtype.itemsize
+        text = f"{self.path}: the buffer has {self.memory.nbytes} bytes, the result needs {need}"
+        return OutputInsufficientSize(text, report)
 
 
-def bind_request(prepared, request):
-    """Arguments of a request for a prepared model; refuses what hal.md 11.8 a-h, j, k name."""
+class _Device:
+    """An output in a driver's buffer."""
+
+    memory = None  # a buffer appears once in a request's outputs, and never also in its inputs
+
+    def __init__(self, path, operand, buffer):
+        self.path, self.operand, self.buffer = path, operand, buffer
+
+    def start_writing(self):
+        self.buffer.start_writing()
+
+    def check_device(self, shape):
+        misfit = self.buffer.misfit(shape)
+        if misfit:
+            raise GeneralFailure(f"{self.path}: {misfit}")  # no shapes: hal.md 6.5
+
+    def fits(self, shape):
+        return True
+
+    def place(self, shape):
+        return self.buffer.place(shape)
+
+    def store(self, array, placed):
+        self.buffer.store(array)
+
+
+def bind_request(prepared, request, started=True):
+    """Arguments of a request for a prepared model; refuses what hal.md 11.8 a-h, j, k and 6.4 name.
+
+    started: False where other executions may still write what this one reads: only the form is checked then.
+    """
     if not isinstance(request, Request):
         raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
     graph = prepared.model.main
     for role, given, wanted in (("inputs", request.inputs, graph.inputs), ("outputs", request.outputs, graph.outputs)):
         if len(given) != len(wanted):
             raise InvalidArgument(f"request {role}: got {len(given)}, must be {len(wanted)}")
-    pools = [_bytes_of(place, pool) for place, pool in enumerate(request.pools)]
-    inputs, shapes = {}, {}
+    pools = [pool if isinstance(pool, Buffer) else _bytes_of(place, pool) for place, pool in enumerate(request.pools)]
+    inputs, shapes, used = {}, {}, set()
     for place, (argument, operand) in enumerate(zip(request.inputs, graph.inputs)):
         path, record = f"request input {place}", graph.operands[operand]
         if argument.has_no_value:
             if argument.dims or argument.length or argument.offset or argument.pool:
                 raise InvalidArgument(f"{path}: has no value, so its location and dimensions must be zero and empty")
             shapes[operand] = None
+            continue
+        buffer = _buffer(path, argument, pools)
+        if buffer is not None:
+            buffer.check_role(path, prepared, INPUT, place)
+            used.add(buffer)
+            dims = combine_dims(argument.dims, record.dims)
+            if dims is None:
+                raise _conflict(path, argument.dims, record.dims)
+            if started:
+                inputs[operand] = buffer.read(path, dims)
+                shapes[operand] = inputs[operand].shape
             continue
         shape = _shape(path, argument, record, output=False)
         region = _region(path, argument, pools)
@@ -102,15 +166,26 @@ def bind_request(prepared, request):
         path, record = f"request output {place}", graph.operands[operand]
         if argument.has_no_value:
             raise InvalidArgument(f"{path}: an output must have a place")
-        _shape(path, argument, record, output=True)
+        shape = _shape(path, argument, record, output=True)
+        buffer = _buffer(path, argument, pools)
+        if buffer is not None:
+            if buffer in used:
+                raise InvalidArgument(f"{path}: buffer {buffer.token} is an argument of this request already")
+            buffer.check_role(path, prepared, OUTPUT, place)
+            used.add(buffer)
+            if combine_dims(buffer.dims, [d or 0 for d in shape or ()]) is None:
+                raise InvalidArgument(f"{path}: buffer {buffer.token} was allocated for {list(buffer.dims)}, the "
+                                      f"argument asks for {[d or 0 for d in shape]}")
+            outputs.append(_Device(path, operand, buffer))
+            continue
         region = _region(path, argument, pools)
         if not region.flags.writeable:
             raise InvalidArgument(f"{path}: pool {argument.pool} is read-only")
-        outputs.append((operand, record.dtype, region))
+        outputs.append(_Region(path, operand, record.dtype, region))
     arguments = Arguments(inputs, shapes, outputs)
     static = prepared._static
-    if static is not None and all(shapes[o] == graph.operands[o].shape for o in graph.inputs):
-        arguments.check_sizes({o: static.shape_of(o) for o, _, _ in outputs})
+    if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
+        arguments.check_sizes({output.operand: static.shape_of(output.operand) for output in outputs})
     return arguments
 
 
@@ -121,9 +196,23 @@ def _bytes_of(place, pool):
         raise InvalidArgument(f"request pool {place}: {error}") from None
 
 
-def _region(path, argument, pools):
+def _buffer(path, argument, pools):
+    """The Buffer that an argument lies in, or None for client memory."""
+    _check_pool(path, argument, pools)
+    if not isinstance(pools[argument.pool], Buffer):
+        return None
+    if argument.offset or argument.length:
+        raise InvalidArgument(f"{path}: offset and length are {argument.offset} and {argument.length}, must be 0 for a "
+                              f"buffer, which is one whole argument")
+    return pools[argument.pool]
+
+
+def _check_pool(path, argument, pools):
     if not 0 <= argument.pool < len(pools):
         raise InvalidArgument(f"{path}: pool is {argument.pool}, there are {len(pools)} pools")
+
+
+def _region(path, argument, pools):
     pool = pools[argument.pool]
     if argument.offset < 0 or argument.length <= 0 or argument.offset + argument.length > pool.nbytes:
         raise InvalidArgument(f"{path}: bytes {argument.offset}..{argument.offset + argument.length} must lie in pool "
@@ -145,7 +234,11 @@ def _shape(path, argument, record, output):
     dims = tuple(argument.dims)
     if declared is not None and (len(dims) != len(declared) or
                                  any(d is not None and g and g != d for g, d in zip(dims, declared))):
-        raise InvalidArgument(f"{path}: dimensions are {list(dims)}, the model has {[d or 0 for d in declared]}")
+        raise _conflict(path, dims, record.dims)
     if not output and 0 in dims:
         raise InvalidArgument(f"{path}: dimensions are {list(dims)}, none may be 0")
     return dims
+
+
+def _conflict(path, dims, declared):
+    return InvalidArgument(f"{path}: dimensions are {list(dims)}, the model has {list(declared)}")

@@ -8,16 +8,19 @@ from .._native.runner import MAX_RANK, Runner
 from .._native.threads import now_ns
 from ..compiler.check import check_model, has_open_form, require_supported
 from ..engine.segment import Segment
-from ..errors import Error, InvalidArgument, MissedDeadlineTransient
+from ..errors import Error, InvalidArgument, MissedDeadlinePersistent
 from ..model.types import DTYPES, LifeTime
 from .arguments import check_input, check_output, named
 from .execution import DEFAULT_LOOP_TIMEOUT_NS, MAXIMUM_LOOP_TIMEOUT_NS, GraphRunner, Limits
 from .explain import Explanation
+from .fenced import execute_fenced
 from .pools import bind_request
 from .profile import active_profile
 from .request import ExecutionResult, OutputShape, Timing
 from .stream import Stream
 from .submit import submit
+
+_FOREVER_NS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,22 +182,35 @@ class PreparedModel:
         """
         began = now_ns()
         arguments = bind_request(self, request)
-        deadline_ns = 0 if deadline is None else max(1, int(deadline * 1e9))
-        if deadline_ns and began >= deadline_ns:
-            raise MissedDeadlineTransient("execute: the deadline has passed before the start; allow more time")
-        values, shapes = dict(arguments.inputs), dict(arguments.shapes)
-
-        def provide(operand, shape, dtype):
-            return arguments.place(operand, shape, dtype)
-
-        started = now_ns()
-        self._main.execute(shapes, values, Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout)), provide)
-        device_ns = now_ns() - started
-        written = arguments.finish(values)
+        deadline_ns = _deadline_ns(deadline, began, "execute")
+        shapes, device_ns = self.run_arguments(arguments, Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout)))
         timing = Timing()
         if measure_timing:
             timing = Timing(device_ns // 1000, (now_ns() - began) // 1000)
-        return ExecutionResult(tuple(OutputShape(shape, True) for shape in written), timing)
+        return ExecutionResult(tuple(OutputShape(shape, True) for shape in shapes), timing)
+
+    def run_arguments(self, arguments, limits):
+        """Run bound arguments (pools.Arguments) within Limits; (shapes of the outputs, nanoseconds of the plan)."""
+        values, shapes = dict(arguments.inputs), dict(arguments.shapes)
+        started = now_ns()
+        with arguments:
+            self._main.execute(shapes, values, limits, arguments.place)
+            spent = now_ns() - started
+            return arguments.finish(values), spent
+
+    def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
+                       duration=None):
+        """Launch an execution that starts when all fences of `wait_for` have signalled (hal.md 3.9).
+
+        duration: seconds it may take from then on; the rest as execute. Returns a FencedExecution with `.fence` and
+        `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
+        error; what fails later puts the fence into the error state.
+        """
+        deadline_ns = _deadline_ns(deadline, now_ns(), "execute_fenced")
+        if duration is not None and not duration > 0:
+            raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
+        return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, _loop_timeout_ns(loop_timeout),
+                              int(duration * 1e9) if duration is not None else 0)
 
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
@@ -215,6 +231,15 @@ class PreparedModel:
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+
+
+def _deadline_ns(deadline, now, call):
+    """A deadline in seconds as nanoseconds, 0 for none; one that has passed is an error (hal.md 3.16)."""
+    if deadline is None:
+        return 0
+    if not deadline * 1e9 > now:
+        raise MissedDeadlinePersistent(f"{call}: the deadline has passed before the start; allow more time")
+    return int(min(deadline * 1e9, _FOREVER_NS))
 
 
 def _loop_timeout_ns(seconds):

@@ -38,7 +38,7 @@ class Execution(Future):
             raise CancelledError(str(error)) from None
 
 
-def _workers():
+def workers():
     """The process's pool of client threads; a forked child makes its own."""
     global _executor, _owner
     with _lock:
@@ -68,5 +68,5 @@ def submit(prepared, inputs, timeout=None):
             future.timing = Timing(spent, spent)
             future.set_result(results)
 
-    _workers().submit(work)
+    workers().submit(work)
     return future

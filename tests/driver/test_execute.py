@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnfast import Request, RequestArgument
-from nnfast.errors import InvalidArgument, MissedDeadlineTransient, OutputInsufficientSize
+from nnfast.errors import InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient, OutputInsufficientSize
 
 
 def request(*, inputs=((0, 0, 24), (0, 24, 24)), outputs=((1, 0, 24),), pools=None):
@@ -89,7 +89,7 @@ def test_deadlines(device):
     prepared = device.prepare(models.wide_model())
     x, out = np.zeros((1, 128, 128, 16), np.float32), bytearray(1 << 20)
     r = Request((RequestArgument(0, 0, 1 << 20),), (RequestArgument(1, 0, 1 << 20),), (x, out))
-    with pytest.raises(MissedDeadlineTransient, match="before the start"):
+    with pytest.raises(MissedDeadlinePersistent, match="before the start"):
         prepared.execute(r, deadline=time.monotonic() - 1)
     with pytest.raises(MissedDeadlineTransient, match="stopped before"):
         prepared.execute(r, deadline=time.monotonic() + 0.001)

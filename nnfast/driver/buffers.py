@@ -1,0 +1,239 @@
+"""Memory that the driver allocates for arguments of prepared models (memory domains, hal.md 6)."""
+
+import threading
+import weakref
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from .._native.plan import aligned_bytes
+from ..errors import GeneralFailure, InvalidArgument
+from ..model.types import type_name
+
+INPUT, OUTPUT = "input", "output"
+_NO_VALUE = "has no value yet; copy into it or run a model into it first"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a buffer is to be used for: input or output number `index` of a prepared model.
+
+    frequency: how often the buffer plays this role, in (0, 1].
+    """
+
+    prepared: object
+    index: int
+    frequency: float = 1.0
+
+
+def combine_dims(a, b):
+    """Dimensions that satisfy both (0 = unknown, () = unknown rank), or None (hal.md 6.2)."""
+    a, b = tuple(a), tuple(b)
+    if not a or not b:
+        return a or b
+    if len(a) != len(b) or any(x and y and x != y for x, y in zip(a, b)):
+        return None
+    return tuple(x or y for x, y in zip(a, b))
+
+
+class Buffer:
+    """Device memory for arguments in the roles it was allocated for; made by Device.allocate.
+
+    token: its number in requests. dims: as far as roles and description tell. A request names a buffer as a pool, with
+    offset and length 0. A buffer has a value after copy_from or a successful execution into it, and loses it when
+    either fails (hal.md 6.5). Executions and copies that touch one buffer at the same time are the client's to avoid.
+    """
+
+    def __init__(self, token, operand, dims, roles):
+        self.token, self.dims = token, dims
+        self.type, self.dtype, self.is_scalar = operand.type, operand.dtype, operand.is_scalar
+        self._roles = roles
+        self._memory = None
+        self._value = None
+        if self._known(dims):
+            self._storage(self._shape(dims))
+
+    def _shape(self, dims):
+        return () if self.is_scalar else tuple(dims)
+
+    def _known(self, dims):
+        return self.is_scalar or (bool(dims) and all(dims))
+
+    def _storage(self, shape):
+        """The buffer's memory as an array of `shape`; grows where the shape was not known at allocation."""
+        nbytes = prod(shape) * self.dtype.itemsize
+        if self._memory is None or self._memory.nbytes < nbytes:
+            self._memory = aligned_bytes(nbytes)
+        return self._memory[:nbytes].view(self.dtype).reshape(shape)
+
+    @property
+    def shape(self):
+        """Shape of the value, or None while there is none."""
+        return None if self._value is None else self._value.shape
+
+    # -- copies (hal.md 6.6) -----------------------------------------------------------------------------------------
+    def copy_from(self, source, dims=()):
+        """Set the value from a buffer-protocol object of exactly its size; dims: the shape where it was left open.
+
+        Raises InvalidArgument for a wrong size or dims, and leaves the buffer without a value then.
+        """
+        self._value = None
+        raw = _bytes_of(source, "copy_from source", writable=False)
+        if self.is_scalar and dims:
+            raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, a scalar has none")
+        if any(d <= 0 for d in dims):
+            raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, none may be 0")
+        full = combine_dims(self.dims, dims)
+        if full is None or not self._known(full):
+            raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, must complete "
+                                  f"{list(self.dims)}")
+        array = self._storage(self._shape(full))
+        if raw.nbytes != array.nbytes:
+            raise InvalidArgument(f"buffer {self.token} copy_from: the source has {raw.nbytes} bytes, must have "
+                                  f"exactly {array.nbytes}")
+        array.reshape(-1).view(np.uint8)[:] = raw
+        self._value = array
+
+    def copy_to(self, target):
+        """Copy the value into a writable buffer-protocol object of exactly its size.
+
+        Raises InvalidArgument for another size, GeneralFailure when there is no value.
+        """
+        raw = _bytes_of(target, "copy_to target", writable=True)
+        known = self._value.nbytes if self._value is not None else \
+            prod(self._shape(self.dims)) * self.dtype.itemsize if self._known(self.dims) else None
+        if known is not None and raw.nbytes != known:
+            raise InvalidArgument(f"buffer {self.token} copy_to: the target has {raw.nbytes} bytes, must have exactly "
+                                  f"{known}")
+        if self._value is None:
+            raise GeneralFailure(f"buffer {self.token} copy_to: {_NO_VALUE}")
+        raw[:] = np.ascontiguousarray(self._value).reshape(-1).view(np.uint8)
+
+    # -- executions (hal.md 6.4, 6.5) --------------------------------------------------------------------------------
+    def check_role(self, path, prepared, kind, index):
+        """Refuse a use that the buffer was not allocated for."""
+        if (id(prepared), kind, index) not in self._roles:
+            raise InvalidArgument(f"{path}: buffer {self.token} was not allocated for {kind} {index} of this prepared "
+                                  f"model; name the role at allocate")
+
+    def read(self, path, dims):
+        """The value, for an input whose model and request ask for `dims`."""
+        if self._value is None:
+            raise GeneralFailure(f"{path}: buffer {self.token} {_NO_VALUE}")
+        if not self.is_scalar and combine_dims(self._value.shape, dims) is None:
+            raise InvalidArgument(f"{path}: buffer {self.token} holds {list(self._value.shape)}, the argument asks for "
+                                  f"{list(dims)}")
+        return self._value
+
+    def start_writing(self):
+        """An execution writes into the buffer: there is no value until it has ended well."""
+        self._value = None
+
+    def place(self, shape):
+        """Memory for a result, or None when the buffer was not allocated for such a shape."""
+        return None if self.misfit(shape) else self._storage(shape)
+
+    def misfit(self, shape):
+        """Why the buffer cannot hold a result of `shape`, or ""."""
+        if self.is_scalar or not self.dims:
+            return ""
+        if len(shape) == len(self.dims) and all(d in (0, s) for d, s in zip(self.dims, shape)):
+            return ""
+        return f"buffer {self.token} was allocated for {list(self.dims)}, the result is {list(shape)}"
+
+    def store(self, array):
+        """The execution has ended well with this result."""
+        target = self._storage(array.shape)
+        if target.ctypes.data != array.ctypes.data:
+            target[...] = array
+        self._value = target
+
+    def __repr__(self):
+        state = "no value" if self._value is None else f"value of {list(self._value.shape)}"
+        return f"<Buffer {self.token} {type_name(self.type)} {list(self.dims)}: {state}>"
+
+
+class Tokens:
+    """The live buffers of a device by token; the numbers of freed ones are used again, last first (hal.md 6.3)."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._free, self._next = [], 1
+        self._live = weakref.WeakValueDictionary()
+
+    def add(self, operand, dims, roles):
+        """A new Buffer."""
+        with self._lock:
+            token = self._free.pop() if self._free else self._next
+            self._next = max(self._next, token + 1)
+        buffer = Buffer(token, operand, dims, roles)
+        self._live[token] = buffer
+        weakref.finalize(buffer, self._free.append, token)
+        return buffer
+
+    def find(self, token):
+        """The live buffer of a token. Raises InvalidArgument when there is none."""
+        buffer = self._live.get(token)
+        if buffer is None:
+            raise InvalidArgument(f"token {token}: no buffer of this device has it")
+        return buffer
+
+
+def allocate(device, dims, input_roles, output_roles):
+    """See Device.allocate."""
+    dims = tuple(dims)
+    roles, operands = {}, []
+    for kind, given in ((INPUT, input_roles), (OUTPUT, output_roles)):
+        for place, role in enumerate(given):
+            path = f"allocate {kind}_roles[{place}]"
+            key, operand = _role(device, path, kind, role)
+            if key in roles:
+                raise InvalidArgument(f"{path}: {kind} {role.index} of this prepared model has the role already")
+            # The reference keeps the model's identity from being taken over by a later one.
+            roles[key] = role.prepared
+            operands.append((path, operand))
+    if not operands:
+        raise InvalidArgument("allocate: needs at least one role; name what the buffer is for")
+    first_path, first = operands[0]
+    for path, operand in operands:
+        for name in ("type", "scale", "zero_point", "channel_quant"):
+            if getattr(operand, name) != getattr(first, name):
+                raise InvalidArgument(f"{path}: {name} is {getattr(operand, name)}, must be as in {first_path}: "
+                                      f"{getattr(first, name)}")
+        full = combine_dims(dims, operand.dims)
+        if full is None:
+            raise InvalidArgument(f"{path}: dimensions are {list(operand.dims)}, which do not go with {list(dims)}")
+        dims = full
+    if first.is_scalar and dims:
+        raise InvalidArgument(f"allocate: dims are {list(dims)}, the roles are of a scalar, which has none")
+    try:
+        return device.tokens.add(first, dims, roles)
+    except MemoryError as error:
+        raise GeneralFailure(f"allocate: out of memory: {error}") from None
+
+
+def _role(device, path, kind, role):
+    """((model identity, kind, index), operand) of a role."""
+    from .prepared import PreparedModel
+
+    prepared = getattr(role, "prepared", None)
+    if not isinstance(prepared, PreparedModel) or prepared.device is not device:
+        raise InvalidArgument(f"{path}: is not a model that this device prepared")
+    graph = prepared.model.main
+    listed = graph.inputs if kind == INPUT else graph.outputs
+    if not 0 <= role.index < len(listed):
+        raise InvalidArgument(f"{path}: index is {role.index}, the model has {len(listed)} {kind}s")
+    if not 0 < role.frequency <= 1:
+        raise InvalidArgument(f"{path}: frequency is {role.frequency}, must be above 0 and at most 1")
+    return (id(prepared), kind, role.index), graph.operands[listed[role.index]]
+
+
+def _bytes_of(memory, what, writable):
+    try:
+        raw = np.frombuffer(memory, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise InvalidArgument(f"{what}: {error}") from None
+    if writable and not raw.flags.writeable:
+        raise InvalidArgument(f"{what}: is read-only")
+    return raw

@@ -1,0 +1,83 @@
+"""Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
+
+from .._native.threads import now_ns
+from ..errors import Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
+from .execution import Limits
+from .fence import Fence, check_fences, when_signalled
+from .pools import bind_request
+from .request import Timing
+from .submit import workers
+
+
+class FencedExecution:
+    """A launched execution: `fence` signals its end, `info()` tells how it went."""
+
+    def __init__(self):
+        self.fence = Fence()
+        self._outcome = None
+
+    def info(self):
+        """(timing since the launch, timing since all fences had signalled), as Timing.
+
+        Raises GeneralFailure while the execution runs, and afterwards what ended it, if it failed.
+        """
+        if self._outcome is None:
+            raise GeneralFailure("fenced execution: has not ended yet; wait for its fence first")
+        if isinstance(self._outcome, Error):
+            raise self._outcome
+        return self._outcome
+
+    def _end(self, outcome):
+        self._outcome = outcome
+        if isinstance(outcome, Error):
+            self.fence.fail()
+        else:
+            self.fence.signal()
+
+
+def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loop_timeout_ns, duration_ns):
+    """See PreparedModel.execute_fenced; times in nanoseconds, 0 = no limit."""
+    launched = now_ns()
+    wait_for = tuple(wait_for)
+    check_fences(wait_for)
+    try:
+        arguments = bind_request(prepared, request, started=not wait_for)
+    except OutputInsufficientSize as error:
+        raise InvalidArgument(str(error)) from None
+    _check_outputs(prepared, request)
+    execution = FencedExecution()
+
+    def work(began):
+        limit = min(filter(None, (deadline_ns, began + duration_ns if duration_ns else 0)), default=0)
+        try:
+            # What was to be waited for has changed the memory since the launch.
+            bound = bind_request(prepared, request) if wait_for else arguments
+            device_ns = prepared.run_arguments(bound, Limits(None, limit, loop_timeout_ns))[1]
+        except Error as error:
+            execution._end(error)
+        except BaseException as error:
+            execution._end(GeneralFailure(f"fenced execution: {type(error).__name__}: {error}"))
+        else:
+            ended = now_ns()
+            execution._end(tuple(Timing(device_ns // 1000, (ended - since) // 1000) if measure_timing else Timing()
+                                 for since in (launched, began)))
+
+    def ready(error):
+        if error is None:
+            workers().submit(work, now_ns())
+        else:
+            execution._end(error)
+
+    when_signalled(wait_for, deadline_ns, ready)
+    return execution
+
+
+def _check_outputs(prepared, request):
+    """Every output must be of a known size that is not zero."""
+    graph = prepared.model.main
+    for place, (argument, operand) in enumerate(zip(request.outputs, graph.outputs)):
+        record = graph.operands[operand]
+        shape = tuple(argument.dims) or record.shape
+        if shape is None or not all(shape):
+            raise InvalidArgument(f"request output {place}: dimensions are not fully known, which a fenced execution "
+                                  f"needs; give them in the request")
