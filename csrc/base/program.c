@@ -22,6 +22,10 @@ static void between(execution *e, size_t finished)
         e->times_ns[finished - 1] = now - e->last_ns;
         e->last_ns = now;
     }
+    if (e->run->declined && __atomic_load_n(e->run->declined, __ATOMIC_RELAXED)) {
+        e->outcome = NNF_DECLINED;
+        return;
+    }
     if (finished == e->program->count)
         return;
     if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
@@ -55,6 +59,8 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
                    .times_ns = times_ns, .spin_us = spin_us};
     if (times_ns)
         e.last_ns = nnf_now_ns();
+    if (run->declined)
+        *run->declined = 0;
     if (program->threads < threads)
         threads = program->threads;
     if (threads <= 1)

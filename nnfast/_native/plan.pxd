@@ -14,6 +14,7 @@ cdef class Step:
     cdef readonly size_t scratch    # bytes of scratch each thread needs
     cdef readonly int tiles         # most threads that find work
     cdef object keep                # whatever the parameter struct points into
+    cdef public object definition   # run(frame) computes what the step has declined; None: it never does
 
     cdef int bind(self, nnf_step_fn fn, const void *params, slots, str kernel) except -1
 
@@ -22,6 +23,7 @@ cdef class Frame:
     cdef void **table
     cdef readonly int size
     cdef nnf_run run
+    cdef int declined
     cdef object memory, scratch_memory
     cdef list owned
     cdef public object arrays

@@ -11,7 +11,7 @@ cimport numpy as cnp
 
 cnp.import_array()
 
-OUTCOMES = ("done", "cancelled", "deadline")
+OUTCOMES = ("done", "cancelled", "deadline", "declined")
 ALIGNMENT = 64
 
 
@@ -66,6 +66,7 @@ cdef class Frame:
         self.run.slot = self.table
         self.run.scratch = <unsigned char *>cnp.PyArray_DATA(self.scratch_memory)
         self.run.scratch_stride = stride
+        self.run.declined = &self.declined
 
     def __dealloc__(self):
         PyMem_Free(self.table)
@@ -127,15 +128,25 @@ cdef class Program:
     def __dealloc__(self):
         PyMem_Free(self.items)
 
-    def run(self, Frame frame, int threads, Cancel cancel=None, int64_t deadline_ns=0, int64_t[::1] times=None):
-        """Run all steps; returns (outcome, steps done). times: int64 nanoseconds per step, filled in."""
+    def run(self, Frame frame, int threads, Cancel cancel=None, int64_t deadline_ns=0, int64_t[::1] times=None,
+            size_t first=0):
+        """Run the steps from `first` on; returns (outcome, number of the step to go on with).
+
+        times: int64 nanoseconds per step, filled in. After "declined" the definition of the step before that number has
+        to run.
+        """
+        cdef nnf_program rest = self.c
         cdef size_t done = 0
         cdef int outcome
         cdef const int *flag = &cancel.flag if cancel is not None else NULL
-        cdef int64_t *clock = &times[0] if times is not None and times.shape[0] else NULL
+        cdef int64_t *clock = &times[first] if times is not None and <size_t>times.shape[0] > first else NULL
+        if first > rest.count:
+            raise ValueError(f"step {first} is behind the last of {rest.count}")
+        rest.steps += first
+        rest.count -= first
         with nogil:
-            outcome = run_program(&self.c, &frame.run, threads, flag, deadline_ns, clock, &done)
-        return OUTCOMES[outcome], done
+            outcome = run_program(&rest, &frame.run, threads, flag, deadline_ns, clock, &done)
+        return OUTCOMES[outcome], first + done
 
 
 cdef class Cancel:

@@ -111,8 +111,8 @@ cdef class Runner:
     """Runs one program on arrays that fit exactly.
 
     inputs, outputs, states_in, states_out: rows as Arguments takes them; initial: first value of each state;
-    frame(): a new frame; threads: of a run. `run` returns None when an argument does not fit (the long way then says
-    why); any number of threads may call it.
+    frame(): a new frame; threads: of a run. `run` returns None when an argument does not fit or a step declines (the
+    long way then says why, or finds the results); any number of threads may call it.
     """
 
     cdef Program program
@@ -129,11 +129,12 @@ cdef class Runner:
         self.initial, self.idle = initial, [None] * MAX_IDLE
 
     def run(self, list inputs, out=None, list states_in=None, list states_out=None):
-        """Outputs as a list, or None when something does not fit. Without states, they start from `initial`."""
+        """Outputs as a list, or None when something does not fit or a step declines. Without states, they start from `initial`."""
         cdef list results
         cdef tuple place
         cdef Frame frame
         cdef size_t done = 0
+        cdef int outcome
         if not self.inputs.fits(inputs):
             return None
         if out is None:
@@ -153,11 +154,11 @@ cdef class Runner:
         self.states_in.bind(frame, self.initial if states_in is None else states_in)
         self.states_out.bind(frame, place[1] if states_out is None else states_out)
         with nogil:
-            run_program(&self.program.c, &frame.run, self.threads, NULL, 0, NULL, &done)
+            outcome = run_program(&self.program.c, &frame.run, self.threads, NULL, 0, NULL, &done)
         if self.idle_count < MAX_IDLE:
             self.idle[self.idle_count] = place
             self.idle_count += 1
-        return results
+        return None if outcome else results
 
     cdef bint _may_write(self, list inputs, list out) noexcept:
         cdef int i, k

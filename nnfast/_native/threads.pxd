@@ -5,6 +5,7 @@ cdef extern from "nnf/step.h":
         void **slot
         unsigned char *scratch
         size_t scratch_stride
+        int *declined
 
     ctypedef struct nnf_step
 
@@ -15,6 +16,7 @@ cdef extern from "nnf/step.h":
         const void *params
         const int32_t *slots
 
+    void nnf_decline(const nnf_run *run) noexcept nogil
     void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
 
 cdef extern from "nnf/program.h":

@@ -109,9 +109,19 @@ class Lowering:
         return self._count
 
     # -- steps ---------------------------------------------------------------------------------------------------
-    def emit(self, step):
-        """Append a native step."""
+    def emit(self, step, declines=False):
+        """Append a native step.
+
+        declines: it may decline values that only an execution shows. The definition of the node then takes its place,
+        so that it must be the one step that reads the inputs and writes the outputs of the node.
+        """
+        if declines:
+            step.definition = self._in_numpy(self._node)
         self.items.append(step)
+
+    def _in_numpy(self, node):
+        slots = [self.slot(t) if t.present and t.value is None else None for t in node.inputs]
+        return NumpyItem(node, slots, [self.slot(t) for t in node.outputs])
 
     def emit_when_read(self, tensor, step):
         """Append a step that writes a tensor of the graph: at once if the tensor leaves the segment, else before the
@@ -148,8 +158,7 @@ class Lowering:
         except ValueUnknown as unknown:
             raise ValueUnknown(self._stands_for.get(unknown.operand, unknown.operand)) from None
         if reason is not None:
-            slots = [self.slot(t) if t.present else None for t in node.inputs]
-            self.items.append(NumpyItem(node, slots, [self.slot(t) for t in node.outputs]))
+            self.items.append(self._in_numpy(node))
         steps = self.items[before:]
         native = reason is None
         self.rows.append({
@@ -165,7 +174,10 @@ class Lowering:
 
 
 class NumpyItem:
-    """An operation that runs through its numpy definition, between native programs."""
+    """An operation that runs through its numpy definition: between native programs, or for a step that declines.
+
+    inputs: slots, None for what is omitted or known.
+    """
 
     def __init__(self, node, inputs, outputs):
         self.node, self.inputs, self.outputs = node, tuple(inputs), tuple(outputs)
@@ -182,7 +194,7 @@ class NumpyItem:
     def run(self, frame):
         """Compute from the frame's slots into the frame's slots."""
         node = self.node
-        arrays = [None if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
+        arrays = [tensor.value if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
                   for slot, tensor in zip(self.inputs, node.inputs)]
         for place, (slot, tensor, value) in enumerate(zip(self.outputs, node.outputs, self.compute(arrays))):
             if 0 in value.shape:

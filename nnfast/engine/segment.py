@@ -77,6 +77,9 @@ class Segment:
             if isinstance(item, Program):
                 ticks = None if times is None else np.zeros(len(item.steps), np.int64)
                 outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks)
+                while outcome == "declined":
+                    item.steps[done - 1].definition.run(frame)
+                    outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks, done)
                 if times is not None:
                     times += [(step, int(t)) for step, t in zip(item.steps, ticks)]
                 if outcome != "done":

@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from .._native.gather import Gather
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature
 from .movement import copy_choice
@@ -17,13 +18,13 @@ def _check_range(node, name, indices, count):
 
 
 def _lower(node, b, source, axis, name):
-    """A copy by indices; those that only an execution knows, or that it must refuse, are numpy's."""
+    """A copy by indices. Those that only an execution knows, or that it must refuse, are read as it runs."""
     indices, size = node[name].value, source.shape[axis]
-    if indices is None:
-        return f"{name} is not a constant"
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
-        return f"{name} is out of range, which an execution reports"
     before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
+    if indices is None or not 0 <= indices.min() <= indices.max() < size:
+        slots = b.slot(source), b.slot(node[name]), b.slot(node.outputs[0])
+        b.emit(Gather(slots, before, size, prod(node[name].shape), after * source.dtype.itemsize), declines=True)
+        return None
     chosen = np.arange(before), indices.reshape(-1), np.arange(after)
     return copy_choice(b, source, node.outputs[0], chosen, (before, size, after))
 

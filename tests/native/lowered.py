@@ -60,7 +60,7 @@ class Build:
     def alias(self, output, input):
         return False
 
-    def emit(self, step):
+    def emit(self, step, declines=False):
         self.steps.append(step)
 
 

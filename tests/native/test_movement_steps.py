@@ -6,6 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lowered import T, check_all_ways, ints, make, run_native_all, tensor
 from nnfast._native.copy import FillItems, IndexedCopy
+from nnfast._native.gather import Gather
+from nnfast._native.plan import Frame, Program
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_FLOAT16: np.float16, T.TENSOR_QUANT8_ASYMM: np.uint8,
          T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
@@ -164,20 +166,29 @@ def test_embedding_lookup():
     check_all_ways(node, [None, numbered((4, 2, 5), T.TENSOR_FLOAT32)])
 
 
-@pytest.mark.parametrize("indices, reason", [
-    (tensor(T.TENSOR_INT32, shape=(2,)), "not a constant"),
-    (tensor_of([0, 4]), "out of range"),
-    (tensor_of([-1, 0]), "out of range"),
-])
-def test_indices_that_an_execution_checks(indices, reason):
-    x = numbered((4, 3), T.TENSOR_FLOAT32)
-    for node in (
-        make("GATHER", [like(T.TENSOR_FLOAT32, x.shape), *ints(0), indices], like(T.TENSOR_FLOAT32)),
-        make("EMBEDDING_LOOKUP", [indices, like(T.TENSOR_FLOAT32, x.shape)], like(T.TENSOR_FLOAT32)),
-    ):
-        found, why = run_native_all(node, [])
-        assert found is None
-        assert reason in why
+@given(type_=types, shape=SHAPES, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_indices_that_only_an_execution_knows(type_, shape, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    indices = np.int32(data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7)))
+    node = make("GATHER", [like(type_, shape), *ints(axis), tensor(T.TENSOR_INT32, shape=indices.shape)], like(type_))
+    check_all_ways(node, [numbered(shape, type_), None, indices])
+    if len(shape) > 1:
+        lookups = np.int32(data.draw(st.lists(st.integers(0, shape[0] - 1), min_size=1, max_size=7)))
+        node = make("EMBEDDING_LOOKUP", [tensor(T.TENSOR_INT32, shape=lookups.shape), like(type_, shape)], like(type_))
+        check_all_ways(node, [lookups, numbered(shape, type_)])
+
+
+@pytest.mark.parametrize("indices", [[0, 4], [-1, 0], [2**31 - 1, 0], [0, -2**31]])
+def test_indices_out_of_range_are_declined(indices):
+    step = Gather((0, 1, 2), 2, 4, 2, 12)
+    program, y = Program([step]), np.zeros((2, 2, 3), np.float32)
+    frame = Frame(3, {}, 0, {0: np.ones((2, 4, 3), np.float32), 1: np.int32(indices), 2: y}, 0, 2)
+    for threads in (1, 2):
+        assert program.run(frame, threads) == ("declined", 1)
+    frame.bind(1, np.int32([0, 3]))
+    assert program.run(frame, 2) == ("done", 1)
+    assert y.min() == 1
 
 
 def test_high_rank_says_why_not():

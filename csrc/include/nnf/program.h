@@ -5,7 +5,7 @@
 #include "nnf/step.h"
 #include "nnf/team.h"
 
-enum nnf_outcome { NNF_DONE = 0, NNF_CANCELLED = 1, NNF_DEADLINE = 2 };
+enum nnf_outcome { NNF_DONE = 0, NNF_CANCELLED = 1, NNF_DEADLINE = 2, NNF_DECLINED = 3 };
 
 typedef struct nnf_program {
     const nnf_step *steps;
@@ -17,7 +17,7 @@ typedef struct nnf_program {
  *   cancel       read atomically between steps, nonzero stops; NULL = never
  *   deadline_ns  on nnf_now_ns()'s clock, checked between steps; 0 = none
  *   times_ns     [count] duration of each step, or NULL (no clock is read then)
- * Returns enum nnf_outcome; *done is the number of steps that ran. */
+ * Returns enum nnf_outcome; *done is the number of steps that ran, the last of them the one that declined. */
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done);
 

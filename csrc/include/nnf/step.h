@@ -10,11 +10,13 @@ typedef struct nnf_run {
     void *const *slot;     /* address of each slot: operands, temporaries, constants */
     unsigned char *scratch; /* thread t owns scratch + t * scratch_stride, 64-byte aligned */
     size_t scratch_stride;
+    int *declined; /* nonzero once a step has declined; a program without such steps may have NULL */
 } nnf_run;
 
 typedef struct nnf_step nnf_step;
 
-/* Does this thread's share of the step; every thread of the team calls it once. Cannot fail, allocates nothing. */
+/* Does this thread's share of the step; every thread of the team calls it once. Allocates nothing. It cannot fail, but
+ * it may decline the values that it finds, and leave its outputs as they come. */
 typedef void (*nnf_step_fn)(const nnf_step *step, const nnf_run *run, int thread, int threads);
 
 struct nnf_step {
@@ -22,6 +24,12 @@ struct nnf_step {
     const void *params;    /* the family's own struct, owned by the Step object */
     const int32_t *slots;  /* slot numbers, in the order the family documents */
 };
+
+/* A step declines: the program stops behind it, for the definition of its operation to compute it, or to refuse. */
+static inline void nnf_decline(const nnf_run *run)
+{
+    __atomic_store_n(run->declined, 1, __ATOMIC_RELAXED);
+}
 
 /* Items first..last of `count` that thread `thread` of `threads` does, in equal shares. */
 static inline void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last)
