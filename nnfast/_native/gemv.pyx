@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 from .kernels cimport nnf_kernel, pick
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
+from .walk cimport Walk, input_at, nnf_walk, output_at
 
 import numpy as np
 
@@ -31,9 +32,8 @@ def pack_f32(weights, bias=None):
 cdef struct recurrent_f32:
     nnf_gemv_f32_tile_fn kernel
     nnf_unary_f32_flat_fn curve     # NULL for clamps
-    size_t batch, units, inputs, panels
-    size_t in_time, in_batch, out_time, out_batch   # strides in elements
-    size_t first, last, times
+    nnf_walk walk
+    size_t units, inputs, panels, first, last
     bint summed, alone, keeps_state
     float lo, hi
 
@@ -59,52 +59,47 @@ cdef void run_recurrent_f32(const nnf_step *step, const nnf_run *run, int thread
         for i in range(begin, end):
             panel.packed = packed + i * panel_size
             panel.columns = min(NNF_GEMV_N, p.units - i * NNF_GEMV_N)
-            for b in range(p.batch):
-                source = x + t * p.in_time + b * p.in_batch
+            for b in range(p.walk.batch):
+                source = input_at(&p.walk, x, t, b)
                 panel.start = source + i * NNF_GEMV_N if p.summed else NULL
                 panel.x0 = source
-                panel.x1 = y + (t - 1) * p.out_time + b * p.out_batch if t else state + b * p.units
-                panel.y = y + t * p.out_time + b * p.out_batch + i * NNF_GEMV_N
+                panel.x1 = output_at(&p.walk, y, t - 1, b) if t else state + b * p.units
+                panel.y = output_at(&p.walk, y, t, b) + i * NNF_GEMV_N
                 p.kernel(&panel)
                 if p.curve != NULL:
                     p.curve(panel.columns, panel.y, panel.y)
-                if kept != NULL and t + 1 == p.times:
+                if kept != NULL and t + 1 == p.walk.times:
                     memcpy(kept + b * p.units + i * NNF_GEMV_N, panel.y, panel.columns * sizeof(float))
 
 
 cdef class RecurrentF32(Step):
-    """y[t] = f(W x[t] + R y[t - 1] + bias) for t in `span`, with y[-1] the state in; in float32.
+    """y[t] = f(W x[t] + R y[t - 1] + bias) for the steps t of a walk in `span`, y[-1] the state in; in float32.
 
     slots: input, state in, packed (`pack_f32` of W beside R, or of R alone), y, and state out if it is wanted.
     inputs: size of x[t], or 0 when the input slot holds the sums W x[t] + bias of all times, `units` each.
-    in_strides, out_strides: elements from one time, and one batch row, to the next; times: all that there are.
     curve: logistic, tanh or None; clamp: (lo, hi). alone: one thread does all of the span, which may be long;
     otherwise it is a single time, since its panels need the whole of the previous one.
     """
 
     cdef recurrent_f32 p
 
-    def __init__(self, slots, size_t batch, size_t units, size_t inputs, in_strides, out_strides, span, size_t times,
-                 bint alone, curve, clamp):
+    def __init__(self, slots, Walk walk, size_t units, size_t inputs, span, bint alone, curve, clamp):
         cdef const nnf_kernel *row = pick("gemv_f32_tile")
         self.p.kernel = <nnf_gemv_f32_tile_fn>row.fn
         if curve is not None:
             self.p.curve = <nnf_unary_f32_flat_fn>pick(f"{curve}_f32_flat").fn
-        self.p.batch = batch
+        self.p.walk = walk.c
         self.p.units = units
         self.p.inputs = inputs
         self.p.panels = (units + NNF_GEMV_N - 1) // NNF_GEMV_N
-        self.p.in_time, self.p.in_batch = in_strides
-        self.p.out_time, self.p.out_batch = out_strides
         self.p.first, self.p.last = span
         if self.p.last > self.p.first + 1 and not alone:
             raise ValueError("several times need the step to be alone")
-        self.p.times = times
         self.p.summed = inputs == 0
         self.p.alone = alone
         self.p.keeps_state = len(slots) == 5
         self.p.lo, self.p.hi = clamp
-        self.work = (self.p.last - self.p.first) * batch * units * (inputs + units)
+        self.work = (self.p.last - self.p.first) * walk.c.batch * units * (inputs + units)
         self.packed = 4 * self.p.panels * (1 + inputs + units) * NNF_GEMV_N
         self.tiles = 1 if alone else <int>self.p.panels
         self.bind(run_recurrent_f32, &self.p, slots, row.name.decode())

@@ -6,6 +6,7 @@ from .gemv cimport NNF_GEMV_N, nnf_gemv_f32_panel, nnf_gemv_f32_tile_fn
 from .kernels cimport nnf_kernel, pick
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
+from .walk cimport Walk, input_at, nnf_walk, output_at
 
 import numpy as np
 
@@ -76,9 +77,8 @@ cdef struct lstm_f32:
     nnf_lstm_f32_tile_fn cell
     nnf_gemv_f32_tile_fn project
     nnf_lstm_form form
-    size_t batch, units, inputs, outputs, tiles, panels, tile_size
-    size_t in_time, in_batch, out_time, out_batch   # strides in elements
-    size_t first, last, times
+    nnf_walk walk
+    size_t units, inputs, outputs, tiles, panels, tile_size, first, last
     int parts
     bint summed, alone, projects
     int state_out, cleared      # places among the slots, or -1
@@ -103,17 +103,17 @@ cdef void do_cells(const lstm_f32 *p, const nnf_step *step, const nnf_run *run, 
     for i in range(begin, end):
         tile.packed = packed + i * p.tile_size
         tile.units = min(NNF_LSTM_N, p.units - i * NNF_LSTM_N)
-        for b in range(p.batch):
+        for b in range(p.walk.batch):
             at = b * p.units + i * NNF_LSTM_N
-            source = x + t * p.in_time + b * p.in_batch
+            source = input_at(&p.walk, x, t, b)
             tile.start = source + i * <size_t>p.form.gates * NNF_LSTM_N if p.summed else NULL
             tile.x = source
-            tile.h = y + (t - 1) * p.out_time + b * p.out_batch if t else state + b * p.outputs
+            tile.h = output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
             tile.c_in = (c_out if t else c_in) + at
             tile.c_out = c_out + at
-            tile.y = hidden + at if p.projects else y + t * p.out_time + b * p.out_batch + i * NNF_LSTM_N
+            tile.y = hidden + at if p.projects else output_at(&p.walk, y, t, b) + i * NNF_LSTM_N
             p.cell(&p.form, &tile)
-            if kept != NULL and t + 1 == p.times:
+            if kept != NULL and t + 1 == p.walk.times:
                 memcpy(kept + at, tile.y, tile.units * sizeof(float))
 
 
@@ -130,11 +130,11 @@ cdef void do_projection(const lstm_f32 *p, const nnf_step *step, const nnf_run *
     for i in range(begin, end):
         panel.packed = packed + i * (1 + p.units) * NNF_GEMV_N
         panel.columns = min(NNF_GEMV_N, p.outputs - i * NNF_GEMV_N)
-        for b in range(p.batch):
+        for b in range(p.walk.batch):
             panel.x0 = hidden + b * p.units
-            panel.y = y + t * p.out_time + b * p.out_batch + i * NNF_GEMV_N
+            panel.y = output_at(&p.walk, y, t, b) + i * NNF_GEMV_N
             p.project(&panel)
-            if kept != NULL and t + 1 == p.times:
+            if kept != NULL and t + 1 == p.walk.times:
                 memcpy(kept + b * p.outputs + i * NNF_GEMV_N, panel.y, panel.columns * sizeof(float))
 
 
@@ -157,23 +157,22 @@ cdef void run_lstm_f32(const nnf_step *step, const nnf_run *run, int thread, int
 
 
 cdef class LstmF32(Step):
-    """The times `span` of an LSTM layer in float32, or one part of them.
+    """The steps `span` of an LSTM layer in float32 that goes a walk, or one part of them.
 
     slots: input, state in, cell state in, cell state out, y, packed; with a projection also its input [batch, units]
     (a temporary) and its `gemv.pack_f32`. state_out, cleared: further slots, or None: for the last y, and a buffer of
     `clear_count` floats to fill with zeros.
-    part: "cells", "projection" or "both"; sizes: batch, units, inputs, outputs; inputs is 0 when the input slot holds
-    the input's share of the gate sums, bias included, in the order of `interleave`.
-    in_strides, out_strides: elements from one time, and one batch row, to the next; times: all that there are.
+    part: "cells", "projection" or "both"; sizes: units, inputs, outputs; inputs is 0 when the input slot holds the
+    input's share of the gate sums, bias included, in the order of `interleave`.
     cifg, peephole, activation (0, 1, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
     alone: one thread does all of the span; otherwise the span is one time and the step one part.
     """
 
     cdef lstm_f32 p
 
-    def __init__(self, slots, str part, sizes, in_strides, out_strides, span, size_t times, bint alone, *, bint cifg,
-                 bint peephole, int activation, float cell_clip=float("inf"), clamp=(float("-inf"), float("inf")),
-                 bint projects=False, state_out=None, cleared=None, size_t clear_count=0):
+    def __init__(self, slots, str part, Walk walk, sizes, span, bint alone, *, bint cifg, bint peephole, int activation,
+                 float cell_clip=float("inf"), clamp=(float("-inf"), float("inf")), bint projects=False,
+                 state_out=None, cleared=None, size_t clear_count=0):
         cdef const nnf_kernel *cell = pick("lstm_f32_tile")
         cdef const nnf_kernel *project = pick("gemv_f32_tile")
         self.p.cell = <nnf_lstm_f32_tile_fn>cell.fn
@@ -182,14 +181,12 @@ cdef class LstmF32(Step):
         self.p.form.peephole = peephole
         self.p.form.activation = activation
         self.p.form.clip = cell_clip
-        self.p.batch, self.p.units, self.p.inputs, self.p.outputs = sizes
-        self.p.in_time, self.p.in_batch = in_strides
-        self.p.out_time, self.p.out_batch = out_strides
+        self.p.walk = walk.c
+        self.p.units, self.p.inputs, self.p.outputs = sizes
         self.p.first, self.p.last = span
         self.p.parts = PARTS[part]
         if (self.p.last > self.p.first + 1 or part == "both") and not alone:
             raise ValueError("several times or parts need the step to be alone")
-        self.p.times = times
         self.p.summed = self.p.inputs == 0
         self.p.alone = alone
         self.p.projects = projects
@@ -207,7 +204,7 @@ cdef class LstmF32(Step):
             self.p.cleared = len(slots)
             slots.append(cleared)
             self.p.clear_count = clear_count
-        names, rounds = [], (self.p.last - self.p.first) * self.p.batch
+        names, rounds = [], (self.p.last - self.p.first) * walk.c.batch
         if self.p.parts & CELLS:
             names.append(cell.name.decode())
             self.work += rounds * self.p.units * self.p.form.gates * depth

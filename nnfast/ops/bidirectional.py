@@ -5,8 +5,13 @@ auxiliary input links layers: with auxiliary weights both directions read it bes
 them it is the backward direction's only input (parallel linking).
 """
 
+from dataclasses import replace
+from math import prod
+
 import numpy as np
 
+from .._native.copy import Concatenate
+from .._native.walk import Pair
 from . import recurrent
 from .base import forms
 
@@ -21,6 +26,7 @@ class Direction:
 
     def __init__(self, node, prefix):
         self._node = node
+        self.tensors = {}  # name -> what stands in the place of its input
         self._own = {slot.name.removeprefix(prefix): slot.name for slot in node.signature.inputs
                      if slot.name.startswith(prefix)}
 
@@ -28,7 +34,7 @@ class Direction:
         return self._own.get(name, name)
 
     def __getitem__(self, name):
-        return self._node[self._name(name)]
+        return self.tensors[name] if name in self.tensors else self._node[self._name(name)]
 
     def has(self, name):
         """As Node.has."""
@@ -129,3 +135,45 @@ def outputs(node, forward, backward, states):
     if node.scalar("merge_outputs"):
         both = [np.concatenate(both, axis=2)]
     return [np.ascontiguousarray(array, target.dtype) for array, target in zip([*both, *states], node.outputs)]
+
+
+# -- native --------------------------------------------------------------------------------------------------------
+def beside(b, first, second):
+    """A tensor [..., n + m] from tensors [..., n] and [..., m]: a constant if both are, else by a step that copies."""
+    shape = (*first.shape[:-1], first.shape[-1] + second.shape[-1])
+    if first.value is not None and second.value is not None:
+        return b.stand_in(first, shape=shape, value=np.concatenate([first.value, second.value], axis=-1))
+    made = b.stand_in(first, shape=shape, value=None)
+    sizes = [tensor.shape[-1] * tensor.dtype.itemsize for tensor in (first, second)]
+    b.emit(Concatenate([b.slot(tensor) for tensor in (first, second, made)], prod(shape[:-1]), sizes, [None, None]))
+    return made
+
+
+def lower(node, b, units, pairs, steps, states):
+    """Emit the steps of both directions, on two threads where each is a single step; None, or why there are none.
+
+    units: (forward, backward) output size; pairs: (input weights, auxiliary weights) by name, which cross-linking
+    puts side by side; steps(way, b, path, source, output, *states out): those of a direction; states: outputs of each.
+    """
+    ways, crossed = directions(node), node.has("aux_input") and node.has(f"fw_{pairs[-1][1]}")
+    sources = [node["input"]] * 2
+    if crossed:
+        sources = [beside(b, node["input"], node["aux_input"])] * 2
+        for way in ways:
+            way.tensors = {name: beside(b, way[name], way[other]) for name, other in pairs}
+    elif node.has("aux_input"):
+        sources[1] = node["aux_input"]
+    merged = node.scalar("merge_outputs")
+    forward = recurrent.sequence_path(node)
+    backward = replace(forward, backward=True)
+    if merged:
+        forward, backward = replace(forward, row=sum(units)), replace(backward, row=sum(units), start=units[0])
+    rest = node.outputs[1 if merged else 2:] or [None] * (2 * states)
+    made = []
+    for place, (way, path, source) in enumerate(zip(ways, (forward, backward), sources)):
+        output = node.outputs[0 if merged else place]
+        made.append(steps(way, b, path, source, output, *rest[place * states:][:states]))
+        if isinstance(made[-1], str):
+            return made[-1]
+    alone = len(made[0]) == len(made[1]) == 1
+    return recurrent.emit(b, [Pair(*made[0], *made[1])] if alone else made[0] + made[1])

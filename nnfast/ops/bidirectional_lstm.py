@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..model.types import OperationType
-from . import bidirectional, lstm, recurrent
+from . import bidirectional, lstm, lstm_steps, recurrent
 from .base import OpDef
 
 _STATES_IN = "output_state_in:T cell_state_in:T"
@@ -94,6 +94,13 @@ def _compute(node, inputs):
     return bidirectional.outputs(node, *results, states)
 
 
+def _lower(node, b):
+    ways = bidirectional.directions(node)
+    outputs = [way["recurrent_to_output_weights"].shape[1] for way in ways]
+    pairs = [(f"input_to_{gate}_weights", f"aux_input_to_{gate}_weights") for gate in lstm.active_gates(ways[0])]
+    return bidirectional.lower(node, b, outputs, pairs, lstm_steps.steps, 2)
+
+
 BIDIRECTIONAL_SEQUENCE_LSTM = OpDef(
-    OperationType.BIDIRECTIONAL_SEQUENCE_LSTM, _SIGNATURES, infer=_infer, compute=_compute,
+    OperationType.BIDIRECTIONAL_SEQUENCE_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
 )

@@ -47,6 +47,11 @@ def _compute(node, inputs):
     return bidirectional.outputs(node, *results, [states[-1] for states in results])
 
 
+def _lower(node, b):
+    units = [way["weights"].shape[0] for way in bidirectional.directions(node)]
+    return bidirectional.lower(node, b, units, [("weights", "aux_weights")], rnn.steps, 1)
+
+
 BIDIRECTIONAL_SEQUENCE_RNN = OpDef(
-    OperationType.BIDIRECTIONAL_SEQUENCE_RNN, _SIGNATURES, infer=_infer, compute=_compute,
+    OperationType.BIDIRECTIONAL_SEQUENCE_RNN, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
 )

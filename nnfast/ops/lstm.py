@@ -5,13 +5,11 @@ the next: coupled input and forget gates (CIFG, no input_to_input_weights), peep
 """
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
-from .._native import gemv, lstm
-from ..model.types import OperandType, OperationType, type_name
-from . import recurrent
+from ..model.types import OperationType
+from . import lstm_steps, recurrent
 from .base import OpDef, Signature, forms
 
 GATES = ("input", "forget", "cell", "output")
@@ -232,75 +230,15 @@ def _compute_sequence(node, inputs):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
-def _refusal(node):
-    """Why no native kernel runs this cell, or None."""
-    if node["input"].type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(node['input'].type)}"
-    if has_layer_norm(node):
-        return "no native kernel for layer norm"
-    for slot, operand in zip(node.signature.inputs, node.inputs):
-        if slot.name.endswith(("_weights", "_bias")) and operand.present and operand.value is None:
-            return f"{slot.name} is not constant"
-    return None
-
-
-def _lower(node, b, time, batch, time_major, output, state_out, cell_out, scratch=None):
-    """Steps of all times; state_out, cell_out and scratch are tensors, or None where the form has none."""
-    reason = _refusal(node)
-    if reason is not None:
-        return reason
-    gates, source, projects = active_gates(node), node["input"], node.has("projection_weights")
-    from_input = [node.value(f"input_to_{gate}_weights") for gate in gates]
-    weights = [node.value(f"recurrent_to_{gate}_weights") for gate in gates]
-    bias = [node.value(BIASES[gate]) for gate in gates]
-    has_peephole = node.has("cell_to_output_weights")
-    peephole = [node.value(f"cell_to_{gate}_weights") for gate in gates if gate != "cell"] if has_peephole else []
-    (units, size), outputs = from_input[0].shape, weights[0].shape[1]
-    if time * batch < recurrent.SUMS_FROM:
-        data, width = b.slot(source), size
-        weights = [np.concatenate(pair, 1) for pair in zip(from_input, weights)]
-    else:
-        # The gate sums of the input, in the order in which the tiles of cells read them.
-        rows = lstm.interleave(from_input).reshape(-1, size)
-        data = recurrent.input_sums(b, source, rows, lstm.interleave(bias).reshape(-1))
-        width, size = rows.shape[0], 0
-    packed = lstm.pack_f32(weights, bias, peephole)
-    cell_out = b.temp(4 * batch * units) if cell_out is None else b.slot(cell_out)
-    slots = [data, b.slot(node["output_state_in"]), b.slot(node["cell_state_in"]), cell_out, b.slot(output),
-             b.const(packed)]
-    parts, near = ["cells"], packed.nbytes
-    if projects:
-        project = gemv.pack_f32(node.value("projection_weights"),
-                                node.value("projection_bias") if node.has("projection_bias") else None)
-        slots += [b.temp(4 * batch * units), b.const(project)]
-        parts.append("projection")
-        near += project.nbytes
-
-    clips = (node.scalar("cell_clip"), node.scalar("proj_clip"))
-    cell_clip, proj_clip = (clip if clip > 0 else np.inf for clip in clips)
-    along = [recurrent.strides(time, batch, each, time_major) for each in (width, outputs)]
-    form = {"cifg": is_cifg(node), "peephole": has_peephole, "activation": node.scalar("activation"),
-            "cell_clip": cell_clip, "clamp": (-proj_clip, proj_clip), "projects": projects,
-            "state_out": None if state_out is None else b.slot(state_out)}
-    if scratch is not None:
-        # What it holds is unspecified; memory of an earlier run it must not be.
-        form |= {"cleared": b.slot(scratch), "clear_count": prod(scratch.shape)}
-    for first, last, alone in recurrent.spans(time, near):
-        for part in ["both" if projects else "cells"] if alone else parts:
-            b.emit(lstm.LstmF32(slots, part, (batch, units, size, outputs), *along, (first, last), time, alone, **form))
-            form.pop("cleared", None)
-    return None
-
-
 def _lower_lstm(node, b):
     scratch, state_out, cell_out, output = node.outputs
-    return _lower(node, b, 1, node["input"].shape[0], True, output, state_out, cell_out, scratch)
+    path = recurrent.Path(1, node["input"].shape[0])
+    return recurrent.emit(b, lstm_steps.steps(node, b, path, node["input"], output, state_out, cell_out, scratch))
 
 
 def _lower_sequence(node, b):
-    time, batch, _ = recurrent.sequence_shape(node)
-    state_out, cell_out = node.outputs[1:3] if len(node.outputs) > 1 else (None, None)
-    return _lower(node, b, time, batch, bool(node.scalar("time_major")), node.outputs[0], state_out, cell_out)
+    path = recurrent.sequence_path(node)
+    return recurrent.emit(b, lstm_steps.steps(node, b, path, node["input"], *node.outputs))
 
 
 LSTM = OpDef(OperationType.LSTM, _LSTM, infer=_infer_lstm, compute=_compute_lstm, lower=_lower_lstm)

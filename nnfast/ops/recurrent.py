@@ -1,10 +1,12 @@
 """What the recurrent operations share: activations (ops_a.md A.8), shape rules, the time axis."""
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from .._native import conv2d
+from .._native.walk import Walk
 from ..model.types import Activation
 from . import window
 
@@ -63,9 +65,43 @@ def time_first(node, sequence):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
-def strides(time, batch, width, time_major):
-    """Elements from one time to the next and from one batch row to the next, in a sequence of `width` values each."""
-    return (batch * width, width) if time_major else (width, time * width)
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How one direction of a layer goes through its sequences.
+
+    row: values that the output sequence holds for one time and batch row, where they are more than the layer's own;
+    start: the first of the layer's own.
+    """
+
+    times: int
+    batch: int
+    time_major: bool = True
+    backward: bool = False
+    row: int | None = None
+    start: int = 0
+
+    @property
+    def rows(self):
+        """Rows of the input, over all times."""
+        return self.times * self.batch
+
+    def walk(self, width, outputs):
+        """The Walk from rows of `width` values to rows of `outputs` values."""
+        strides = ((self.batch * each, each) if self.time_major else (each, self.times * each)
+                   for each in (width, self.row or outputs))
+        return Walk(self.batch, self.times, *strides, self.start, self.backward)
+
+    def spans(self, weight_bytes):
+        """(first, last, alone) of each step: one for all times, or one for each when the weights are big."""
+        if self.times > 1 and weight_bytes <= NEAR_BYTES:
+            return [(0, self.times, True)]
+        return [(t, t + 1, False) for t in range(self.times)]
+
+
+def sequence_path(node):
+    """The Path of a sequence operation in one direction."""
+    time, batch, _ = sequence_shape(node)
+    return Path(time, batch, bool(node.scalar("time_major")))
 
 
 def input_sums(b, source, weights, bias):
@@ -81,8 +117,10 @@ def input_sums(b, source, weights, bias):
     return sums
 
 
-def spans(time, packed_bytes):
-    """(first, last, alone) of each step of a sequence: one for all times, or one for each when the weights are big."""
-    if time > 1 and packed_bytes <= NEAR_BYTES:
-        return [(0, time, True)]
-    return [(t, t + 1, False) for t in range(time)]
+def emit(b, steps):
+    """Emit a list of steps; returns None, or the text that stands in place of a list."""
+    if isinstance(steps, str):
+        return steps
+    for step in steps:
+        b.emit(step)
+    return None

@@ -77,16 +77,19 @@ def _compute_sequence(node, inputs):
 _CURVES = {Activation.TANH: "tanh", Activation.SIGMOID: "logistic"}
 
 
-def _lower(node, b, time, batch, time_major, output, state_out):
-    source = node["input"]
+def steps(node, b, path, source, output, state_out):
+    """Native steps of a layer (a node or a direction of one) on a path, or why there are none.
+
+    source, output: tensors of the sequences; state_out: tensor, or None where the form has none.
+    """
     if source.type != OperandType.TENSOR_FLOAT32:
         return f"no native kernel for {type_name(source.type)}"
     for name in ("weights", "recurrent_weights", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    weights, again, bias = (node.value(name) for name in ("weights", "recurrent_weights", "bias"))
+    weights, again, bias = (node[name].value for name in ("weights", "recurrent_weights", "bias"))
     units, size = weights.shape
-    if time * batch < recurrent.SUMS_FROM:
+    if path.rows < recurrent.SUMS_FROM:
         data, packed, width = b.slot(source), gemv.pack_f32(np.concatenate([weights, again], 1), bias), size
     else:
         data = recurrent.input_sums(b, source, weights, bias)
@@ -94,23 +97,22 @@ def _lower(node, b, time, batch, time_major, output, state_out):
     slots = [data, b.slot(node["hidden_state_in"]), b.const(packed), b.slot(output)]
     if state_out is not None:
         slots.append(b.slot(state_out))
-    along = [recurrent.strides(time, batch, each, time_major) for each in (width, units)]
-    code = node.scalar("activation")
+    walk, code = path.walk(width, units), node.scalar("activation")
     curve = _CURVES.get(code)
     clamp = (-np.inf, np.inf) if curve else activation_float(code)
-    for first, last, alone in recurrent.spans(time, packed.nbytes):
-        b.emit(gemv.RecurrentF32(slots, batch, units, size, *along, (first, last), time, alone, curve, clamp))
-    return None
+    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, curve, clamp)
+            for first, last, alone in path.spans(packed.nbytes)]
 
 
 def _lower_rnn(node, b):
-    return _lower(node, b, 1, node["input"].shape[0], True, node.outputs[1], node.outputs[0])
+    path = recurrent.Path(1, node["input"].shape[0])
+    return recurrent.emit(b, steps(node, b, path, node["input"], node.outputs[1], node.outputs[0]))
 
 
 def _lower_sequence(node, b):
-    time, batch, _ = recurrent.sequence_shape(node)
     state_out = node.outputs[1] if len(node.outputs) > 1 else None
-    return _lower(node, b, time, batch, bool(node.scalar("time_major")), node.outputs[0], state_out)
+    path = recurrent.sequence_path(node)
+    return recurrent.emit(b, steps(node, b, path, node["input"], node.outputs[0], state_out))
 
 
 RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn, lower=_lower_rnn)

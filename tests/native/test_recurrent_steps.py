@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level
 from nnfast._native.plan import Frame, Program
+from nnfast._native.walk import Walk
 
 from nnfast._native import gemv, lstm
 from nnfast.model.types import OperandType, OperationType
@@ -184,8 +185,9 @@ def test_panels_hold_bias_then_columns():
 
 
 def test_several_times_need_one_thread():
+    walk = Walk(1, 2, (4, 4), (4, 4))
     with pytest.raises(ValueError, match="alone"):
-        lstm.LstmF32((0, 1, 2, 3, 4, 5), "cells", (1, 4, 4, 4), (4, 4), (4, 4), (0, 2), 2, False, cifg=False,
-                     peephole=False, activation=4)
+        lstm.LstmF32((0, 1, 2, 3, 4, 5), "cells", walk, (4, 4, 4), (0, 2), False, cifg=False, peephole=False,
+                     activation=4)
     with pytest.raises(ValueError, match="alone"):
-        gemv.RecurrentF32((0, 1, 2, 3), 1, 4, 4, (4, 4), (4, 4), (0, 2), 2, False, None, (-1, 1))
+        gemv.RecurrentF32((0, 1, 2, 3), walk, 4, 4, (0, 2), False, None, (-1, 1))
