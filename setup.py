@@ -29,6 +29,7 @@ from c_build import INCLUDES, c_flags, csrc, machine_flags  # noqa: E402  (the f
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c"], "threads": ["csrc/base/team.c", "csrc/base/program.c"],
+             "peak": csrc("peak/*.c"),
              **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
@@ -37,7 +38,7 @@ def extensions():
         sources = [str(pyx.relative_to(ROOT)), *extra.get(name, []), *([pack] if (ROOT / pack).exists() else [])]
         result.append(Extension(
             f"nnfast._native.{name}", sources,
-            include_dirs=["csrc/include", "csrc/kernels", numpy_include()],
+            include_dirs=["csrc/include", "csrc/kernels", "csrc", numpy_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             extra_compile_args=["-O2", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
                                 *os.environ.get("NNFAST_CFLAGS", "").split()],

@@ -24,7 +24,7 @@ X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16")
 ARM_ONLY = ("_neon", "_neondot")
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 COMMON = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
-INCLUDES = ["-Icsrc/include", "-Icsrc/kernels"]
+INCLUDES = ["-Icsrc/include", "-Icsrc/kernels", "-Icsrc"]
 
 
 def suffix_of(source):

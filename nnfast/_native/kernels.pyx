@@ -63,6 +63,14 @@ cdef int _effective() except -1:
     return effective_level
 
 
+cdef int effective_isa() except -1:
+    return _effective()
+
+
+cdef str isa_name(int isa):
+    return nnf_isa_name(isa).decode()
+
+
 cdef const nnf_kernel *pick(str op) except NULL:
     cdef const nnf_kernel *row = nnf_kernel_pick(op.encode(), _effective())
     if row == NULL:

@@ -1,12 +1,13 @@
 """`nnfast info`: what this machine and this build of nnfast have."""
 
 from ..errors import InvalidArgument
-from .output import Output, table
+from .output import Output, progress, rich_table, table
 
 
 def add_arguments(parser):
     parser.add_argument("--ops", action="store_true", help="list every operation and whether it has a native form")
     parser.add_argument("--kernels", action="store_true", help="list every kernel that this machine can run")
+    parser.add_argument("--peak", action="store_true", help="measure what the machine can do at most (seconds)")
     Output.add_argument(parser)
 
 
@@ -60,5 +61,29 @@ def main(args):
     if args.ops:
         output.say()
         output.say(table(["operation", "runs as"], sorted(operations.items())))
+    if args.peak:
+        from ..bench import peak
+
+        with progress("measuring") as move:
+            found["peak"] = peak.limits(progress=move)
+        output.say()
+        output.show(*peak_tables(found["peak"]))
     output.finish(found)
     return 0
+
+
+def peak_tables(found):
+    """Rich tables of a document of `bench.peak.limits`."""
+    counts = found["threads"]
+    heads = [f">{count} thread{'s' if count > 1 else ''}" for count in counts]
+
+    def cells(row):
+        rates = [row["rates"][count] for count in counts]
+        return [*(f"{rate:,.1f}" for rate in rates), f"{rates[-1] / rates[0]:.2f}x" if len(counts) > 1 else ""]
+
+    arithmetic = [[row["types"], row["isa"], row["unit"], *cells(row)] for row in found["arithmetic"]]
+    reads = [[row["level"], f"{row['bytes'] >> 10:,} KiB", "GB/s", *cells(row)] for row in found["reads"]]
+    return (rich_table("Multiply-adds (two operations each), best of several", ["type", "level", "unit", *heads,
+                                                                               ">scaling"], arithmetic),
+            rich_table("Reads", ["from", ">working set", "unit", *heads, ">scaling"], reads,
+                       "L1, L2: working set of each thread; L3, memory: of all threads together"))

@@ -1,6 +1,7 @@
 """What commands print: plain tables, the JSON document, progress; and argument types they share."""
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -47,6 +48,11 @@ class Output:
         if self.json_path != "-":
             print(text)
 
+    def show(self, *tables):
+        """Print rich tables: as wide as the terminal, or as they like where there is none."""
+        if self.json_path != "-":
+            console(sys.stdout).print(*tables)
+
     def finish(self, document):
         """Write the document where it was asked for."""
         if self.json_path is None:
@@ -67,6 +73,29 @@ def table(headers, rows):
     lines = ["  ".join(cell.rjust(width) if to_right else cell.ljust(width)
                        for cell, width, to_right in zip(row, widths, right)).rstrip() for row in cells]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def console(stream=None, record=False):
+    """A rich console on a stream; what is no terminal gets whole lines of up to 200 characters and no colours."""
+    from rich.console import Console
+
+    stream = io.StringIO() if stream is None else stream
+    width = None if stream.isatty() else 200
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False, record=record)
+
+
+def rich_table(title, columns, rows, caption=None):
+    """A rich table. columns: names, a leading ">" puts the cells to the right; rows: lists of text."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left",
+                 title_style="bold", header_style="bold cyan")
+    for name in columns:
+        made.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import vector_files
 from fake_models import entry
 
 from nnfast import conformance
+from nnfast.bench import peak
 from nnfast.cli import main as command
 from nnfast.conformance.vectors import read
 from nnfast.model.types import OperationType
@@ -267,6 +268,18 @@ def test_info_shows_level_knobs_and_ways_of_operations(capsys, monkeypatch):
     assert any(line[:2] == ["NNFAST_NUM_THREADS", "1"] for line in lines)
     picked = [line for line in lines if line[-1:] == ["yes"]]
     assert picked and len({line[0] for line in picked}) == len(picked)
+
+
+def test_info_shows_the_limits_of_the_machine(capsys, monkeypatch, tmp_path):
+    found = {"threads": [1, 2],
+             "arithmetic": [{"types": "f32", "isa": "avx2", "unit": "GFLOP/s", "rates": {1: 100.0, 2: 190.0}}],
+             "reads": [{"level": "L3", "bytes": 1 << 20, "rates": {1: 20.0, 2: 30.0}}]}
+    monkeypatch.setattr(peak, "limits", lambda progress: found)
+    assert call("info", "--peak", "--json", tmp_path / "i.json") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["f32", "avx2", "GFLOP/s", "100.0", "190.0", "1.90x"] in lines
+    assert ["L3", "1,024", "KiB", "GB/s", "20.0", "30.0", "1.50x"] in lines
+    assert json.loads((tmp_path / "i.json").read_text())["peak"]["arithmetic"][0]["rates"] == {"1": 100.0, "2": 190.0}
 
 
 def test_info_refuses_a_bad_knob(capsys, monkeypatch):

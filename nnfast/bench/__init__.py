@@ -1,0 +1,1 @@
+"""Measuring: the machine's limits, models beside each other, operations against the limits."""

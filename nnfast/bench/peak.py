@@ -1,0 +1,104 @@
+"""What the machine can do at most: arithmetic for each type and instruction level, reads from each level of memory."""
+
+from pathlib import Path
+
+from .._native import peak, threads
+
+TARGET_NS = 3_000_000
+"""A measurement runs about this long ..."""
+REPEATS = 15
+"""... and is repeated this often; the best counts, since everything that disturbs only slows down."""
+LARGEST = 256 << 20
+"""Bytes of the memory that is read to measure main memory."""
+UNITS = {"f32": "GFLOP/s", "bf16": "GFLOP/s", "s8": "GOP/s"}
+
+
+def cache_sizes(folder="/sys/devices/system/cpu/cpu0/cache"):
+    """Bytes of the caches, {"L1": per core, "L2": per core, "L3": shared}, as Linux tells; 0 where unknown."""
+    sizes = {"L1": 0, "L2": 0, "L3": 0}
+    for index in sorted(Path(folder).glob("index*")):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            if kind != "Instruction" and f"L{level}" in sizes:
+                sizes[f"L{level}"] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}[size[-1]]
+        except (OSError, ValueError, LookupError):
+            continue
+    return sizes
+
+
+def working_sets(sizes=None):
+    """Bytes that a thread reads to measure each level: {"L1": ..., "L2": ..., "L3": ..., "memory": ...}.
+
+    sizes: of cache_sizes(). Half of a private cache; eight second-level caches stand for a third level, of which other
+    machines may use the rest; what is unknown is guessed low.
+    """
+    sizes = cache_sizes() if sizes is None else sizes
+    first, second = sizes["L1"] or 32 << 10, sizes["L2"] or 256 << 10
+    return {"L1": first // 2, "L2": second // 2, "L3": min(8 * second, (sizes["L3"] or 8 << 20) // 2),
+            "memory": LARGEST}
+
+
+def limits(counts=None, types=None, progress=None):
+    """Measure; takes a second or two. Returns a plain document (`nnfast info --peak --json`).
+
+    counts: numbers of threads (default 1 and the default number); types: of UNITS (default all).
+    progress(done, total, note): called before each measurement.
+    {"threads": counts, "arithmetic": [{"types", "isa", "unit", "rates": {threads: 1e9 operations a second}}],
+     "reads": [{"level", "bytes": of each thread, "rates": {threads: 1e9 bytes a second}}]}; only what the level in
+    force (NNFAST_CPU) allows.
+    """
+    counts = sorted({1, threads.default_threads()}) if counts is None else sorted(set(counts))
+    rows = [row for row in peak.rows() if types is None or row["types"] in types]
+    sets = working_sets()
+    total, done = len(counts) * (len(rows) + len(sets)), 0
+
+    def next_up(text, count):
+        nonlocal done
+        if progress is not None:
+            progress(done, total, f"{text}, {count} thread{'s' if count > 1 else ''}")
+        done += 1
+
+    arithmetic, reads = [], []
+    for row in rows:
+        rates = {}
+        for count in counts:
+            next_up(f"{row['types']} {row['isa']}", count)
+            rounds, best = _best(row["name"], None, count)
+            rates[count] = row["operations"] * rounds * count / best
+        arithmetic.append({"types": row["types"], "isa": row["isa"], "unit": UNITS[row["types"]], "rates": rates})
+    for level, size in sets.items():
+        rates = {}
+        for count in counts:
+            next_up(f"reads from {level}", count)
+            # What the cores share is measured together: each thread reads its part.
+            array = peak.memory(size if level in ("L1", "L2") else size // count, count)
+            rounds, best = _best(None, array, count)
+            rates[count] = array.size * rounds / best
+        reads.append({"level": level, "bytes": size, "rates": rates})
+    return {"threads": counts, "arithmetic": arithmetic, "reads": reads}
+
+
+def _best(name, array, count, target=TARGET_NS):
+    """(rounds, least nanoseconds) of repeated measurements of about `target` nanoseconds."""
+    rounds = 1
+    while True:
+        spent = max(1, peak.measure(name, array, rounds, count))
+        if spent >= target / 2:
+            break
+        rounds = max(2 * rounds, min(int(rounds * target / spent), 1000 * rounds))
+    repeats = REPEATS if spent < 4 * target else 3
+    return rounds, max(1, min([spent, *(peak.measure(name, array, rounds, count) for _ in range(repeats - 1))]))
+
+
+def best_rate(found, types, count):
+    """Highest rate of a type in a document of `limits`, in 1e9 operations a second; None when it was not measured."""
+    rates = [row["rates"][count] for row in found["arithmetic"] if row["types"] == types]
+    return max(rates, default=None)
+
+
+def read_rate(found, size, count, sizes=None):
+    """(level, 1e9 bytes a second) of the memory that `size` bytes of a working set of `count` threads stay in."""
+    sizes = cache_sizes() if sizes is None else sizes
+    room = {"L1": count * sizes["L1"], "L2": count * sizes["L2"], "L3": sizes["L3"]}
+    level = next((level for level, most in room.items() if size <= most), "memory")
+    return level, next(row["rates"][count] for row in found["reads"] if row["level"] == level)

@@ -1,0 +1,85 @@
+"""The measurement of the machine's limits: what is measured, on which memory, and what is made of it."""
+
+import pytest
+
+from nnfast._native import kernels, peak
+from nnfast.bench import peak as limits
+
+
+@pytest.fixture
+def level():
+    yield kernels.set_level
+    kernels.set_level(None)
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(limits, "TARGET_NS", 20_000)
+    monkeypatch.setattr(limits, "LARGEST", 1 << 20)
+
+
+def test_rows_follow_the_level_in_force(level):
+    level("scalar")
+    assert {row["isa"] for row in peak.rows()} == {"scalar"}
+    level(None)
+    assert {row["isa"] for row in peak.rows()} <= {"scalar", kernels.detected(), *kernels.levels()}
+
+
+def test_more_rounds_take_longer():
+    for row in peak.rows():
+        few, many = (min(peak.measure(row["name"], None, rounds, 1) for _ in range(5)) for rounds in (500, 50_000))
+        assert many > 10 * few, row
+
+
+def test_unknown_row():
+    with pytest.raises(LookupError, match="no measure nnf_peak_nothing"):
+        peak.measure("nnf_peak_nothing", None, 1, 1)
+
+
+def test_memory_is_whole_reads_and_is_read_by_each_thread():
+    array = peak.memory(1000, 2)
+    assert array.size == 2 * 1024 and array.ctypes.data % 64 == 0 and array.all()
+    assert peak.measure(None, array, 10, 2) > 0
+
+
+def test_limits_of_every_row_and_level(short):
+    calls = []
+    found = limits.limits((1, 2), progress=lambda *args: calls.append(args))
+    assert [row["isa"] for row in found["arithmetic"]] == [row["isa"] for row in peak.rows()]
+    assert [row["level"] for row in found["reads"]] == ["L1", "L2", "L3", "memory"]
+    assert all(set(row["rates"]) == {1, 2} and min(row["rates"].values()) > 0
+               for row in found["arithmetic"] + found["reads"])
+    assert [done for done, _, _ in calls] == list(range(calls[0][1])) and calls[-1][2] == "reads from memory, 2 threads"
+
+
+def test_a_higher_level_is_no_slower(short):
+    found = limits.limits((1,), types=("f32",))
+    assert {row["types"] for row in found["arithmetic"]} == {"f32"}
+    rates = [row["rates"][1] for row in found["arithmetic"]]
+    assert limits.best_rate(found, "f32", 1) == max(rates) >= rates[0]
+    assert limits.best_rate(found, "s8", 1) is None
+
+
+def test_cache_sizes_come_from_linux(tmp_path):
+    for place, texts in enumerate((("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "2M"),
+                                   ("3", "Unified", "odd"))):
+        (tmp_path / f"index{place}").mkdir()
+        for name, text in zip(("level", "type", "size"), texts):
+            (tmp_path / f"index{place}" / name).write_text(text + "\n")
+    assert limits.cache_sizes(tmp_path) == {"L1": 48 << 10, "L2": 2 << 20, "L3": 0}
+    assert limits.cache_sizes(tmp_path / "absent") == {"L1": 0, "L2": 0, "L3": 0}
+
+
+def test_working_sets_lie_inside_their_level():
+    sets = limits.working_sets({"L1": 32 << 10, "L2": 1 << 20, "L3": 32 << 20})
+    assert sets == {"L1": 16 << 10, "L2": 512 << 10, "L3": 8 << 20, "memory": limits.LARGEST}
+    assert all(limits.working_sets({"L1": 0, "L2": 0, "L3": 0}).values())
+
+
+@pytest.mark.parametrize("size, count, level", [(100, 1, "L1"), (150, 1, "L2"), (150, 2, "L1"), (5000, 2, "L3"),
+                                                (9000, 1, "memory")])
+def test_read_rate_takes_the_level_that_holds_the_working_set(size, count, level):
+    found = {"reads": [{"level": name, "rates": {1: rate, 2: 2 * rate}}
+                       for name, rate in (("L1", 8), ("L2", 4), ("L3", 2), ("memory", 1))]}
+    rate = {"L1": 8, "L2": 4, "L3": 2, "memory": 1}[level] * count
+    assert limits.read_rate(found, size, count, {"L1": 100, "L2": 1000, "L3": 8000}) == (level, rate)
