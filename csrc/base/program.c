@@ -1,5 +1,9 @@
 #include "nnf/program.h"
 
+#include "nnf/gate.h"
+
+enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of higher priority */
+
 typedef struct execution {
     const nnf_program *program;
     const nnf_run *run;
@@ -8,6 +12,7 @@ typedef struct execution {
     int64_t *times_ns;
     int64_t last_ns;
     int spin_us;
+    int threads;
     int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
     size_t done;
     nnf_barrier barrier;
@@ -32,6 +37,8 @@ static void between(execution *e, size_t finished)
         e->outcome = NNF_CANCELLED;
     else if (e->deadline_ns && nnf_now_ns() >= e->deadline_ns)
         e->outcome = NNF_DEADLINE;
+    else if (e->run->turn && nnf_gate_closed(e->run->turn, e->threads))
+        e->outcome = YIELDED;
 }
 
 static void body(void *argument, int thread, int threads)
@@ -39,7 +46,7 @@ static void body(void *argument, int thread, int threads)
     execution *e = argument;
     const nnf_step *steps = e->program->steps;
     const size_t count = e->program->count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = e->done; i < count; i++) {
         steps[i].fn(&steps[i], e->run, thread, threads);
         if (threads == 1) {
             between(e, i + 1);
@@ -52,21 +59,37 @@ static void body(void *argument, int thread, int threads)
     }
 }
 
+/* Runs from step e->done on, until something ends it. */
+static void run_on(execution *e)
+{
+    e->outcome = NNF_DONE;
+    if (e->times_ns)
+        e->last_ns = nnf_now_ns();
+    if (e->threads <= 1)
+        body(e, 0, 1);
+    else
+        nnf_team_run(body, e, e->threads, e->spin_us);
+}
+
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
     execution e = {.program = program, .run = run, .cancel = cancel, .deadline_ns = deadline_ns,
                    .times_ns = times_ns, .spin_us = spin_us};
-    if (times_ns)
-        e.last_ns = nnf_now_ns();
+    e.threads = program->threads < threads ? program->threads : threads;
     if (run->declined)
         *run->declined = 0;
-    if (program->threads < threads)
-        threads = program->threads;
-    if (threads <= 1)
-        body(&e, 0, 1);
-    else
-        nnf_team_run(body, &e, threads, spin_us);
+    if (!run->turn) {
+        run_on(&e);
+    } else {
+        nnf_gate_enter(run->turn, e.threads);
+        do {
+            e.outcome = nnf_gate_wait(run->turn, e.threads, cancel, deadline_ns);
+            if (e.outcome == NNF_DONE)
+                run_on(&e);
+        } while (e.outcome == YIELDED);
+        nnf_gate_leave(run->turn, e.threads);
+    }
     *done = e.done;
     return e.outcome;
 }

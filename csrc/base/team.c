@@ -2,29 +2,18 @@
 #include "nnf/team.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "nnf/futex.h"
 
 int64_t nnf_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word, int count)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
 static inline void pause_cpu(void)
@@ -62,7 +51,7 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, _Atomic uint32_t 
         return;
     atomic_fetch_add(sleepers, 1);
     while (atomic_load(word) == value)
-        futex_wait(word, value);
+        nnf_futex_wait(word, value, 0);
     atomic_fetch_sub(sleepers, 1);
 }
 
@@ -81,7 +70,7 @@ void nnf_barrier_release(nnf_barrier *barrier)
     atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
     atomic_fetch_add(&barrier->phase, 1); /* pairs with the acquire loads of the waiting threads */
     if (atomic_load(&barrier->sleepers))
-        futex_wake(&barrier->phase, INT_MAX);
+        nnf_futex_wake(&barrier->phase, INT_MAX);
 }
 
 typedef struct worker {
@@ -106,6 +95,7 @@ static worker *idle_workers;
 static int worker_count;
 static int worker_limit = NNF_TEAM_MAX - 1;
 static int leased_count;
+static _Atomic uint32_t forks;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* A forked child has none of the parent's threads: it forgets them (their memory stays with the parent's image). */
@@ -124,12 +114,23 @@ static void after_fork_child(void)
     idle_workers = NULL;
     worker_count = 0;
     leased_count = 0;
+    atomic_fetch_add(&forks, 1);
     pthread_mutex_unlock(&team_lock);
 }
 
 static void install_fork_handlers(void)
 {
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+void nnf_team_watch_forks(void)
+{
+    pthread_once(&fork_once, install_fork_handlers);
+}
+
+uint32_t nnf_team_forks(void)
+{
+    return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 static void *worker_main(void *argument)
@@ -153,7 +154,7 @@ static void *worker_main(void *argument)
         /* The caller may return as soon as the count is 0, and its stack with the job be gone: the wake-up only names
          * the address, and one that arrives late is a spurious wake-up for whoever waits there then. */
         if (atomic_fetch_sub(&current->running, 1) == 1)
-            futex_wake(&current->running, 1);
+            nnf_futex_wake(&current->running, 1);
     }
     return NULL;
 }
@@ -188,7 +189,7 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
     if (threads > NNF_TEAM_MAX)
         threads = NNF_TEAM_MAX;
     if (threads > 1) {
-        pthread_once(&fork_once, install_fork_handlers);
+        nnf_team_watch_forks();
         pthread_mutex_lock(&team_lock);
         while (count < threads - 1 && leased_count < worker_limit) {
             worker *next = idle_workers;
@@ -216,7 +217,7 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
         mine[i]->thread = i + 1;
         atomic_fetch_add(&mine[i]->ticket, 1); /* publishes the job; pairs with the worker's acquire */
         if (atomic_load(&mine[i]->sleepers))
-            futex_wake(&mine[i]->ticket, 1);
+            nnf_futex_wake(&mine[i]->ticket, 1);
     }
     fn(argument, 0, count + 1);
     for (;;) {
@@ -224,7 +225,7 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
         if (!left)
             break;
         if (!spin_while(&current.running, left, spin_us))
-            futex_wait(&current.running, left);
+            nnf_futex_wait(&current.running, left, 0);
     }
     return count + 1;
 }

@@ -1,5 +1,5 @@
-/* Stress of the thread team and the step loop, for the thread sanitizer: several callers run dependent steps at the
- * same time, cancel some runs, and with --fork a forked child does so too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
+/* Stress of the thread team, the step loop and the gate, for the thread sanitizer: several callers of different
+ * priorities run dependent steps at the same time, cancel some runs, and with --fork a forked child does so too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "nnf/gate.h"
 #include "nnf/program.h"
 
 enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4 };
@@ -39,8 +40,11 @@ static void expected_values(uint32_t *x)
     }
 }
 
+static nnf_gate gate = {.capacity = 3};
+
 static int run_many(unsigned seed, int runs)
 {
+    const nnf_turn turn = {&gate, (int32_t)(seed % NNF_PRIORITIES)};
     nnf_step steps[STEPS];
     for (int s = 0; s < STEPS; s++)
         steps[s] = (nnf_step){.fn = sum_step, .slots = s % 2 ? odd : even};
@@ -51,11 +55,12 @@ static int run_many(unsigned seed, int runs)
             a[i] = wanted[i] = seed + (uint32_t)r * 31 + (uint32_t)i;
         expected_values(wanted);
         void *slots[2] = {a, b};
-        const nnf_run run = {.slot = slots};
+        const nnf_run run = {.slot = slots, .turn = r % 5 ? &turn : NULL};
         size_t done = 0;
         const int cancel = r % 17 == 0;
         const int outcome = nnf_program_run(&program, &run, 1 + r % 4, r % 3 * 20, &cancel, 0, NULL, &done);
-        if (cancel ? outcome != NNF_CANCELLED || done != 1 : outcome != NNF_DONE || done != STEPS)
+        /* Cancelled after the first step, or before it while the gate was closed. */
+        if (cancel ? outcome != NNF_CANCELLED || done > 1 : outcome != NNF_DONE || done != STEPS)
             return 1;
         if (!cancel && memcmp(a, wanted, sizeof a))
             return 1;
@@ -96,6 +101,12 @@ int main(int argc, char **argv)
         waitpid(child, &status, 0);
         if (status) {
             puts("team_stress: the forked child failed");
+            return 1;
+        }
+    }
+    for (int p = 0; p < NNF_PRIORITIES; p++) {
+        if (atomic_load(&gate.asked[p])) {
+            puts("team_stress: the gate still counts executions");
             return 1;
         }
     }

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from .threads cimport nnf_program, nnf_run, nnf_step, nnf_step_fn
+from .threads cimport Turn, nnf_program, nnf_run, nnf_step, nnf_step_fn
 
 
 cdef class Step:
@@ -27,6 +27,8 @@ cdef class Frame:
     cdef object memory, scratch_memory
     cdef list owned
     cdef public object arrays
+    cdef readonly Turn turn
+    cdef object __weakref__
 
     cdef inline void set(self, int slot, void *address) noexcept
 

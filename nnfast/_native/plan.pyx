@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
 
-from .threads cimport nnf_step, nnf_step_fn, run_program
+from .threads cimport Turn, nnf_step, nnf_step_fn, run_program
 
 import numpy as np
 
@@ -46,10 +46,11 @@ cdef class Frame:
     """Addresses of one execution: a table of slots, the arena, and scratch for each thread.
 
     size: number of slots; arena: {slot: byte offset}; arena_bytes; constants: {slot: array};
-    scratch: bytes per thread; threads: most threads of a run.
+    scratch: bytes per thread; threads: most threads of a run; turn: of its runs at a Gate, or None.
     """
 
-    def __cinit__(self, int size, dict arena, size_t arena_bytes, dict constants, size_t scratch, int threads):
+    def __cinit__(self, int size, dict arena, size_t arena_bytes, dict constants, size_t scratch, int threads,
+                  Turn turn=None):
         self.size = size
         self.table = <void **>PyMem_Calloc(max(1, size), sizeof(void *))
         if self.table == NULL:
@@ -67,6 +68,8 @@ cdef class Frame:
         self.run.scratch = <unsigned char *>cnp.PyArray_DATA(self.scratch_memory)
         self.run.scratch_stride = stride
         self.run.declined = &self.declined
+        self.turn = turn
+        self.run.turn = &turn.c if turn is not None else NULL
 
     def __dealloc__(self):
         PyMem_Free(self.table)

@@ -119,6 +119,7 @@ cdef class Runner:
     cdef Arguments inputs, outputs, states_in, states_out
     cdef list initial, idle    # idle: the first idle_count entries, so that taking and giving allocate nothing
     cdef int idle_count
+    cdef readonly unsigned long runs
     cdef object new_frame
     cdef int threads
 
@@ -129,7 +130,10 @@ cdef class Runner:
         self.initial, self.idle = initial, [None] * MAX_IDLE
 
     def run(self, list inputs, out=None, list states_in=None, list states_out=None):
-        """Outputs as a list, or None when something does not fit or a step declines. Without states, they start from `initial`."""
+        """Outputs as a list, or None when something does not fit or a step declines.
+
+        Without states, they start from `initial`.
+        """
         cdef list results
         cdef tuple place
         cdef Frame frame
@@ -155,10 +159,15 @@ cdef class Runner:
         self.states_out.bind(frame, place[1] if states_out is None else states_out)
         with nogil:
             outcome = run_program(&self.program.c, &frame.run, self.threads, NULL, 0, NULL, &done)
+        self.runs += 1
         if self.idle_count < MAX_IDLE:
             self.idle[self.idle_count] = place
             self.idle_count += 1
         return None if outcome else results
+
+    def release_idle(self):
+        """Give the memory of idle frames back to the system."""
+        self.idle, self.idle_count = [None] * MAX_IDLE, 0
 
     cdef bint _may_write(self, list inputs, list out) noexcept:
         cdef int i, k

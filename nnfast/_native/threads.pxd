@@ -1,11 +1,20 @@
 from libc.stdint cimport int32_t, int64_t
 
+cdef extern from "nnf/gate.h":
+    ctypedef struct nnf_gate:
+        int32_t capacity
+
+    ctypedef struct nnf_turn:
+        nnf_gate *gate
+        int32_t priority
+
 cdef extern from "nnf/step.h":
     ctypedef struct nnf_run:
         void **slot
         unsigned char *scratch
         size_t scratch_stride
         int *declined
+        const nnf_turn *turn
 
     ctypedef struct nnf_step
 
@@ -28,3 +37,12 @@ cdef extern from "nnf/program.h":
 # One native run of a program on the process-wide team (csrc/include/nnf/program.h).
 cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil
+
+
+cdef class Gate:
+    cdef nnf_gate c
+
+
+cdef class Turn:
+    cdef nnf_turn c
+    cdef readonly Gate gate

@@ -12,7 +12,12 @@ cdef extern from "nnf/program.h":
     int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us, const int *cancel,
                         int64_t deadline_ns, int64_t *times_ns, size_t *done) nogil
 
+cdef extern from "nnf/gate.h":
+    int NNF_PRIORITIES
+    int nnf_gate_wait(const nnf_turn *turn, int threads, const int *cancel, int64_t deadline_ns) nogil
+
 cdef extern from "nnf/team.h":
+    void nnf_team_watch_forks()
     void nnf_team_set_limit(int workers) nogil
     int nnf_team_limit() nogil
     int nnf_team_size() nogil
@@ -97,3 +102,31 @@ def set_spin_us(int value):
 def now_ns():
     """The monotonic clock that deadlines and timings use."""
     return nnf_now_ns()
+
+
+cdef class Gate:
+    """Where the executions of one client meet: those of higher priority get the cores first (hal.md 8.1).
+
+    capacity: threads for which there are cores. While executions of higher priority leave too few of them, others wait
+    before they start and between their steps.
+    """
+
+    def __cinit__(self, int capacity):
+        self.c.capacity = capacity
+        nnf_team_watch_forks()
+
+
+cdef class Turn:
+    """The place of one model's executions at a gate. priority: 0 (low), 1 or 2 (high)."""
+
+    def __cinit__(self, Gate gate, int priority):
+        if not 0 <= priority < NNF_PRIORITIES:
+            raise ValueError(f"priority is {priority}, must be 0 to {NNF_PRIORITIES - 1}")
+        self.gate = gate
+        self.c.gate = &gate.c
+        self.c.priority = priority
+
+    def wait(self, int threads, int64_t deadline_ns=0):
+        """Wait while executions of higher priority leave no cores for so many threads, at most until the deadline."""
+        with nogil:
+            nnf_gate_wait(&self.c, threads, NULL, deadline_ns)

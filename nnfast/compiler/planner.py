@@ -9,7 +9,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from ..engine.arena import place
-from ..engine.segment import ControlStep, DataStep, Segment
+from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
 from ..errors import GeneralFailure
 from ..model.types import DTYPES
 from ..ops.base import ValueUnknown
@@ -24,11 +24,11 @@ KEPT_PLANS = 16
 class Planner:
     """Plans one graph of a validated model.
 
-    name: of the graph in messages; threads: most threads of a run; keep: operands to return beside the outputs.
+    name: of the graph in messages; resources: of the prepared model; keep: operands to return beside the outputs.
     """
 
-    def __init__(self, model, graph, name, threads, keep=()):
-        self.model, self.graph, self.name, self.threads = model, graph, name, threads
+    def __init__(self, model, graph, name, resources, keep=()):
+        self.model, self.graph, self.name, self.resources = model, graph, name, resources
         self.wanted = (*graph.outputs, *keep)
         self._last_read = {}
         for index, operation in enumerate(self.graph.operations):
@@ -38,14 +38,20 @@ class Planner:
         self._kept = OrderedDict()
         self._needs = {}
 
-    def segment(self, start, shapes, values):
+    def segment(self, start, shapes, values, deadline_ns=0):
         """Segment that begins at operation `start`.
 
         shapes: {operand: shape or None when omitted} of everything alive; values(operand) -> array, for what planning
-        turns out to need.
+        turns out to need. deadline_ns: looked at before every operation; 0 = none.
         """
         with self._lock:
+            self._deadline_ns = deadline_ns
             return self._segment(start, shapes, values)
+
+    def kept(self):
+        """The segments that are kept for further executions."""
+        with self._lock:
+            return [segment for segment in self._kept.values() if isinstance(segment, Segment)]
 
     def alive(self, shapes, start):
         """The part of `shapes` that operations from `start` on read."""
@@ -113,6 +119,7 @@ class Planner:
             if isinstance(op, ControlDef) or op.data_dependent:
                 return nodes, index, None
             node = facts.node(index)
+            check_go_on(None, self._deadline_ns, node.path)
             try:
                 check_zero_sized(node)
                 shapes = node.op.infer(node)
@@ -123,7 +130,7 @@ class Planner:
         return nodes, len(self.graph.operations), None
 
     def _lower(self, facts, nodes, start, stop, blocked_on):
-        lowering = Lowering(facts, self.threads)
+        lowering = Lowering(facts, self.resources.threads)
         made = {t.operand for _, node in nodes for t in node.outputs}
         read = {t.operand for _, node in nodes for t in node.inputs if t.present}
         inputs = sorted(o for o in read - made if not self.graph.operands[o].is_constant)
@@ -131,6 +138,7 @@ class Planner:
         bound_in = {operand: lowering.bind(operand) for operand in inputs}
         bound_out = {operand: lowering.bind(operand) for operand in outputs}
         for position, (index, node) in enumerate(nodes):
+            check_go_on(None, self._deadline_ns, node.path)
             try:
                 lowering.lower(index, node)
             except ValueUnknown as unknown:
@@ -140,11 +148,11 @@ class Planner:
         tensors = {o: (facts.of[o].shape, DTYPES[self.graph.operands[o].type]) for o in (*inputs, *outputs)}
         spec, aliases = _memory(lowering)
         return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
-                       blocked_on, stop == len(self.graph.operations))
+                       blocked_on, stop == len(self.graph.operations), self.resources)
 
     def _empty(self, start, blocked_on):
         spec = {"slots": 0, "offsets": {}, "arena_bytes": 0, "constants": {}}
-        return Segment(start, start, [], [], spec, {}, {}, {}, (), blocked_on, False)
+        return Segment(start, start, [], [], spec, {}, {}, {}, (), blocked_on, False, self.resources)
 
 
 def _memory(lowering):

@@ -45,8 +45,8 @@ class Buffer:
     either fails (hal.md 6.5). Executions and copies that touch one buffer at the same time are the client's to avoid.
     """
 
-    def __init__(self, token, operand, dims, roles):
-        self.token, self.dims = token, dims
+    def __init__(self, token, operand, dims, roles, budget):
+        self.token, self.dims, self._budget = token, dims, budget
         self.type, self.dtype, self.is_scalar = operand.type, operand.dtype, operand.is_scalar
         self._roles = roles
         self._memory = None
@@ -64,7 +64,10 @@ class Buffer:
         """The buffer's memory as an array of `shape`; grows where the shape was not known at allocation."""
         nbytes = prod(shape) * self.dtype.itemsize
         if self._memory is None or self._memory.nbytes < nbytes:
-            self._memory = aligned_bytes(nbytes)
+            memory = aligned_bytes(nbytes)
+            if self._budget is not None:
+                self._budget.take(nbytes, memory, f"buffer {self.token}")
+            self._memory = memory
         return self._memory[:nbytes].view(self.dtype).reshape(shape)
 
     @property
@@ -162,12 +165,12 @@ class Tokens:
         self._free, self._next = [], 1
         self._live = weakref.WeakValueDictionary()
 
-    def add(self, operand, dims, roles):
+    def add(self, operand, dims, roles, budget):
         """A new Buffer."""
         with self._lock:
             token = self._free.pop() if self._free else self._next
             self._next = max(self._next, token + 1)
-        buffer = Buffer(token, operand, dims, roles)
+        buffer = Buffer(token, operand, dims, roles, budget)
         self._live[token] = buffer
         weakref.finalize(buffer, self._free.append, token)
         return buffer
@@ -208,7 +211,7 @@ def allocate(device, dims, input_roles, output_roles):
     if first.is_scalar and dims:
         raise InvalidArgument(f"allocate: dims are {list(dims)}, the roles are of a scalar, which has none")
     try:
-        return device.tokens.add(first, dims, roles)
+        return device.tokens.add(first, dims, roles, device.budget)
     except MemoryError as error:
         raise GeneralFailure(f"allocate: out of memory: {error}") from None
 

@@ -4,23 +4,28 @@ from numbers import Integral
 
 from .._native import threads
 from ..compiler.check import check_model, unsupported
+from ..engine.budget import Budget
 from ..errors import InvalidArgument
 from ..model.types import Model
 from .buffers import Tokens, allocate
+from .execution import PRIORITIES
 from .prepared import PreparedModel
 
 PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
-PRIORITIES = ("low", "medium", "high")
 
 
 class Device:
     """A CPU that runs NNAPI models.
 
     num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
-    quota allow. Results do not depend on it.
+    quota allow. Results do not depend on it. memory_limit: bytes that its models' packed weights, working memory and
+    buffers may take together; None: no limit.
+
+    One device is one client: the priorities of its models are relative to each other. An execution of higher priority
+    goes first, and one of lower priority stops for it between two operations when there are not cores for both.
     """
 
-    def __init__(self, num_threads=None):
+    def __init__(self, num_threads=None, memory_limit=None):
         if num_threads is None:
             num_threads = threads.default_threads()
         if isinstance(num_threads, bool) or not isinstance(num_threads, Integral) or \
@@ -28,6 +33,11 @@ class Device:
             raise InvalidArgument(f"Device num_threads: is {num_threads!r}, must be a whole number from 1 to "
                                   f"{threads.MAX_THREADS}")
         self.num_threads = int(num_threads)
+        if memory_limit is not None and (isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or
+                                         memory_limit < 1):
+            raise InvalidArgument(f"Device memory_limit: is {memory_limit!r}, must be a whole number of bytes or None")
+        self.budget = None if memory_limit is None else Budget(int(memory_limit))
+        self.gate = threads.Gate(max(self.num_threads, threads.available()))
         self.tokens = Tokens()
 
     def supported_operations(self, model):
@@ -44,17 +54,19 @@ class Device:
         check_model(model)
         return unsupported(model)
 
-    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None):
+    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
+                deadline=None):
         """Compile a model; returns a PreparedModel that any number of threads may run.
 
         preference, priority: as in the HAL, by name. input_shapes: {input name or position: shape} to resize inputs
         (batch ...). keep: names or operand indexes of intermediate operands to return behind the outputs.
-        Raises InvalidArgument with the path of what is wrong.
+        deadline: absolute time.monotonic() seconds, checked between operations.
+        Raises InvalidArgument with the path of what is wrong, MissedDeadline* and ResourceExhausted*.
         """
         _model(model)
         _one_of("preference", preference, PREFERENCES)
         _one_of("priority", priority, PRIORITIES)
-        return PreparedModel(self, model, preference, priority, input_shapes, keep)
+        return PreparedModel(self, model, preference, priority, input_shapes, keep, deadline)
 
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).

@@ -6,31 +6,61 @@ from dataclasses import dataclass
 from .._native.threads import now_ns
 from ..compiler.planner import Planner
 from ..engine.segment import ControlStep, check_go_on
-from ..errors import GeneralFailure, MissedDeadlineTransient, ResourceExhaustedTransient
+from ..errors import (
+    GeneralFailure,
+    MissedDeadlinePersistent,
+    MissedDeadlineTransient,
+    ResourceExhaustedPersistent,
+    ResourceExhaustedTransient,
+)
 from ..model.types import OperationType
 from .profile import active_profile
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
+PRIORITIES = ("low", "medium", "high")
+_FOREVER_NS = (1 << 63) - 1
+
+
+def deadline_to_ns(deadline, now, call):
+    """A deadline in time.monotonic() seconds as nanoseconds, 0 for none.
+
+    Raises MissedDeadlinePersistent when it has passed (hal.md 3.16).
+    """
+    if deadline is None:
+        return 0
+    if not deadline * 1e9 > now:
+        raise MissedDeadlinePersistent(f"{call}: the deadline has passed before the start; allow more time")
+    return int(min(deadline * 1e9, _FOREVER_NS))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take."""
+    """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
+
+    granted_ns: from the client's call to the deadline, when the execution may have waited in between.
+    """
 
     cancel: object = None
     deadline_ns: int = 0
     loop_timeout_ns: int = DEFAULT_LOOP_TIMEOUT_NS
+    granted_ns: int = 0
 
 
 class GraphRunner:
-    """One graph of a model: its planner, and the runners of the graphs it refers to."""
+    """One graph of a model: its planner, and the runners of the graphs it refers to. resources: engine.Resources."""
 
-    def __init__(self, model, graph, name, threads, keep=()):
-        self.model, self.graph, self.threads = model, graph, threads
-        self.planner = Planner(model, graph, name, threads, keep)
+    def __init__(self, model, graph, name, resources, keep=()):
+        self.model, self.graph, self.resources = model, graph, resources
+        self.planner = Planner(model, graph, name, resources, keep)
         self._inner = {}
         self._lock = threading.Lock()
+
+    def segments(self):
+        """All segments that are kept, those of the inner graphs too."""
+        with self._lock:
+            inner = list(self._inner.values())
+        return [*self.planner.kept(), *(segment for runner in inner for segment in runner.segments())]
 
     def execute(self, shapes, values, limits, provide=None):
         """Run on arrays: `values` {operand: array} starts with the inputs and receives what is computed.
@@ -40,7 +70,7 @@ class GraphRunner:
         """
         try:
             self._execute(shapes, values, limits, provide)
-        except ResourceExhaustedTransient:
+        except (ResourceExhaustedTransient, ResourceExhaustedPersistent):
             raise
         except MemoryError as error:
             raise ResourceExhaustedTransient(f"execution: out of memory: {error}") from None
@@ -49,7 +79,7 @@ class GraphRunner:
         profile = active_profile()
         start = 0
         while True:
-            segment = self.planner.segment(start, shapes, values.__getitem__)
+            segment = self.planner.segment(start, shapes, values.__getitem__, limits.deadline_ns)
             if isinstance(segment, ControlStep):
                 self._control(segment, values, limits)
             else:
@@ -59,7 +89,7 @@ class GraphRunner:
                         if array is not None:
                             values[operand] = array
                 times = None if profile is None else []
-                segment.run(values, self.threads, limits.cancel, limits.deadline_ns, times)
+                segment.run(values, limits.cancel, limits.deadline_ns, times)
                 if profile is not None:
                     profile.add(self.model, segment, times)
             if segment.complete:
@@ -114,5 +144,5 @@ class GraphRunner:
         with self._lock:
             if index not in self._inner:
                 self._inner[index] = GraphRunner(self.model, self.model.referenced[index], f"referenced[{index}]",
-                                                 self.threads)
+                                                 self.resources)
             return self._inner[index]

@@ -52,7 +52,8 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
         try:
             # What was to be waited for has changed the memory since the launch.
             bound = bind_request(prepared, request) if wait_for else arguments
-            device_ns = prepared.run_arguments(bound, Limits(None, limit, loop_timeout_ns))[1]
+            limits = Limits(None, limit, loop_timeout_ns, limit and limit - launched)
+            device_ns = prepared.run_arguments(bound, limits)[1]
         except Error as error:
             execution._end(error)
         except BaseException as error:
@@ -63,10 +64,13 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
                                  for since in (launched, began)))
 
     def ready(error):
-        if error is None:
-            workers().submit(work, now_ns())
-        else:
+        if error is not None:
             execution._end(error)
+            return
+        try:
+            workers(prepared.priority).submit(work, now_ns())
+        except RuntimeError as refusal:  # the interpreter is about to end
+            execution._end(GeneralFailure(f"fenced execution: could not be started: {refusal}"))
 
     when_signalled(wait_for, deadline_ns, ready)
     return execution

@@ -5,13 +5,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._native.runner import MAX_RANK, Runner
-from .._native.threads import now_ns
+from .._native.threads import Turn, now_ns
 from ..compiler.check import check_model, has_open_form, require_supported
+from ..engine.resources import Resources
 from ..engine.segment import Segment
-from ..errors import Error, InvalidArgument, MissedDeadlinePersistent
+from ..errors import (
+    Error,
+    InvalidArgument,
+    MissedDeadlinePersistent,
+    MissedDeadlineTransient,
+    ResourceExhaustedPersistent,
+    ResourceExhaustedTransient,
+)
 from ..model.types import DTYPES, LifeTime
 from .arguments import check_input, check_output, named
-from .execution import DEFAULT_LOOP_TIMEOUT_NS, MAXIMUM_LOOP_TIMEOUT_NS, GraphRunner, Limits
+from .execution import (
+    DEFAULT_LOOP_TIMEOUT_NS,
+    MAXIMUM_LOOP_TIMEOUT_NS,
+    PRIORITIES,
+    GraphRunner,
+    Limits,
+    deadline_to_ns,
+)
 from .explain import Explanation
 from .fenced import execute_fenced
 from .pools import bind_request
@@ -19,8 +34,7 @@ from .profile import active_profile
 from .request import ExecutionResult, OutputShape, Timing
 from .stream import Stream
 from .submit import submit
-
-_FOREVER_NS = (1 << 63) - 1
+from .watchdog import watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +58,11 @@ class PreparedModel:
     """A model compiled for one device. Immutable; any number of threads may run it at once."""
 
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
-                 keep=None):
+                 keep=None, deadline=None):
+        deadline_ns = deadline_to_ns(deadline, now_ns(), "prepare")
         self._options = (preference, priority, input_shapes, keep)
         self._original = model
-        self.device, self.num_threads = device, device.num_threads
+        self.device, self.num_threads, self.priority = device, device.num_threads, priority
         check_model(model)
         model = _resized(model, input_shapes)
         require_supported(model)
@@ -66,11 +81,15 @@ class PreparedModel:
         self._initial = tuple((graph.inputs[s.input], _initial(graph.operands[graph.inputs[s.input]], s))
                               for s in model.states)
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
-        self._main = GraphRunner(model, graph, "main", self.num_threads, self._kept)
-        self._static = self._plan_ahead()
+        turn = Turn(device.gate, PRIORITIES.index(priority))
+        self._resources = Resources(self.num_threads, turn, device.budget)
+        self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
+        self._static = self._plan_ahead(deadline_ns)
         self._runner = self._make_runner()
+        self._best_ns = 0  # of the shortest measured execution of the static plan
+        watch(self)
 
-    def _plan_ahead(self):
+    def _plan_ahead(self, deadline_ns):
         """The only segment when everything is known now, else None; refuses what a first execution would refuse."""
         graph = self.model.main
         shapes = {o: graph.operands[o].shape for o in graph.inputs}
@@ -81,9 +100,11 @@ class PreparedModel:
             raise _NotYet
 
         try:
-            segment = self._main.planner.segment(0, shapes, unknown)
+            segment = self._main.planner.segment(0, shapes, unknown, deadline_ns)
         except _NotYet:
             return None
+        except (MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
+            raise
         except Error:
             if has_open_form(self.model):
                 return None  # what is wrong with all inputs may be right without the optional ones
@@ -106,7 +127,7 @@ class PreparedModel:
                 result.append((slot, graph.operands[operand].dtype, self._shape(operand), aliased))
             return result
 
-        return Runner(segment.items[0], lambda: segment.new_frame(self.num_threads), self.num_threads,
+        return Runner(segment.items[0], segment.new_frame, self.num_threads,
                       rows(self._input_operands), rows(self._output_operands),
                       rows(o for o, _ in self._state_pairs), rows(o for _, o in self._state_pairs),
                       [array for _, array in self._initial])
@@ -182,7 +203,7 @@ class PreparedModel:
         """
         began = now_ns()
         arguments = bind_request(self, request)
-        deadline_ns = _deadline_ns(deadline, began, "execute")
+        deadline_ns = deadline_to_ns(deadline, began, "execute")
         shapes, device_ns = self.run_arguments(arguments, Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout)))
         timing = Timing()
         if measure_timing:
@@ -193,10 +214,21 @@ class PreparedModel:
         """Run bound arguments (pools.Arguments) within Limits; (shapes of the outputs, nanoseconds of the plan)."""
         values, shapes = dict(arguments.inputs), dict(arguments.shapes)
         started = now_ns()
+        self._check_time(started, limits)
         with arguments:
             self._main.execute(shapes, values, limits, arguments.place)
             spent = now_ns() - started
+            if self._static is not None:
+                self._best_ns = min(self._best_ns or spent, spent)
             return arguments.finish(values), spent
+
+    def _check_time(self, now, limits):
+        """Refuse to start what has never been done in the time that is left (hal.md 8.2)."""
+        left = limits.deadline_ns - now
+        if limits.deadline_ns and left < self._best_ns:
+            error = MissedDeadlineTransient if limits.granted_ns > self._best_ns else MissedDeadlinePersistent
+            raise error(f"execution: {max(0, left) / 1e6:.3f} ms are left, the shortest execution so far took "
+                        f"{self._best_ns / 1e6:.3f} ms; allow more time")
 
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
@@ -206,11 +238,23 @@ class PreparedModel:
         `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
         error; what fails later puts the fence into the error state.
         """
-        deadline_ns = _deadline_ns(deadline, now_ns(), "execute_fenced")
+        deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
         if duration is not None and not duration > 0:
             raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
         return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, _loop_timeout_ns(loop_timeout),
                               int(duration * 1e9) if duration is not None else 0)
+
+    def run_count(self):
+        """How often memory was used for a run; for the watchdog."""
+        own = self._runner.runs if self._runner is not None else 0
+        return own + sum(segment.runs for segment in self._main.segments())
+
+    def release_idle(self):
+        """Give working memory that no execution uses back to the system; the next execution takes it anew."""
+        if self._runner is not None:
+            self._runner.release_idle()
+        for segment in self._main.segments():
+            segment.release_idle()
 
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
@@ -231,15 +275,6 @@ class PreparedModel:
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
-
-
-def _deadline_ns(deadline, now, call):
-    """A deadline in seconds as nanoseconds, 0 for none; one that has passed is an error (hal.md 3.16)."""
-    if deadline is None:
-        return 0
-    if not deadline * 1e9 > now:
-        raise MissedDeadlinePersistent(f"{call}: the deadline has passed before the start; allow more time")
-    return int(min(deadline * 1e9, _FOREVER_NS))
 
 
 def _loop_timeout_ns(seconds):

@@ -11,7 +11,7 @@ from ..errors import Cancelled, InvalidArgument
 from .request import Timing
 
 _lock = threading.Lock()
-_executor = None
+_executors = {}
 _owner = None
 
 
@@ -38,14 +38,20 @@ class Execution(Future):
             raise CancelledError(str(error)) from None
 
 
-def workers():
-    """The process's pool of client threads; a forked child makes its own."""
-    global _executor, _owner
+def workers(priority):
+    """The process's pool of client threads for executions of one priority; a forked child makes its own.
+
+    Each priority has threads of its own, so that none waits behind executions of a lower one; who runs then is settled
+    at the device's gate.
+    """
+    global _owner
     with _lock:
-        if _executor is None or _owner != os.getpid():
-            _executor = ThreadPoolExecutor(max(2, available()), thread_name_prefix="nnfast")
+        if _owner != os.getpid():
+            _executors.clear()
             _owner = os.getpid()
-        return _executor
+        if priority not in _executors:
+            _executors[priority] = ThreadPoolExecutor(max(2, available()), thread_name_prefix=f"nnfast-{priority}")
+        return _executors[priority]
 
 
 def submit(prepared, inputs, timeout=None):
@@ -68,5 +74,5 @@ def submit(prepared, inputs, timeout=None):
             future.timing = Timing(spent, spent)
             future.set_result(results)
 
-    workers().submit(work)
+    workers(prepared.priority).submit(work)
     return future

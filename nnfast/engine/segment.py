@@ -14,7 +14,8 @@ class Segment:
     blocked_on: operand whose value planning needs to go on, or None; complete: the graph ends here.
     """
 
-    def __init__(self, start, stop, items, rows, frame_spec, inputs, outputs, tensors, aliases, blocked_on, last):
+    def __init__(self, start, stop, items, rows, frame_spec, inputs, outputs, tensors, aliases, blocked_on, last,
+                 resources):
         self.start, self.stop, self.rows, self.blocked_on, self.complete = start, stop, rows, blocked_on, last
         self.inputs, self.outputs, self.tensors, self.aliases = inputs, outputs, tensors, aliases
         self.items = _programs(items)
@@ -24,25 +25,36 @@ class Segment:
         programs = [item for item in self.items if isinstance(item, Program)]
         self.scratch = max((p.scratch for p in programs), default=0)
         self.threads = max((p.threads for p in programs), default=1)
+        self.resources = resources
         self._spec = frame_spec
         self._frames = []
+        self.runs = 0  # how often a frame was given back
+        resources.take(self.constant_bytes, self, "prepare: packed weights")
 
-    def frame(self, threads):
+    def frame(self):
         """A frame to run in, from the pool or new. Give it back with `give_back`."""
         try:
             return self._frames.pop()
         except IndexError:
-            return self.new_frame(threads)
+            return self.new_frame()
 
-    def new_frame(self, threads):
-        """A frame for runs of at most `threads` threads."""
-        spec = self._spec
-        return Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch, threads)
+    def new_frame(self):
+        """A frame for a run. Raises ResourceExhausted* when the memory budget does not allow it."""
+        spec, resources = self._spec, self.resources
+        frame = Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
+                      resources.threads, resources.turn)
+        resources.take(spec["arena_bytes"] + self.scratch * resources.threads, frame, "execution: working memory")
+        return frame
 
     def give_back(self, frame):
         """Return a frame to the pool; forgets the caller's arrays."""
         frame.release(self._bound_slots())
         self._frames.append(frame)
+        self.runs += 1
+
+    def release_idle(self):
+        """Give the memory of idle frames back to the system."""
+        self._frames.clear()
 
     def _bound_slots(self):
         return [*self.inputs.values(), *self.outputs.values(), *(slot for slot, _ in self.aliases)]
@@ -52,12 +64,12 @@ class Segment:
         shape, dtype = self.tensors[operand]
         return np.empty(shape, dtype)
 
-    def run(self, values, threads, cancel=None, deadline_ns=0, times=None):
+    def run(self, values, cancel=None, deadline_ns=0, times=None):
         """Run on arrays: `values` maps operands to arrays; outputs are written into values[operand], made if absent.
 
         times: list that collects (row index, nanoseconds) per operation.
         """
-        frame = self.frame(threads)
+        frame = self.frame()
         try:
             for operand, slot in self.inputs.items():
                 frame.bind(slot, values[operand])
@@ -67,12 +79,13 @@ class Segment:
                 frame.bind(slot, values[operand])
             for slot, root in self.aliases:
                 frame.alias(slot, root)
-            self.run_items(frame, threads, cancel, deadline_ns, times)
+            self.run_items(frame, cancel, deadline_ns, times)
         finally:
             self.give_back(frame)
 
-    def run_items(self, frame, threads, cancel=None, deadline_ns=0, times=None):
+    def run_items(self, frame, cancel=None, deadline_ns=0, times=None):
         """Run everything in a frame whose outer slots are bound."""
+        threads, turn = self.resources.threads, self.resources.turn
         for item in self.items:
             if isinstance(item, Program):
                 ticks = None if times is None else np.zeros(len(item.steps), np.int64)
@@ -85,6 +98,8 @@ class Segment:
                 if outcome != "done":
                     _stop(outcome, f"step {done} of {len(item.steps)}")
             else:
+                if turn is not None:
+                    turn.wait(1, deadline_ns)
                 check_go_on(cancel, deadline_ns, item.node.path)
                 began = now_ns()
                 item.run(frame)
@@ -112,7 +127,7 @@ class DataStep:
                       "reason": "output shapes depend on the data", "output": [], "types": [], "packed_bytes": 0,
                       "work": 0.0, "steps": (0, 1)},)
 
-    def run(self, values, threads, cancel=None, deadline_ns=0, times=None):
+    def run(self, values, cancel=None, deadline_ns=0, times=None):
         """As Segment.run; puts arrays of the shapes that came out into `values`."""
         node = self._node
         check_go_on(cancel, deadline_ns, node.path)

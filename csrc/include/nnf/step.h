@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct nnf_turn;
+
 /* One running execution as a step sees it. */
 typedef struct nnf_run {
     void *const *slot;     /* address of each slot: operands, temporaries, constants */
     unsigned char *scratch; /* thread t owns scratch + t * scratch_stride, 64-byte aligned */
     size_t scratch_stride;
     int *declined; /* nonzero once a step has declined; a program without such steps may have NULL */
+    const struct nnf_turn *turn; /* priority of the execution (gate.h); NULL: it neither waits nor makes others wait */
 } nnf_run;
 
 typedef struct nnf_step nnf_step;

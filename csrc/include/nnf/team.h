@@ -23,6 +23,12 @@ int nnf_team_limit(void);
 /* Workers alive in this process. */
 int nnf_team_size(void);
 
+/* How many forks lie between this process and the one that loaded this code, as far as teams or gates saw them. */
+uint32_t nnf_team_forks(void);
+
+/* Sees to it that forks are counted from now on. */
+void nnf_team_watch_forks(void);
+
 /* Meeting point of the threads of one run; zero-initialised. */
 typedef struct nnf_barrier {
     _Atomic uint32_t arrived;

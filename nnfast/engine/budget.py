@@ -1,0 +1,35 @@
+"""A bound on the memory of a client's models: packed weights, arenas and buffers (hal.md 8.2)."""
+
+import threading
+import weakref
+
+from ..errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
+
+
+class Budget:
+    """At most `limit` bytes at a time."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.used = 0
+        self._lock = threading.Lock()
+
+    def take(self, nbytes, owner, what):
+        """Count `nbytes` until the object `owner` is no more.
+
+        Raises ResourceExhaustedPersistent when the limit alone is too small for it, ResourceExhaustedTransient when
+        others hold too much now.
+        """
+        if nbytes > self.limit:
+            raise ResourceExhaustedPersistent(f"{what}: needs {nbytes} bytes, the device's memory limit is "
+                                              f"{self.limit}")
+        with self._lock:
+            if self.used + nbytes > self.limit:
+                raise ResourceExhaustedTransient(f"{what}: needs {nbytes} bytes, {self.limit - self.used} of the "
+                                                 f"device's limit of {self.limit} are free; release other models first")
+            self.used += nbytes
+        weakref.finalize(owner, self._give_back, nbytes)
+
+    def _give_back(self, nbytes):
+        with self._lock:
+            self.used -= nbytes

@@ -1,0 +1,196 @@
+"""Priorities, deadlines, memory limits and the watchdog (hal.md 8, 3.10)."""
+
+import gc
+import os
+import threading
+import time
+
+import driver_models as models
+import numpy as np
+import pytest
+
+import nnfast
+from nnfast import Request, RequestArgument
+from nnfast.driver import watchdog
+from nnfast.errors import (
+    InvalidArgument,
+    MissedDeadlinePersistent,
+    MissedDeadlineTransient,
+    ResourceExhaustedPersistent,
+    ResourceExhaustedTransient,
+)
+
+BIG = np.zeros((1, 128, 128, 16), np.float32)
+
+
+@pytest.fixture(scope="module")
+def device():
+    return nnfast.Device(num_threads=max(2, len(os.sched_getaffinity(0))))
+
+
+def wide_request():
+    return Request((RequestArgument(0, 0, 1 << 20),), (RequestArgument(1, 0, 1 << 20),), (BIG, bytearray(1 << 20)))
+
+
+def test_the_higher_priority_goes_first(device):
+    """A long low execution, started first, ends after several high ones that began later, and is still right."""
+    low = device.prepare(models.wide_model(steps=200), priority="low")
+    high = device.prepare(models.wide_model(steps=40), priority="high")
+    wanted, ends = low.run([BIG + 1])[0], []
+    started = threading.Event()
+
+    def long():
+        started.set()
+        result = low.run([BIG + 1])[0]
+        ends.append(("low", np.array_equal(result, wanted)))
+
+    alone = time.monotonic()
+    low.run([BIG + 1])
+    alone = time.monotonic() - alone
+    thread = threading.Thread(target=long)
+    thread.start()
+    started.wait()
+    time.sleep(alone / 10)
+    until = time.monotonic() + 2 * alone
+    while time.monotonic() < until:
+        high.run([BIG])
+    ends.append(("high", True))
+    thread.join()
+    # The low one needs nine tenths of its time still; between two high runs it gets a step at most.
+    assert ends == [("high", True), ("low", True)]
+
+
+def test_equal_priorities_share(device):
+    models_ = [device.prepare(models.wide_model(steps=40)) for _ in range(2)]
+    counts = [0, 0]
+    until = time.monotonic() + 0.4
+
+    def client(place):
+        while time.monotonic() < until:
+            models_[place].run([BIG])
+            counts[place] += 1
+
+    threads = [threading.Thread(target=client, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert min(counts) > 0
+
+
+def test_clients_do_not_disturb_each_other():
+    one, other = nnfast.Device(num_threads=2), nnfast.Device(num_threads=2)
+    low = one.prepare(models.wide_model(40), priority="low")
+    high = other.prepare(models.wide_model(40), priority="high")
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            high.run([BIG])
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    low.submit([BIG]).result(timeout=30)
+    stop.set()
+    thread.join()
+
+
+def test_a_waiting_execution_can_be_cancelled_and_meets_its_deadline(device):
+    low = device.prepare(models.wide_model(), priority="low")
+    high = device.prepare(models.wide_model(steps=400), priority="high")
+    future = high.submit([BIG])
+    while not future.running():
+        time.sleep(0.001)
+    with pytest.raises(MissedDeadlineTransient):
+        low.execute(wide_request(), deadline=time.monotonic() + 0.02)
+    waiting = low.submit([BIG])
+    time.sleep(0.01)
+    assert waiting.cancel()
+    future.result()
+    low.run([BIG])
+
+
+def test_a_forked_child_does_not_wait_for_its_parents_executions(device):
+    low = device.prepare(models.two_step_model(), priority="low")
+    high = device.prepare(models.wide_model(steps=400), priority="high")
+    x = np.ones((2, 3), np.float32)
+    future = high.submit([BIG])
+    while not future.running():
+        time.sleep(0.001)
+    time.sleep(0.005)
+    child = os.fork()
+    if child == 0:
+        low.run([x, x])
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    future.result()
+
+
+def test_priorities_have_names(device):
+    with pytest.raises(InvalidArgument, match="must be one of low, medium, high"):
+        device.prepare(models.two_step_model(), priority="urgent")
+
+
+def test_what_was_never_done_in_the_time_left_is_not_started(device):
+    prepared = device.prepare(models.wide_model(steps=200))
+    prepared.execute(wide_request())
+    began = time.monotonic()
+    with pytest.raises(MissedDeadlinePersistent, match="the shortest execution so far took"):
+        prepared.execute(wide_request(), deadline=began + 0.002)
+    assert time.monotonic() - began < 0.005
+    prepared.execute(wide_request(), deadline=time.monotonic() + 60)
+
+
+def test_deadlines_of_preparations(device):
+    with pytest.raises(MissedDeadlinePersistent, match="prepare: the deadline has passed"):
+        device.prepare(models.two_step_model(), deadline=time.monotonic() - 1)
+    with pytest.raises(MissedDeadlineTransient, match="stopped before"):
+        device.prepare(models.wide_model(steps=400), deadline=time.monotonic() + 0.004)
+    device.prepare(models.wide_model(), deadline=time.monotonic() + 60)
+
+
+def test_memory_limit():
+    packed = 60 * 16 * 9 * 16 * 4  # bytes of the filters alone
+    for wrong in (0, -1, 1.5, True, "1G"):
+        with pytest.raises(InvalidArgument, match="memory_limit"):
+            nnfast.Device(memory_limit=wrong)
+    with pytest.raises(ResourceExhaustedPersistent, match="packed weights: needs"):
+        nnfast.Device(1, memory_limit=packed // 2).prepare(models.wide_model())
+    device = nnfast.Device(1, memory_limit=3 * packed + (4 << 20))
+    prepared = device.prepare(models.wide_model())
+    prepared.run([BIG])
+    with pytest.raises(ResourceExhaustedTransient, match="release other models first"):
+        [device.prepare(models.wide_model()) for _ in range(20)]
+    gc.collect()
+    prepared.run([BIG])
+    used = device.budget.used
+    assert packed < used < device.budget.limit
+    prepared.release_idle()
+    gc.collect()
+    assert device.budget.used < used
+    del prepared
+    gc.collect()
+    assert device.budget.used == 0
+
+
+def test_working_memory_counts(device):
+    limited = nnfast.Device(1, memory_limit=1 << 20)
+    prepared = limited.prepare(models.wide_model(steps=3))
+    with pytest.raises(ResourceExhaustedPersistent, match="working memory"):
+        prepared.run([BIG])
+
+
+def test_the_watchdog_frees_what_is_idle():
+    device = nnfast.Device(1, memory_limit=1 << 30)
+    prepared = device.prepare(models.wide_model())
+    packed = device.budget.used
+    prepared.run([BIG])
+    watchdog.sweep()
+    gc.collect()
+    assert device.budget.used > packed  # it has run since the last look
+    assert watchdog.sweep() >= 1
+    gc.collect()
+    assert device.budget.used == packed
+    wanted = prepared.run([BIG])[0]
+    assert np.array_equal(prepared.run([BIG])[0], wanted)
