@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from .._native.roi import LONGEST_RATIO, RoiAlign, RoiPooling
 from ..model.quant import mbqm, quantize_multiplier, round_half_away
-from ..model.types import QUANT_RANGE, OperationType
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from . import boxes, window
 from .base import OpDef, Signature, is_quant8
 
@@ -11,6 +12,12 @@ MOST_SAMPLES = 1 << 20
 """Samples in a bin that ROI_ALIGN takes: a map of 1024 x 1024 in one adaptive bin; beyond it a ratio makes no sense."""
 
 _WEIGHT_STEP = np.float32(1 / 255)
+_BLOCK = 1 << 20
+_NCHW = "no native kernel for NCHW"
+_TYPES = {
+    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
+    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
+}
 _INPUTS = "input:T roi:R batch_index:I32 out_height:i32 out_width:i32 height_stride:fT width_stride:fT"
 _SETS = ("1.2: F16 F16", "1.2: F32 F32", "1.2: Q8 Q16A", "1.3: Q8S Q16A")
 
@@ -49,13 +56,14 @@ def _regions(node, inputs, size):
 
 
 # -- ROI_ALIGN ---------------------------------------------------------------------------------------------------------
-def _neighbours(start, step, bins, samples, number, size):
-    """Sample `number` of every bin along one axis: (lower index, upper index, float32 weight of the upper).
+def _neighbours(start, step, bins, samples, numbers, size):
+    """Samples `numbers` of every bin along one axis: (lower index, upper index, float32 weight of the upper).
 
-    start, step: float32 [n], first coordinate and bin size of each region; results are [n, bins].
+    start, step: float32 [n], first coordinate and bin size of each region; results are [n, bins, len(numbers)].
     """
-    part = (step / np.float32(samples))[:, None]
-    at = step[:, None] * np.arange(bins, dtype=np.float32) + start[:, None] + part / 2 + part * np.float32(number)
+    step, part = step[:, None, None], (step / np.float32(samples))[:, None, None]
+    at = step * np.arange(bins, dtype=np.float32)[:, None] + start[:, None, None] + part / 2
+    at = at + part * numbers.astype(np.float32)
     low = np.minimum(np.floor(at).astype(np.int64), size - 1)
     weight = np.where(low >= size - 1, np.float32(0), at - low.astype(np.float32))
     return low, np.minimum(low + 1, size - 1), weight
@@ -64,22 +72,24 @@ def _neighbours(start, step, bins, samples, number, size):
 def _sample_sums(image, batch, rows, columns, quantized):
     """float64 [n, out_height, out_width, depth]: sums of the bilinear samples of regions that take as many of them.
 
-    rows, columns: arguments of _neighbours but for `number`; quantized weights are whole 255ths.
+    rows, columns: arguments of _neighbours but for `numbers`; quantized weights are whole 255ths. Samples are taken
+    together as far as memory stays within _BLOCK elements.
     """
     one = np.float32(1)
     total = np.zeros((len(batch), rows[2], columns[2], image.shape[3]))
-    for y in range(rows[3]):
-        top, bottom, down = _neighbours(*rows[:4], y, rows[4])
-        for x in range(columns[3]):
-            left, right, across = _neighbours(*columns[:4], x, columns[4])
-            for row, column, vertical, horizontal in ((top, left, one - down, one - across),
-                                                      (top, right, one - down, across),
-                                                      (bottom, left, down, one - across),
-                                                      (bottom, right, down, across)):
-                weight = vertical[:, :, None] * horizontal[:, None, :]
-                if quantized:
-                    weight = round_half_away(weight / _WEIGHT_STEP)
-                total += weight[..., None] * image[batch[:, None, None], row[:, :, None], column[:, None, :]]
+    together, batch = max(1, _BLOCK // max(total.size, 1)), batch[:, None, None, None]
+    for first in range(0, rows[3] * columns[3], together):
+        y, x = np.divmod(np.arange(first, min(first + together, rows[3] * columns[3])), columns[3])
+        (top, bottom, down), (left, right, across) = _neighbours(*rows[:4], y, rows[4]), \
+            _neighbours(*columns[:4], x, columns[4])
+        for row, column, vertical, horizontal in ((top, left, one - down, one - across),
+                                                  (top, right, one - down, across),
+                                                  (bottom, left, down, one - across),
+                                                  (bottom, right, down, across)):
+            weight = vertical[:, :, None] * horizontal[:, None, :]
+            if quantized:
+                weight = round_half_away(weight / _WEIGHT_STEP)
+            total += np.einsum("nyxk,nyxkc->nyxc", weight, image[batch, row[:, :, None], column[:, None, :]])
     return total
 
 
@@ -119,13 +129,41 @@ def _compute_align(node, inputs):
     return [window.from_nhwc(node, result)]
 
 
+def _lower_arguments(node, b):
+    """What both native steps take first: slots, types, shape of the image, regions, sizes and strides."""
+    tensors = node["input"], node["roi"], node["batch_index"], node.outputs[0]
+    return ([b.slot(t) for t in tensors], _TYPES[node["input"].type], node["input"].shape, node["roi"].shape[0],
+            _both(node, "out_{}"), _both(node, "{}_stride"))
+
+
+def _both(node, name):
+    return node.scalar(name.format("height")), node.scalar(name.format("width"))
+
+
+def lower_align(node, b):
+    """One step; what is wrong with regions and images shows as it runs."""
+    source, target = node["input"], node.outputs[0]
+    if source.type not in _TYPES or node.layout_nchw:
+        return _NCHW if source.type in _TYPES else f"no native kernel for {type_name(source.type)}"
+    ratios = _both(node, "{}_sampling_ratio")
+    if max(ratios) > LONGEST_RATIO:
+        return f"sampling ratio is {max(ratios)}, native up to {LONGEST_RATIO}"
+    quantization = ((source.scale, source.zero_point), (target.scale, target.zero_point))
+    b.emit(RoiAlign(*_lower_arguments(node, b), ratios, MOST_SAMPLES, node["roi"].scale, quantization), declines=True)
+    return None
+
+
 # -- ROI_POOLING -------------------------------------------------------------------------------------------------------
 def _bins(first, last, count, size):
-    """(start, stop) of each of `count` bins over first..last (inclusive), inside an axis of `size` positions."""
-    length = max(last - first + 1, 1)
-    for number in range(count):
-        start, stop = first + number * length // count, first - (-(number + 1) * length // count)
-        yield min(start, size), min(stop, size)
+    """Where each of `count` bins over first..last (inclusive) starts and stops, inside an axis of `size` positions."""
+    length, number = max(last - first + 1, 1), np.arange(count)
+    start, stop = first + number * length // count, first - (-(number + 1) * length // count)
+    return np.minimum(start, size), np.minimum(stop, size)
+
+
+def _largest(image, bins):
+    """Maxima of [positions, ...] over each bin; `image` has one position more than the bins may take."""
+    return np.maximum.reduceat(image, np.stack(bins, axis=1).reshape(-1), axis=0)[::2]
 
 
 def _compute_pooling(node, inputs):
@@ -133,28 +171,34 @@ def _compute_pooling(node, inputs):
     _, height, width, depth = window.image_shape(node)
     corners = round_half_away(_regions(node, inputs, (height, width))).astype(np.int64).tolist()
     out = node.scalar("out_height"), node.scalar("out_width")
-    image = window.to_nhwc(node, inputs[0])
+    image = np.pad(window.to_nhwc(node, inputs[0]), ((0, 0), (0, 1), (0, 1), (0, 0)))
     zero = node["input"].zero_point if is_quant8(node["input"]) else 0
-    result = np.full((len(corners), *out, depth), zero, image.dtype)
+    result = np.empty((len(corners), *out, depth), image.dtype)
     for place, (batch, (x1, y1, x2, y2)) in enumerate(zip(inputs[2], corners)):
-        columns = list(_bins(x1, x2, out[1], width))
-        for row, (top, bottom) in enumerate(_bins(y1, y2, out[0], height)):
-            if top >= bottom:
-                continue
-            line = image[batch, top:bottom].max(axis=0)
-            for column, (left, right) in enumerate(columns):
-                if left < right:
-                    result[place, row, column] = line[left:right].max(axis=0)
+        rows, columns = _bins(y1, y2, out[0], height), _bins(x1, x2, out[1], width)
+        lines = _largest(image[batch], rows)
+        result[place] = _largest(lines.swapaxes(0, 1), columns).swapaxes(0, 1)
+        result[place, rows[0] >= rows[1]] = zero
+        result[place, :, columns[0] >= columns[1]] = zero
     return [window.from_nhwc(node, result)]
+
+
+def lower_pooling(node, b):
+    """One step over the maximum of a pool; what is wrong with regions and images shows as it runs."""
+    source = node["input"]
+    if source.type not in _TYPES or node.layout_nchw:
+        return _NCHW if source.type in _TYPES else f"no native kernel for {type_name(source.type)}"
+    b.emit(RoiPooling(*_lower_arguments(node, b), node["roi"].scale, source.zero_point), declines=True)
+    return None
 
 
 ROI_ALIGN = OpDef(
     OperationType.ROI_ALIGN,
     (Signature(f"{_INPUTS} height_sampling_ratio:i32 width_sampling_ratio:i32 layout:bool -> output:T", _SETS),),
-    infer=_infer_align, compute=_compute_align, zero_sized="any",
+    infer=_infer_align, compute=_compute_align, lower=lower_align, zero_sized="any",
 )
 
 ROI_POOLING = OpDef(
     OperationType.ROI_POOLING, (Signature(f"{_INPUTS} layout:bool -> output:T", _SETS),),
-    infer=infer, compute=_compute_pooling, quant="same",
+    infer=infer, compute=_compute_pooling, lower=lower_pooling, quant="same",
 )
