@@ -13,3 +13,36 @@ void nnf_gemv_f32_tile__scalar(const nnf_gemv_f32_panel *p)
         p->y[j] = value < p->lo ? p->lo : value > p->hi ? p->hi : value;
     }
 }
+
+void nnf_gemv_f32_rows__scalar(const nnf_gemv_f32_matrix *p)
+{
+    for (size_t j = 0; j < p->rows; j++) {
+        double sum = p->start ? p->start[j] : 0;
+        for (size_t k = 0; k < p->k0; k++)
+            sum += (double)p->x0[k] * p->w0[j * p->k0 + k];
+        for (size_t k = 0; k < p->k1; k++)
+            sum += (double)p->x1[k] * p->w1[j * p->k1 + k];
+        const float value = (float)sum;
+        p->y[j] = value < p->lo ? p->lo : value > p->hi ? p->hi : value;
+    }
+}
+
+void nnf_gemv_qs16_qs8_rows__scalar(size_t rows, size_t k, const int16_t *x, const int8_t *w, int32_t *y)
+{
+    for (size_t j = 0; j < rows; j++) {
+        uint32_t sum = (uint32_t)y[j];
+        for (size_t i = 0; i < k; i++)
+            sum += (uint32_t)(x[i] * w[j * k + i]);
+        y[j] = (int32_t)sum;
+    }
+}
+
+void nnf_gemv_qs16_qu8_rows__scalar(size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y)
+{
+    for (size_t j = 0; j < rows; j++) {
+        uint32_t sum = (uint32_t)y[j];
+        for (size_t i = 0; i < k; i++)
+            sum += (uint32_t)(x[i] * w[j * k + i]);
+        y[j] = (int32_t)sum;
+    }
+}
