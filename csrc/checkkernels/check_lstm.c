@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lstm/lstm.h"
 
@@ -67,5 +68,82 @@ void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_ker
                                 .h = filled(c, k, 1), .c_in = state, .k_x = k, .k_h = k, .units = NNF_LSTM_N,
                                 .c_out = state, .y = y};
     NNF_BENCH(c, "k=240 units=16", 2 * k * 4 * NNF_LSTM_N, fast(&form, &tile));
+    nnf_check_done(c, "bench");
+}
+
+/* Sums of a row, bias, peephole and layer norm weights of each gate where `bits` asks for them. */
+static nnf_lstm_row row_of(nnf_check *c, int gates, size_t units, int bits)
+{
+    const size_t stride = units + (bits & 4 ? 3 : 0);
+    nnf_lstm_row row = {.sums = filled(c, (size_t)(gates - 1) * stride + units, 2), .stride = stride, .units = units,
+                        .c_in = filled(c, units, 1)};
+    for (int g = 0; g < gates; g++) {
+        row.bias[g] = filled(c, units, 1);
+        if (bits & 1 && g != gates - 2)
+            row.peephole[g] = filled(c, units, 0.5f);
+        if (bits & 2)
+            row.normal[g] = filled(c, units, 1);
+    }
+    return row;
+}
+
+/* What rounding errors grow by on their way to the results: layer norm stretches sums that lie close together. */
+static float reach(const nnf_lstm_row *row, int gates)
+{
+    float most = 16;
+    for (int g = 0; g < gates; g++) {
+        float low = INFINITY, high = -INFINITY;
+        for (size_t u = 0; u < row->units; u++) {
+            const float z = row->sums[(size_t)g * row->stride + u];
+            low = z < low ? z : low;
+            high = z > high ? z : high;
+        }
+        if (row->normal[g])
+            most += 16 / fmaxf(high - low, 1e-4f);
+    }
+    return most;
+}
+
+void nnf_check_lstm_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_lstm_f32_rows_fn slow = (nnf_lstm_f32_rows_fn)twin->fn, fast = (nnf_lstm_f32_rows_fn)kernel->fn;
+    static const int activations[] = {4, 0, 1, 3, 6};
+    for (size_t units = 1; units <= 35; units++) {
+        for (int i = 0; i < 40; i++) {
+            const int gates = i & 8 ? 3 : 4;
+            const nnf_lstm_form form = {.gates = gates, .activation = activations[i % 5],
+                                        .clip = i & 16 ? 0.5f : INFINITY};
+            nnf_lstm_row row = row_of(c, gates, units, i & 7);
+            const size_t count = (size_t)(gates - 1) * row.stride + units;
+            float *scale = nnf_check_alloc(c, 4 * units), *again = nnf_check_alloc(c, 4 * count);
+            float *expected_c = nnf_check_alloc(c, 4 * units), *expected_y = nnf_check_alloc(c, 4 * units);
+            float *actual_c = nnf_check_alloc(c, 4 * units), *actual_y = nnf_check_alloc(c, 4 * units);
+            memcpy(again, row.sums, 4 * count);
+            for (size_t u = 0; u < units; u++)
+                scale[u] = reach(&row, gates);
+            row.c_out = expected_c;
+            row.y = expected_y;
+            slow(&form, &row);
+            memcpy(row.sums, again, 4 * count);
+            row.c_out = actual_c;
+            row.y = actual_y;
+            fast(&form, &row);
+            nnf_check_f32(c, expected_c, actual_c, units, scale, 4);
+            nnf_check_f32(c, expected_y, actual_y, units, scale, 4);
+            /* The state may be updated in place. */
+            memcpy(row.sums, again, 4 * count);
+            memcpy(expected_c, row.c_in, 4 * units);
+            row.c_in = row.c_out = expected_c;
+            fast(&form, &row);
+            nnf_check_bytes(c, actual_c, expected_c, 4 * units);
+            nnf_check_done(c, "units=%zu gates=%d case=%d", units, gates, i);
+        }
+    }
+    const size_t units = 512;
+    const nnf_lstm_form form = {.gates = 4, .activation = 4, .clip = INFINITY};
+    nnf_lstm_row row = row_of(c, 4, units, 2);
+    row.c_out = nnf_check_alloc(c, 4 * units);
+    row.y = nnf_check_alloc(c, 4 * units);
+    NNF_BENCH(c, "units=512 normal", units, fast(&form, &row));
     nnf_check_done(c, "bench");
 }

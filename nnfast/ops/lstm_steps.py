@@ -4,29 +4,49 @@ from math import prod
 
 import numpy as np
 
-from .._native import gemv, lstm
+from .._native import gemv, lstm, lstm_rows
 from ..model.types import OperandType, type_name
 from . import recurrent
 
 GATES = ("input", "forget", "cell", "output")
 
 
-def _gates(node):
-    return GATES if node.has("input_to_input_weights") else GATES[1:]
-
-
-def _parameters(node):
-    """Names of the present weights and biases."""
-    names = []
-    for gate in _gates(node):
+def _is_constant(node, gates):
+    """True when all weights and biases are known now."""
+    names = ["projection_weights", "projection_bias"]
+    for gate in gates:
         names += [f"input_to_{gate}_weights", f"recurrent_to_{gate}_weights", f"cell_to_{gate}_weights",
-                  f"{gate}_gate_bias", f"{gate}_layer_norm_weights"]
-    names += ["projection_weights", "projection_bias"]
-    return [name for name in names if node.has(name)]
+                  f"{gate}_gate_bias"]
+    return all(node[name].value is not None for name in names if node.has(name))
 
 
-def _values(node, names):
-    return [node[name].value for name in names]
+def _tensors(node, gates, text):
+    return [node[text.format(gate)] for gate in gates]
+
+
+def _values(node, gates, text):
+    return [tensor.value for tensor in _tensors(node, gates, text)]
+
+
+class _Layer:
+    """What both forms of steps need of a layer."""
+
+    def __init__(self, node, b, path, source, output):
+        self.node, self.b, self.path, self.source, self.output = node, b, path, source, output
+        self.gates = GATES if node.has("input_to_input_weights") else GATES[1:]
+        self.units, self.size = node["input_to_output_weights"].shape
+        self.outputs = node["recurrent_to_output_weights"].shape[1]
+        self.projects, self.peephole = node.has("projection_weights"), node.has("cell_to_output_weights")
+        self.activation = node.scalar("activation")
+        clips = (node.scalar("cell_clip"), node.scalar("proj_clip"))
+        self.cell_clip, proj_clip = (clip if clip > 0 else np.inf for clip in clips)
+        self.clamp = (-proj_clip, proj_clip)
+
+    def state_slots(self, cell_out):
+        """Slots of both states in and of the cell state out."""
+        node, b = self.node, self.b
+        cell_out = b.temp(4 * self.path.batch * self.units) if cell_out is None else b.slot(cell_out)
+        return b.slot(node["output_state_in"]), b.slot(node["cell_state_in"]), cell_out
 
 
 def steps(node, b, path, source, output, state_out=None, cell_out=None, scratch=None):
@@ -36,49 +56,80 @@ def steps(node, b, path, source, output, state_out=None, cell_out=None, scratch=
     """
     if source.type != OperandType.TENSOR_FLOAT32:
         return f"no native kernel for {type_name(source.type)}"
-    if node.has("output_layer_norm_weights"):
-        return "no native kernel for layer norm"
-    for name in _parameters(node):
-        if node[name].value is None:
-            return f"{name} is not constant"
-    gates, projects, has_peephole = _gates(node), node.has("projection_weights"), node.has("cell_to_output_weights")
-    from_input = _values(node, [f"input_to_{gate}_weights" for gate in gates])
-    weights = _values(node, [f"recurrent_to_{gate}_weights" for gate in gates])
-    bias = _values(node, [f"{gate}_gate_bias" for gate in gates])
-    peephole = _values(node, [f"cell_to_{gate}_weights" for gate in gates if gate != "cell"]) if has_peephole else []
-    (units, size), outputs = from_input[0].shape, weights[0].shape[1]
+    layer = _Layer(node, b, path, source, output)
+    state_out = None if state_out is None else b.slot(state_out)
+    # What it holds is unspecified; memory of an earlier run it must not be.
+    cleared, count = (None, 0) if scratch is None else (b.slot(scratch), prod(scratch.shape))
+    constant = _is_constant(node, layer.gates)
+    if constant and not node.has("output_layer_norm_weights"):
+        return _packed(layer, state_out, cell_out, cleared, count)
+    return _as_they_lie(layer, constant, state_out, cell_out, cleared, count)
+
+
+def _packed(layer, state_out, cell_out, cleared, clear_count):
+    """Steps on packed weights."""
+    node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
+    from_input, weights = (_values(node, gates, f"{source}_to_{{}}_weights") for source in ("input", "recurrent"))
+    bias = _values(node, gates, "{}_gate_bias")
+    seeing = [gate for gate in gates if gate != "cell"] if layer.peephole else []
     if path.rows < recurrent.SUMS_FROM:
-        data, width = b.slot(source), size
+        data, width = b.slot(layer.source), size
         weights = [np.concatenate(pair, 1) for pair in zip(from_input, weights)]
     else:
         # The gate sums of the input, in the order in which the tiles of cells read them.
         rows = lstm.interleave(from_input).reshape(-1, size)
-        data = recurrent.input_sums(b, source, rows, lstm.interleave(bias).reshape(-1))
+        data = recurrent.input_sums(b, layer.source, rows, lstm.interleave(bias).reshape(-1))
         width, size = rows.shape[0], 0
-    packed = lstm.pack_f32(weights, bias, peephole)
-    cell_out = b.temp(4 * path.batch * units) if cell_out is None else b.slot(cell_out)
-    slots = [data, b.slot(node["output_state_in"]), b.slot(node["cell_state_in"]), cell_out, b.slot(output),
-             b.const(packed)]
+    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"))
+    slots = [data, *layer.state_slots(cell_out), b.slot(layer.output), b.const(packed)]
     parts, near = ["cells"], packed.nbytes
-    if projects:
+    if layer.projects:
         project = gemv.pack_f32(node["projection_weights"].value,
                                 node["projection_bias"].value if node.has("projection_bias") else None)
         slots += [b.temp(4 * path.batch * units), b.const(project)]
         parts.append("projection")
         near += project.nbytes
-
-    clips = (node.scalar("cell_clip"), node.scalar("proj_clip"))
-    cell_clip, proj_clip = (clip if clip > 0 else np.inf for clip in clips)
-    walk = path.walk(width, outputs)
-    form = {"cifg": len(gates) == 3, "peephole": has_peephole, "activation": node.scalar("activation"),
-            "cell_clip": cell_clip, "clamp": (-proj_clip, proj_clip), "projects": projects,
-            "state_out": None if state_out is None else b.slot(state_out)}
-    if scratch is not None:
-        # What it holds is unspecified; memory of an earlier run it must not be.
-        form |= {"cleared": b.slot(scratch), "clear_count": prod(scratch.shape)}
-    made = []
+    form = {"cifg": len(gates) == 3, "peephole": layer.peephole, "activation": layer.activation,
+            "cell_clip": layer.cell_clip, "clamp": layer.clamp, "projects": layer.projects, "state_out": state_out,
+            "cleared": cleared, "clear_count": clear_count}
+    made, walk = [], path.walk(width, layer.outputs)
     for first, last, alone in path.spans(near):
-        for part in ["both" if projects else "cells"] if alone else parts:
-            made.append(lstm.LstmF32(slots, part, walk, (units, size, outputs), (first, last), alone, **form))
-            form.pop("cleared", None)
+        for part in ["both" if layer.projects else "cells"] if alone else parts:
+            made.append(lstm.LstmF32(slots, part, walk, (units, size, layer.outputs), (first, last), alone, **form))
+            form["cleared"] = None
+    return made
+
+
+def _as_they_lie(layer, constant, state_out, cell_out, cleared, clear_count):
+    """Steps on weights that nothing packs: they come from outside, or layer norm needs whole rows."""
+    node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
+    data, width = b.slot(layer.source), size
+    if constant and path.rows >= recurrent.SUMS_FROM:
+        rows = np.concatenate(_values(node, gates, "input_to_{}_weights"))
+        data = recurrent.input_sums(b, layer.source, rows, np.zeros(len(rows), np.float32))
+        width, size = len(rows), 0
+    sums = b.temp(4 * path.batch * len(gates) * units)
+    slots = dict(zip(lstm_rows.FIXED, (data, *layer.state_slots(cell_out), b.slot(layer.output), sums)))
+    kinds = [("output", "recurrent_to_{}_weights"), ("bias", "{}_gate_bias"), ("peephole", "cell_to_{}_weights"),
+             ("norm", "{}_layer_norm_weights")] + [("input", "input_to_{}_weights")] * (size > 0)
+    for gate in gates:
+        for kind, text in kinds:
+            if node.has(text.format(gate)):
+                slots[f"{gate}_{kind}"] = b.slot(node[text.format(gate)])
+    parts = ["sums", "cells"]
+    if layer.projects:
+        parts.append("projection")
+        slots |= {"hidden": b.temp(4 * path.batch * units), "project": b.slot(node["projection_weights"])}
+        if node.has("projection_bias"):
+            slots["project_bias"] = b.slot(node["projection_bias"])
+    if state_out is not None:
+        slots["state_out"] = state_out
+    made, walk = [], path.walk(width, layer.outputs)
+    near = 4 * units * (len(gates) * (size + layer.outputs) + layer.projects * layer.outputs)
+    for first, last, alone in path.spans(near):
+        for part in [parts] if alone else [[part] for part in parts]:
+            more = {} if cleared is None or made else {"cleared": cleared}
+            made.append(lstm_rows.LstmRowsF32(
+                slots | more, gates, part, walk, (units, size, layer.outputs), (first, last), alone, layer.activation,
+                layer.cell_clip, layer.clamp, clear_count))
     return made

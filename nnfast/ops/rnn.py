@@ -84,24 +84,27 @@ def steps(node, b, path, source, output, state_out):
     """
     if source.type != OperandType.TENSOR_FLOAT32:
         return f"no native kernel for {type_name(source.type)}"
-    for name in ("weights", "recurrent_weights", "bias"):
-        if node[name].value is None:
-            return f"{name} is not constant"
-    weights, again, bias = (node[name].value for name in ("weights", "recurrent_weights", "bias"))
-    units, size = weights.shape
-    if path.rows < recurrent.SUMS_FROM:
-        data, packed, width = b.slot(source), gemv.pack_f32(np.concatenate([weights, again], 1), bias), size
-    else:
-        data = recurrent.input_sums(b, source, weights, bias)
-        packed, width, size = gemv.pack_f32(again), units, 0
-    slots = [data, b.slot(node["hidden_state_in"]), b.const(packed), b.slot(output)]
+    tensors = [node[name] for name in ("weights", "recurrent_weights", "bias")]
+    units, size = tensors[0].shape
+    as_is = any(tensor.value is None for tensor in tensors)
+    data, width, parameters = b.slot(source), size, [b.slot(tensor) for tensor in tensors] if as_is else None
+    near = 4 * units * (size + units)
+    if not as_is:
+        weights, again, bias = (tensor.value for tensor in tensors)
+        if path.rows < recurrent.SUMS_FROM:
+            packed = gemv.pack_f32(np.concatenate([weights, again], 1), bias)
+        else:
+            data = recurrent.input_sums(b, source, weights, bias)
+            packed, width, size = gemv.pack_f32(again), units, 0
+        parameters, near = [b.const(packed)], packed.nbytes
+    slots = [data, b.slot(node["hidden_state_in"]), b.slot(output), *parameters]
     if state_out is not None:
         slots.append(b.slot(state_out))
     walk, code = path.walk(width, units), node.scalar("activation")
     curve = _CURVES.get(code)
     clamp = (-np.inf, np.inf) if curve else activation_float(code)
-    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, curve, clamp)
-            for first, last, alone in path.spans(packed.nbytes)]
+    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, curve, clamp, as_is)
+            for first, last, alone in path.spans(near)]
 
 
 def _lower_rnn(node, b):

@@ -162,20 +162,6 @@ def test_rnn(sequence, level, units, size, batch, activation, time, time_major, 
         check(node, level)
 
 
-@pytest.mark.parametrize("missing, reason", [
-    (1, "input_to_input_weights is not constant"), (13, "forget_gate_bias is not constant"),
-    (16, "projection_weights is not constant"),
-])
-def test_lstm_with_weights_from_outside_says_why(missing, reason):
-    random = np.random.default_rng(0)
-    data = random.normal(size=(1, 4)).astype(np.float32)
-    inputs, scalars = lstm_inputs(random, data, 8, 5, False, False, True, False, 4, (0, 0))
-    states = [known(np.zeros((1, width), np.float32)) for width in (5, 8)]
-    node = prepared("LSTM", [*inputs, *states, *scalars], 4)
-    node.inputs[missing].value = None
-    assert node.op.lower(node, Arrays()) == reason
-
-
 def test_panels_hold_bias_then_columns():
     weights, bias = np.arange(33 * 2, dtype=np.float32).reshape(33, 2), np.arange(33, dtype=np.float32)
     packed = gemv.pack_f32(weights, bias)

@@ -2,25 +2,9 @@
 
 #include <immintrin.h>
 
-#include "nnf/math_avx2.h"
+#include "lstm/lstm_activate_avx2.h"
 
 enum { LANES = 8, MOST = 4 * NNF_LSTM_N / LANES };
-
-static inline __m256 activate(int activation, __m256 x)
-{
-    switch (activation) {
-    case 1:
-        return _mm256_max_ps(_mm256_setzero_ps(), x);
-    case 3:
-        return _mm256_min_ps(_mm256_set1_ps(6.0f), _mm256_max_ps(_mm256_setzero_ps(), x));
-    case 4:
-        return nnf_tanh_avx2(x);
-    case 6:
-        return nnf_logistic_avx2(x);
-    default:
-        return x;
-    }
-}
 
 static inline __attribute__((always_inline)) const float *accumulate(int parts, __m256 *sum, const float *x,
                                                                      size_t count, const float *w)
@@ -51,13 +35,13 @@ static inline __attribute__((always_inline)) void finish(int gates, int half, co
     }
     const __m256 kept = nnf_logistic_avx2(sum[forget]);
     const __m256 entered = gates == 4 ? nnf_logistic_avx2(sum[0]) : _mm256_sub_ps(_mm256_set1_ps(1.0f), kept);
-    c = _mm256_fmadd_ps(kept, c, _mm256_mul_ps(entered, activate(form->activation, sum[forget + 1])));
+    c = _mm256_fmadd_ps(kept, c, _mm256_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm256_min_ps(_mm256_set1_ps(form->clip), _mm256_max_ps(_mm256_set1_ps(-form->clip), c));
     if (form->peephole)
         sum[forget + 2] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
     _mm256_maskstore_ps(tile->c_out + at, live, c);
-    const __m256 y = _mm256_mul_ps(nnf_logistic_avx2(sum[forget + 2]), activate(form->activation, c));
+    const __m256 y = _mm256_mul_ps(nnf_logistic_avx2(sum[forget + 2]), lstm_activate(form->activation, c));
     _mm256_maskstore_ps(tile->y + at, live, y);
 }
 

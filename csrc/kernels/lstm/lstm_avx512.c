@@ -2,23 +2,7 @@
 
 #include <immintrin.h>
 
-#include "nnf/math_avx512.h"
-
-static inline __m512 activate(int activation, __m512 x)
-{
-    switch (activation) {
-    case 1:
-        return _mm512_max_ps(_mm512_setzero_ps(), x);
-    case 3:
-        return _mm512_min_ps(_mm512_set1_ps(6.0f), _mm512_max_ps(_mm512_setzero_ps(), x));
-    case 4:
-        return nnf_tanh_avx512(x);
-    case 6:
-        return nnf_logistic_avx512(x);
-    default:
-        return x;
-    }
-}
+#include "lstm/lstm_activate_avx512.h"
 
 /* Two sets of accumulators hide the latency of the multiply-add. */
 static inline __attribute__((always_inline)) const float *accumulate(int gates, __m512 *sum, const float *x,
@@ -63,13 +47,13 @@ static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm
     }
     const __m512 kept = nnf_logistic_avx512(sum[forget]);
     const __m512 entered = gates == 4 ? nnf_logistic_avx512(sum[0]) : _mm512_sub_ps(_mm512_set1_ps(1.0f), kept);
-    c = _mm512_fmadd_ps(kept, c, _mm512_mul_ps(entered, activate(form->activation, sum[forget + 1])));
+    c = _mm512_fmadd_ps(kept, c, _mm512_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm512_min_ps(_mm512_set1_ps(form->clip), _mm512_max_ps(_mm512_set1_ps(-form->clip), c));
     if (form->peephole)
         sum[forget + 2] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
     _mm512_mask_storeu_ps(tile->c_out, live, c);
-    const __m512 y = _mm512_mul_ps(nnf_logistic_avx512(sum[forget + 2]), activate(form->activation, c));
+    const __m512 y = _mm512_mul_ps(nnf_logistic_avx512(sum[forget + 2]), lstm_activate(form->activation, c));
     _mm512_mask_storeu_ps(tile->y, live, y);
 }
 

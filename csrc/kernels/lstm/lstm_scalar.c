@@ -1,5 +1,7 @@
 #include "lstm.h"
 
+#include <math.h>
+
 #include "nnf/math_scalar.h"
 
 static double activate(int activation, double x)
@@ -47,4 +49,54 @@ void nnf_lstm_f32_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *t
         tile->c_out[u] = (float)c;
         tile->y[u] = (float)(nnf_logistic(sum[forget + 2]) * activate(form->activation, c));
     }
+}
+
+/* A gate before its activation: unit u of gate g. */
+static double gate(const nnf_lstm_row *row, int g, const float *c, size_t u)
+{
+    const double sum = row->sums[(size_t)g * row->stride + u];
+    return row->peephole[g] ? sum + (double)row->peephole[g][u] * c[u] : sum;
+}
+
+typedef struct moments {
+    double mean, deviation;
+} moments;
+
+static moments moments_of(const nnf_lstm_row *row, int g, const float *c)
+{
+    moments m = {0, 0};
+    for (size_t u = 0; row->normal[g] && u < row->units; u++)
+        m.mean += gate(row, g, c, u) / (double)row->units;
+    for (size_t u = 0; row->normal[g] && u < row->units; u++) {
+        const double off = gate(row, g, c, u) - m.mean;
+        m.deviation += off * off / (double)row->units;
+    }
+    m.deviation = sqrt(m.deviation + (double)NNF_LSTM_EPSILON);
+    return m;
+}
+
+static double finished(const nnf_lstm_row *row, int g, const float *c, size_t u, const moments *m)
+{
+    const double value = gate(row, g, c, u);
+    return (row->normal[g] ? (value - m->mean) / m->deviation * row->normal[g][u] : value) + row->bias[g][u];
+}
+
+void nnf_lstm_f32_rows__scalar(const nnf_lstm_form *form, const nnf_lstm_row *row)
+{
+    const int has_input = form->gates == 4, forget = has_input, leave = forget + 2;
+    moments m[4];
+    for (int g = 0; g < leave; g++)
+        m[g] = moments_of(row, g, row->c_in);
+    for (size_t u = 0; u < row->units; u++) {
+        const double kept = nnf_logistic(finished(row, forget, row->c_in, u, &m[forget]));
+        const double entered = has_input ? nnf_logistic(finished(row, 0, row->c_in, u, &m[0])) : 1 - kept;
+        double c = kept * row->c_in[u] +
+                   entered * activate(form->activation, finished(row, forget + 1, row->c_in, u, &m[forget + 1]));
+        c = c < -(double)form->clip ? -(double)form->clip : c > (double)form->clip ? (double)form->clip : c;
+        row->c_out[u] = (float)c;
+    }
+    m[leave] = moments_of(row, leave, row->c_out);
+    for (size_t u = 0; u < row->units; u++)
+        row->y[u] = (float)(nnf_logistic(finished(row, leave, row->c_out, u, &m[leave])) *
+                            activate(form->activation, row->c_out[u]));
 }

@@ -1,0 +1,70 @@
+/* A batch row of an LSTM in vectors. Include after V (LANES floats), M (which of them), and functions of them:
+ * first_lanes, load, store, keep, zero, all, add, sub, mul, fmadd, clamp, inverse_root, total, logistic, lstm_activate.
+ * Loads give zeros where they do not read. */
+#ifndef NNF_LSTM_ROWS_H
+#define NNF_LSTM_ROWS_H
+
+#include "lstm/lstm.h"
+
+/* Gate g before its activation, in place: the peephole's share of cell states c, layer norm, bias. */
+static void finish_gate(const nnf_lstm_row *row, int g, const float *c)
+{
+    float *z = row->sums + (size_t)g * row->stride;
+    const float *peephole = row->peephole[g], *normal = row->normal[g], *bias = row->bias[g];
+    V mean = zero(), scale = zero();
+    if (normal) {
+        V sum = zero();
+        for (size_t u = 0; u < row->units; u += LANES) {
+            const M live = first_lanes(row->units - u);
+            V value = load(live, z + u);
+            if (peephole)
+                value = fmadd(load(live, peephole + u), load(live, c + u), value);
+            store(z + u, live, value);
+            sum = add(sum, value);
+        }
+        mean = all(total(sum) / (float)row->units);
+        sum = zero();
+        for (size_t u = 0; u < row->units; u += LANES) {
+            const M live = first_lanes(row->units - u);
+            const V off = keep(live, sub(load(live, z + u), mean));
+            sum = fmadd(off, off, sum);
+        }
+        scale = inverse_root(total(sum) / (float)row->units + NNF_LSTM_EPSILON);
+        peephole = NULL;
+    }
+    for (size_t u = 0; u < row->units; u += LANES) {
+        const M live = first_lanes(row->units - u);
+        V value = load(live, z + u);
+        if (peephole)
+            value = fmadd(load(live, peephole + u), load(live, c + u), value);
+        if (normal)
+            value = mul(mul(sub(value, mean), scale), load(live, normal + u));
+        store(z + u, live, add(value, load(live, bias + u)));
+    }
+}
+
+static inline void lstm_row(const nnf_lstm_form *form, const nnf_lstm_row *row)
+{
+    const int forget = form->gates - 3, leave = forget + 2;
+    const float *z[4];
+    for (int g = 0; g < form->gates; g++)
+        z[g] = row->sums + (size_t)g * row->stride;
+    for (int g = 0; g < leave; g++)
+        finish_gate(row, g, row->c_in);
+    for (size_t u = 0; u < row->units; u += LANES) {
+        const M live = first_lanes(row->units - u);
+        const V kept = logistic(load(live, z[forget] + u));
+        const V entered = forget ? logistic(load(live, z[0] + u)) : sub(all(1.0f), kept);
+        V c = mul(entered, lstm_activate(form->activation, load(live, z[forget + 1] + u)));
+        c = fmadd(kept, load(live, row->c_in + u), c);
+        store(row->c_out + u, live, clamp(c, form->clip));
+    }
+    finish_gate(row, leave, row->c_out);
+    for (size_t u = 0; u < row->units; u += LANES) {
+        const M live = first_lanes(row->units - u);
+        const V left = logistic(load(live, z[leave] + u));
+        store(row->y + u, live, mul(left, lstm_activate(form->activation, load(live, row->c_out + u))));
+    }
+}
+
+#endif
