@@ -161,16 +161,24 @@ class Lowering:
             self.items.append(self._in_numpy(node))
         steps = self.items[before:]
         native = reason is None
+        packed = sum(s.packed for s in steps) if native else 0
         self.rows.append({
             "index": index, "operation": node.op.name,
             "kernel": " + ".join(dict.fromkeys(s.kernel for s in steps)) if native and steps else
                       "no copy" if native else "numpy",
             "reason": reason or "", "output": [list(t.shape) for t in node.outputs],
             "types": [t.dtype.name for t in node.outputs],
-            "packed_bytes": sum(s.packed for s in steps) if native else 0,
+            "packed_bytes": packed,
+            "bytes": packed + _traffic(node, constants=not native) if steps else 0,
             "work": sum(s.work for s in steps) if native else 0.0,
             "steps": (before, len(self.items)),
         })
+
+
+def _traffic(node, constants):
+    """Bytes of the distinct inputs and of the outputs of a node, with or without those of constants."""
+    read = {t.operand: t for t in node.inputs if t.present and (constants or t.value is None)}
+    return sum(prod(t.shape) * t.dtype.itemsize for t in (*read.values(), *node.outputs))
 
 
 class NumpyItem:

@@ -5,6 +5,9 @@ import threading
 
 from .._native.threads import now_ns
 
+FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes")
+"""What a row of a profile has from the row of its segment."""
+
 _active = threading.local()
 
 
@@ -16,7 +19,7 @@ def active_profile():
 class profile:
     """Collects per-operation times of the runs that this thread makes inside the block.
 
-    rows: dicts with model, index, operation, kernel, calls, ns, work. str() is a table; to_json(), chrome_trace().
+    rows: dicts with model, FACTS, calls, ns. str() is a table; to_json(), chrome_trace().
     """
 
     def __init__(self):
@@ -42,9 +45,9 @@ class profile:
             ns = sum(t for _, t in times[position:position + last - first])
             position += last - first
             key = (model.name, row["index"])
-            entry = self._rows.setdefault(key, {"model": model.name, "index": row["index"],
-                                                "operation": row["operation"], "kernel": row["kernel"], "calls": 0,
-                                                "ns": 0, "work": row["work"]})
+            if key not in self._rows:
+                self._rows[key] = {"model": model.name, **{name: row[name] for name in FACTS}, "calls": 0, "ns": 0}
+            entry = self._rows[key]
             entry["calls"] += 1
             entry["ns"] += ns
             self._events.append({"name": row["operation"], "ph": "X", "ts": start / 1000, "dur": ns / 1000, "pid": 0,

@@ -1,0 +1,81 @@
+"""Time of each operation of a model, beside what the machine could do at best."""
+
+import statistics
+
+import numpy as np
+
+from . import peak
+
+ARITHMETIC = {
+    "CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
+    "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "BIDIRECTIONAL_SEQUENCE_RNN", "QUANTIZED_16BIT_LSTM", "QUANTIZED_LSTM", "SVDF",
+}
+"""Operations whose `work` counts multiply-adds; that of all others counts elements."""
+
+
+def measure(prepared, arrays, runs):
+    """Rows of the operations of a prepared model, in order: median of `runs` runs that are timed step by step.
+
+    Each: index, operation, kernel, shape (of the last output), us, share (0..1), operations (2 per multiply-add; 0
+    where it only moves values), bytes (read and written once: inputs, packed weights, outputs), packed_bytes (of
+    them, the weights), types (a key of peak.UNITS).
+    """
+    from ..driver.profile import profile
+
+    times, rows = {}, []
+    for _ in range(runs):
+        with profile() as found:
+            prepared.run(arrays)
+        rows = found.rows
+        for place, row in enumerate(rows):
+            times.setdefault(place, []).append(row["ns"])
+    medians = [statistics.median(times[place]) for place in range(len(rows))]
+    total = sum(medians) or 1
+    return [{"index": row["index"], "operation": row["operation"], "kernel": row["kernel"],
+             "shape": row["output"][-1] if row["output"] else None, "us": ns / 1e3, "share": ns / total,
+             "operations": 2 * row["work"] if row["operation"] in ARITHMETIC else 0, "bytes": row["bytes"],
+             "packed_bytes": row["packed_bytes"], "types": _types(row)} for row, ns in zip(rows, medians)]
+
+
+def _types(row):
+    """The type whose arithmetic limits an operation."""
+    if "bf16" in row["kernel"].split("__")[0].split("_"):
+        return "bf16"
+    return "s8" if row["types"] and np.dtype(row["types"][0]).itemsize < 4 and row["types"][0] != "float16" else "f32"
+
+
+def compare(rows, limits, threads):
+    """Add to each row what it reaches: rate, unit, bound ("arithmetic", or the level of memory) and percent.
+
+    limits: of peak.limits, for `threads`. The bound is whatever takes longer at the machine's best: the arithmetic, or
+    one read of all bytes from memory; percent is that time over the measured one. Values come from the level of memory
+    that holds those of the operation, weights from the level that holds those of the whole model.
+    """
+    sizes = peak.cache_sizes()
+    all_weights = sum(row["packed_bytes"] for row in rows)
+    for row in rows:
+        ns, values = max(1.0, 1e3 * row["us"]), row["bytes"] - row["packed_bytes"]
+        row["rate"], row["unit"], row["bound"], row["percent"] = None, "", "", None
+        reads = [(size / rate, level) for size, (level, rate) in (
+            (values, peak.read_rate(limits, values, threads, sizes)),
+            (row["packed_bytes"], peak.read_rate(limits, all_weights, threads, sizes))) if size]
+        best = sum(time for time, _ in reads)
+        if reads:
+            row["rate"], row["unit"], row["bound"] = row["bytes"] / ns, "GB/s", max(reads)[1]
+        if row["operations"]:
+            row["rate"], row["unit"] = row["operations"] / ns, peak.UNITS[row["types"]]
+            limit = peak.best_rate(limits, row["types"], threads)
+            if limit is not None and row["operations"] / limit > best:
+                best, row["bound"] = row["operations"] / limit, "arithmetic"
+        if best:
+            row["percent"] = 100 * best / ns
+    return rows
+
+
+def total(rows):
+    """Sum of the rows: us, operations, bytes, and the percent of the limit that the whole reaches (None unknown)."""
+    spent = sum(row["us"] for row in rows)
+    at_best = sum(row["us"] * row["percent"] / 100 for row in rows if row["percent"] is not None)
+    return {"us": spent, "operations": sum(row["operations"] for row in rows), "bytes": sum(r["bytes"] for r in rows),
+            "percent": 100 * at_best / spent if spent else None}

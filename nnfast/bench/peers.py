@@ -1,0 +1,49 @@
+"""Other engines beside nnfast, where they are installed."""
+
+import time
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+LITERT = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.interpreter", "tflite-runtime"))
+"""Module and package that hold LiteRT's interpreter, under its names."""
+
+
+class LiteRT:
+    """A model in LiteRT's interpreter with its default delegate (XNNPACK).
+
+    run(arrays) -> list of arrays, numpy in and out; prepare_ms: load and preparation.
+    """
+
+    def __init__(self, path, threads):
+        module, package = find()
+        self.name = f"LiteRT {package_version(package)}"
+        start = time.perf_counter()
+        self._interpreter = module.Interpreter(path, num_threads=threads)
+        self._interpreter.allocate_tensors()
+        self.prepare_ms = 1e3 * (time.perf_counter() - start)
+        self._inputs = [row["index"] for row in self._interpreter.get_input_details()]
+        self._outputs = [row["index"] for row in self._interpreter.get_output_details()]
+
+    def run(self, arrays):
+        for index, array in zip(self._inputs, arrays):
+            self._interpreter.set_tensor(index, array)
+        self._interpreter.invoke()
+        return [self._interpreter.get_tensor(index) for index in self._outputs]
+
+
+def find():
+    """(module, package name) of LiteRT's interpreter, or None where it is not installed."""
+    for name, package in LITERT:
+        try:
+            return import_module(name), package
+        except ImportError:
+            continue
+    return None
+
+
+def package_version(package):
+    """Version of an installed package, "" where nobody knows."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,202 @@
+"""`nnfast benchmark`: time of models, beside LiteRT where it is installed, and of each operation against the limits."""
+
+import os
+import platform
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from . import arrays
+from .output import Output, check_target, console, positive, progress, rich_table
+
+OPERATION_RUNS = 30
+"""Timed runs behind the table of operations, at most; --runs may ask for fewer."""
+
+
+def add_arguments(parser):
+    parser.add_argument("models", metavar="MODEL", nargs="+", help="model file (.tflite)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    parser.add_argument("--runs", type=positive, metavar="N", help="runs of each engine (default: two seconds of them)")
+    parser.add_argument("--per-op", action="store_true",
+                        help="time, share, rate and part of the machine's limit of every operation")
+    parser.add_argument("--html", metavar="F", help="also write the tables as a web page")
+    Output.add_argument(parser)
+
+
+def main(args):
+    import nnfast
+
+    output = Output(args.json)
+    if args.html:
+        check_target(args.html)
+    device = nnfast.Device(num_threads=args.threads)
+    subjects = [load(path, device) for path in args.models]
+    limits = measure_limits(device.num_threads) if args.per_op else None
+    with progress("benchmark") as move:
+        found = [measure(subject, device, args, limits, position, len(subjects), move)
+                 for position, subject in enumerate(subjects)]
+    document = {**surroundings(device), "models": found}
+    if limits is not None:
+        document["limits"] = limits
+    tables = [table_of_models(document), *(table_of_operations(row, document) for row in found if "operations" in row)]
+    output.show(*tables)
+    if args.html:
+        write_page(args.html, tables)
+    output.finish(document)
+    return 0
+
+
+def surroundings(device):
+    """Where it was measured: processor, level, threads, version, load."""
+    from .. import __version__
+    from .._native import kernels
+
+    return {"nnfast": __version__, "cpu": processor(), "level": kernels.level(), "threads": device.num_threads,
+            "processors": os.cpu_count(), "load": os.getloadavg()[0]}
+
+
+def processor(path="/proc/cpuinfo"):
+    """Name of the processor."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            found = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        found = []
+    return found[0] if found else platform.processor() or platform.machine()
+
+
+def load(path, device):
+    """A model, prepared, with inputs and the milliseconds of each step; refused early where it cannot be timed."""
+    import nnfast
+
+    def timed(action):
+        start = time.perf_counter()
+        result = action()
+        return result, 1e3 * (time.perf_counter() - start)
+
+    model, load_ms = timed(lambda: nnfast.load(path))
+    prepared, prepare_ms = timed(lambda: device.prepare(model))
+    try:
+        inputs = arrays.random(prepared.inputs)
+    except InvalidArgument:
+        raise InvalidArgument(f"{path}: the shape of an input is not fixed, must be to be timed") from None
+    outputs, first_ms = timed(lambda: prepared.run(inputs))
+    return SimpleNamespace(path=path, prepared=prepared, inputs=inputs, outputs=outputs,
+                           spent={"load_ms": load_ms, "prepare_ms": prepare_ms, "first_ms": first_ms})
+
+
+def measure_limits(threads):
+    from ..bench import peak
+
+    with progress("limits of the machine") as move:
+        return peak.limits((threads,), progress=move)
+
+
+def measure(subject, device, args, limits, position, count, move):
+    """Everything about one model, as plain values: {"model", "engines": [...], "operations": [...]}."""
+    from ..bench import operations
+    from ..bench.timing import Contestant, take_turns
+
+    name = os.path.basename(subject.path)
+    prepared, inputs, out = subject.prepared, subject.inputs, subject.outputs
+    contestants = [Contestant("nnfast", lambda: prepared.run(inputs, out))]
+    facts = [dict(subject.spent)]
+    row = {"model": subject.path, "engines": []}
+    peer, why = find_peer(subject, device.num_threads)
+    if peer is None:
+        row["peer"] = why
+    else:
+        facts.append({"load_ms": peer.prepare_ms, "prepare_ms": None, "first_ms": peer.first_ms,
+                      "difference": difference(subject, peer.outputs)})
+        contestants.append(Contestant(peer.name, lambda: peer.run(inputs)))
+    take_turns(contestants, args.runs, progress=lambda done, total: move(position * total + done, count * total, name))
+    for contestant, known in zip(contestants, facts):
+        row["engines"].append({"engine": contestant.name, **known, **contestant.summary(),
+                               "times_ms": contestant.times_ms})
+    if limits is not None:
+        rows = operations.measure(prepared, inputs, min(args.runs or OPERATION_RUNS, OPERATION_RUNS))
+        row["operations"] = operations.compare(rows, limits, device.num_threads)
+        row["total"] = operations.total(rows)
+    return row
+
+
+def find_peer(subject, threads):
+    """(LiteRT on the same model after its first run, None), or (None, why there is none)."""
+    from ..bench import peers
+
+    if peers.find() is None:
+        return None, "LiteRT is not installed"
+    try:
+        peer = peers.LiteRT(subject.path, threads)
+        start = time.perf_counter()
+        peer.outputs = peer.run(subject.inputs)
+        peer.first_ms = 1e3 * (time.perf_counter() - start)
+    except (RuntimeError, ValueError) as error:
+        return None, f"LiteRT does not run it: {' '.join(str(error).split())}"
+    return peer, None
+
+
+def difference(subject, theirs):
+    """Largest difference of the outputs of the first run, in steps of quantized outputs; None where shapes differ."""
+    ours = subject.prepared.run(subject.inputs)
+    if [a.shape for a in ours] != [b.shape for b in theirs]:
+        return None
+    return max((float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0))
+                for a, b in zip(ours, theirs)), default=0.0)
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+def table_of_models(document):
+    threads = f"{document['threads']} of {document['processors']} threads"
+    title = f"{document['cpu']}, level {document['level']}, {threads}, load {document['load']:.1f}"
+    rows, notes = [], []
+    for model in document["models"]:
+        ours = model["engines"][0]
+        for place, engine in enumerate(model["engines"]):
+            ratios = [engine[key] / ours[key] for key in ("median_ms", "min_ms")]
+            rows.append(["" if place else os.path.basename(model["model"]), engine["engine"],
+                         *(milliseconds(engine[key]) for key in ("load_ms", "prepare_ms", "first_ms", "min_ms",
+                                                                 "median_ms")),
+                         f"{engine['spread_percent']:.1f}", str(engine["runs"]),
+                         *("" if not place else f"[{'green' if r >= 1 else 'red'}]{r:.2f}x" for r in ratios)])
+        if "peer" in model and model["peer"] not in notes:
+            notes.append(model["peer"])
+    notes.append("ms; median and minimum of warm runs in turns, numpy in, numpy out; spread: middle half of them")
+    return rich_table(title, ["model", "engine", ">load", ">prepare", ">first", ">min", ">median", ">spread %", ">runs",
+                              ">nnfast ahead", ">by min"], rows, "; ".join(notes))
+
+
+def milliseconds(value):
+    """Three figures, at least."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
+
+
+def table_of_operations(model, document):
+    def cells(row):
+        percent = row["percent"]
+        colour = "dim" if percent is None or row["share"] < 0.01 else \
+            "green" if percent >= 80 else "yellow" if percent >= 50 else "red"
+        return [str(row["index"]), row["operation"], "x".join(map(str, row["shape"] or ())), row["kernel"],
+                f"{row['us']:,.1f}", f"{100 * row['share']:.1f}",
+                "" if row["rate"] is None else f"{row['rate']:,.1f}", row["unit"], row["bound"],
+                "" if percent is None else f"[{colour}]{percent:.0f}"]
+
+    total = model["total"]
+    whole = "" if total["percent"] is None else f", {total['percent']:.0f} % of the machine's limit"
+    count = len(model["operations"])
+    return rich_table(
+        f"{os.path.basename(model['model'])}: {total['us'] / 1e3:.3f} ms in {count} operations{whole}",
+        [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "unit", "bound", ">% of limit"],
+        [cells(row) for row in model["operations"]],
+        "limit: the slower of all arithmetic at the measured peak and one read of all bytes from the named memory")
+
+
+def write_page(path, tables):
+    """The tables as a web page."""
+    page = console(record=True)
+    page.print(*tables)
+    page.save_html(path)

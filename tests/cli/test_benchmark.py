@@ -1,0 +1,129 @@
+"""`nnfast benchmark` on the shipped models, with and without a peer."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_main import assert_one_error_line, call
+
+import nnfast
+from nnfast.bench import peak, peers
+from nnfast.cli import benchmark
+
+MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
+LIMITS = {"threads": [1], "arithmetic": [{"types": t, "isa": "scalar", "unit": u, "rates": {1: 10.0}}
+                                         for t, u in peak.UNITS.items()],
+          "reads": [{"level": level, "bytes": 1, "rates": {1: 10.0}} for level in ("L1", "L2", "L3", "memory")]}
+
+
+class FakeInterpreter:
+    """Answers what nnfast answers, plus `offset`."""
+
+    offset = 0
+
+    def __init__(self, path, num_threads):
+        self.prepared = nnfast.Device(num_threads).prepare(nnfast.load(path))
+
+    def allocate_tensors(self):
+        self.inputs = {}
+
+    def get_input_details(self):
+        return [{"index": 7}]
+
+    def get_output_details(self):
+        return [{"index": 9}]
+
+    def set_tensor(self, index, array):
+        self.inputs[index] = array
+
+    def invoke(self):
+        self.output, = self.prepared.run([self.inputs[7]])
+
+    def get_tensor(self, index):
+        return self.output.astype(np.int16) + self.offset
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    monkeypatch.setattr(peers, "LITERT", ())
+
+
+@pytest.fixture
+def peer(monkeypatch):
+    module = type("module", (), {"Interpreter": type("Interpreter", (FakeInterpreter,), {})})
+    monkeypatch.setattr(peers, "find", lambda: (module, "no-such-package"))
+    return module.Interpreter
+
+
+def test_alone(capsys, tmp_path, alone):
+    assert call("benchmark", MODEL, "--runs", 6, "--threads", 1, "--json", tmp_path / "b.json") == 0
+    text = capsys.readouterr().out
+    assert "digits_int8.tflite" in text and "LiteRT is not installed" in text and "1 of" in text
+    document = json.loads((tmp_path / "b.json").read_text())
+    assert document["threads"] == 1 and document["cpu"] and document["level"] and "limits" not in document
+    engine, = document["models"][0]["engines"]
+    assert engine["engine"] == "nnfast" and engine["runs"] == len(engine["times_ms"]) == 6
+    assert 0 < engine["min_ms"] <= engine["median_ms"] and engine["prepare_ms"] > 0
+    assert "operations" not in document["models"][0]
+
+
+def test_beside_a_peer(capsys, tmp_path, peer):
+    peer.offset = 2
+    assert call("benchmark", MODEL, MODEL, "--runs", 3, "--json", tmp_path / "b.json") == 0
+    assert capsys.readouterr().out.count("LiteRT") == 2
+    models = json.loads((tmp_path / "b.json").read_text())["models"]
+    assert [[engine["engine"].strip() for engine in model["engines"]] for model in models] == [["nnfast", "LiteRT"]] * 2
+    assert models[0]["engines"][1]["difference"] == 2 and models[0]["engines"][1]["runs"] == 3
+
+
+def test_a_peer_that_does_not_run_the_model(capsys, peer):
+    def refuse(self):
+        raise RuntimeError("no\nsuch operator")
+    peer.allocate_tensors = refuse
+    assert call("benchmark", MODEL, "--runs", 2) == 0
+    assert "LiteRT does not run it: no such operator" in capsys.readouterr().out
+
+
+def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
+    monkeypatch.setattr(peak, "limits", lambda counts, progress: LIMITS)
+    assert call("benchmark", MODEL, "--runs", 2, "--per-op", "--threads", 1, "--json", tmp_path / "b.json",
+                "--html", tmp_path / "b.html") == 0
+    text = capsys.readouterr().out
+    assert "CONV_2D" in text and "GOP/s" in text and "% of the machine's limit" in text
+    model = json.loads((tmp_path / "b.json").read_text())["models"][0]
+    assert sum(row["share"] for row in model["operations"]) == pytest.approx(1)
+    assert {"us", "rate", "unit", "bound", "percent", "kernel"} <= set(model["operations"][0])
+    page = (tmp_path / "b.html").read_text()
+    assert "<html" in page and "SOFTMAX" in page
+
+
+def test_json_on_stdout_is_all_there_is(capsys, alone):
+    assert call("benchmark", MODEL, "--runs", 2, "--json", "-") == 0
+    assert len(json.loads(capsys.readouterr().out)["models"]) == 1
+
+
+@pytest.mark.parametrize("args, words", [(["absent.tflite"], ["absent.tflite"]), ([MODEL, "--runs", 0], ["--help"]),
+                                         ([MODEL, "--html", "/nonexistent/x"], ["folder /nonexistent does not exist"])])
+def test_bad_input(capsys, args, words):
+    assert call("benchmark", *args) == 2
+    assert_one_error_line(capsys, *words)
+
+
+def test_a_model_without_fixed_shapes(capsys, monkeypatch):
+    b = nnfast.ModelBuilder()
+    b.operation("RELU", [b.input("TENSOR_FLOAT32", (0, 4))], [b.output("TENSOR_FLOAT32", (0, 4))])
+    model = b.build()
+    monkeypatch.setattr(nnfast, "load", lambda path: model)
+    assert call("benchmark", "open.tflite") == 2
+    assert_one_error_line(capsys, "open.tflite", "is not fixed")
+
+
+def test_processor(tmp_path):
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: A Fine CPU\n")
+    assert benchmark.processor(tmp_path / "cpuinfo") == "A Fine CPU"
+    assert benchmark.processor(tmp_path / "absent")
+
+
+def test_three_figures():
+    assert [benchmark.milliseconds(v) for v in (None, 0.1234, 12.345, 1234.5)] == ["-", "0.123", "12.35", "1,234"]
