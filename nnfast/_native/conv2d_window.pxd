@@ -54,8 +54,7 @@ cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, 
     s.height = rows // s.tiles if s.tiles else 0
     s.taller = rows - s.tiles * s.height
     # One tile after the other over all panels keeps inputs and outputs near, and so do the few tiles of `near` bytes
-    # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead (float32
-    # 49x1024x1024: 654 us instead of 960; but 196x512x512: 629 us instead of 601).
+    # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead.
     cdef size_t budget = near if weight_bytes <= WEIGHTS else ROWS
     s.group = min(s.tiles, budget // (s.m * row_bytes))
     if s.group == 0:

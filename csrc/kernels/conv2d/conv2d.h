@@ -25,7 +25,14 @@ typedef struct nnf_conv2d_f32_tile {
     float *c;
     size_t ldc; /* elements between output rows */
     float lo, hi;
+    const char *ahead; /* what the next tiles will read, NULL for nothing: a kernel may fetch it into the cache */
 } nnf_conv2d_f32_tile;
+
+/* Bytes from `ahead` that a tile may fetch. */
+static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth)
+{
+    return taps * (depth / 4) * 128;
+}
 
 typedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile);
 

@@ -26,6 +26,8 @@ NNF_UNROLL
         }
     }
     w += 16 * vectors;
+    const char *ahead = t->ahead ? t->ahead : (const char *)w;
+    const size_t line = t->ahead ? 64 : 0;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
 NNF_UNROLL
@@ -34,6 +36,9 @@ NNF_UNROLL
         size_t k = 0;
         /* Four steps at a time also pay for the addresses that gcc keeps elsewhere. */
         for (; k + STEPS <= t->depth; k += STEPS) {
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            _mm_prefetch(ahead + line, _MM_HINT_T1);
+            ahead += 2 * line;
 NNF_UNROLL
             for (int s = 0; s < STEPS; s++) {
                 const int c = s % chains;
