@@ -1,14 +1,26 @@
 """Compiler flags of the C sources: the one place that setup.py and the check programs take them from.
 
 The suffix of a file's name is its instruction level (csrc/**/*_<isa>.c); everything else gets the platform's baseline.
+CC may name a compiler for another processor family: its files are taken then.
 """
 
 import os
 import platform
+import subprocess
 from pathlib import Path
 
+
+def target():
+    """Processor family of the code that is built: what the compiler named by CC says, else this machine's."""
+    compiler = os.environ.get("CC", "").split()
+    if not compiler:
+        return platform.machine()
+    triple = subprocess.run([*compiler, "-dumpmachine"], capture_output=True, text=True, check=True).stdout
+    return triple.partition("-")[0]
+
+
 ROOT = Path(__file__).resolve().parent.parent
-X86 = platform.machine() in ("x86_64", "AMD64")
+X86 = target() in ("x86_64", "AMD64")
 AVX2 = ["-mavx2", "-mfma", "-mf16c"]
 AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
 ISA_FLAGS = {

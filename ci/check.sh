@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels demo tests vectors. The same at the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo tests vectors. The same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -28,6 +28,7 @@ kernels() {
     rm -rf "$folder"
     return $status
 }
+aarch64() { bash ci/aarch64.sh; }
 demo() {
     local folder
     folder=$(mktemp -d) && nnfast demo --output "$folder/demo.png"
@@ -51,7 +52,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels demo tests vectors
+    set -- lint objects kernels aarch64 demo tests vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

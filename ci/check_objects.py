@@ -1,42 +1,44 @@
-"""No wide registers outside the files of their level: disassembles what setup.py compiles and looks for ymm and zmm.
+"""No instructions outside the files of their level: looks through the assembly of what setup.py compiles.
 
-A baseline object that holds a wider instruction would stop older processors with an illegal instruction.
+A baseline object that holds a wider register or a newer instruction would stop older processors with an illegal
+instruction. CC names the compiler; the files are those of the processor family that it builds for.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import c_build
 
-WIDEST = {"": None, "_scalar": None, "_avx2": "zmm"}
-FORBIDDEN = {None: re.compile(rb"%[yz]mm"), "zmm": re.compile(rb"%zmm")}
+WIDE, WIDEST, DOT = re.compile(rb"%[yz]mm"), re.compile(rb"%zmm"), re.compile(rb"\b[su]dot\b")
+X86 = {"": WIDE, "_scalar": WIDE, "_avx2": WIDEST}
+ARM = {"": DOT, "_scalar": DOT, "_neon": DOT}
+FORBIDDEN = X86 if c_build.X86 else ARM
+
+
+def uses(source, folder):
+    """How often the assembly of a file names what its level does not have."""
+    compiler, target = os.environ.get("CC", "gcc").split(), folder / (source.replace("/", "_") + ".s")
+    subprocess.run([*compiler, *c_build.c_flags(source), *c_build.INCLUDES, "-S", source, "-o", target], check=True,
+                   cwd=c_build.ROOT)
+    forbidden = FORBIDDEN.get(c_build.suffix_of(source))
+    return len(forbidden.findall(target.read_bytes())) if forbidden else 0
 
 
 def main():
-    if not c_build.X86:
-        print("check_objects: only for x86-64")
-        return 0
-    bad = checked = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for source in c_build.csrc("**/*.c"):
-            suffix = c_build.suffix_of(source)
-            if suffix not in WIDEST:
-                continue
-            target = Path(folder) / "object.o"
-            subprocess.run(["gcc", *c_build.c_flags(source), *c_build.INCLUDES, "-c", source, "-o", target], check=True,
-                           cwd=c_build.ROOT)
-            text = subprocess.run(["objdump", "-d", target], check=True, capture_output=True).stdout
-            found = len(FORBIDDEN[WIDEST[suffix]].findall(text))
-            checked += 1
-            if found:
-                bad += 1
-                print(f"{source}: {found} uses of wider registers than its level has")
-    print(f"check_objects: {checked} objects, {bad} with wider registers than their level has")
+    sources = c_build.csrc("**/*.c")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip(sources, pool.map(lambda source: uses(source, Path(folder)), sources), strict=True))
+    bad = {source: count for source, count in found.items() if count}
+    for source, count in bad.items():
+        print(f"{source}: {count} instructions that its level does not have")
+    print(f"check_objects: {len(found)} files, {len(bad)} with instructions that their level does not have")
     return 1 if bad else 0
 
 

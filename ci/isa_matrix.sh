@@ -18,3 +18,4 @@ if command -v qemu-x86_64 >/dev/null; then
 else
     echo "qemu-x86_64 is not installed: emulated processors skipped"
 fi
+bash ci/aarch64.sh

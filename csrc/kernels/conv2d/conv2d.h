@@ -50,8 +50,15 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
 
 enum { NNF_CONV2D_Q8_GROUP = 4 }; /* inputs of a channel that lie together in a panel */
 
-/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. */
-enum { NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT, NNF_CONV2D_Q8_ARRAYS };
+/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. The signed
+ * dot product of aarch64 wants inputs less 128: its bias is 128 times the sum of weights higher. */
+enum {
+    NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT,
+#if defined(__aarch64__)
+    NNF_CONV2D_Q8_SIGNED_BIAS,
+#endif
+    NNF_CONV2D_Q8_ARRAYS
+};
 
 /* simple: no left shift, every right shift at least 1, and no input can bring a sum to 2^30. */
 static inline const int32_t *nnf_conv2d_q8_simple(const int32_t *panel, size_t width)

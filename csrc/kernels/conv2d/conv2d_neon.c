@@ -1,0 +1,212 @@
+#include "conv2d.h"
+
+#include <arm_neon.h>
+#include <string.h>
+
+#include "conv2d_requantize_neon.h"
+#include "nnf/unroll.h"
+
+enum { M = 8, N = 8, STEPS = 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* One step of the depth: lane s of each row's four inputs times one row of the panel. */
+#define STEP(s)                                                                                                        \
+    do {                                                                                                               \
+        const int c = (s) % chains;                                                                                    \
+        NNF_UNROLL                                                                                                     \
+        for (int v = 0; v < vectors; v++) {                                                                            \
+            const float32x4_t weights = vld1q_f32(w + 4 * ((s) * vectors + v));                                        \
+            NNF_UNROLL                                                                                                 \
+            for (int i = 0; i < rows; i++)                                                                             \
+                sum[c][i][v] = vfmaq_laneq_f32(sum[c][i][v], weights, x[i], s);                                        \
+        }                                                                                                              \
+    } while (0)
+
+INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
+{
+    /* With few rows one sum per output would wait for its own additions: split the depth over several. */
+    const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+    float32x4_t sum[4][M][2];
+    const float *w = t->w;
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            sum[0][i][v] = vld1q_f32(w + 4 * v);
+            NNF_UNROLL
+            for (int c = 1; c < chains; c++)
+                sum[c][i][v] = vdupq_n_f32(0);
+        }
+    }
+    w += 4 * vectors;
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[M];
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = t->a[tap * M + (size_t)i];
+        size_t k = 0;
+        for (; k + STEPS <= t->depth; k += STEPS, w += STEPS * 4 * vectors) {
+            float32x4_t x[M];
+            NNF_UNROLL
+            for (int i = 0; i < rows; i++)
+                x[i] = vld1q_f32(a[i] + k);
+            STEP(0);
+            STEP(1);
+            STEP(2);
+            STEP(3);
+        }
+        for (; k < t->depth; k++, w += 4 * vectors) {
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const float32x4_t weights = vld1q_f32(w + 4 * v);
+                NNF_UNROLL
+                for (int i = 0; i < rows; i++)
+                    sum[0][i][v] = vfmaq_n_f32(sum[0][i][v], weights, a[i][k]);
+            }
+        }
+    }
+    const float32x4_t lo = vdupq_n_f32(t->lo), hi = vdupq_n_f32(t->hi);
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            float32x4_t y = sum[0][i][v];
+            if (chains == 2)
+                y = vaddq_f32(y, sum[1][i][v]);
+            if (chains == 4)
+                y = vaddq_f32(vaddq_f32(y, sum[1][i][v]), vaddq_f32(sum[2][i][v], sum[3][i][v]));
+            y = vminq_f32(hi, vmaxq_f32(lo, y)); /* both keep a NaN */
+            float *c = t->c + (size_t)i * t->ldc + 4 * v;
+            const ptrdiff_t left = (ptrdiff_t)t->columns - 4 * v;
+            if (left >= 4) {
+                vst1q_f32(c, y);
+            } else if (left > 0) {
+                float all[4];
+                vst1q_f32(all, y);
+                memcpy(c, all, 4 * (size_t)left);
+            }
+        }
+    }
+}
+
+/* Calls f(t, rows, vectors) with constants. */
+#define EACH_SIZE(f, t, vectors)                                                                                       \
+    switch ((t)->rows) {                                                                                               \
+    case 1: f(t, 1, vectors); break;                                                                                   \
+    case 2: f(t, 2, vectors); break;                                                                                   \
+    case 3: f(t, 3, vectors); break;                                                                                   \
+    case 4: f(t, 4, vectors); break;                                                                                   \
+    case 5: f(t, 5, vectors); break;                                                                                   \
+    case 6: f(t, 6, vectors); break;                                                                                   \
+    case 7: f(t, 7, vectors); break;                                                                                   \
+    default: f(t, 8, vectors); break;                                                                                  \
+    }
+
+void nnf_conv2d_f32_nhwc__neon_8x8(const nnf_conv2d_f32_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        EACH_SIZE(run, t, 2)
+    else
+        EACH_SIZE(run, t, 1)
+}
+
+/* Lane `lane` of each row's eight inputs times eight 16-bit weights: of 8 columns, or of 4 columns for two inputs that
+ * are four apart. */
+#define PRODUCTS(weights, lane)                                                                                        \
+    do {                                                                                                               \
+        NNF_UNROLL                                                                                                     \
+        for (int i = 0; i < rows; i++) {                                                                               \
+            sum[i][0] = vmlal_laneq_s16(sum[i][0], vget_low_s16(weights), x[i], lane);                                 \
+            if (vectors == 2)                                                                                          \
+                sum[i][1] = vmlal_high_laneq_s16(sum[i][1], weights, x[i], lane);                                      \
+            else                                                                                                       \
+                sum[i][0] = vmlal_high_laneq_s16(sum[i][0], weights, x[i], (lane) % 4 + 4);                            \
+        }                                                                                                              \
+    } while (0)
+
+#define FOUR_PRODUCTS(bytes, first)                                                                                    \
+    do {                                                                                                               \
+        const int8x8x4_t w4 = vld4_s8(bytes);                                                                          \
+        PRODUCTS(vmovl_s8(w4.val[0]), first);                                                                          \
+        PRODUCTS(vmovl_s8(w4.val[1]), (first) + 1);                                                                    \
+        PRODUCTS(vmovl_s8(w4.val[2]), (first) + 2);                                                                    \
+        PRODUCTS(vmovl_s8(w4.val[3]), (first) + 3);                                                                    \
+    } while (0)
+
+/* Unsigned times signed bytes has no instruction here: both are widened. Two groups of depth at a time, as the eight
+ * inputs of a row fill a register. */
+INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+{
+    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
+    int32x4_t sum[M][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = vld1q_s32(t->w + 4 * v);
+    }
+    const uint8_t *a[M];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++)
+        a[i] = t->a + (size_t)i * t->lda;
+    size_t g = 0;
+    for (; g + 2 <= t->groups; g += 2, w += 32 * vectors) {
+        int16x8_t x[M];
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i] = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(a[i] + 4 * g)));
+        FOUR_PRODUCTS(w, 0);
+        if (vectors == 2)
+            FOUR_PRODUCTS(w + 32, 4);
+    }
+    if (g < t->groups) {
+        int16x8_t x[M];
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            uint32_t codes;
+            memcpy(&codes, a[i] + 4 * g, 4);
+            x[i] = vreinterpretq_s16_u16(vmovl_u8(vcreate_u8(codes)));
+        }
+        int8_t last[32] = {0};
+        memcpy(last, w, (size_t)(16 * vectors));
+        FOUR_PRODUCTS(last, 0);
+    }
+    nnf_conv2d_finish_tile(t, rows, vectors, sum);
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        EACH_SIZE(run_q8, t, 2)
+    else
+        EACH_SIZE(run_q8, t, 1)
+}
+
+void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,
+                                         size_t ldt, uint32_t *sums)
+{
+    const uint8x16_t flips = vdupq_n_u8(flip);
+    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
+        uint32x4_t sum = vdupq_n_u32(0);
+        size_t k = 0;
+        for (; k + 16 <= n; k += 16) {
+            const uint8x16_t codes = veorq_u8(vld1q_u8(x + k), flips);
+            vst1q_u8(to + k, codes);
+            sum = vpadalq_u16(sum, vpaddlq_u8(codes));
+        }
+        if (k + 8 <= n) {
+            const uint8x8_t codes = veor_u8(vld1_u8(x + k), vget_low_u8(flips));
+            vst1_u8(to + k, codes);
+            sum = vpadalq_u16(sum, vcombine_u16(vpaddl_u8(codes), vdup_n_u16(0)));
+            k += 8;
+        }
+        uint32_t total = vaddvq_u32(sum);
+        for (; k < n; k++) {
+            to[k] = x[k] ^ flip;
+            total += to[k];
+        }
+        if (sums)
+            sums[i] += total;
+    }
+}
