@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conv2d_requantize_neon.h"
+#include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
 enum { M = 8, N = 8, STEPS = 4 };
@@ -77,15 +78,9 @@ INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
             if (chains == 4)
                 y = vaddq_f32(vaddq_f32(y, sum[1][i][v]), vaddq_f32(sum[2][i][v], sum[3][i][v]));
             y = vminq_f32(hi, vmaxq_f32(lo, y)); /* both keep a NaN */
-            float *c = t->c + (size_t)i * t->ldc + 4 * v;
-            const ptrdiff_t left = (ptrdiff_t)t->columns - 4 * v;
-            if (left >= 4) {
-                vst1q_f32(c, y);
-            } else if (left > 0) {
-                float all[4];
-                vst1q_f32(all, y);
-                memcpy(c, all, 4 * (size_t)left);
-            }
+            const size_t first = (size_t)(4 * v);
+            if (first < t->columns)
+                nnf_store_f32_neon(t->c + (size_t)i * t->ldc + first, y, t->columns - first);
         }
     }
 }

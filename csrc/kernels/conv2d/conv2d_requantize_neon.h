@@ -2,9 +2,8 @@
 #ifndef NNF_CONV2D_REQUANTIZE_NEON_H
 #define NNF_CONV2D_REQUANTIZE_NEON_H
 
-#include <string.h>
-
 #include "conv2d.h"
+#include "nnf/partial_neon.h"
 #include "nnf/requantize_neon.h"
 #include "nnf/unroll.h"
 
@@ -13,7 +12,6 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const n
                                                                          const int vectors, int32x4_t sum[][2])
 {
     const size_t columns = t->columns, ldc = t->ldc;
-    const int whole = columns == 8;
     int32x4_t multiplier[2], left[2], down[2];
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -43,13 +41,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const n
         const int16x8_t words = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[vectors - 1]));
         uint8x8_t codes = vqmovun_s16(vqaddq_s16(words, zero_point));
         codes = veor_u8(vmin_u8(vmax_u8(codes, lo), hi), flip);
-        if (whole) {
-            vst1_u8(c, codes);
-        } else {
-            uint8_t all[8];
-            vst1_u8(all, codes);
-            memcpy(c, all, columns);
-        }
+        nnf_store_u8_neon(c, codes, columns);
     }
 }
 
