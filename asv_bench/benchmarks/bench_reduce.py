@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/reduce, nnfast/_native/reduce.pyx: MEAN and REDUCE_MAX over pixels and over channels."""
+"""Measures csrc/kernels/reduce, nnfast/_native/reduce.pyx: MEAN, REDUCE_MAX and _ANY over pixels, over channels."""
 
 import numpy as np
 
@@ -15,3 +15,13 @@ class Reduce(common.Operation):
         y = common.target(b, types, 4 - len(axes), 1 / 64)
         keep = b.scalar(0) if operation == "MEAN" else b.scalar(False)
         b.operation(operation, [x, b.constant(np.int32(axes)), keep], [y])
+
+
+class Truth(common.Operation):
+    params = (["pixels", "channels"], common.shapes("flat"))
+    param_names = ("over", "shape")
+
+    def build(self, b, over, shape):
+        axes = [1, 2] if over == "pixels" else [3]
+        x, y = b.input("TENSOR_BOOL8", common.fields(shape)), b.output("TENSOR_BOOL8", (0,) * (4 - len(axes)))
+        b.operation("REDUCE_ANY", [x, b.constant(np.int32(axes)), b.scalar(False)], [y])

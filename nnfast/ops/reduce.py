@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import ClampF32
+from .._native.activation import ClampF32, LookupQ8
 from .._native.convert import Convert
 from .._native.reduce import MOST_TERMS, ReduceF32, ReduceQ8
 from ..model.types import OperandType, OperationType, type_name
@@ -129,6 +129,17 @@ def lower(node, b):
     return None
 
 
+_TRUTH = np.minimum(np.arange(256), 1).astype(np.uint8)
+
+
+def lower_logical(node, b):
+    """The smallest byte is not 0 where none is, the largest where one is not; then 0 or 1 of what is left."""
+    left = prod(node.outputs[0].shape)
+    name, found = "min" if node.op.type == OperationType.REDUCE_ALL else "max", b.temp(left)
+    b.emit(ReduceQ8((b.slot(node["input"]), found), name, False, node["input"].shape, axes_of(node)))
+    b.emit(LookupQ8((found, b.slot(node.outputs[0])), left, _TRUTH))
+
+
 # -- definitions ---------------------------------------------------------------------------------------------------
 MEAN = OpDef(
     OperationType.MEAN,
@@ -143,8 +154,8 @@ def _reduce(type_, sets, compute, lower=None, quant="free"):
 
 
 _FLOATS, _ORDERED = ("1.2: F16", "1.2: F32"), ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")
-REDUCE_ALL = _reduce(OperationType.REDUCE_ALL, ("1.2: B8",), compute_all)
-REDUCE_ANY = _reduce(OperationType.REDUCE_ANY, ("1.2: B8",), compute_any)
+REDUCE_ALL = _reduce(OperationType.REDUCE_ALL, ("1.2: B8",), compute_all, lower_logical)
+REDUCE_ANY = _reduce(OperationType.REDUCE_ANY, ("1.2: B8",), compute_any, lower_logical)
 REDUCE_MAX = _reduce(OperationType.REDUCE_MAX, _ORDERED, compute_max, lower, quant="same")
 REDUCE_MIN = _reduce(OperationType.REDUCE_MIN, _ORDERED, compute_min, lower, quant="same")
 REDUCE_PROD = _reduce(OperationType.REDUCE_PROD, _FLOATS, compute_prod, lower)

@@ -1,4 +1,4 @@
-"""Native MEAN and REDUCE_MAX, _MIN, _PROD, _SUM against their numpy definitions."""
+"""Native MEAN and REDUCE_ALL, _ANY, _MAX, _MIN, _PROD, _SUM against their numpy definitions."""
 
 import numpy as np
 import pytest
@@ -55,6 +55,15 @@ def test_codes(name, type_, case, fill, seed):
     x = random.integers(0, 256, shape) if fill is None else np.full(shape, fill)
     node = build(name, type_, shape, axes, False, 0.5)
     check_all_ways(node, [x.astype(np.uint8).view(node.inputs[0].dtype)])
+
+
+@pytest.mark.parametrize("name", ["REDUCE_ALL", "REDUCE_ANY"])
+@given(case=reductions(), keep_dims=st.booleans(), share=st.sampled_from([0.02, 0.5, 0.98]), seed=st.integers(0, 999))
+@settings(max_examples=40, deadline=None)
+def test_truth(name, case, keep_dims, share, seed):
+    (shape, axes), random = case, np.random.default_rng(seed)
+    x = np.where(random.random(shape) < share, random.choice(np.uint8([1, 2, 128, 255]), shape), 0).astype(np.uint8)
+    check_all_ways(build(name, T.TENSOR_BOOL8, shape, axes, keep_dims), [x])
 
 
 def test_a_long_mean_is_exact():
