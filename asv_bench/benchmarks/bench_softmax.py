@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/softmax, nnfast/_native/softmax.pyx: SOFTMAX over the last axis."""
+"""Measures csrc/kernels/softmax, nnfast/_native/softmax.pyx: SOFTMAX and LOG_SOFTMAX over the last axis."""
 
 from . import common
 
@@ -11,3 +11,12 @@ class Softmax(common.Operation):
         x = common.source(b, types, common.fields(shape))
         y = common.target(b, types, 2, 1 / 256, -128 if types == "qs8" else 0)
         b.operation("SOFTMAX", [x, b.scalar(1.0)], [y])
+
+
+class LogSoftmax(common.Operation):
+    params = (common.shapes("softmax"),)
+    param_names = ("shape",)
+
+    def build(self, b, shape):
+        x = common.source(b, "f32", common.fields(shape))
+        b.operation("LOG_SOFTMAX", [x, b.scalar(1.0), b.scalar(-1)], [common.target(b, "f32", 2)])

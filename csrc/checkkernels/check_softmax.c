@@ -1,6 +1,8 @@
 #include "check.h"
 #include "checks.h"
 
+#include <math.h>
+
 #include "nnf/math_scalar.h"
 #include "softmax/softmax.h"
 
@@ -21,6 +23,41 @@ void nnf_check_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_
             nnf_check_f32(c, expected, actual, n, NULL, 0);
             fast(n, x, x, betas[form % 3]);
             nnf_check_f32(c, expected, x, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1001;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1001", n, fast(n, x, y, 1.0f));
+    nnf_check_done(c, "bench");
+}
+
+/* The sum is a double one: the bound does not grow with n. */
+void nnf_check_log_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_log_softmax_f32_rows_fn slow = (nnf_log_softmax_f32_rows_fn)twin->fn;
+    const nnf_log_softmax_f32_rows_fn fast = (nnf_log_softmax_f32_rows_fn)kernel->fn;
+    const float spread[] = {0.0f, 1.0f, 8.0f, 60.0f}, betas[] = {1.0f, 0.25f, -3.0f, 0.0f};
+    static const float nasty[] = {INFINITY, -INFINITY, NAN, 1e-40f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 48; form++) {
+            const size_t n = form % 5 == 4 ? 1001 : sizes[s];
+            const float beta = betas[form / 4 % 4];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n), *scale = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4] + 1);
+            if (form >= 32)
+                x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, 4)];
+            slow(n, x, expected, beta);
+            for (size_t i = 0; i < n; i++)
+                scale[i] = 1.0f + fabsf(expected[i]);
+            fast(n, x, actual, beta);
+            nnf_check_f32(c, expected, actual, n, scale, 1);
+            fast(n, x, x, beta);
+            nnf_check_f32(c, expected, x, n, scale, 1);
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
     }

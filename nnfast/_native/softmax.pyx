@@ -40,12 +40,15 @@ cdef void run_softmax_f32(const nnf_step *step, const nnf_run *run, int thread, 
 
 
 cdef class SoftmaxF32(Step):
-    """Softmax of `rows` rows of n >= 1 float32 values; slots x, y."""
+    """Softmax of `rows` rows of n >= 1 float32 values, or with `logarithm` that of it; slots x, y.
+
+    beta: greater than 0, with `logarithm` any number.
+    """
 
     cdef softmax_f32 p
 
-    def __init__(self, slots, size_t rows, size_t n, float beta):
-        cdef const nnf_kernel *row = pick("softmax_f32_rows")
+    def __init__(self, slots, size_t rows, size_t n, float beta, bint logarithm=False):
+        cdef const nnf_kernel *row = pick("log_softmax_f32_rows" if logarithm else "softmax_f32_rows")
         self.p.kernel = <nnf_softmax_f32_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n

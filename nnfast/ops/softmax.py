@@ -95,7 +95,7 @@ def lower(node, b):
         signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
         b.emit(SoftmaxQ8(slots, signed, rows, n, _powers(node, -np.arange(256, dtype=np.int64))))
     else:
-        b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta")))
+        b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta"), node.op.type == OperationType.LOG_SOFTMAX))
     if after != 1:
         swap_last(b, (slots[1], ends[1]), before, after, n, item)
     return None
@@ -133,5 +133,5 @@ def compute_log(node, inputs):
 
 LOG_SOFTMAX = OpDef(
     OperationType.LOG_SOFTMAX, (Signature("input:T beta:fT axis:i32 -> output:T", ("1.2: F16", "1.2: F32")),),
-    infer=infer_log, compute=compute_log,
+    infer=infer_log, compute=compute_log, lower=lower,
 )

@@ -26,6 +26,31 @@ def test_float(level, rows, n, spread, beta, seed):
     np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=8e-6, atol=1e-40)
 
 
+@every_level
+@given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30, 1e20]), beta=st.sampled_from([1, 0.3, -2, 0]),
+       seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_logarithm(level, rows, n, spread, beta, seed):
+    x = np.random.default_rng(seed).uniform(-spread, spread, (rows, n)).astype(np.float32)
+    (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), rows, n, beta, True)], [x], [(x.shape, np.float32)], level)
+    logits = x.astype(np.float64) * np.float32(beta)
+    logits -= logits.max(axis=1, keepdims=True)
+    wanted = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=5e-7)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("beta", [1.0, -0.5, 0.0])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_logarithm_with_odd_values_along_any_axis(odd, beta, axis):
+    x = np.random.default_rng(3).normal(size=(5, 19, 3)).astype(np.float32)
+    x[2, 7, 1] = odd
+    x[:, 4, 0] = -np.inf
+    node = make("LOG_SOFTMAX", [tensor(T.TENSOR_FLOAT32, shape=x.shape), tensor(T.FLOAT32, np.float32(beta)),
+                                *ints(axis)], tensor(T.TENSOR_FLOAT32))
+    check_all_ways(node, [x], rtol=1e-7, atol=5e-7)
+
+
 def saturate(x, bits):
     limit = (1 << (31 - bits)) - 1
     return np.where(x > limit, (1 << 31) - 1, np.where(x < -limit, -(1 << 31), x << bits))

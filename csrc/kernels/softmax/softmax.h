@@ -9,6 +9,10 @@
 /* One row: y = e^((x - max) beta) / sum, beta > 0. The scalar row sums in double. */
 typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta);
 
+/* One row: y = (x - most) beta - log(sum of e^((x - most) beta)), beta of any sign; most is the x whose x beta is the
+ * largest. Sums and differences in double. */
+typedef nnf_softmax_f32_rows_fn nnf_log_softmax_f32_rows_fn;
+
 /* One row of 8-bit codes (ops_a.md B SOFTMAX).
  *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it
  * qs8 rows read and write signed codes. */

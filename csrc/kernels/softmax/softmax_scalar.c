@@ -1,5 +1,7 @@
 #include "softmax.h"
 
+#include <math.h>
+
 #include "nnf/fixedpoint.h"
 #include "nnf/math_scalar.h"
 
@@ -13,6 +15,19 @@ void nnf_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float beta
         sum += nnf_exp_neg((double)((x[i] - max) * beta));
     for (size_t i = 0; i < n; i++)
         y[i] = (float)(nnf_exp_neg((double)((x[i] - max) * beta)) / sum);
+}
+
+void nnf_log_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float beta)
+{
+    float most = x[0];
+    for (size_t i = 1; i < n; i++)
+        most = (beta < 0 ? x[i] < most : x[i] > most) || most != most ? x[i] : most;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += nnf_exp_neg(((double)x[i] - most) * beta);
+    const double logarithm = log(sum);
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(((double)x[i] - most) * beta - logarithm);
 }
 
 /* Fa * 2^bits as F(a - bits), saturated; the value stays positive here. */
