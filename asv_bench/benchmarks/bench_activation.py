@@ -14,3 +14,12 @@ class Activation(common.Operation):
         scale, zero_point = self.FIXED.get(operation, (1 / 32, 16)) if types != "f32" else (0.0, 0)
         y = common.target(b, types, 4, scale, zero_point)
         b.operation(operation, [common.source(b, types, common.fields(shape))], [y])
+
+
+class Elu(common.Operation):
+    params = (common.shapes("flat"),)
+    param_names = ("shape",)
+
+    def build(self, b, shape):
+        x = common.source(b, "f32", common.fields(shape))
+        b.operation("ELU", [x, b.scalar(1.0)], [common.target(b, "f32", 4)])

@@ -117,6 +117,37 @@ void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_ke
     nnf_check_done(c, "bench");
 }
 
+void nnf_check_elu_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_elu_f32_flat_fn slow = (nnf_elu_f32_flat_fn)twin->fn, fast = (nnf_elu_f32_flat_fn)kernel->fn;
+    static const float alphas[] = {1.0f, 0.3f, 0.0f, -1.0f, NAN, 1e-40f, 2.5f, INFINITY};
+    const float spread[] = {1e-3f, 1.0f, 10.0f, 800.0f};
+    size_t sizes[9];
+    nnf_check_sizes(8, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 64; form++) {
+            const size_t n = sizes[s];
+            const float alpha = alphas[form / 8];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4]);
+            if (form & 4)
+                x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+            slow(n, x, expected, alpha);
+            fast(n, x, actual, alpha);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            fast(n, x, x, alpha);
+            nnf_check_f32(c, expected, x, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, 1.0f));
+    nnf_check_done(c, "bench");
+}
+
 void nnf_check_lookup_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_lookup_qu8_flat_fn slow = (nnf_lookup_qu8_flat_fn)twin->fn, fast = (nnf_lookup_qu8_flat_fn)kernel->fn;

@@ -12,6 +12,7 @@ import numpy as np
 cdef extern from "activation/activation.h":
     ctypedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y) noexcept nogil
     ctypedef void (*nnf_clamp_f32_flat_fn)(size_t n, const float *x, float *y, float lo, float hi) noexcept nogil
+    ctypedef void (*nnf_elu_f32_flat_fn)(size_t n, const float *x, float *y, float alpha) noexcept nogil
     ctypedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t *table) noexcept nogil
 
 # Elements below which a second thread costs more than it saves: a few microseconds of work.
@@ -81,6 +82,36 @@ cdef class ClampF32(Step):
         self.work = count
         self.tiles = <int>min(1 + count // GRAIN_MOVE, 64)
         self.bind(run_clamp_f32, &self.p, slots, row.name.decode())
+
+
+cdef struct elu_f32:
+    nnf_elu_f32_flat_fn kernel
+    size_t count
+    float alpha
+
+
+cdef void run_elu_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const elu_f32 *p = <const elu_f32 *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef float *y = <float *>run.slot[step.slots[1]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    p.kernel(last - first, x + first, y + first, p.alpha)
+
+
+cdef class EluF32(Step):
+    """y = max(0, x) + min(0, alpha (e^x - 1)) over `count` float32 values; slots x, y."""
+
+    cdef elu_f32 p
+
+    def __init__(self, slots, size_t count, float alpha):
+        cdef const nnf_kernel *row = pick("elu_f32_flat")
+        self.p.kernel = <nnf_elu_f32_flat_fn>row.fn
+        self.p.count = count
+        self.p.alpha = alpha
+        self.work = count
+        self.tiles = <int>min(1 + count // GRAIN_CURVE, 64)
+        self.bind(run_elu_f32, &self.p, slots, row.name.decode())
 
 
 cdef struct lookup_q8:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import ClampF32, LookupQ8, UnaryF32
+from .._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
 from .._native.elementwise import BinaryF32
 from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_one
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
@@ -202,6 +202,15 @@ def lower(node, b):
     return None
 
 
+def lower_elu(node, b):
+    """One step for float32."""
+    source = node["input"]
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    b.emit(EluF32((b.slot(source), b.slot(node.outputs[0])), prod(source.shape), node.scalar("alpha")))
+    return None
+
+
 def lower_prelu(node, b):
     """One step for float32; 8-bit only where alpha is one known code, which makes it a look-up."""
     source, alpha = node["input"], node["alpha"]
@@ -251,5 +260,5 @@ PRELU = OpDef(
 )
 ELU = OpDef(
     OperationType.ELU, (Signature("input:T alpha:fT -> output:T", ("1.3: F32", "1.3: F16")),),
-    infer=infer, compute=compute_elu, zero_sized="any",
+    infer=infer, compute=compute_elu, lower=lower_elu, zero_sized="any",
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import every_level, run_all_ways
-from nnfast._native.activation import ClampF32, LookupQ8, UnaryF32
+from nnfast._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
 
 CURVES = {
     "logistic": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
@@ -52,6 +52,21 @@ def test_clamp(level, count, clamp, seed):
     x = np.random.default_rng(seed).uniform(-9, 9, count).astype(np.float32)
     (found,) = run_all_ways(lambda: [ClampF32((0, 1), count, *clamp)], [x], [((count,), np.float32)], level)
     assert np.array_equal(found, np.clip(x, *clamp))
+
+
+@every_level
+@given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80, 800]), seed=st.integers(0, 99),
+       alpha=st.sampled_from([1.0, 0.25, 3.0, 0.0, -0.5, 1e-30, np.inf, np.nan]))
+@settings(max_examples=40, deadline=None)
+def test_elu(level, count, spread, alpha, seed):
+    x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
+    if count > 16:
+        x[:7] = 0, -0.0, np.inf, -np.inf, np.nan, 705, -1e-40
+    (found,) = run_all_ways(lambda: [EluF32((0, 1), count, alpha)], [x], [((count,), np.float32)], level)
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        wanted = np.maximum(wide, 0) + np.fmin(np.float32(alpha) * np.expm1(wide), 0)
+        np.testing.assert_allclose(found, wanted.astype(np.float32), rtol=2e-7, atol=1e-9)
 
 
 @every_level

@@ -1,4 +1,4 @@
-/* exp, logistic and tanh on 8 floats. Include only from AVX2 files.
+/* exp, logistic and tanh on 8 floats, and what pow and elu need on 4 doubles. Include only from AVX2 files.
  *
  * Largest relative error, found against double: exp 1.2e-7, logistic and tanh 2e-7. Polynomials are near-minimax fits
  * by iteratively reweighted least squares. */
@@ -6,6 +6,8 @@
 #define NNF_MATH_AVX2_H
 
 #include <immintrin.h>
+
+#include "nnf/unroll.h"
 
 /* e^x for x <= 89, from where on it is infinite; a NaN stays one.
  * e^x = 2^n e^r with |r| <= log(2)/2; e^r = 1 + r + r^2 q(r), q within 3e-9. */
@@ -55,6 +57,18 @@ static inline __m256 nnf_tanh_avx2(__m256 x)
     t = _mm256_fmadd_ps(t, z, _mm256_set1_ps(-3.3333274722099304e-01f));
     const __m256 near = _mm256_fmadd_ps(_mm256_mul_ps(x, z), t, x);
     return _mm256_blendv_ps(far, near, _mm256_cmp_ps(size, _mm256_set1_ps(0.625f), _CMP_LT_OQ));
+}
+
+/* e^r - 1 for |r| <= log(2)/2 on 4 doubles, by its series up to r^11: relative error below 1e-13. */
+static inline __m256d nnf_expm1_near_avx2(__m256d r)
+{
+    static const double inverse[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                                     1.0 / 24, 1.0 / 6, 1.0 / 2};
+    __m256d p = _mm256_set1_pd(1.0 / 39916800);
+    NNF_UNROLL
+    for (int k = 0; k < 9; k++)
+        p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(inverse[k]));
+    return _mm256_fmadd_pd(p, _mm256_mul_pd(r, r), r);
 }
 
 #endif

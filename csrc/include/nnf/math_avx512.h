@@ -1,4 +1,4 @@
-/* exp, logistic and tanh on 16 floats. Include only from AVX-512 files.
+/* exp, logistic and tanh on 16 floats, and what pow and elu need on 8 doubles. Include only from AVX-512 files.
  *
  * Largest relative error, found against double: exp 1.2e-7, logistic and tanh 2e-7. Polynomials are near-minimax fits
  * by iteratively reweighted least squares. */
@@ -6,6 +6,8 @@
 #define NNF_MATH_AVX512_H
 
 #include <immintrin.h>
+
+#include "nnf/unroll.h"
 
 /* e^x for x <= 89, from where on it is infinite; a NaN stays one.
  * e^x = 2^n e^r with |r| <= log(2)/2; e^r = 1 + r + r^2 q(r), q within 3e-9. */
@@ -50,6 +52,18 @@ static inline __m512 nnf_tanh_avx512(__m512 x)
     t = _mm512_fmadd_ps(t, z, _mm512_set1_ps(-3.3333274722099304e-01f));
     const __m512 near = _mm512_fmadd_ps(_mm512_mul_ps(x, z), t, x);
     return _mm512_mask_mov_ps(far, _mm512_cmp_ps_mask(size, _mm512_set1_ps(0.625f), _CMP_LT_OQ), near);
+}
+
+/* e^r - 1 for |r| <= log(2)/2 on 8 doubles, by its series up to r^11: relative error below 1e-13. */
+static inline __m512d nnf_expm1_near_avx512(__m512d r)
+{
+    static const double inverse[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                                     1.0 / 24, 1.0 / 6, 1.0 / 2};
+    __m512d p = _mm512_set1_pd(1.0 / 39916800);
+    NNF_UNROLL
+    for (int k = 0; k < 9; k++)
+        p = _mm512_fmadd_pd(p, r, _mm512_set1_pd(inverse[k]));
+    return _mm512_fmadd_pd(p, _mm512_mul_pd(r, r), r);
 }
 
 #endif

@@ -13,6 +13,9 @@ typedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y);
 /* y = clamp(x, lo, hi); a NaN stays a NaN. */
 typedef void (*nnf_clamp_f32_flat_fn)(size_t n, const float *x, float *y, float lo, float hi);
 
+/* y = max(0, x) + min(0, alpha (e^x - 1)) in double, rounded once; a NaN among the products counts as 0. */
+typedef void (*nnf_elu_f32_flat_fn)(size_t n, const float *x, float *y, float alpha);
+
 /* y = table[x] for bytes of either sign, read as unsigned. */
 typedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256]);
 

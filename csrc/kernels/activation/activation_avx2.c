@@ -1,6 +1,7 @@
 #include "activation.h"
 
 #include <immintrin.h>
+#include <math.h>
 
 #include "nnf/math_avx2.h"
 
@@ -96,6 +97,35 @@ void nnf_clamp_f32_flat__avx2_8(size_t n, const float *x, float *y, float lo, fl
         _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, _mm256_loadu_ps(x + i))));
     for (; i < n; i++)
         y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+}
+
+/* Four results as doubles. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
+static inline __m256d elu(__m256d x, __m256d alpha)
+{
+    const __m256d zero = _mm256_setzero_pd(), one = _mm256_set1_pd(1.0), most = _mm256_set1_pd(700.0);
+    const __m256d within = _mm256_max_pd(_mm256_set1_pd(-50.0), _mm256_min_pd(most, x));
+    const __m256d n = _mm256_round_pd(_mm256_mul_pd(within, _mm256_set1_pd(1.4426950408889634)),
+                                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256d r = _mm256_fnmadd_pd(n, _mm256_set1_pd(6.93147180369123816490e-01), within);
+    r = _mm256_fnmadd_pd(n, _mm256_set1_pd(1.90821492927058770002e-10), r);
+    const __m256i whole = _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n)), _mm256_set1_epi64x(1023));
+    const __m256d power = _mm256_castsi256_pd(_mm256_slli_epi64(whole, 52));
+    __m256d e = _mm256_fmadd_pd(power, nnf_expm1_near_avx2(r), _mm256_sub_pd(power, one));
+    e = _mm256_blendv_pd(e, _mm256_set1_pd(INFINITY), _mm256_cmp_pd(x, most, _CMP_GT_OQ));
+    /* min and max return the second operand when either is NaN. */
+    return _mm256_add_pd(_mm256_max_pd(zero, x), _mm256_min_pd(_mm256_mul_pd(alpha, e), zero));
+}
+
+void nnf_elu_f32_flat__avx2_8(size_t n, const float *x, float *y, float alpha)
+{
+    const __m256d slope = _mm256_set1_pd((double)alpha);
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256i live = first(n - i < 8 ? n - i : 8);
+        const __m256 value = _mm256_maskload_ps(x + i, live);
+        const __m128 low = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_castps256_ps128(value)), slope));
+        const __m128 high = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)), slope));
+        _mm256_maskstore_ps(y + i, live, _mm256_set_m128(high, low));
+    }
 }
 
 /* Bytes of the table at 32 codes: a shuffle for each of its 16 rows, then bits 4 to 7 of the code halve the choice. */

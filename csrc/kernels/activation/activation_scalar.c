@@ -78,6 +78,14 @@ void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, fl
         y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
 }
 
+void nnf_elu_f32_flat__scalar(size_t n, const float *x, float *y, float alpha)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double below = (double)alpha * expm1((double)x[i]);
+        y[i] = (float)((x[i] <= 0 ? 0.0 : (double)x[i]) + (below < 0 ? below : 0.0));
+    }
+}
+
 void nnf_lookup_qu8_flat__scalar(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])
 {
     for (size_t i = 0; i < n; i++)
