@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/elementwise, nnfast/_native/elementwise.pyx: ADD, SUB, MUL, LESS of equal shapes, PRELU."""
+"""Measures csrc/kernels/elementwise, nnfast/_native/elementwise.pyx: two operands of equal shapes, SELECT, PRELU."""
 
 from . import common
 
@@ -16,14 +16,55 @@ class Subtract(Arithmetic):
     params = (["SUB"], ["f32"], common.shapes("flat"))
 
 
-class Prelu(common.Operation):
-    params = (common.shapes("flat"),)
-    param_names = ("shape",)
+class Integers(common.Operation):
+    params = (["ADD", "DIV"], common.shapes("flat"))
+    param_names = ("operation", "shape")
 
-    def build(self, b, shape):
+    def build(self, b, operation, shape):
+        x, y = (b.input("TENSOR_INT32", common.fields(shape)) for _ in range(2))
+        b.operation(operation, [x, y, b.scalar(common.FUSED["none"])], [b.output("TENSOR_INT32", (0,) * 4)])
+
+
+class Prelu(common.Operation):
+    params = (["f32", "qu8", "qs8"], common.shapes("flat"))
+    param_names = ("types", "shape")
+
+    def build(self, b, types, shape):
         shape = common.fields(shape)
-        alpha = self.weights(b, "f32", (1, 1, shape[3]))
-        b.operation("PRELU", [common.source(b, "f32", shape), alpha], [common.target(b, "f32", 4)])
+        alpha = self.weights(b, types, (1, 1, shape[3]))
+        b.operation("PRELU", [common.source(b, types, shape), alpha], [common.target(b, types, 4)])
+
+
+class Extreme(common.Operation):
+    params = (["MAXIMUM"], ["f32", "qu8", "qs8"], common.shapes("flat"))
+    param_names = ("operation", "types", "shape")
+
+    def build(self, b, operation, types, shape):
+        sources = [common.source(b, types, common.fields(shape)) for _ in range(2)]
+        b.operation(operation, sources, [common.target(b, types, 4)])
+
+
+class Power(Extreme):
+    params = (["POW"], ["f32"], common.shapes("flat"))
+
+
+class Truth(common.Operation):
+    params = (["EQUAL", "LOGICAL_AND"], common.shapes("flat"))
+    param_names = ("operation", "shape")
+
+    def build(self, b, operation, shape):
+        sources = [b.input("TENSOR_BOOL8", common.fields(shape)) for _ in range(2)]
+        b.operation(operation, sources, [b.output("TENSOR_BOOL8", (0,) * 4)])
+
+
+class Select(common.Operation):
+    params = (["f32", "qu8"], common.shapes("flat"))
+    param_names = ("types", "shape")
+
+    def build(self, b, types, shape):
+        shape = common.fields(shape)
+        sides = [common.source(b, types, shape) for _ in range(2)]
+        b.operation("SELECT", [b.input("TENSOR_BOOL8", shape), *sides], [common.target(b, types, 4)])
 
 
 class Less(common.Operation):

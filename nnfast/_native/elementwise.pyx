@@ -20,6 +20,8 @@ cdef extern from "elementwise/elementwise.h":
         int32_t zero_y
         int32_t multiplier_y
         int32_t shift_y
+        int32_t left_a
+        int32_t left_y
         int32_t lo
         int32_t hi
 
@@ -32,14 +34,15 @@ cdef extern from "elementwise/elementwise.h":
                                              uint8_t *y) noexcept nogil
     ctypedef void (*nnf_compare_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b,
                                              size_t step_b, uint8_t *y) noexcept nogil
-    ctypedef void (*nnf_select_qu8_flat_fn)(size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b,
-                                            uint8_t *y) noexcept nogil
-    ctypedef void (*nnf_select_s32_flat_fn)(size_t n, const uint8_t *choice, const int32_t *a, const int32_t *b,
-                                            int32_t *y) noexcept nogil
+    ctypedef void (*nnf_binary_u8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                           uint8_t *y) noexcept nogil
+    ctypedef void (*nnf_select_flat_fn)(size_t n, const uint8_t *choice, const void *a, const void *b,
+                                        void *y) noexcept nogil
 
 cdef enum:
-    GRAIN = 16384  # elements below which a second thread costs more than it saves
-    OUTER = 7      # most loops around the rows: rank 8 with every dimension broadcast differently from the next
+    GRAIN = 16384       # elements below which a second thread costs more than it saves
+    GRAIN_CURVE = 2048  # the same for powers
+    OUTER = 7           # most loops around the rows: rank 8 with every dimension broadcast differently from the next
 
 
 cdef struct walk:
@@ -69,10 +72,19 @@ def collapse(shape_a, shape_b):
     return dims or [(1, True, True)]
 
 
+def obstacle(shape_a, shape_b):
+    """Why no step walks the broadcast of two shapes, or None when one does."""
+    count = len(collapse(shape_a, shape_b))
+    if count > OUTER + 1:
+        return f"broadcast repeats {count} dimensions in turn, native up to {OUTER + 1}"
+    return None
+
+
 cdef int plan_walk(walk *w, shape_a, shape_b) except -1:
+    reason = obstacle(shape_a, shape_b)
+    if reason is not None:
+        raise ValueError(reason)
     dims = collapse(shape_a, shape_b)
-    if len(dims) > OUTER + 1:
-        raise ValueError("more broadcast dimensions than a step can walk")
     w.rank = len(dims) - 1
     w.n, w.step_a, w.step_b = dims[w.rank]
     w.rows = 1
@@ -130,7 +142,7 @@ cdef void run_binary_f32(const nnf_step *step, const nnf_run *run, int thread, i
 cdef class BinaryF32(Step):
     """y = clamp(a op b, lo, hi) on float32; slots a, b, y of broadcasting shapes.
 
-    op: add, sub, mul, div, max, min, prelu.
+    op: add, sub, mul, div, max, min, prelu, pow.
     """
 
     cdef binary_f32 p
@@ -142,7 +154,7 @@ cdef class BinaryF32(Step):
         self.p.lo = lo
         self.p.hi = hi
         self.work = self.p.over.rows * self.p.over.n
-        self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
+        self.tiles = <int>min(1 + <size_t>self.work // (GRAIN_CURVE if op == "pow" else GRAIN), 64)
         self.bind(run_binary_f32, &self.p, slots, row.name.decode())
 
 
@@ -165,11 +177,18 @@ cdef void run_binary_q8(const nnf_step *step, const nnf_run *run, int thread, in
                  p.over.step_b, y + row * p.over.n + column, &p.constants)
 
 
-cdef class BinaryQ8(Step):
-    """Quantized a op b on 8-bit codes (ops_a.md B ADD); op: add, mul; slots a, b, y of broadcasting shapes.
+cdef halves(scale):
+    # (multiplier, right shift, left shift)
+    multiplier, shift = scale
+    return multiplier, max(shift, 0), max(-shift, 0)
 
-    is_signed: codes are int8; zeros: zero points of a, b, y; scales: (multiplier, right shift) of a, b, y for add (a
-    negative multiplier subtracts), of y alone for mul; clamp: lowest and highest code of y.
+
+cdef class BinaryQ8(Step):
+    """Quantized a op b on 8-bit codes (ops_a.md B ADD, ops_b.md 71); slots a, b, y of broadcasting shapes.
+
+    op: add, mul, prelu; is_signed: codes are int8; zeros: zero points of a, b, y; scales: (multiplier, right shift) of
+    a, b, y for add (a negative multiplier subtracts), of y alone for mul, of the two sides, positive one first, for
+    prelu, whose negative shifts go left; clamp: lowest and highest code of y.
     """
 
     cdef binary_q8 p
@@ -180,13 +199,16 @@ cdef class BinaryQ8(Step):
         plan_walk(&self.p.over, shape_a, shape_b)
         cdef nnf_binary_q8 *c = &self.p.constants
         c.zero_a, c.zero_b, c.zero_y = zeros
-        *first, (c.multiplier_y, c.shift_y) = scales
-        if first:
-            (c.multiplier_a, c.shift_a), (c.multiplier_b, c.shift_b) = first
-        c.lo, c.hi = clamp
-        for shift in (c.shift_a, c.shift_b, c.shift_y):
-            if not 0 <= shift <= 31:
+        for _, shift in scales:
+            if not (-31 if op == "prelu" else 0) <= shift <= 31:
                 raise ValueError(f"shift is {shift}, must be in [0, 31]")
+        *first, last = scales
+        c.multiplier_y, c.shift_y, c.left_y = halves(last)
+        if first:
+            c.multiplier_a, c.shift_a, c.left_a = halves(first[0])
+        if len(first) > 1:
+            c.multiplier_b, c.shift_b = first[1]
+        c.lo, c.hi = clamp
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
         self.bind(run_binary_q8, &self.p, slots, row.name.decode())
@@ -211,7 +233,10 @@ cdef void run_binary_s32(const nnf_step *step, const nnf_run *run, int thread, i
 
 
 cdef class BinaryS32(Step):
-    """y = a op b on int32, which wraps; op: add, sub, mul; slots a, b, y of broadcasting shapes."""
+    """y = a op b on int32; slots a, b, y of broadcasting shapes.
+
+    op: add, sub, mul, which wrap; div, rounded down, by 0 0; max, min.
+    """
 
     cdef binary_s32 p
 
@@ -222,6 +247,42 @@ cdef class BinaryS32(Step):
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
         self.bind(run_binary_s32, &self.p, slots, row.name.decode())
+
+
+cdef struct binary_bytes:
+    nnf_binary_u8_flat_fn kernel
+    walk over
+
+
+cdef void run_binary_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const binary_bytes *p = <const binary_bytes *>step.params
+    cdef const uint8_t *a = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef size_t row, last, column, end, at_a, at_b
+    share(&p.over, thread, threads, &row, &last, &column, &end)
+    for row in range(row, last):
+        offsets(&p.over, row, &at_a, &at_b)
+        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
+                 p.over.step_b, y + row * p.over.n + column)
+
+
+cdef class BinaryBytes(Step):
+    """y = a op b on bytes; slots a, b, y of broadcasting shapes.
+
+    op, types: max, min of qu8 or qs8 codes; equal, not_equal, less, less_equal of b8 as they are, and, or of b8 as
+    truth values (0 or 1 as the result).
+    """
+
+    cdef binary_bytes p
+
+    def __init__(self, slots, str op, str types, shape_a, shape_b):
+        cdef const nnf_kernel *row = pick(f"{op}_{types}_flat")
+        self.p.kernel = <nnf_binary_u8_flat_fn>row.fn
+        plan_walk(&self.p.over, shape_a, shape_b)
+        self.work = self.p.over.rows * self.p.over.n
+        self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
+        self.bind(run_binary_bytes, &self.p, slots, row.name.decode())
 
 
 cdef struct compare:
@@ -270,41 +331,39 @@ cdef class Compare(Step):
 
 
 cdef struct select:
-    nnf_select_qu8_flat_fn byte_kernel   # one of the two
-    nnf_select_s32_flat_fn word_kernel
+    nnf_select_flat_fn kernel
     size_t count
+    size_t item
 
 
 cdef void run_select(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const select *p = <const select *>step.params
     cdef const uint8_t *choice = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const void *a = run.slot[step.slots[1]]
-    cdef const void *b = run.slot[step.slots[2]]
-    cdef void *y = run.slot[step.slots[3]]
-    cdef size_t first, last
+    cdef const uint8_t *a = <const uint8_t *>run.slot[step.slots[1]]
+    cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[2]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[3]]
+    cdef size_t first, last, at
     nnf_share(p.count, thread, threads, &first, &last)
-    if p.byte_kernel != NULL:
-        p.byte_kernel(last - first, choice + first, <const uint8_t *>a + first, <const uint8_t *>b + first,
-                      <uint8_t *>y + first)
-    else:
-        p.word_kernel(last - first, choice + first, <const int32_t *>a + first, <const int32_t *>b + first,
-                      <int32_t *>y + first)
+    at = first * p.item
+    p.kernel(last - first, choice + first, a + at, b + at, y + at)
+
+
+SELECTED = {1: "qu8", 2: "f16", 4: "s32"}
+"""Kernel types by the bytes of an item."""
 
 
 cdef class Select(Step):
-    """y = a where the byte of choice is not 0, else b: `count` items of 1 or 4 bytes; slots choice, a, b, y."""
+    """y = a where the byte of choice is not 0, else b: `count` items of 1, 2 or 4 bytes; slots choice, a, b, y."""
 
     cdef select p
 
     def __init__(self, slots, size_t count, size_t item):
-        if item not in (1, 4):
-            raise ValueError(f"item has {item} bytes, must have 1 or 4")
-        cdef const nnf_kernel *row = pick("select_qu8_flat" if item == 1 else "select_s32_flat")
-        if item == 1:
-            self.p.byte_kernel = <nnf_select_qu8_flat_fn>row.fn
-        else:
-            self.p.word_kernel = <nnf_select_s32_flat_fn>row.fn
+        if item not in SELECTED:
+            raise ValueError(f"item has {item} bytes, must have 1, 2 or 4")
+        cdef const nnf_kernel *row = pick(f"select_{SELECTED[item]}_flat")
+        self.p.kernel = <nnf_select_flat_fn>row.fn
         self.p.count = count
+        self.p.item = item
         self.work = count
         self.tiles = <int>min(1 + count // GRAIN, 64)
         self.bind(run_select, &self.p, slots, row.name.decode())

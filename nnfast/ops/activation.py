@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from .._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
-from .._native.elementwise import BinaryF32
+from .._native.elementwise import BinaryF32, BinaryQ8, obstacle
 from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_one
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
 from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType, type_name
@@ -212,19 +212,27 @@ def lower_elu(node, b):
 
 
 def lower_prelu(node, b):
-    """One step for float32; 8-bit only where alpha is one known code, which makes it a look-up."""
-    source, alpha = node["input"], node["alpha"]
-    slots = b.slot(source), b.slot(alpha), b.slot(node.outputs[0])
+    """One step for float32 and 8-bit codes; a look-up where an 8-bit alpha is one known code."""
+    source, alpha, output = node["input"], node["alpha"], node.outputs[0]
+    slots = b.slot(source), b.slot(alpha), b.slot(output)
+    if source.type == OperandType.TENSOR_FLOAT16:
+        return f"no native kernel for {type_name(source.type)}"
+    reason = obstacle(source.shape, alpha.shape)
+    if reason is not None:
+        return reason
     if source.type == OperandType.TENSOR_FLOAT32:
         b.emit(BinaryF32(slots, "prelu", source.shape, alpha.shape))
-        return None
-    if not is_quant8(source):
-        return f"no native kernel for {type_name(source.type)}"
-    if alpha.value is None or alpha.value.size != 1 or len(alpha.shape) > len(source.shape):
-        return "quantized alpha is not one constant"
-    codes = np.arange(256, dtype=np.uint8).view(source.dtype)
-    (mapped,) = compute_prelu(node, [codes, alpha.value.reshape(1)])
-    b.emit(LookupQ8((slots[0], slots[2]), prod(source.shape), mapped.view(np.uint8)))
+    elif alpha.value is not None and alpha.value.size == 1:
+        codes = np.arange(256, dtype=np.uint8).view(source.dtype)
+        (mapped,) = compute_prelu(node, [codes, alpha.value.reshape(1)])
+        b.emit(LookupQ8((slots[0], slots[2]), prod(source.shape), mapped.view(np.uint8)))
+    else:
+        signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
+        zeros = source.zero_point, alpha.zero_point, output.zero_point
+        # From 2^32 on the left shift moves every bit out, as a multiplier of 0 does.
+        scales = [(multiplier, -exponent) if exponent <= 31 else (0, 0)
+                  for multiplier, exponent in prelu_multipliers(node)]
+        b.emit(BinaryQ8(slots, "prelu", signed, source.shape, alpha.shape, zeros, scales, QUANT_RANGE[output.type]))
     return None
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .._native.elementwise import Compare
+from .._native.elementwise import BinaryBytes, Compare, obstacle
 from ..model.types import OperandType, OperationType, type_name
-from .base import OpDef, Signature, broadcast_shape, is_quant8
+from .base import OpDef, Signature, broadcast_shape
 from .codes import emit_real_values, real_values
 
 _RELATIONS = {
@@ -30,24 +30,23 @@ _KERNELS = {
     OperationType.GREATER: ("less", True), OperationType.GREATER_EQUAL: ("less_equal", True),
     OperationType.LESS: ("less", False), OperationType.LESS_EQUAL: ("less_equal", False),
 }
-_MOST_RANK = 8
 
 
 def lower(node, b):
-    """One step for float32 and INT32; 8-bit codes become real values first."""
-    x, y = node["x"], node["y"]
-    if max(len(x.shape), len(y.shape)) > _MOST_RANK:
-        return f"rank above {_MOST_RANK}"
-    if is_quant8(x) or x.type == OperandType.TENSOR_FLOAT32:
-        types = "f32"
-    elif x.type == OperandType.TENSOR_INT32:
-        types = "s32"
-    else:
-        return f"no native kernel for {type_name(x.type)}"
+    """One step for float32, INT32 and booleans; 8-bit codes become real values first."""
+    reason = obstacle(node["x"].shape, node["y"].shape)
+    if reason is not None:
+        return reason
     relation, swapped = _KERNELS[node.op.type]
-    sides = (y, x) if swapped else (x, y)
-    slots = [emit_real_values(b, side) for side in sides]
-    b.emit(Compare((*slots, b.slot(node.outputs[0])), relation, types, *(side.shape for side in sides)))
+    sides = (node["y"], node["x"]) if swapped else (node["x"], node["y"])
+    shapes, type_ = [side.shape for side in sides], sides[0].type
+    if type_ == OperandType.TENSOR_FLOAT16:
+        return f"no native kernel for {type_name(type_)}"
+    slots = (*(emit_real_values(b, side) for side in sides), b.slot(node.outputs[0]))
+    if type_ == OperandType.TENSOR_BOOL8:
+        b.emit(BinaryBytes(slots, relation, "b8", *shapes))
+    else:
+        b.emit(Compare(slots, relation, "s32" if type_ == OperandType.TENSOR_INT32 else "f32", *shapes))
     return None
 
 

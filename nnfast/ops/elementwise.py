@@ -103,7 +103,7 @@ def compute(node, inputs):
 
 # -- native --------------------------------------------------------------------------------------------------------
 def lower(node, b):
-    """One step for float32, 8-bit and, but for DIV, INT32 tensors of any broadcast."""
+    """One step for float32, 8-bit and INT32 tensors of any broadcast."""
     a, c, output = node["input0"], node["input1"], node.outputs[0]
     slots = b.slot(a), b.slot(c), b.slot(output)
     name = node.op.type.name.lower()
@@ -118,7 +118,7 @@ def lower(node, b):
         b.emit(BinaryQ8(slots, name, signed, a.shape, c.shape, zeros, scales, clamp))
     elif a.type == OperandType.TENSOR_FLOAT32:
         b.emit(BinaryF32(slots, name, a.shape, c.shape, *activation_float(activation)))
-    elif a.type == OperandType.TENSOR_INT32 and node.op.type != OperationType.DIV:
+    elif a.type == OperandType.TENSOR_INT32:
         b.emit(BinaryS32(slots, name, a.shape, c.shape))
     else:
         return f"no native kernel for {type_name(a.type)}"

@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from .._native.elementwise import BinaryF32
+from .._native.elementwise import BinaryBytes, BinaryF32, BinaryS32, obstacle
 from ..model.types import OperandType, OperationType, type_name
-from .base import OpDef, Signature, broadcast_shape
-from .codes import recode
-
-MOST_RANK = 8
-"""Most dimensions of a native step that broadcasts."""
+from .base import OpDef, Signature, broadcast_shape, is_quant8
+from .codes import emit_recode, recode
 
 _SETS = ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")
 
@@ -36,16 +33,24 @@ def compute_minimum(node, inputs):
 
 
 def lower(node, b):
-    """One step for float32."""
-    x, y = node["x"], node["y"]
-    if x.type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(x.type)}"
-    if max(len(x.shape), len(y.shape)) > MOST_RANK:
-        return f"rank above {MOST_RANK}"
+    """One step for float32, INT32 and 8-bit codes; those of another quantization go through a table first."""
+    x, y, output = node["x"], node["y"], node.outputs[0]
+    reason = obstacle(x.shape, y.shape)
+    if reason is not None:
+        return reason
     name = "max" if node.op.type == OperationType.MAXIMUM else "min"
-    b.emit(BinaryF32((b.slot(x), b.slot(y), b.slot(node.outputs[0])), name, x.shape, y.shape))
+    if is_quant8(x):
+        slots = emit_recode(b, x, output), emit_recode(b, y, output), b.slot(output)
+        types = "qs8" if x.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED else "qu8"
+        b.emit(BinaryBytes(slots, name, types, x.shape, y.shape))
+    elif x.type in _STEPS:
+        b.emit(_STEPS[x.type]((b.slot(x), b.slot(y), b.slot(output)), name, x.shape, y.shape))
+    else:
+        return f"no native kernel for {type_name(x.type)}"
     return None
 
+
+_STEPS = {OperandType.TENSOR_FLOAT32: BinaryF32, OperandType.TENSOR_INT32: BinaryS32}
 
 MAXIMUM = OpDef(
     OperationType.MAXIMUM, (Signature("x:T y:T -> output:T", _SETS),), infer=infer, compute=compute_maximum,

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from .._native.elementwise import Select
-from ..model.types import OperationType, type_name
+from ..model.types import OperationType
 from .base import OpDef, Signature
 from .codes import emit_recode, recode
 
@@ -28,12 +28,9 @@ def compute(node, inputs):
 
 def lower(node, b):
     """One step; 8-bit codes of another quantization go through a table first."""
-    output, item = node.outputs[0], node.outputs[0].dtype.itemsize
-    if item not in (1, 4):
-        return f"no native kernel for {type_name(output.type)}"
+    output = node.outputs[0]
     sides = [emit_recode(b, node[name], output) for name in ("x", "y")]
-    b.emit(Select((b.slot(node["condition"]), *sides, b.slot(output)), prod(output.shape), item))
-    return None
+    b.emit(Select((b.slot(node["condition"]), *sides, b.slot(output)), prod(output.shape), output.dtype.itemsize))
 
 
 SELECT = OpDef(

@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from .._native.activation import LookupQ8, UnaryF32
+from .._native.elementwise import BinaryS32
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 from .codes import real_values
@@ -59,7 +60,7 @@ def compute_rsqrt(node, inputs):
 
 # -- native --------------------------------------------------------------------------------------------------------
 def lower(node, b):
-    """One step for float32; bytes, 8-bit codes and booleans, by a table."""
+    """One step for float32; bytes, 8-bit codes and booleans, by a table; INT32 by its arithmetic."""
     source, output = node["input"], node.outputs[0]
     slots, count = (b.slot(source), b.slot(output)), prod(source.shape)
     if source.dtype.itemsize == 1:
@@ -67,9 +68,20 @@ def lower(node, b):
         b.emit(LookupQ8(slots, count, mapped.view(np.uint8)))
     elif source.type == OperandType.TENSOR_FLOAT32:
         b.emit(UnaryF32(slots, node.op.type.name.lower(), count))
+    elif source.type == OperandType.TENSOR_INT32:
+        _lower_int32(node, b, slots, count)
     else:
         return f"no native kernel for {type_name(source.type)}"
     return None
+
+
+def _lower_int32(node, b, slots, count):
+    """NEG as 0 - x, which wraps, and ABS as the larger of x and -x."""
+    absolute = node.op.type == OperationType.ABS
+    negative = b.temp(4 * count) if absolute else slots[1]
+    b.emit(BinaryS32((b.const(np.zeros(1, np.int32)), slots[0], negative), "sub", (1,), (count,)))
+    if absolute:
+        b.emit(BinaryS32((slots[0], negative, slots[1]), "max", (count,), (count,)))
 
 
 # -- definitions ---------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level, run_all_ways
-from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse
+from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse, obstacle
 
-from nnfast.model.quant import rdbpot, srdhm
+from nnfast.model.quant import mbqm, rdbpot, srdhm
 
 OPERATIONS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "prelu": lambda a, b: np.where(a >= 0, a, a * b),
@@ -73,6 +73,40 @@ def test_codes_equal_the_fixed_point_definition(is_signed, level, shapes, op, da
 
 
 @every_level
+@pytest.mark.parametrize("is_signed", [False, True])
+@given(shapes=shapes(), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_prelu_codes_equal_the_fixed_point_definition(is_signed, level, shapes, data):
+    dtype, low, high = RANGES[is_signed]
+    random = np.random.default_rng(data.draw(st.integers(0, 999)))
+    zeros = [data.draw(st.integers(low, high)) for _ in range(3)]
+    scales = [(int(random.integers(1 << 30, 1 << 31)), data.draw(st.integers(-31, 31))) for _ in range(2)]
+    a, b = (random.integers(low, high + 1, shape).astype(dtype) for shape in shapes)
+    wide_a, wide_b = a.astype(np.int64) - zeros[0], b.astype(np.int64) - zeros[1]
+    sides = [mbqm(x, multiplier, -shift) for x, (multiplier, shift) in zip((wide_a, wide_a * wide_b), scales)]
+    wanted = np.clip(np.where(wide_a >= 0, *sides) + zeros[2], low, high).astype(dtype)
+    (found,) = run_all_ways(lambda: [BinaryQ8((0, 1, 2), "prelu", is_signed, *shapes, zeros, scales, (low, high))],
+                            [a, b], [(wanted.shape, dtype)], level)
+    assert np.array_equal(found, wanted)
+
+
+@every_level
+@given(shapes=shapes(), spread=st.sampled_from([1, 8, 200]), whole=st.booleans(), seed=st.integers(0, 999))
+@settings(max_examples=40, deadline=None)
+def test_powers_are_rounded_once(level, shapes, spread, whole, seed):
+    random = np.random.default_rng(seed)
+    a, b = (random.uniform(-spread, spread, shape).astype(np.float32) for shape in shapes)
+    odd = np.float32([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, -3, 2**24 + 2])
+    for x in (a, b):
+        x[...] = np.where(random.random(x.shape) < 0.3, random.choice(odd, x.shape), np.rint(x) if whole else x)
+    with np.errstate(all="ignore"):
+        wanted = np.power(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "pow", *shapes)], [a, b], [(wanted.shape, np.float32)], level)
+    np.testing.assert_array_max_ulp(np.nan_to_num(found), np.nan_to_num(wanted), 1)
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+
+
+@every_level
 def test_two_threads_share_long_rows(level):
     a = np.arange(100_003, dtype=np.float32)
     (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "mul", a.shape, (1,))], [a, np.float32([3])],
@@ -103,3 +137,12 @@ def test_shift_out_of_range_is_refused():
 ])
 def test_collapse(a, b, dims):
     assert collapse(a, b) == dims
+
+
+def test_what_no_step_walks():
+    wide, comb = (2, 1) * 5, (1, 2) * 5
+    assert obstacle(wide[:8], comb[:8]) is None
+    assert obstacle((2,) * 40, (2,) * 40) is None
+    assert obstacle(wide, comb) == "broadcast repeats 10 dimensions in turn, native up to 8"
+    with pytest.raises(ValueError, match="native up to 8"):
+        BinaryF32((0, 1, 2), "add", wide, comb)

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 /* y = clamp(a op b, lo, hi); a NaN stays a NaN. add, sub, mul, div; prelu: a >= 0 ? a : a * b; max: b > a ? b : a;
- * min: b < a ? b : a, so that a NaN on either side gives a. */
+ * min: b < a ? b : a, so that a NaN on either side gives a; pow: as IEEE, in double, rounded once. */
 typedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                                        float lo, float hi);
 
-/* y = a op b, which wraps: add, sub, mul. */
+/* y = a op b: add, sub, mul, which wrap; div, rounded down, where a / 0 is 0 and -2^31 / -1 wraps; max, min. */
 typedef void (*nnf_binary_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                        int32_t *y);
 
@@ -24,22 +24,27 @@ typedef void (*nnf_compare_f32_flat_fn)(size_t n, const float *a, size_t step_a,
 typedef void (*nnf_compare_s32_flat_fn)(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                         uint8_t *y);
 
-/* y = choice ? a : b for items of 1 or 4 bytes. */
-typedef void (*nnf_select_qu8_flat_fn)(size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b,
-                                       uint8_t *y);
-typedef void (*nnf_select_s32_flat_fn)(size_t n, const uint8_t *choice, const int32_t *a, const int32_t *b,
-                                       int32_t *y);
+/* y = a op b on bytes. qu8, qs8: max, min of codes. b8: 1 where the relation of two bytes holds (equal, not_equal,
+ * less, less_equal), or where both bytes (and) or one of them (or) are not 0; else 0. */
+typedef void (*nnf_binary_u8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                      uint8_t *y);
 
-/* Constants of quantized arithmetic; shifts are right shifts of 0..31, multipliers lie in (-2^31, 2^31). */
+/* y = choice ? a : b for items of 1 (qu8), 2 (f16) or 4 (s32) bytes. */
+typedef void (*nnf_select_flat_fn)(size_t n, const uint8_t *choice, const void *a, const void *b, void *y);
+
+/* Constants of quantized arithmetic; shifts lie in 0..31, multipliers in (-2^31, 2^31). */
 typedef struct nnf_binary_q8 {
-    int32_t zero_a, multiplier_a, shift_a; /* multipliers and shifts of a and b: add only */
+    int32_t zero_a, multiplier_a, shift_a; /* multipliers and right shifts of a and b: add only */
     int32_t zero_b, multiplier_b, shift_b; /* a negative multiplier subtracts */
     int32_t zero_y, multiplier_y, shift_y;
-    int32_t lo, hi; /* clamp of the output codes */
+    int32_t left_a, left_y; /* prelu only: left shifts, 0 where the right one is not */
+    int32_t lo, hi;         /* clamp of the output codes */
 } nnf_binary_q8;
 
-/* Codes of ADD, SUB and MUL (ops_a.md B ADD): add raises each operand by 20 bits and scales it, mul takes the product;
- * both scale the result. |a - zero_a| <= 255, so that no sum or product leaves 32 bits. Signed rows read s8 codes. */
+/* Codes of ADD, SUB, MUL (ops_a.md B ADD) and PRELU (ops_b.md 71): add raises each operand by 20 bits and scales it,
+ * mul takes the product; both scale the result. prelu, whose multipliers are >= 0, scales a (by those of a), or where
+ * that is negative the product (by those of y).
+ * |a - zero_a| <= 255, so that no sum or product leaves 32 bits. Signed rows read s8 codes. */
 typedef void (*nnf_binary_q8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                                       uint8_t *y, const nnf_binary_q8 *p);
 

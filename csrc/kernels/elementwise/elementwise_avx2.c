@@ -64,12 +64,18 @@ static inline __attribute__((always_inline)) __m256i load(int is_signed, const u
     return _mm256_sub_epi32(is_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes), zero);
 }
 
+static inline __attribute__((always_inline)) __m256i scale(__m256i value, const nnf_binary_q8 *p)
+{
+    return nnf_mbqm_avx2(value, _mm256_set1_epi32(p->multiplier_y), _mm256_setzero_si256(),
+                         _mm256_set1_epi32(p->shift_y));
+}
+
+/* Clamped before the zero point is added: a multiplier above 1 reaches the ends of 32 bits. */
 static inline __attribute__((always_inline)) void store(uint8_t *y, size_t count, __m256i value, const nnf_binary_q8 *p)
 {
-    value = nnf_mbqm_avx2(value, _mm256_set1_epi32(p->multiplier_y), _mm256_setzero_si256(),
-                          _mm256_set1_epi32(p->shift_y));
+    value = _mm256_max_epi32(value, _mm256_set1_epi32(p->lo - p->zero_y));
+    value = _mm256_min_epi32(value, _mm256_set1_epi32(p->hi - p->zero_y));
     value = _mm256_add_epi32(value, _mm256_set1_epi32(p->zero_y));
-    value = _mm256_min_epi32(_mm256_max_epi32(value, _mm256_set1_epi32(p->lo)), _mm256_set1_epi32(p->hi));
     /* The low byte of each lane, gathered into the low half of both 128-bit lanes. */
     const __m256i pick = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
                                           -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -95,7 +101,7 @@ static inline __attribute__((always_inline)) void add_q8(int is_signed, size_t n
                                                shift_a);
         const __m256i scaled_b = nnf_mbqm_avx2(load(is_signed, b, i, step_b, n - i, zero_b), multiplier_b, raise,
                                                shift_b);
-        store(y + i, n - i, _mm256_add_epi32(scaled_a, scaled_b), p);
+        store(y + i, n - i, scale(_mm256_add_epi32(scaled_a, scaled_b), p), p);
     }
 }
 
@@ -107,7 +113,27 @@ static inline __attribute__((always_inline)) void mul_q8(int is_signed, size_t n
     for (size_t i = 0; i < n; i += 8) {
         const __m256i product = _mm256_mullo_epi32(load(is_signed, a, i, step_a, n - i, zero_a),
                                                    load(is_signed, b, i, step_b, n - i, zero_b));
-        store(y + i, n - i, product, p);
+        store(y + i, n - i, scale(product, p), p);
+    }
+}
+
+static inline __attribute__((always_inline)) void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+                                                           const uint8_t *b, size_t step_b, uint8_t *y,
+                                                           const nnf_binary_q8 *p)
+{
+    const __m256i zero_a = _mm256_set1_epi32(p->zero_a), zero_b = _mm256_set1_epi32(p->zero_b);
+    const __m256i multipliers[2] = {_mm256_set1_epi32(p->multiplier_a), _mm256_set1_epi32(p->multiplier_y)};
+    const __m256i lefts[2] = {_mm256_set1_epi32(p->left_a), _mm256_set1_epi32(p->left_y)};
+    const __m256i rights[2] = {_mm256_set1_epi32(p->shift_a), _mm256_set1_epi32(p->shift_y)};
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256i value = load(is_signed, a, i, step_a, n - i, zero_a);
+        const __m256i product = _mm256_mullo_epi32(value, load(is_signed, b, i, step_b, n - i, zero_b));
+        const __m256i below = _mm256_srai_epi32(value, 31);
+        store(y + i, n - i,
+              nnf_mbqm_avx2(_mm256_blendv_epi8(value, product, below),
+                            _mm256_blendv_epi8(multipliers[0], multipliers[1], below),
+                            _mm256_blendv_epi8(lefts[0], lefts[1], below),
+                            _mm256_blendv_epi8(rights[0], rights[1], below)), p);
     }
 }
 
@@ -175,4 +201,16 @@ void nnf_mul_qs8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const u
                               const nnf_binary_q8 *p)
 {
     mul_q8(1, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qu8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    prelu_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qs8_flat__avx2_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    prelu_q8(1, n, a, step_a, b, step_b, y, p);
 }

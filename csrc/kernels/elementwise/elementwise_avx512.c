@@ -55,13 +55,19 @@ static inline __attribute__((always_inline)) __m512i load(int is_signed, const u
     return _mm512_sub_epi32(is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes), zero);
 }
 
+static inline __attribute__((always_inline)) __m512i scale(__m512i value, const nnf_binary_q8 *p)
+{
+    return nnf_mbqm_avx512(value, _mm512_set1_epi32(p->multiplier_y), _mm512_setzero_si512(),
+                           _mm512_set1_epi32(p->shift_y));
+}
+
+/* Clamped before the zero point is added: a multiplier above 1 reaches the ends of 32 bits. */
 static inline __attribute__((always_inline)) void store(uint8_t *y, __mmask16 live, __m512i value,
                                                         const nnf_binary_q8 *p)
 {
-    value = nnf_mbqm_avx512(value, _mm512_set1_epi32(p->multiplier_y), _mm512_setzero_si512(),
-                            _mm512_set1_epi32(p->shift_y));
+    value = _mm512_max_epi32(value, _mm512_set1_epi32(p->lo - p->zero_y));
+    value = _mm512_min_epi32(value, _mm512_set1_epi32(p->hi - p->zero_y));
     value = _mm512_add_epi32(value, _mm512_set1_epi32(p->zero_y));
-    value = _mm512_min_epi32(_mm512_max_epi32(value, _mm512_set1_epi32(p->lo)), _mm512_set1_epi32(p->hi));
     _mm_mask_storeu_epi8(y, live, _mm512_cvtepi32_epi8(value));
 }
 
@@ -79,7 +85,7 @@ static inline __attribute__((always_inline)) void add_q8(int is_signed, size_t n
                                                  shift_a);
         const __m512i scaled_b = nnf_mbqm_avx512(load(is_signed, b, i, step_b, live, zero_b), multiplier_b, raise,
                                                  shift_b);
-        store(y + i, live, _mm512_add_epi32(scaled_a, scaled_b), p);
+        store(y + i, live, scale(_mm512_add_epi32(scaled_a, scaled_b), p), p);
     }
 }
 
@@ -92,7 +98,28 @@ static inline __attribute__((always_inline)) void mul_q8(int is_signed, size_t n
         const __mmask16 live = first(n - i);
         const __m512i product = _mm512_mullo_epi32(load(is_signed, a, i, step_a, live, zero_a),
                                                    load(is_signed, b, i, step_b, live, zero_b));
-        store(y + i, live, product, p);
+        store(y + i, live, scale(product, p), p);
+    }
+}
+
+static inline __attribute__((always_inline)) void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+                                                           const uint8_t *b, size_t step_b, uint8_t *y,
+                                                           const nnf_binary_q8 *p)
+{
+    const __m512i zero_a = _mm512_set1_epi32(p->zero_a), zero_b = _mm512_set1_epi32(p->zero_b);
+    const __m512i multipliers[2] = {_mm512_set1_epi32(p->multiplier_a), _mm512_set1_epi32(p->multiplier_y)};
+    const __m512i lefts[2] = {_mm512_set1_epi32(p->left_a), _mm512_set1_epi32(p->left_y)};
+    const __m512i rights[2] = {_mm512_set1_epi32(p->shift_a), _mm512_set1_epi32(p->shift_y)};
+    for (size_t i = 0; i < n; i += 16) {
+        const __mmask16 live = first(n - i);
+        const __m512i value = load(is_signed, a, i, step_a, live, zero_a);
+        const __mmask16 below = _mm512_movepi32_mask(value);
+        const __m512i slope = load(is_signed, b, i, step_b, live, zero_b);
+        store(y + i, live,
+              nnf_mbqm_avx512(_mm512_mask_mullo_epi32(value, below, value, slope),
+                              _mm512_mask_mov_epi32(multipliers[0], below, multipliers[1]),
+                              _mm512_mask_mov_epi32(lefts[0], below, lefts[1]),
+                              _mm512_mask_mov_epi32(rights[0], below, rights[1])), p);
     }
 }
 
@@ -160,4 +187,16 @@ void nnf_mul_qs8_flat__avx512_16(size_t n, const uint8_t *a, size_t step_a, cons
                                  const nnf_binary_q8 *p)
 {
     mul_q8(1, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qu8_flat__avx512_16(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                   uint8_t *y, const nnf_binary_q8 *p)
+{
+    prelu_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qs8_flat__avx512_16(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                   uint8_t *y, const nnf_binary_q8 *p)
+{
+    prelu_q8(1, n, a, step_a, b, step_b, y, p);
 }

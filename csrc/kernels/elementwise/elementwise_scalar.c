@@ -1,8 +1,10 @@
 #include "elementwise.h"
 
+#include <math.h>
+
 #include "nnf/fixedpoint.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU, OP_POW };
 
 static inline float apply(enum op op, float a, float b)
 {
@@ -19,8 +21,10 @@ static inline float apply(enum op op, float a, float b)
         return b > a ? b : a;
     case OP_MIN:
         return b < a ? b : a;
-    default:
+    case OP_PRELU:
         return a >= 0 ? a : a * b;
+    default:
+        return (float)pow((double)a, (double)b);
     }
 }
 
@@ -39,10 +43,15 @@ static inline int32_t code(int is_signed, uint8_t raw)
     return is_signed ? (int8_t)raw : raw;
 }
 
-static inline uint8_t finish(int32_t value, const nnf_binary_q8 *p)
+/* Clamped before the zero point is added: a multiplier above 1 reaches the ends of 32 bits. */
+static inline uint8_t finish(int32_t scaled, const nnf_binary_q8 *p)
 {
-    const int32_t scaled = nnf_rdbpot(nnf_srdhm(value, p->multiplier_y), p->shift_y);
-    return (uint8_t)nnf_clamp_s32(scaled + p->zero_y, p->lo, p->hi);
+    return (uint8_t)(nnf_clamp_s32(scaled, p->lo - p->zero_y, p->hi - p->zero_y) + p->zero_y);
+}
+
+static inline int32_t scale(int32_t value, const nnf_binary_q8 *p)
+{
+    return nnf_rdbpot(nnf_srdhm(value, p->multiplier_y), p->shift_y);
 }
 
 static inline void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
@@ -51,16 +60,33 @@ static inline void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step
     for (size_t i = 0; i < n; i++) {
         const int32_t raised_a = (code(is_signed, a[i * step_a]) - p->zero_a) * (1 << NNF_ADD_SHIFT);
         const int32_t raised_b = (code(is_signed, b[i * step_b]) - p->zero_b) * (1 << NNF_ADD_SHIFT);
-        y[i] = finish(nnf_rdbpot(nnf_srdhm(raised_a, p->multiplier_a), p->shift_a) +
-                          nnf_rdbpot(nnf_srdhm(raised_b, p->multiplier_b), p->shift_b), p);
+        const int32_t sum = nnf_rdbpot(nnf_srdhm(raised_a, p->multiplier_a), p->shift_a) +
+                            nnf_rdbpot(nnf_srdhm(raised_b, p->multiplier_b), p->shift_b);
+        y[i] = finish(scale(sum, p), p);
     }
 }
 
 static inline void mul_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                           uint8_t *y, const nnf_binary_q8 *p)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = finish((code(is_signed, a[i * step_a]) - p->zero_a) * (code(is_signed, b[i * step_b]) - p->zero_b), p);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t product = (code(is_signed, a[i * step_a]) - p->zero_a) *
+                                (code(is_signed, b[i * step_b]) - p->zero_b);
+        y[i] = finish(scale(product, p), p);
+    }
+}
+
+static inline void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                            uint8_t *y, const nnf_binary_q8 *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int32_t value = code(is_signed, a[i * step_a]) - p->zero_a;
+        if (value >= 0)
+            y[i] = finish(nnf_mbqm(value, p->multiplier_a, p->left_a - p->shift_a), p);
+        else
+            y[i] = finish(nnf_mbqm(value * (code(is_signed, b[i * step_b]) - p->zero_b), p->multiplier_y,
+                                   p->left_y - p->shift_y), p);
+    }
 }
 
 void nnf_add_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
@@ -105,22 +131,10 @@ void nnf_prelu_f32_flat__scalar(size_t n, const float *a, size_t step_a, const f
     binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
 }
 
-void nnf_add_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
+void nnf_pow_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                              float lo, float hi)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = (int32_t)((uint32_t)a[i * step_a] + (uint32_t)b[i * step_b]);
-}
-
-void nnf_sub_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = (int32_t)((uint32_t)a[i * step_a] - (uint32_t)b[i * step_b]);
-}
-
-void nnf_mul_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = (int32_t)((uint32_t)a[i * step_a] * (uint32_t)b[i * step_b]);
+    binary(OP_POW, n, a, step_a, b, step_b, y, lo, hi);
 }
 
 void nnf_add_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
@@ -145,6 +159,18 @@ void nnf_mul_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const u
                               const nnf_binary_q8 *p)
 {
     mul_q8(1, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    prelu_q8(0, n, a, step_a, b, step_b, y, p);
+}
+
+void nnf_prelu_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    prelu_q8(1, n, a, step_a, b, step_b, y, p);
 }
 
 void nnf_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
@@ -201,16 +227,4 @@ void nnf_less_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, 
 {
     for (size_t i = 0; i < n; i++)
         y[i] = a[i * step_a] <= b[i * step_b];
-}
-
-void nnf_select_qu8_flat__scalar(size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b, uint8_t *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = choice[i] ? a[i] : b[i];
-}
-
-void nnf_select_s32_flat__scalar(size_t n, const uint8_t *choice, const int32_t *a, const int32_t *b, int32_t *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = choice[i] ? a[i] : b[i];
 }
