@@ -1,9 +1,17 @@
 """ARGMAX, ARGMIN along one axis (ops_b.md 39)."""
 
+from math import prod
+
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.arg import Arg
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
+
+_TYPES = {
+    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_INT32: "s32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
+    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
+}
 
 
 def infer(node):
@@ -34,8 +42,19 @@ def compute_argmin(node, inputs):
     return _compute(node, inputs[0], np.argmin, np.inf)
 
 
+def lower(node, b):
+    """One step, whatever the axis."""
+    source, axis = node["input"], node.axis()
+    if source.type not in _TYPES:
+        return f"no native kernel for {type_name(source.type)}"
+    before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
+    b.emit(Arg((b.slot(source), b.slot(node.outputs[0])), _TYPES[source.type], node.op.type == OperationType.ARGMIN,
+               before, source.shape[axis], after))
+    return None
+
+
 _SIGNATURES = (
     Signature("input:T axis:i32 -> output:I32", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),
 )
-ARGMAX = OpDef(OperationType.ARGMAX, _SIGNATURES, infer=infer, compute=compute_argmax)
-ARGMIN = OpDef(OperationType.ARGMIN, _SIGNATURES, infer=infer, compute=compute_argmin)
+ARGMAX = OpDef(OperationType.ARGMAX, _SIGNATURES, infer=infer, compute=compute_argmax, lower=lower)
+ARGMIN = OpDef(OperationType.ARGMIN, _SIGNATURES, infer=infer, compute=compute_argmin, lower=lower)

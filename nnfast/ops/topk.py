@@ -1,9 +1,17 @@
 """TOPK_V2: the k largest values of each row and where they stood (ops_b.md 90)."""
 
+from math import prod
+
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.topk import TopK
+from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
+
+_TYPES = {
+    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_INT32: "s32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
+    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
+}
 
 
 def infer(node):
@@ -24,8 +32,18 @@ def compute(node, inputs):
     return [np.take_along_axis(x, indices, axis=-1), indices.astype(np.int32)]
 
 
+def lower(node, b):
+    """One step over rows."""
+    source = node["input"]
+    if source.type not in _TYPES:
+        return f"no native kernel for {type_name(source.type)}"
+    b.emit(TopK([b.slot(t) for t in (source, *node.outputs)], _TYPES[source.type], prod(source.shape[:-1]),
+                source.shape[-1], node.scalar("k")))
+    return None
+
+
 TOPK_V2 = OpDef(
     OperationType.TOPK_V2,
     (Signature("input:T k:i32 -> values:T indices:I32", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, quant="same",
+    infer=infer, compute=compute, lower=lower, quant="same",
 )
