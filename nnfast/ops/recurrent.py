@@ -7,6 +7,7 @@ import numpy as np
 
 from .._native import conv2d
 from .._native.walk import Walk
+from ..model.quant import activation_float
 from ..model.types import Activation
 from . import window
 
@@ -115,6 +116,16 @@ def input_sums(b, source, weights, bias):
     packed = b.const(conv2d.pack_f32(np.ascontiguousarray(weights), np.ascontiguousarray(bias)))
     b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), window.POINT, rows, size, width, -np.inf, np.inf))
     return sums
+
+
+_CURVES = {Activation.TANH: "tanh", Activation.SIGMOID: "logistic"}
+
+
+def curve_and_clamp(node):
+    """(logistic, tanh or None, (low, high)): how native steps take the activation of a node."""
+    code = node.scalar("activation")
+    curve = _CURVES.get(code)
+    return curve, (-np.inf, np.inf) if curve else activation_float(code)
 
 
 def emit(b, steps):

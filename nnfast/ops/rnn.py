@@ -3,8 +3,7 @@
 import numpy as np
 
 from .._native import gemv
-from ..model.quant import activation_float
-from ..model.types import Activation, OperandType, OperationType, type_name
+from ..model.types import OperandType, OperationType, type_name
 from . import recurrent
 from .base import OpDef, Signature, forms
 
@@ -74,9 +73,6 @@ def _compute_sequence(node, inputs):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
-_CURVES = {Activation.TANH: "tanh", Activation.SIGMOID: "logistic"}
-
-
 def steps(node, b, path, source, output, state_out):
     """Native steps of a layer (a node or a direction of one) on a path, or why there are none.
 
@@ -100,10 +96,8 @@ def steps(node, b, path, source, output, state_out):
     slots = [data, b.slot(node["hidden_state_in"]), b.slot(output), *parameters]
     if state_out is not None:
         slots.append(b.slot(state_out))
-    walk, code = path.walk(width, units), node.scalar("activation")
-    curve = _CURVES.get(code)
-    clamp = (-np.inf, np.inf) if curve else activation_float(code)
-    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, curve, clamp, as_is)
+    walk, curve = path.walk(width, units), recurrent.curve_and_clamp(node)
+    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, *curve, as_is)
             for first, last, alone in path.spans(near)]
 
 

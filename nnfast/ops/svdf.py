@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..model.types import OperationType
+from .._native.svdf import SvdfF32
+from ..model.types import OperandType, OperationType, type_name
 from . import recurrent
 from .base import OpDef, Signature
 
@@ -46,4 +47,18 @@ def _compute(node, inputs):
     return [array.reshape(batch, -1).astype(target.dtype) for array, target in zip((state, output), node.outputs)]
 
 
-SVDF = OpDef(OperationType.SVDF, _SIGNATURES, infer=_infer, compute=_compute)
+def _lower(node, b):
+    source = node["input"]
+    if source.type != OperandType.TENSOR_FLOAT32:
+        return f"no native kernel for {type_name(source.type)}"
+    (batch, size), (filters, memory), rank = source.shape, node["weights_time"].shape, node.scalar("rank")
+    state_out, output = node.outputs
+    tensors = [source, node["weights_feature"], node["weights_time"], node["state_in"], state_out, output]
+    slots = [*(b.slot(tensor) for tensor in tensors), b.temp(4 * batch * filters)]
+    if node.has("bias"):
+        slots.append(b.slot(node["bias"]))
+    b.emit(SvdfF32(slots, (batch, size, filters // rank, rank, memory), *recurrent.curve_and_clamp(node)))
+    return None
+
+
+SVDF = OpDef(OperationType.SVDF, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower)

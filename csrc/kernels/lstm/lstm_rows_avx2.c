@@ -1,87 +1,14 @@
 #include "lstm.h"
 
 #include "lstm/lstm_activate_avx2.h"
-
-enum { LANES = 8 };
-
-typedef __m256 V;
-typedef __m256i M;
-
-static inline M first_lanes(size_t count)
-{
-    const int most = count < LANES ? (int)count : LANES;
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-static inline V load(M live, const float *x)
-{
-    return _mm256_maskload_ps(x, live);
-}
-
-static inline void store(float *y, M live, V value)
-{
-    _mm256_maskstore_ps(y, live, value);
-}
-
-static inline V keep(M live, V value)
-{
-    return _mm256_and_ps(_mm256_castsi256_ps(live), value);
-}
-
-static inline V zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-static inline V all(float value)
-{
-    return _mm256_set1_ps(value);
-}
-
-static inline V add(V a, V b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-static inline V sub(V a, V b)
-{
-    return _mm256_sub_ps(a, b);
-}
-
-static inline V mul(V a, V b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
-static inline V fmadd(V a, V b, V c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-
-/* min/max return the second operand when either is NaN. */
-static inline V clamp(V x, float limit)
-{
-    return _mm256_min_ps(all(limit), _mm256_max_ps(all(-limit), x));
-}
-
-static inline V inverse_root(float x)
-{
-    return _mm256_div_ps(all(1.0f), _mm256_sqrt_ps(all(x)));
-}
-
-static inline float total(V x)
-{
-    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
-    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
-}
+#include "nnf/lanes_avx2.h"
 
 static inline V logistic(V x)
 {
     return nnf_logistic_avx2(x);
 }
 
-#include "lstm/lstm_rows.h"
+#include "lstm/lstm_rows_avx.h"
 
 void nnf_lstm_f32_rows__avx2_8(const nnf_lstm_form *form, const nnf_lstm_row *row)
 {

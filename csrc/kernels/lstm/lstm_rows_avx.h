@@ -1,8 +1,6 @@
-/* A batch row of an LSTM in vectors. Include after V (LANES floats), M (which of them), and functions of them:
- * first_lanes, load, store, keep, zero, all, add, sub, mul, fmadd, clamp, inverse_root, total, logistic, lstm_activate.
- * Loads give zeros where they do not read. */
-#ifndef NNF_LSTM_ROWS_H
-#define NNF_LSTM_ROWS_H
+/* A batch row of an LSTM in vectors. Include after nnf/lanes_<isa>.h, lstm_activate and logistic(V). */
+#ifndef NNF_LSTM_ROWS_AVX_H
+#define NNF_LSTM_ROWS_AVX_H
 
 #include "lstm/lstm.h"
 

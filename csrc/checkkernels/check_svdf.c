@@ -1,0 +1,64 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "svdf/svdf.h"
+
+static float *filled(nnf_check *c, size_t count)
+{
+    float *x = nnf_check_alloc(c, 4 * count);
+    nnf_check_fill_f32(c, x, count, -1, 1);
+    return x;
+}
+
+static nnf_svdf_row row_of(nnf_check *c, size_t units, size_t rank, size_t memory)
+{
+    const size_t filters = units * rank;
+    return (nnf_svdf_row){.feature = filled(c, filters), .state_in = filled(c, filters * memory),
+                          .time = filled(c, filters * memory), .units = units, .rank = rank, .memory = memory,
+                          .lo = -INFINITY, .hi = INFINITY};
+}
+
+void nnf_check_svdf_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_svdf_f32_rows_fn slow = (nnf_svdf_f32_rows_fn)twin->fn, fast = (nnf_svdf_f32_rows_fn)kernel->fn;
+    static const size_t memories[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50};
+    for (size_t units = 1; units <= 9; units += 2) {
+        for (size_t rank = 1; rank <= 3; rank++) {
+            for (size_t i = 0; i < 12; i++) {
+                const size_t memory = memories[i], each = rank * memory;
+                nnf_svdf_row row = row_of(c, units, rank, memory);
+                float *expected = nnf_check_alloc(c, 4 * units), *actual = nnf_check_alloc(c, 4 * units);
+                float *expected_state = nnf_check_alloc(c, 4 * units * each), *scale = nnf_check_alloc(c, 4 * units);
+                float *actual_state = nnf_check_alloc(c, 4 * units * each);
+                const float *bias = filled(c, units);
+                row.bias = i & 1 ? bias : NULL;
+                if (i & 2) {
+                    row.lo = -0.5f;
+                    row.hi = 0.5f;
+                }
+                for (size_t u = 0; u < units; u++) {
+                    scale[u] = 1;
+                    for (size_t k = u * each; k < (u + 1) * each; k++)
+                        scale[u] += fabsf(row.time[k]);
+                }
+                row.y = expected;
+                row.state_out = expected_state;
+                slow(&row);
+                row.y = actual;
+                row.state_out = actual_state;
+                fast(&row);
+                nnf_check_f32(c, expected, actual, units, scale, each + 1);
+                nnf_check_bytes(c, expected_state, actual_state, 4 * units * each);
+                nnf_check_done(c, "units=%zu rank=%zu memory=%zu", units, rank, memory);
+            }
+        }
+    }
+    const size_t units = 128, memory = 8;
+    nnf_svdf_row row = row_of(c, units, 2, memory);
+    row.y = nnf_check_alloc(c, 4 * units);
+    row.state_out = nnf_check_alloc(c, 4 * 2 * units * memory);
+    NNF_BENCH(c, "units=128 rank=2 memory=8", 2 * units * memory, fast(&row));
+    nnf_check_done(c, "bench");
+}

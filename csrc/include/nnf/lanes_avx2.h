@@ -1,0 +1,94 @@
+/* 8 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
+ * of its lanes count. Loads give zeros in the others. Include only from AVX2 files. */
+#ifndef NNF_LANES_AVX2_H
+#define NNF_LANES_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+
+enum { LANES = 8 };
+
+typedef __m256 V;
+typedef __m256i M;
+
+static inline M first_lanes(size_t count)
+{
+    const int most = count < LANES ? (int)count : LANES;
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline V load(M live, const float *x)
+{
+    return _mm256_maskload_ps(x, live);
+}
+
+static inline void store(float *y, M live, V value)
+{
+    _mm256_maskstore_ps(y, live, value);
+}
+
+static inline V keep(M live, V value)
+{
+    return _mm256_and_ps(_mm256_castsi256_ps(live), value);
+}
+
+static inline V zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+static inline V all(float value)
+{
+    return _mm256_set1_ps(value);
+}
+
+static inline V add(V a, V b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+static inline V sub(V a, V b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline V mul(V a, V b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+static inline V fmadd(V a, V b, V c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+/* min/max return the second operand when either is NaN. */
+static inline V clamp(V x, float limit)
+{
+    return _mm256_min_ps(all(limit), _mm256_max_ps(all(-limit), x));
+}
+
+static inline V inverse_root(float x)
+{
+    return _mm256_div_ps(all(1.0f), _mm256_sqrt_ps(all(x)));
+}
+
+static inline float total(V x)
+{
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
+}
+
+static inline M lanes_from(size_t first, M live)
+{
+    return _mm256_andnot_si256(first_lanes(first), live);
+}
+
+static inline V put(V x, size_t lane, float value)
+{
+    const M only = _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_blendv_ps(x, all(value), _mm256_castsi256_ps(only));
+}
+
+#endif

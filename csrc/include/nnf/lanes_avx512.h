@@ -1,0 +1,80 @@
+/* 16 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
+ * of its lanes count. Loads give zeros in the others. Include only from AVX-512 files. */
+#ifndef NNF_LANES_AVX512_H
+#define NNF_LANES_AVX512_H
+
+#include <immintrin.h>
+#include <stddef.h>
+
+enum { LANES = 16 };
+
+typedef __m512 V;
+typedef __mmask16 M;
+
+static inline M first_lanes(size_t count)
+{
+    return count < LANES ? (M)((1u << count) - 1) : (M)0xffff;
+}
+
+static inline V load(M live, const float *x)
+{
+    return _mm512_maskz_loadu_ps(live, x);
+}
+
+static inline void store(float *y, M live, V value)
+{
+    _mm512_mask_storeu_ps(y, live, value);
+}
+
+static inline V keep(M live, V value)
+{
+    return _mm512_maskz_mov_ps(live, value);
+}
+
+static inline V zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+static inline V all(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+static inline V add(V a, V b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static inline V sub(V a, V b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline V mul(V a, V b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline V fmadd(V a, V b, V c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+/* min/max return the second operand when either is NaN. */
+static inline V clamp(V x, float limit)
+{
+    return _mm512_min_ps(all(limit), _mm512_max_ps(all(-limit), x));
+}
+
+static inline V inverse_root(float x)
+{
+    return _mm512_div_ps(all(1.0f), _mm512_sqrt_ps(all(x)));
+}
+
+static inline float total(V x)
+{
+    return _mm512_reduce_add_ps(x);
+}
+
+#endif
