@@ -83,9 +83,8 @@ def _refused_control(model, facts, operation, index, seen):
 
 def _may_be_omitted(facts, node):
     """True when an execution may leave out an optional input, so that the form of the operation is open."""
-    slots = node.signature.expand(len(node.inputs), node.signature.inputs)
     return any(slot.optional and facts.graph.operands[tensor.operand].lifetime == LifeTime.SUBGRAPH_INPUT
-               for slot, tensor in zip(slots, node.inputs))
+               for slot, tensor in zip(node.slots, node.inputs))
 
 
 def has_open_form(model):

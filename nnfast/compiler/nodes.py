@@ -57,8 +57,7 @@ class Facts:
             raise InvalidArgument(f"{self.path(index)}: the operation is not supported")
         node = Node(op, self.path(index), map(self.tensor, operation.inputs), map(self.tensor, operation.outputs),
                     self.model.relaxed)
-        slots = node.signature.expand(len(node.inputs), node.signature.inputs)
-        for place, (slot, tensor) in enumerate(zip(slots, node.inputs)):
+        for place, (slot, tensor) in enumerate(zip(node.slots, node.inputs)):
             if present and not tensor.present and not slot.optional:
                 raise InvalidArgument(f"{node.path} input {place} ({slot.name}): is omitted, must have a value")
         return node

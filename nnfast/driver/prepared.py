@@ -65,7 +65,6 @@ class PreparedModel:
         self.device, self.num_threads, self.priority = device, device.num_threads, priority
         check_model(model)
         model = _resized(model, input_shapes)
-        require_supported(model)
         self.model = model
         graph = model.main
         self._state_inputs = {s.input: s for s in model.states}
@@ -90,26 +89,31 @@ class PreparedModel:
         watch(self)
 
     def _plan_ahead(self, deadline_ns):
-        """The only segment when everything is known now, else None; refuses what a first execution would refuse."""
+        """The only segment when everything is known now, else None; refuses what a first execution would refuse.
+
+        A plan that holds all operations proves that each is supported; whatever has none is asked about that first.
+        """
         graph = self.model.main
         shapes = {o: graph.operands[o].shape for o in graph.inputs}
-        if any(s is None or None in s for s in shapes.values()):
-            return None
 
         def unknown(operand):
             raise _NotYet
 
-        try:
-            segment = self._main.planner.segment(0, shapes, unknown, deadline_ns)
-        except _NotYet:
-            return None
-        except (MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
-            raise
-        except Error:
-            if has_open_form(self.model):
-                return None  # what is wrong with all inputs may be right without the optional ones
-            raise
-        return segment if segment.complete and isinstance(segment, Segment) else None
+        if all(s is not None and None not in s for s in shapes.values()):
+            try:
+                segment = self._main.planner.segment(0, shapes, unknown, deadline_ns)
+                if segment.complete and isinstance(segment, Segment):
+                    return segment
+            except _NotYet:
+                pass
+            except (MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
+                raise
+            except Error:
+                require_supported(self.model)
+                if not has_open_form(self.model):
+                    raise  # else: what is wrong with all inputs may be right without the optional ones
+        require_supported(self.model)
+        return None
 
     def _make_runner(self):
         """The short way for a plan that is one native program, else None."""

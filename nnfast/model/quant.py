@@ -3,6 +3,8 @@
 Scales are float32. Products of scales are formed in float32 and only then widened to double.
 """
 
+from math import ceil, floor
+
 import numpy as np
 
 from .types import QUANT_RANGE, Activation
@@ -102,10 +104,10 @@ def activation_range(code, type_, scale, zero_point):
     low, high = QUANT_RANGE[type_]
 
     def quantized(real):
-        # A tiny scale makes the quotient infinite; the clamp to the type's range is the same for any huge value.
-        with np.errstate(over="ignore", invalid="ignore"):
-            steps = round_half_away(np.float32(real) / np.float32(scale))
-        return zero_point + int(np.clip(steps, -2.0**31, 2.0**31))
+        # The quotient of two float32 values, rounded from double to float32, is that of a float32 division. A tiny
+        # scale makes it huge; the clamp to the type's range is the same for any huge value.
+        steps = float(np.float32(min(max(real / float(np.float32(scale)), -2.0**31), 2.0**31)))
+        return zero_point + int(floor(steps + 0.5) if steps >= 0 else ceil(steps - 0.5))
 
     if code == Activation.RELU:
         return max(low, quantized(0.0)), high

@@ -162,31 +162,45 @@ class OpDef:
     zero_sized: str = "none"
     data_dependent: bool = False
     name: str = field(init=False)
+    forms: dict = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self):
         self.name = self.type.name
 
 
-class Node:
-    """An operation in its graph, with what is known of its operands at this moment."""
+KEPT_FORMS = 64
+"""Forms of one operation, by its operand types, that are remembered: models repeat a few."""
 
-    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "_names")
+
+class Node:
+    """An operation in its graph, with what is known of its operands at this moment.
+
+    slots: that of each input; memo: what `once` has computed.
+    """
+
+    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "slots", "memo", "_names")
 
     def __init__(self, op, path, inputs, outputs, relaxed=False):
         self.op, self.path, self.inputs, self.outputs, self.relaxed = op, path, list(inputs), list(outputs), relaxed
-        self.signature, self.version = self._match()
-        self._names = {}
-        slots = self.signature.expand(len(self.inputs), self.signature.inputs)
-        for place, slot in enumerate(slots):
-            self._names.setdefault(slot.name, []).append(place)
+        types = tuple([t.type for t in self.inputs]), tuple([t.type for t in self.outputs])
+        form = op.forms.get(types)
+        if form is None:
+            form = self._form(*types)
+            if len(op.forms) < KEPT_FORMS:
+                op.forms[types] = form
+        self.signature, self.version, self.slots, self._names = form
+        self.memo = {}
 
     # -- signature -----------------------------------------------------------------------------------------------
-    def _match(self):
-        types_in, types_out = [t.type for t in self.inputs], [t.type for t in self.outputs]
+    def _form(self, types_in, types_out):
+        """(signature, version, slot of each input, {name: places}) of these operand types; the same for every node."""
         for signature in self.op.signatures:
             version = signature.match(types_in, types_out)
             if version is not None:
-                return signature, version
+                slots, names = signature.expand(len(types_in), signature.inputs), {}
+                for place, slot in enumerate(slots):
+                    names.setdefault(slot.name, []).append(place)
+                return signature, version, slots, names
         raise InvalidArgument(f"{self.path}{self._mismatch(types_in, types_out)}")
 
     def _mismatch(self, types_in, types_out):
@@ -206,7 +220,7 @@ class Node:
         for s in full:
             slots = s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs)
             alive += [(s, slots, bindings) for _, bindings in s.sets]
-        for place, actual in enumerate(types_in + types_out):
+        for place, actual in enumerate((*types_in, *types_out)):
             allowed = {s.type_of(slots[place], bindings) for s, slots, bindings in alive}
             if actual not in allowed:
                 role = f"input {place}" if place < len(types_in) else f"output {place - len(types_in)}"
@@ -225,6 +239,12 @@ class Node:
         copy.inputs = [t if a is None or t.value is not None else replace(t, value=a) for t, a in
                        zip(self.inputs, arrays)]
         return copy
+
+    def once(self, key, compute):
+        """compute() of the first call with this key: what validation, inference and lowering all need."""
+        if key not in self.memo:
+            self.memo[key] = compute()
+        return self.memo[key]
 
     # -- access --------------------------------------------------------------------------------------------------
     def has(self, name):
@@ -258,7 +278,7 @@ class Node:
         if name not in self._names:
             return default
         value = self.value(name)
-        item = value.reshape(-1)[0].item()
+        item = value.item(0)
         return bool(item) if self[name].type == OperandType.BOOL else item
 
     @property

@@ -1,5 +1,6 @@
 """Operation code -> OpDef; each family file is imported when one of its operations is first needed."""
 
+from functools import lru_cache
 from importlib import import_module
 
 from ..model.types import OperationType
@@ -67,6 +68,7 @@ FAMILIES = {
 _FAMILY_OF = {int(code): family for family, codes in FAMILIES.items() for code in codes}
 
 
+@lru_cache(256)
 def lookup(code):
     """OpDef of an operation code, or None when nnfast has no such operation."""
     family = _FAMILY_OF.get(code)

@@ -39,10 +39,16 @@ def multipliers(real):
     return np.where(exponent > 31, 0, multiplier), np.minimum(exponent, 31)
 
 
+def real_multiplier(node):
+    """Product of input and filter scale over the output scale: a double, or an array of one for each channel."""
+    scales = node.inputs[0].scale, weight_scales(node.inputs[1]), node.outputs[0].scale
+    key = "multiplier", scales[0], scales[2], quant.CHANNEL_PRODUCT
+    return node.once(key, lambda: quant.conv_multiplier(*scales))
+
+
 def requantizer(node):
     """The Requantizer of an operation with a fused activation, after check_scales (ops_a.md A.4, A.8)."""
-    source, weights, target = node.inputs[0], node.inputs[1], node.outputs[0]
-    real = quant.conv_multiplier(source.scale, weight_scales(weights), target.scale)
+    target, real = node.outputs[0], real_multiplier(node)
     multiplier, exponent = multipliers(np.atleast_1d(real))
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), target.zero_point, *clamp, target.dtype)
@@ -67,7 +73,7 @@ def check_scales(node):
     source, weights = node.inputs[0], node.inputs[1]
     if not is_quant8(source):
         return
-    if not np.all(np.isfinite(quant.conv_multiplier(source.scale, weight_scales(weights), node.outputs[0].scale))):
+    if not np.all(np.isfinite(real_multiplier(node))):
         node.fail(None, "product of input and filter scale is infinite in float32, must be finite")
     if weights.channel_quant is not None:
         return

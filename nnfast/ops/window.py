@@ -60,6 +60,11 @@ def window(node, input_size, filter_size, filter_names=("filter", "filter")):
 
     input_size, filter_size: (height, width); filter_names: the operands to blame for a bad filter size.
     """
+    return node.once(("window", tuple(input_size), tuple(filter_size)),
+                     lambda: _window(node, input_size, filter_size, filter_names))
+
+
+def _window(node, input_size, filter_size, filter_names):
     strides, dilations, heads, outputs = [], [], [], []
     for axis, name in enumerate(AXES):
         size, filter_ = input_size[axis], filter_size[axis]
