@@ -28,7 +28,7 @@ from c_build import INCLUDES, c_flags, csrc, machine_flags  # noqa: E402  (the f
 
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
-    extra = {"kernels": [*kernels, "csrc/base/cpu.c"],
+    extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("gate", "program", "team")],
              "peak": csrc("peak/*.c"),
              **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8")}}

@@ -21,7 +21,8 @@ import c_build  # noqa: E402  (the folder is no package)
 def build(output, extra=(), compiler=None):
     """Compile kernels, registry and checks and link them to `output`."""
     compiler = compiler or os.environ.get("CC", "gcc").split()
-    sources = [*c_build.csrc("kernels/**/*.c"), *c_build.csrc("checkkernels/*.c"), "csrc/base/cpu.c"]
+    sources = [*c_build.csrc("kernels/**/*.c"), *c_build.csrc("checkkernels/*.c"), "csrc/base/cpu.c",
+               "csrc/base/tiles.c"]
     with tempfile.TemporaryDirectory() as folder:
         def compile_one(source):
             target = Path(folder) / (source.replace("/", "_") + ".o")

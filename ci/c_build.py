@@ -29,10 +29,11 @@ ISA_FLAGS = {
     "_avx512": AVX512,
     "_avx512vnni": [*AVX512, "-mavx512vnni"],
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
+    "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
     "_neon": [],
     "_neondot": ["-march=armv8.2-a+dotprod"],
 }
-X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16")
+X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
 ARM_ONLY = ("_neon", "_neondot")
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 COMMON = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]

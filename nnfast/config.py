@@ -16,7 +16,8 @@ class Knob:
 
 
 KNOBS = (
-    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avx512, avx512vnni, avx512bf16, neon, neondot"),
+    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avx512, avx512vnni, avx512bf16, "
+         "avx512amx, neon, neondot"),
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),
     Knob("NNFAST_VLOG", "", "verbose log tags, separated by commas or spaces: model, compilation, execution, all"),
     Knob("NNFAST_CACHE_DIR", "", "folder for compiled models and measured capabilities"),

@@ -1,10 +1,12 @@
+#define _GNU_SOURCE /* syscall */
 #include "nnf/cpu.h"
 
 #include "nnf/kernel.h"
 
 const char *nnf_isa_name(int isa)
 {
-    static const char *const names[] = {"scalar", "avx2", "avx512", "avx512vnni", "avx512bf16", "neon", "neondot"};
+    static const char *const names[] = {"scalar", "avx2", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
+                                        "neon", "neondot"};
     return isa >= 0 && isa < (int)(sizeof names / sizeof names[0]) ? names[isa] : 0;
 }
 
@@ -19,16 +21,28 @@ static uint64_t xcr0(void)
     return ((uint64_t)high << 32) | low;
 }
 
-int nnf_cpu_level(void)
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Whether the kernel lets this process use tile data (state component 18); the answer holds for all its threads. */
+static int tiles_granted(void)
+{
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM */
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#else
+static int tiles_granted(void)
+{
+    return 0;
+}
+#endif
+
+/* What the processor has and the system saves, tiles aside. */
+static int level_without_tiles(uint64_t state)
 {
     unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d))
-        return NNF_ISA_SCALAR;
-    const unsigned osxsave = 1u << 27, avx = 1u << 28, fma = 1u << 12, f16c = 1u << 29;
-    if ((c & (osxsave | avx | fma | f16c)) != (osxsave | avx | fma | f16c))
-        return NNF_ISA_SCALAR;
     /* The system must save the ymm (bits 1, 2) and zmm (bits 5-7) state. */
-    const uint64_t state = xcr0();
     if ((state & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & (1u << 5)))
         return NNF_ISA_SCALAR;
     const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
@@ -41,19 +55,45 @@ int nnf_cpu_level(void)
     return NNF_ISA_AVX512BF16;
 }
 
+/* AMX-TILE, AMX-INT8, AMX-BF16, AVX-512 IFMA, and both parts of the tile state saved by the system. */
+static int has_tiles(uint64_t state)
+{
+    unsigned a, b, c, d;
+    const unsigned amx = 1u << 22 | 1u << 24 | 1u << 25;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 21)) && (d & amx) == amx &&
+           (state & 0x60000) == 0x60000;
+}
+
+int nnf_cpu_level(int limit)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return NNF_ISA_SCALAR;
+    const unsigned osxsave = 1u << 27, avx = 1u << 28, fma = 1u << 12, f16c = 1u << 29;
+    if ((c & (osxsave | avx | fma | f16c)) != (osxsave | avx | fma | f16c))
+        return NNF_ISA_SCALAR;
+    const uint64_t state = xcr0();
+    const int level = level_without_tiles(state);
+    if (level == NNF_ISA_AVX512BF16 && limit >= NNF_ISA_AVX512AMX && has_tiles(state) && tiles_granted())
+        return NNF_ISA_AVX512AMX;
+    return level < limit ? level : limit;
+}
+
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 
-int nnf_cpu_level(void)
+int nnf_cpu_level(int limit)
 {
     const unsigned long asimddp = 1ul << 20;
-    return getauxval(AT_HWCAP) & asimddp ? NNF_ISA_NEONDOT : NNF_ISA_NEON;
+    const int level = getauxval(AT_HWCAP) & asimddp ? NNF_ISA_NEONDOT : NNF_ISA_NEON;
+    return level < limit ? level : limit < NNF_ISA_NEON ? NNF_ISA_SCALAR : limit;
 }
 
 #else
 
-int nnf_cpu_level(void)
+int nnf_cpu_level(int limit)
 {
+    (void)limit;
     return NNF_ISA_SCALAR;
 }
 

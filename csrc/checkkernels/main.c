@@ -44,7 +44,7 @@ static int usage(void)
 int main(int argc, char **argv)
 {
     const char *text = "";
-    int isa = nnf_cpu_level();
+    int isa = -1;
     bool list = false;
     nnf_check c = {.seed = 1, .minimum_ms = 20};
     for (int i = 1; i < argc; i++) {
@@ -60,12 +60,12 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--seed") == 0 && more) {
             c.seed = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--isa") == 0 && more) {
-            const int wanted = level_of(argv[++i]);
-            isa = wanted < isa ? wanted : isa;
+            isa = level_of(argv[++i]);
         } else {
             return usage();
         }
     }
+    isa = nnf_cpu_level(isa < 0 ? NNF_ISA_NEONDOT : isa);
     size_t count, checked = 0, skipped = 0, broken = 0;
     const nnf_kernel *rows = nnf_kernels(&count);
     const int64_t start = nnf_check_now_ns();

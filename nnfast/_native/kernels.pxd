@@ -21,6 +21,9 @@ cdef const nnf_kernel *pick(str op) except NULL
 # The scalar row of `op`: for the rare forms that only the definition covers.
 cdef const nnf_kernel *pick_scalar(str op) except NULL
 
+# At the end of a thread's share of a step whose kernel may use tiles.
+cdef void release_tiles() noexcept nogil
+
 # The level in force (enum nnf_isa), and the name of a level.
 cdef int effective_isa() except -1
 cdef str isa_name(int isa)

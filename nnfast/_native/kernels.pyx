@@ -4,10 +4,16 @@ from .. import config
 from ..errors import InvalidArgument
 
 cdef extern from "nnf/cpu.h":
-    int nnf_cpu_level()
+    int nnf_cpu_level(int limit)
     const char *nnf_isa_name(int isa)
 
-cdef int detected_level = nnf_cpu_level()
+cdef extern from "nnf/tiles.h":
+    void nnf_tiles_release() noexcept nogil
+
+cdef enum:
+    HIGHEST = 99            # above every level
+
+cdef int detected_level = -1
 cdef int effective_level = -1
 
 
@@ -22,9 +28,17 @@ def _number(str name):
     return known.index(name)
 
 
+cdef int _detected():
+    """The highest level of this machine, found when first needed: tiles must be asked of the system."""
+    global detected_level
+    if detected_level < 0:
+        detected_level = nnf_cpu_level(HIGHEST)
+    return detected_level
+
+
 def detected():
     """Name of the highest level this machine has."""
-    return nnf_isa_name(detected_level).decode()
+    return nnf_isa_name(_detected()).decode()
 
 
 def level():
@@ -38,12 +52,12 @@ def set_level(name):
     if name is None:
         effective_level = -1
     else:
-        effective_level = min(detected_level, _number(name))
+        effective_level = nnf_cpu_level(_number(name))
 
 
 def levels():
     """Names of the levels this machine can run, lowest first."""
-    return [nnf_isa_name(isa).decode() for isa in range(detected_level + 1) if _has_rows(isa) or isa == 0]
+    return [nnf_isa_name(isa).decode() for isa in range(_detected() + 1) if _has_rows(isa) or isa == 0]
 
 
 cdef bint _has_rows(int isa):
@@ -59,7 +73,7 @@ cdef int _effective() except -1:
     global effective_level
     if effective_level < 0:
         mask = config.get("NNFAST_CPU")
-        effective_level = min(detected_level, _number(mask)) if mask else detected_level
+        effective_level = nnf_cpu_level(_number(mask)) if mask else _detected()
     return effective_level
 
 
@@ -69,6 +83,10 @@ cdef int effective_isa() except -1:
 
 cdef str isa_name(int isa):
     return nnf_isa_name(isa).decode()
+
+
+cdef void release_tiles() noexcept nogil:
+    nnf_tiles_release()
 
 
 cdef const nnf_kernel *pick(str op) except NULL:
@@ -97,5 +115,5 @@ def table():
     return [
         {"name": rows[i].name.decode(), "op": rows[i].op.decode(), "isa": nnf_isa_name(rows[i].isa).decode(),
          "tile": (rows[i].m, rows[i].n, rows[i].k)}
-        for i in range(count) if rows[i].isa <= detected_level
+        for i in range(count) if rows[i].isa <= _detected()
     ]

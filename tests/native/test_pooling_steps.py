@@ -52,7 +52,7 @@ def test_pools_are_the_definition(pool, name, type_, seed):
         else:
             np.testing.assert_array_equal(one, wanted, level)
         np.testing.assert_array_equal(one.view(np.uint8), two.view(np.uint8), level)
-        assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16")
+        assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16", "avx512amx")
 
 
 @pytest.mark.parametrize("type_", TYPES[1:])

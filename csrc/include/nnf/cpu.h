@@ -2,8 +2,10 @@
 #ifndef NNF_CPU_H
 #define NNF_CPU_H
 
-/* Highest enum nnf_isa level that processor and operating system support. */
-int nnf_cpu_level(void);
+/* Highest enum nnf_isa level, at most `limit`, that processor and operating system support. Tiles are a state that Linux
+ * hands out to a process that asks: this asks once, where the processor has them and `limit` lets them be used. A refusal
+ * means the level below. */
+int nnf_cpu_level(int limit);
 
 /* Lower-case name of a level ("scalar", "avx2", ...), or NULL. */
 const char *nnf_isa_name(int isa);

@@ -20,8 +20,9 @@ enum nnf_isa {
     NNF_ISA_AVX512 = 2,     /* AVX-512 F, BW, DQ, VL */
     NNF_ISA_AVX512VNNI = 3, /* + VNNI */
     NNF_ISA_AVX512BF16 = 4, /* + BF16 */
-    NNF_ISA_NEON = 5,       /* aarch64 baseline */
-    NNF_ISA_NEONDOT = 6     /* + dot product */
+    NNF_ISA_AVX512AMX = 5,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
+    NNF_ISA_NEON = 6,       /* aarch64 baseline */
+    NNF_ISA_NEONDOT = 7     /* + dot product */
 };
 
 enum nnf_tolerance { NNF_EXACT = 0, NNF_APPROX = 1, NNF_REDUCE = 2 };
