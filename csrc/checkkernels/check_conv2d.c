@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "conv2d/conv2d.h"
 
@@ -127,9 +128,9 @@ void nnf_check_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_k
         bench_f32(c, kernel);
 }
 
-/* 8 bits. Kernels of one k read the same rows, so that the problem holds them as the tile wants them. */
+/* 8 bits. Rows are as long as the kernel with the largest k wants them, with zeros behind the depth. */
 typedef struct problem_q8 {
-    size_t rows, columns, depth; /* depth: a multiple of 4 */
+    size_t rows, columns, depth, lda;
     const uint8_t *x, *weights;
     const int32_t *offset;
     nnf_conv2d_q8_scheme scheme;
@@ -139,15 +140,16 @@ typedef struct problem_q8 {
 
 static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8 *p, uint8_t *y)
 {
-    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, groups = p->depth / 4;
-    unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n));
-    nnf_pack_conv2d_q8(p->columns, p->depth, n, p->weights, &p->scheme, packed);
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = (size_t)kernel->k;
+    const size_t groups = nnf_conv2d_q8_groups(p->depth, k);
+    unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n, k));
+    nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
         for (size_t j = 0; j < p->columns; j += n) {
             const nnf_conv2d_q8_tile tile = {
                 .rows = rows, .columns = p->columns - j < n ? p->columns - j : n, .groups = groups,
-                .a = p->x + i * p->depth, .lda = p->depth, .offset = p->offset ? p->offset + i : NULL,
+                .a = p->x + i * p->lda, .lda = p->lda, .offset = p->offset ? p->offset + i : NULL,
                 .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + i * p->columns + j, .ldc = p->columns,
                 .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip,
@@ -160,11 +162,15 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
 /* kind 0: multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
 static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem_q8 p, int kind)
 {
-    uint8_t *x = nnf_check_alloc(c, p.rows * p.depth), *weights = nnf_check_alloc(c, p.columns * p.depth);
+    const size_t k = (size_t)kernel->k;
+    p.lda = 4 * nnf_conv2d_q8_groups(p.depth, k > 4 ? k : 4);
+    uint8_t *x = nnf_check_alloc(c, p.rows * p.lda), *weights = nnf_check_alloc(c, p.columns * p.depth);
     int32_t *bias = nnf_check_alloc(c, 4 * p.columns), *multiplier = nnf_check_alloc(c, 4 * p.columns);
     int32_t *exponent = nnf_check_alloc(c, 4 * p.columns), *offset = nnf_check_alloc(c, 4 * p.rows);
     uint8_t *expected = nnf_check_alloc(c, p.rows * p.columns), *actual = nnf_check_alloc(c, p.rows * p.columns);
-    nnf_check_fill_bytes(c, x, p.rows * p.depth);
+    nnf_check_fill_bytes(c, x, p.rows * p.lda);
+    for (size_t i = 0; i < p.rows; i++)
+        memset(x + i * p.lda + p.depth, 0, p.lda - p.depth);
     nnf_check_fill_bytes(c, weights, p.columns * p.depth);
     for (size_t j = 0; j < p.columns; j++) {
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
@@ -193,12 +199,13 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
 {
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
     const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
+    const size_t groups = nnf_conv2d_q8_groups(depth, (size_t)kernel->k);
     for (size_t j = 0; j < columns; j += n) {
         for (size_t t = 0; t < tiles; t++) {
             const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
             const nnf_conv2d_q8_tile tile = {
-                .rows = last - first, .columns = n, .groups = depth / 4, .a = x + first * depth, .lda = depth,
-                .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, depth / 4)),
+                .rows = last - first, .columns = n, .groups = groups, .a = x + first * depth, .lda = depth,
+                .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + first * columns + j, .ldc = columns, .zero_point = 128, .hi = 255,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
@@ -208,19 +215,20 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
 
 static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
 {
+    const size_t n = (size_t)kernel->n, k = (size_t)kernel->k;
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         const size_t rows = layers[i][0], columns = layers[i][1], depth = layers[i][2];
         uint8_t *x = nnf_check_alloc(c, rows * depth), *y = nnf_check_alloc(c, rows * columns);
         uint8_t *weights = nnf_check_alloc(c, columns * depth);
         int32_t *bias = nnf_check_alloc(c, 4 * columns), *multiplier = nnf_check_alloc(c, 4 * columns);
         int32_t *exponent = nnf_check_alloc(c, 4 * columns);
-        unsigned char *w = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(columns, depth, (size_t)kernel->n));
+        unsigned char *w = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(columns, depth, n, k));
         for (size_t j = 0; j < columns; j++) {
             bias[j] = (int32_t)nnf_check_below(c, 1000);
             nnf_check_multiplier(c, multiplier + j, exponent + j, -10, -6);
         }
         const nnf_conv2d_q8_scheme scheme = {.bias = bias, .multiplier = multiplier, .exponent = exponent};
-        nnf_pack_conv2d_q8(columns, depth, (size_t)kernel->n, weights, &scheme, w);
+        nnf_pack_conv2d_q8(columns, depth, n, k, weights, &scheme, w);
         char label[64];
         snprintf(label, sizeof label, "%zux%zux%zu", rows, columns, depth);
         NNF_BENCH(c, label, rows * columns * depth, layer_q8(kernel, layers[i], x, w, y));
@@ -230,10 +238,11 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
 
 void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    static const size_t depths[] = {4, 8, 12, 16, 36, 132};
+    static const size_t depths[] = {3, 4, 8, 12, 27, 36, 61, 64, 65, 132, 192};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
     const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
-    for (size_t rows = 1; rows <= m + 1; rows++) {
+    /* Every number of rows up to a few blocks of the widest kernel, then those around a whole tile. */
+    for (size_t rows = 1; rows <= m + 1; rows += rows == 70 && m > 70 ? m - 1 - rows : 1) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             for (int kind = 0; kind < 3; kind++) {
                 const problem_q8 p = {.rows = rows, .columns = columns[j],

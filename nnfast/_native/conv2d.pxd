@@ -13,6 +13,6 @@ cdef extern from "conv2d/conv2d.h":
         const int32_t *multiplier
         const int32_t *exponent
 
-    size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n) nogil
-    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+    size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
+    void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil

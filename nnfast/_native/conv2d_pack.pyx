@@ -14,7 +14,7 @@ import numpy as np
 
 
 cdef struct packing:
-    size_t columns, depth, groups, n
+    size_t columns, depth, groups, n, k
     size_t each                     # bytes of a group's packed weights
     const float *bias
     nnf_conv2d_q8_scheme scheme
@@ -26,8 +26,10 @@ def packed_bytes(size_t columns, size_t depth, size_t groups, bint quantized):
 
 
 cdef size_t bytes_of(size_t columns, size_t depth, bint quantized) except 0:
+    cdef const nnf_kernel *row
     if quantized:
-        return lines(nnf_pack_conv2d_q8_size(columns, depth, pick("conv2d_qu8_qs8c_nhwc").n))
+        row = pick("conv2d_qu8_qs8c_nhwc")
+        return lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k))
     return lines(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, pick("conv2d_f32_nhwc").n))
 
 
@@ -66,7 +68,7 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     cdef size_t group, last
     nnf_share(p.groups, thread, threads, &group, &last)
     for group in range(group, last):
-        nnf_pack_conv2d_q8(p.columns, p.depth, p.n, x + group * p.columns * p.depth, &p.scheme, y + group * p.each)
+        nnf_pack_conv2d_q8(p.columns, p.depth, p.n, p.k, x + group * p.columns * p.depth, &p.scheme, y + group * p.each)
 
 
 cdef class PackQ8(Step):
@@ -84,6 +86,7 @@ cdef class PackQ8(Step):
         rows[:] = np.int32([[0], [multiplier], [exponent]])
         cdef const int32_t[:, ::1] view = rows
         self.p.columns, self.p.depth, self.p.groups, self.p.n = columns, depth, groups, row.n
+        self.p.k = row.k
         self.p.each = bytes_of(columns, depth, True)
         self.p.scheme.input_zero_point = zero_points[0] + 128
         self.p.scheme.weight_zero_point = zero_points[1]

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from .conv2d cimport nnf_conv2d_q8_scheme, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
 from .conv2d_window cimport GRAIN, geometry, lines, measure, plan_split, split, tile_start
-from .kernels cimport nnf_kernel, pick
+from .kernels cimport nnf_kernel, pick, release_tiles
 from .placement cimport placement, placement_of, scatter
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
@@ -35,10 +35,13 @@ cdef extern from "conv2d/conv2d.h":
     ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                                    uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
 
+    size_t nnf_conv2d_q8_groups(size_t depth, size_t k) nogil
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
 
 cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+    BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
 
 
 cdef struct conv2d_q8:
@@ -47,7 +50,7 @@ cdef struct conv2d_q8:
     geometry g
     placement place
     split s
-    size_t groups, lda          # of a row of the product: 4 codes each; bytes between gathered rows
+    size_t groups, lda          # of a row: 4 codes each, those behind the depth without weight; bytes between rows
     size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered
     size_t weights              # bytes of a group's packed weights
@@ -95,8 +98,6 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
     cdef size_t r
     if sums != NULL:
         memset(sums, 0, (last - first) * sizeof(uint32_t))
-    if depth & 3:
-        memset(to, 0, (last - first) * p.lda)
     if g.plain and depth == lda and g.pixel == depth and sums == NULL:
         p.gather(1, (last - first) * depth, x + first * depth, 0, p.flip, to, 0, sums)
     elif g.plain:
@@ -184,10 +185,15 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
         group_q8(p, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
                  item - group * each, stop - group * each)
         item = stop
+    release_tiles()
 
 
-cdef size_t groups_of(size_t depth):
-    return (depth + 3) // 4
+cdef size_t row_bytes(size_t depth, size_t k):
+    """Bytes of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
+    cdef size_t size = 4 * nnf_conv2d_q8_groups(depth, k), unit = 4
+    while k > 4 and unit < size and unit < 64:
+        unit *= 2
+    return (size + unit - 1) // unit * unit
 
 
 def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
@@ -200,7 +206,7 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
     cdef bint signed_weights = weights.dtype == np.int8
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
     cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
-    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n))
+    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k))
     cdef nnf_conv2d_q8_scheme scheme
     scheme.flip = 0 if signed_weights else 0x80
     scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
@@ -212,7 +218,7 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
             scheme.bias = &bias[i * columns]
             scheme.multiplier = &multiplier[i * columns]
             scheme.exponent = &exponent[i * columns]
-            nnf_pack_conv2d_q8(columns, depth, row.n, &codes[i * columns, 0], &scheme, &to[i * each])
+            nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
     return packed
 
 
@@ -236,16 +242,19 @@ cdef class Conv2dQ8(Step):
         dtype, zero_point = weights
         self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
-        self.p.groups = groups_of(depth)
-        self.p.lda = 4 * self.p.groups
+        self.p.groups = nnf_conv2d_q8_groups(depth, row.k)
+        self.p.lda = row_bytes(depth, row.k)
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
         self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
         self.p.flip = 0x80 if signed else 0
-        self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth % 4 == 0
-        self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n))
+        self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth == self.p.lda
+        self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
-        plan_split(&self.p.s, rows, units, depth, row, self.p.weights, self.p.lda, NEAR)
+        cdef nnf_kernel shape = row[0]
+        if not self.p.direct and shape.m > BLOCK:
+            shape.m = min(shape.m, max(1, TALL // self.p.lda // BLOCK) * BLOCK)
+        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, NEAR)
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)

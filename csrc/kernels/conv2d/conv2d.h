@@ -50,6 +50,14 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
 
 enum { NNF_CONV2D_Q8_GROUP = 4 }; /* inputs of a channel that lie together in a panel */
 
+/* Groups of a row of `depth` codes for a kernel that takes k codes at once: all of them where they are fewer, else whole
+ * ks, the missing weights zeros. */
+static inline size_t nnf_conv2d_q8_groups(size_t depth, size_t k)
+{
+    const size_t unit = depth > k ? k : NNF_CONV2D_Q8_GROUP;
+    return (depth + unit - 1) / unit * (unit / NNF_CONV2D_Q8_GROUP);
+}
+
 /* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. The signed
  * dot product of aarch64 wants inputs less 128: its bias is 128 times the sum of weights higher. */
 enum {
@@ -60,7 +68,7 @@ enum {
     NNF_CONV2D_Q8_ARRAYS
 };
 
-/* simple: no left shift, every right shift at least 1, and no input can bring a sum to 2^30. */
+/* simple: no left shift, every right shift 1 to 20, and no input can bring a sum to 2^29. */
 static inline const int32_t *nnf_conv2d_q8_simple(const int32_t *panel, size_t width)
 {
     return panel + NNF_CONV2D_Q8_ARRAYS * width;
@@ -71,7 +79,7 @@ static inline const int8_t *nnf_conv2d_q8_weights(const int32_t *panel, size_t w
     return (const int8_t *)(panel + NNF_CONV2D_Q8_ARRAYS * width + 16);
 }
 
-/* Bytes of a panel; groups = depth / 4, rounded up. */
+/* Bytes of a panel. */
 static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
 {
     return 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16) + NNF_CONV2D_Q8_GROUP * width * groups;
@@ -80,7 +88,7 @@ static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
 /* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). */
 typedef struct nnf_conv2d_q8_tile {
     size_t rows, columns; /* 1..m, 1..n of the kernel */
-    size_t groups;        /* of 4 inputs, >= 1 */
+    size_t groups;        /* of 4 inputs, by nnf_conv2d_q8_groups */
     const uint8_t *a;     /* rows of 4 * groups codes */
     size_t lda;
     const int32_t *offset; /* [rows], each -zw times a sum of 4 * groups codes; NULL for none */
@@ -98,8 +106,8 @@ typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 typedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                               uint8_t *to, size_t ldt, uint32_t *sums);
 
-/* Bytes of all panels of a [columns][depth] weight matrix. */
-size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n);
+/* Bytes of all panels of a [columns][depth] weight matrix, for kernels of n columns that take k codes at once. */
+size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k);
 
 /* How weights and sums are to be read: weights have `flip` applied first, zero points belong to the domain above.
  * multiplier, exponent: [columns], of the requantization; -31 <= exponent <= 31. */
@@ -109,7 +117,7 @@ typedef struct nnf_conv2d_q8_scheme {
     const int32_t *bias, *multiplier, *exponent;
 } nnf_conv2d_q8_scheme;
 
-void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
 
 #endif

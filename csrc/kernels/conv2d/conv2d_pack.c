@@ -39,14 +39,9 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
     }
 }
 
-static size_t groups_of(size_t depth)
+size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k)
 {
-    return (depth + NNF_CONV2D_Q8_GROUP - 1) / NNF_CONV2D_Q8_GROUP;
-}
-
-size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n)
-{
-    const size_t whole = columns / n, rest = columns % n, groups = groups_of(depth);
+    const size_t whole = columns / n, rest = columns % n, groups = nnf_conv2d_q8_groups(depth, k);
     return whole * nnf_conv2d_q8_panel(n, groups) + (rest ? nnf_conv2d_q8_panel(nnf_conv2d_width(rest, n), groups) : 0);
 }
 
@@ -73,13 +68,13 @@ static int pack_channel(size_t depth, int32_t sum, const nnf_conv2d_q8_scheme *s
     header[NNF_CONV2D_Q8_MULTIPLIER * width] = s->multiplier[channel];
     header[NNF_CONV2D_Q8_LEFT * width] = exponent > 0 ? exponent : 0;
     header[NNF_CONV2D_Q8_RIGHT * width] = exponent > 0 ? 0 : -exponent;
-    return exponent < 0 && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 30;
+    return exponent < 0 && exponent >= -20 && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
 }
 
-void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *weights,
+void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed)
 {
-    const size_t groups = groups_of(depth), whole = depth / NNF_CONV2D_Q8_GROUP;
+    const size_t groups = nnf_conv2d_q8_groups(depth, k), whole = depth / NNF_CONV2D_Q8_GROUP;
     const uint32_t flip = scheme->flip * UINT32_C(0x01010101);
     for (size_t first = 0; first < columns; first += n) {
         const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
@@ -89,21 +84,23 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, const uint8_t *w
         int simple = 1;
         if (here < width)
             memset(packed, 0, bytes);
+        else
+            memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
         memset(header + NNF_CONV2D_Q8_ARRAYS * width, 0, 64);
         for (size_t j = 0; j < here; j++) {
             const uint8_t *from = weights + (first + j) * depth;
             const int32_t sum = sum_of(from, depth, scheme->flip);
             simple &= pack_channel(depth, sum, scheme, first + j, header + j, width);
-            for (size_t k = 0; k < whole; k++) {
+            for (size_t g = 0; g < whole; g++) {
                 uint32_t four;
-                memcpy(&four, from + 4 * k, 4);
+                memcpy(&four, from + 4 * g, 4);
                 four ^= flip;
-                memcpy(body + (k * width + j) * 4, &four, 4);
+                memcpy(body + (g * width + j) * 4, &four, 4);
             }
-            if (whole < groups) {
+            if (4 * whole < depth) {
                 unsigned char last[NNF_CONV2D_Q8_GROUP] = {0};
-                for (size_t k = 4 * whole; k < depth; k++)
-                    last[k - 4 * whole] = from[k] ^ scheme->flip;
+                for (size_t i = 4 * whole; i < depth; i++)
+                    last[i - 4 * whole] = from[i] ^ scheme->flip;
                 memcpy(body + (whole * width + j) * 4, last, 4);
             }
         }
