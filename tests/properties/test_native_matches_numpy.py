@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from instances import draw, load_makers, table
 
 import nnfast
 from nnfast._native import kernels
+from nnfast.conformance.instances import draw, load_makers, table
 from nnfast.errors import Error
 
 FEW = 20

@@ -3,7 +3,8 @@
 from math import prod
 
 import numpy as np
-from instances import T, divisors, makes
+
+from .draft import T, divisors, makes
 
 
 def with_ones(d, shape):

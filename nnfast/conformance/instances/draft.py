@@ -12,16 +12,13 @@ from zlib import crc32
 
 import numpy as np
 
-from nnfast import ModelBuilder
-from nnfast.compiler.nodes import Facts, check_zero_sized
-from nnfast.model.types import DTYPES, QUANT_RANGE, QUANTIZED_TYPES, SCALAR_TYPES, OperandType, OperationType
-from nnfast.ops import registry
+from ...compiler.nodes import Facts, check_zero_sized
+from ...model.builder import ModelBuilder
+from ...model.types import DTYPES, QUANT_RANGE, QUANTIZED_TYPES, SCALAR_TYPES, OperandType, OperationType
+from ...ops import registry
 
 T = OperandType
-FAMILIES = (
-    "elementwise_instances", "movement_instances", "window_instances", "norm_instances", "recurrent_instances",
-    "detection_instances",
-)
+FAMILIES = ("elementwise", "movement", "window", "norm", "recurrent", "detection")
 CONTROL_FLOW = ("IF", "WHILE")
 SYMMETRIC = frozenset((T.TENSOR_QUANT16_SYMM, T.TENSOR_QUANT8_SYMM))
 ODD_FLOATS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-7, -6e4)
@@ -48,7 +45,7 @@ def makes(*names, odd=()):
 def load_makers():
     """Import the family files, once; returns all makers by operation name."""
     for family in FAMILIES:
-        import_module(family)
+        import_module(f".{family}", __package__)
     return _MAKERS
 
 
@@ -88,6 +85,10 @@ class Instance:
 
     def node(self):
         """The operation with all values known, checked and its outputs inferred, as the execution sees it."""
+        return self.known()[1]
+
+    def known(self):
+        """(Facts, node) of the same."""
         facts = Facts(self.model, self.model.main)
         for operand, array in zip(self.model.main.inputs, self.arrays, strict=True):
             facts.of[operand].value, facts.of[operand].shape = array, array.shape
@@ -98,7 +99,7 @@ class Instance:
         shapes = node.op.infer(node)
         if not node.op.data_dependent:
             facts.settle(node, shapes)
-        return node
+        return facts, node
 
     def declared(self, node):
         """The same instance whose outputs declare the shapes that the node inferred.
@@ -118,14 +119,14 @@ class Instance:
 class Draft:
     """One operation while it is drawn."""
 
-    def __init__(self, op, signature, bindings, rng, limit):
+    def __init__(self, op, signature, bindings, rng, limit, may_be_late):
         self.op, self.signature, self.rng, self.limit = op, signature, rng, limit
         self.types = {slot.name: signature.type_of(slot, bindings) for slot in signature.inputs}
         self.output_types = [signature.type_of(slot, bindings) for slot in signature.outputs]
         self.given = {slot.name: [] for slot in signature.inputs}
         self.results = {}          # output number -> (scale, zero point)
         self.output_count = len(self.output_types)
-        self.late = self.chance(0.15)
+        self.late = self.chance(0.15) and may_be_late
 
     # -- numbers ---------------------------------------------------------------------------------------------------
     def int(self, low, high):
@@ -290,12 +291,15 @@ class Draft:
         return b.constant(value.array, value.type, *quant)
 
 
-def draw(op, form, nth, seed, limit):
-    """The Instance of a form (signature number) and type set of an operation."""
+def draw(op, form, nth, seed, limit, may_be_late=True):
+    """The Instance of a form (signature number) and type set of an operation.
+
+    may_be_late: weights, parameters and dimensions that are known only at execution are drawn too.
+    """
     signature = op.signatures[form]
     # Equal seeds give each type set of each operation an instance of its own.
     rng = np.random.default_rng((seed, limit, crc32(f"{op.name} {form} {nth}".encode())))
-    draft = Draft(op, signature, signature.sets[nth][1], rng, limit)
+    draft = Draft(op, signature, signature.sets[nth][1], rng, limit, may_be_late)
     load_makers()[op.name](draft)
     return draft.build(f"{op.name} form {form} set {nth} seed {seed} limit {limit}")
 

@@ -1,9 +1,9 @@
 """Instances of the operations that work element by element."""
 
 import numpy as np
-from instances import T, makes
 
-from nnfast.model.types import QUANT_RANGE
+from ...model.types import QUANT_RANGE
+from .draft import T, makes
 
 POSITIVE = ("LOG", "SQRT", "RSQRT")
 

@@ -1,9 +1,9 @@
 """Instances of the recurrent operations."""
 
 import numpy as np
-from instances import T, divisors, makes
 
-from nnfast.model.types import QUANT_RANGE
+from ...model.types import QUANT_RANGE
+from .draft import T, divisors, makes
 
 GATES = ("input", "forget", "cell", "output")
 BIASES = {"input": "input_gate_bias", "forget": "forget_gate_bias", "cell": "cell_gate_bias",

@@ -1,9 +1,9 @@
 """Instances of the operations over boxes and regions, and of the random ones."""
 
 import numpy as np
-from instances import makes
 
-from nnfast.model.types import QUANTIZED_TYPES
+from ...model.types import QUANTIZED_TYPES
+from .draft import makes
 
 BOX = (0.125, 0)
 

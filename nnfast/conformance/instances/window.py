@@ -1,7 +1,8 @@
 """Instances of convolutions, pooling, resizing and matrix products."""
 
 import numpy as np
-from instances import T, makes
+
+from .draft import T, makes
 
 PER_CHANNEL = T.TENSOR_QUANT8_SYMM_PER_CHANNEL
 SAME, VALID = 1, 2

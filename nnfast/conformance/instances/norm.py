@@ -1,6 +1,6 @@
 """Instances of normalisations over an axis."""
 
-from instances import makes
+from .draft import makes
 
 
 def axis_of(d, rank):
