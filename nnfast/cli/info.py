@@ -1,11 +1,25 @@
 """`nnfast info`: what this machine and this build of nnfast have."""
 
+import shutil
+import sys
+from collections import Counter
+
 from ..errors import InvalidArgument
 from .output import Output, progress, rich_table, table
 
+COLUMNS = {
+    "f32": ("TENSOR_FLOAT32",), "f16": ("TENSOR_FLOAT16",), "s32": ("TENSOR_INT32",), "b8": ("TENSOR_BOOL8",),
+    "qu8": ("TENSOR_QUANT8_ASYMM",), "qs8": ("TENSOR_QUANT8_ASYMM_SIGNED",), "qs8z": ("TENSOR_QUANT8_SYMM",),
+    "qs8c": ("TENSOR_QUANT8_SYMM_PER_CHANNEL",), "q16": ("TENSOR_QUANT16_SYMM", "TENSOR_QUANT16_ASYMM"),
+}
+"""Operand types of each column of the table of operations; the names are those of the kernels."""
+
+SHORT = {"native": "nat", "numpy": "np", "part": "~", "-": "-"}
+"""Ways as a narrow terminal has room for them."""
+
 
 def add_arguments(parser):
-    parser.add_argument("--ops", action="store_true", help="list every operation and whether it has a native form")
+    parser.add_argument("--ops", action="store_true", help="show which operation is native on which type (seconds)")
     parser.add_argument("--kernels", action="store_true", help="list every kernel that this machine can run")
     parser.add_argument("--peak", action="store_true", help="measure what the machine can do at most (seconds)")
     Output.add_argument(parser)
@@ -59,8 +73,13 @@ def main(args):
             [row["op"], row["name"], row["isa"], "yes" if found["picked"][row["op"]] == row["name"] else ""]
             for row in found["kernels"]]))
     if args.ops:
+        from ..conformance import coverage
+
+        with progress("lowering") as move:
+            found["types"] = coverage.native_types(move)
         output.say()
-        output.say(table(["operation", "runs as"], sorted(operations.items())))
+        output.say(types_table(found["types"], shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        output.say(f"{' and '.join(coverage.control_flow())}: control flow, of any type")
     if args.peak:
         from ..bench import peak
 
@@ -70,6 +89,29 @@ def main(args):
         output.show(*peak_tables(found["peak"]))
     output.finish(found)
     return 0
+
+
+def types_table(found, width=None):
+    """Text of a table, operation by operand type, of a document of `coverage.native_types`, and what its words mean.
+
+    Beyond `width` columns the words are short ones.
+    """
+    rows = [[name, *(_together(types, kinds) for kinds in COLUMNS.values())] for name, types in sorted(found.items())]
+    words, text = {way: way for way in SHORT}, table(["operation", *COLUMNS], rows)
+    if width is not None and max(map(len, text.splitlines())) > width:
+        words = SHORT
+        text = table(["operation", *COLUMNS], [[name, *(words[way] for way in ways)] for name, *ways in rows])
+    count = Counter(way for _, *ways in rows for way in ways)
+    meaning = {"native": "by kernels", "numpy": "by the numpy definition", "part": "native in some forms",
+               "-": "no such signature"}
+    return "\n".join([text, "", *(f"{words[way]:6} {count[way]:4} {means}" for way, means in meaning.items()), "",
+                      *(f"{column:5} {' or '.join(kinds)}" for column, kinds in COLUMNS.items())])
+
+
+def _together(types, kinds):
+    """How an operation runs on the operand types of one column."""
+    ways = {types[kind] for kind in kinds if kind in types}
+    return "part" if len(ways) > 1 else ways.pop() if ways else "-"
 
 
 def peak_tables(found):

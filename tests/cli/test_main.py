@@ -13,7 +13,9 @@ from fake_models import entry
 
 from nnfast import conformance
 from nnfast.bench import peak
+from nnfast.cli import info
 from nnfast.cli import main as command
+from nnfast.conformance import coverage
 from nnfast.conformance.vectors import read
 from nnfast.model.types import OperationType
 from nnfast.ops import registry
@@ -257,17 +259,45 @@ def test_explain_shows_steps_and_weight_bytes(capsys, tmp_path, fake_model):
     assert json.loads((tmp_path / "e.json").read_text()) == {"rows": [{"kernel": "a_kernel"}], "weight_bytes": 1204}
 
 
-def test_info_shows_level_knobs_and_ways_of_operations(capsys, monkeypatch):
-    native, plain = SimpleNamespace(lower=len), SimpleNamespace(lower=None)
-    monkeypatch.setattr(registry, "lookup", lambda code: native if code == OperationType.CONV_2D else plain)
+def test_info_shows_level_knobs_and_kernels(capsys, monkeypatch):
     monkeypatch.setenv("NNFAST_NUM_THREADS", "1")
-    assert call("info", "--ops", "--kernels") == 0
+    assert call("info", "--kernels") == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["CONV_2D", "native"] in lines and ["RNN", "numpy"] in lines
     assert ["threads", "1", "by"] in [line[:3] for line in lines]
     assert any(line[:2] == ["NNFAST_NUM_THREADS", "1"] for line in lines)
     picked = [line for line in lines if line[-1:] == ["yes"]]
     assert picked and len({line[0] for line in picked}) == len(picked)
+
+
+def test_info_counts_the_ways_of_operations(capsys, monkeypatch):
+    native, plain = SimpleNamespace(lower=len), SimpleNamespace(lower=None)
+    monkeypatch.setattr(registry, "lookup", lambda code: native if code == OperationType.CONV_2D else plain)
+    assert call("info") == 0
+    assert "operations  106: 1 native, 105 numpy; 0 not built" in capsys.readouterr().out.splitlines()
+
+
+WAYS = {"ADD": {"TENSOR_FLOAT32": "native", "TENSOR_INT32": "numpy"}, "CAST": {"TENSOR_FLOAT32": "part"},
+        "RANK": {"TENSOR_QUANT16_ASYMM": "native", "TENSOR_QUANT16_SYMM": "numpy"}}
+
+
+def test_info_shows_operations_by_type(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(coverage, "native_types", lambda progress: WAYS)
+    assert call("info", "--ops", "--json", tmp_path / "i.json") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["operation", "f32", "f16", "s32", "b8", "qu8", "qs8", "qs8z", "qs8c", "q16"] in lines
+    assert ["ADD", "native", "-", "numpy", *"------"] in lines
+    assert ["CAST", "part", *"--------"] in lines and ["RANK", *"--------", "part"] in lines
+    assert ["part", "2", "native", "in", "some", "forms"] in lines
+    assert "IF and WHILE: control flow, of any type" in map(" ".join, lines)
+    assert json.loads((tmp_path / "i.json").read_text())["types"] == WAYS
+
+
+def test_operations_by_type_fit_a_narrow_terminal():
+    found = {"UNIDIRECTIONAL_SEQUENCE_LSTM": dict.fromkeys(sum(info.COLUMNS.values(), ()), "native"), **WAYS}
+    wide, narrow = info.types_table(found, 120), info.types_table(found, 80)
+    assert wide == info.types_table(found) and max(map(len, wide.splitlines())) > 80
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert ["UNIDIRECTIONAL_SEQUENCE_LSTM", *["nat"] * 9] in [line.split() for line in narrow.splitlines()]
 
 
 def test_info_shows_the_limits_of_the_machine(capsys, monkeypatch, tmp_path):
