@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/pooling, nnfast/_native/pooling.pyx: AVERAGE_POOL_2D, MAX_POOL_2D."""
+"""Measures csrc/kernels/pooling, nnfast/_native/pooling.pyx: AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D."""
 
 from . import common
 
@@ -12,3 +12,7 @@ class Pooling(common.Operation):
         x = common.source(b, types, (n, h, w, c))
         numbers = [b.scalar(v) for v in (common.PADDING[pad], stride, stride, kw, kh, common.FUSED["none"])]
         b.operation(operation, [x, *numbers], [common.target(b, types, 4, common.ACTIVATIONS[types][1])])
+
+
+class RootMeanSquare(Pooling):
+    params = (["L2_POOL_2D"], ["f32"], common.shapes("pooling"))

@@ -138,6 +138,11 @@ void nnf_check_average_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, con
     check_pool(c, twin, kernel, 0, true);
 }
 
+void nnf_check_l2_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_pool(c, twin, kernel, 0, true);
+}
+
 void nnf_check_average_pool2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     check_pool(c, twin, kernel, 0, false);

@@ -1,4 +1,4 @@
-"""Steps of AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""Steps of AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D."""
 
 from libc.stdint cimport int32_t, uint8_t
 
@@ -66,10 +66,10 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
 
 
 cdef class Pool2D(Step):
-    """AVERAGE_POOL_2D or MAX_POOL_2D of NHWC images of float32, uint8 or int8; slots x, y.
+    """AVERAGE_POOL_2D, L2_POOL_2D or MAX_POOL_2D of NHWC images of float32, uint8 or int8; slots x, y.
 
-    op: "average" or "max"; batch: images; win: geometry (ops.window.Window); lo, hi: clamp of the fused activation, in
-    stored values. An 8-bit average takes windows of at most WINDOW_MAX positions.
+    op: "average", "l2" (float32 only) or "max"; batch: images; win: geometry (ops.window.Window); lo, hi: clamp of the
+    fused activation, in stored values. An 8-bit average takes windows of at most WINDOW_MAX positions.
     """
 
     cdef pool p

@@ -1,11 +1,16 @@
 """L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION (ops_a.md B), INSTANCE_NORMALIZATION (ops_b.md 57)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.normalization import InstanceNorm, L2Norm, LocalResponse
 from ..model.fixedpoint import inv_sqrt
 from ..model.quant import mbqm, rdbpot, srdhm
-from ..model.types import QUANT_RANGE, OperandType, OperationType
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
+from . import window
 from .base import OpDef, Signature, is_quant8
+from .movement import swap_last
 
 _Q8, _Q8S = OperandType.TENSOR_QUANT8_ASYMM, OperandType.TENSOR_QUANT8_ASYMM_SIGNED
 _SMALLEST_NORM = 1e-6
@@ -108,6 +113,56 @@ def compute_instance(node, inputs):
         return [result.astype(node.outputs[0].dtype)]
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+_F32 = OperandType.TENSOR_FLOAT32
+_TYPES = {_F32: "f32", _Q8: "qu8", _Q8S: "qs8"}
+
+
+def _lower_rows(node, b, step):
+    """Emit step(slots, rows, n) over the axis; an inner axis is moved to the end and back."""
+    source, axis, item = node["input"], node.axis(), node["input"].dtype.itemsize
+    ends = slots = b.slot(source), b.slot(node.outputs[0])
+    before, n, after = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1:])
+    size = before * n * after * item
+    if after != 1:
+        slots = b.temp(size), b.temp(size)
+        swap_last(b, (ends[0], slots[0]), before, n, after, item)
+    b.emit(step(slots, before * after, n))
+    if after != 1:
+        swap_last(b, (slots[1], ends[1]), before, after, n, item)
+
+
+def lower_l2(node, b):
+    """Rows of floats or codes."""
+    source = node["input"]
+    if source.type not in _TYPES:
+        return f"no native kernel for {type_name(source.type)}"
+    once = source.type == _Q8S and node.axis() == len(source.shape) - 1
+    _lower_rows(node, b, lambda slots, rows, n: L2Norm(slots, _TYPES[source.type], rows, n, source.zero_point, once))
+    return None
+
+
+def lower_lrn(node, b):
+    """Rows of float32."""
+    if node["input"].type != _F32:
+        return f"no native kernel for {type_name(node['input'].type)}"
+    scalars = [node.scalar(name) for name in ("radius", "bias", "alpha", "beta")]
+    _lower_rows(node, b, lambda slots, rows, n: LocalResponse(slots, rows, n, *scalars))
+    return None
+
+
+def lower_instance(node, b):
+    """float32 in either layout."""
+    source = node["input"]
+    if source.type != _F32:
+        return f"no native kernel for {type_name(source.type)}"
+    images, height, width, channels = window.image_shape(node)
+    scalars = [node.scalar(name) for name in ("gamma", "beta", "epsilon")]
+    b.emit(InstanceNorm((b.slot(source), b.slot(node.outputs[0])), node.layout_nchw, images, height * width, channels,
+                        *scalars))
+    return None
+
+
 # -- definitions ---------------------------------------------------------------------------------------------------
 _L2_SETS = ("1.0: F32", "1.2: F16", "1.2: Q8", "1.3: Q8S")
 _LRN = "input:T radius:i32 bias:fT alpha:fT beta:fT"
@@ -115,7 +170,8 @@ _LRN = "input:T radius:i32 bias:fT alpha:fT beta:fT"
 L2_NORMALIZATION = OpDef(
     OperationType.L2_NORMALIZATION,
     (Signature("input:T -> output:T", _L2_SETS), Signature("input:T axis:i32 -> output:T", _L2_SETS, since="1.2")),
-    validate=validate, infer=infer, compute=compute_l2, quant={_Q8: (1 / 128, 128), _Q8S: (1 / 128, 0)},
+    validate=validate, infer=infer, compute=compute_l2, lower=lower_l2,
+    quant={_Q8: (1 / 128, 128), _Q8S: (1 / 128, 0)},
 )
 LOCAL_RESPONSE_NORMALIZATION = OpDef(
     OperationType.LOCAL_RESPONSE_NORMALIZATION,
@@ -123,10 +179,10 @@ LOCAL_RESPONSE_NORMALIZATION = OpDef(
         Signature(f"{_LRN} -> output:T", ("1.0: F32", "1.2: F16")),
         Signature(f"{_LRN} axis:i32 -> output:T", ("1.0: F32", "1.2: F16"), since="1.2"),
     ),
-    validate=validate, infer=infer_lrn, compute=compute_lrn,
+    validate=validate, infer=infer_lrn, compute=compute_lrn, lower=lower_lrn,
 )
 INSTANCE_NORMALIZATION = OpDef(
     OperationType.INSTANCE_NORMALIZATION,
     (Signature("input:T gamma:fT beta:fT epsilon:fT layout:bool -> output:T", ("1.2: F16", "1.2: F32")),),
-    validate=validate_instance, infer=infer_instance, compute=compute_instance,
+    validate=validate_instance, infer=infer_instance, compute=compute_instance, lower=lower_instance,
 )

@@ -116,7 +116,8 @@ AVERAGE_POOL_2D = OpDef(
 )
 
 L2_POOL_2D = OpDef(
-    OperationType.L2_POOL_2D, _FLOAT_SIGNATURES, infer=_infer, compute=_compute_l2, quant="same", zero_sized="batch",
+    OperationType.L2_POOL_2D, _FLOAT_SIGNATURES, infer=_infer, compute=_compute_l2, lower=_lower("l2"), quant="same",
+    zero_sized="batch",
 )
 
 MAX_POOL_2D = OpDef(

@@ -1,10 +1,10 @@
-"""Native AVERAGE_POOL_2D and MAX_POOL_2D against their numpy definitions."""
+"""Native AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D against their numpy definitions."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, at_each_level, ints, make, run_native, tensor
+from lowered import T, at_each_level, check_all_ways, ints, make, run_native, tensor
 
 NAMES = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 TYPES = (T.TENSOR_FLOAT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -53,6 +53,15 @@ def test_pools_are_the_definition(pool, name, type_, seed):
             np.testing.assert_array_equal(one, wanted, level)
         np.testing.assert_array_equal(one.view(np.uint8), two.view(np.uint8), level)
         assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16", "avx512amx")
+
+
+@settings(max_examples=60, deadline=None)
+@given(pools(), st.sampled_from([1, 1e-20, 1e25]), st.integers(0, 2**32 - 1))
+def test_l2_pools_are_the_definition(pool, spread, seed):
+    random, (shape, scalars) = np.random.default_rng(seed), pool
+    data = (random.normal(0, 1, shape) * spread).astype(np.float32)
+    data[random.random(shape) < 0.01] = random.choice(np.float32([np.nan, np.inf, 0]))
+    check_all_ways(build("L2_POOL_2D", T.TENSOR_FLOAT32, shape, scalars), [data], 1e-7)
 
 
 @pytest.mark.parametrize("type_", TYPES[1:])

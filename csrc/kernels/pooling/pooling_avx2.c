@@ -189,3 +189,31 @@ void nnf_max_pool2d_qs8_nhwc__avx2_32(const nnf_pool *g, size_t first, size_t la
 {
     pool_q8(g, first, last, begin, end, x, y, lo, hi, false, true);
 }
+
+void nnf_l2_pool2d_f32_nhwc__avx2_4(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                    const float *x, float *y, float lo, float hi)
+{
+    const __m128i lanes = _mm_setr_epi32(0, 1, 2, 3);
+    const __m256d low = _mm256_set1_pd(lo), high = _mm256_set1_pd(hi);
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const __m256d count = _mm256_set1_pd((double)(w.rows * w.columns));
+            for (size_t c = begin; c < end; c += 4) {
+                const __m128i live = _mm_cmpgt_epi32(_mm_set1_epi32(end - c < 4 ? (int)(end - c) : 4), lanes);
+                __m256d sum = _mm256_setzero_pd();
+                for (size_t i = 0; i < w.rows; i++) {
+                    const float *at = x + w.start + i * g->x.size * g->channels + c;
+                    for (size_t j = 0; j < w.columns; j++) {
+                        const __m256d value = _mm256_cvtps_pd(_mm_maskload_ps(at + j * g->channels, live));
+                        sum = _mm256_fmadd_pd(value, value, sum);
+                    }
+                }
+                /* min/max return the second operand when either is NaN, so that a NaN stays one. */
+                __m256d root = _mm256_sqrt_pd(_mm256_div_pd(sum, count));
+                root = _mm256_min_pd(high, _mm256_max_pd(low, root));
+                _mm_maskstore_ps(y + c, live, _mm256_cvtpd_ps(root));
+            }
+        }
+    }
+}

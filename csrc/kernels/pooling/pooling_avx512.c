@@ -168,3 +168,30 @@ void nnf_max_pool2d_qs8_nhwc__avx512_64(const nnf_pool *g, size_t first, size_t 
 {
     pool_q8(g, first, last, begin, end, x, y, lo, hi, false, true);
 }
+
+void nnf_l2_pool2d_f32_nhwc__avx512_8(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                      const float *x, float *y, float lo, float hi)
+{
+    const __m512d low = _mm512_set1_pd(lo), high = _mm512_set1_pd(hi);
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const __m512d count = _mm512_set1_pd((double)(w.rows * w.columns));
+            for (size_t c = begin; c < end; c += 8) {
+                const __mmask8 live = end - c < 8 ? (__mmask8)((1u << (end - c)) - 1) : 0xFF;
+                __m512d sum = _mm512_setzero_pd();
+                for (size_t i = 0; i < w.rows; i++) {
+                    const float *at = x + w.start + i * g->x.size * g->channels + c;
+                    for (size_t j = 0; j < w.columns; j++) {
+                        const __m512d value = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(live, at + j * g->channels));
+                        sum = _mm512_fmadd_pd(value, value, sum);
+                    }
+                }
+                /* min/max return the second operand when either is NaN, so that a NaN stays one. */
+                __m512d root = _mm512_sqrt_pd(_mm512_div_pd(sum, count));
+                root = _mm512_min_pd(high, _mm512_max_pd(low, root));
+                _mm256_mask_storeu_ps(y + c, live, _mm512_cvtpd_ps(root));
+            }
+        }
+    }
+}

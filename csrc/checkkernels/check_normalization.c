@@ -1,0 +1,139 @@
+#include "check.h"
+#include "checks.h"
+
+#include <math.h>
+
+#include "normalization/normalization.h"
+
+void nnf_check_l2_norm_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_l2_norm_f32_rows_fn slow = (nnf_l2_norm_f32_rows_fn)twin->fn, fast = (nnf_l2_norm_f32_rows_fn)kernel->fn;
+    static const float spread[] = {1.0f, 1e-8f, 1e30f, 1e-30f, 0.0f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 10; form++) {
+            const size_t n = sizes[s];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 5], spread[form % 5]);
+            if (form >= 8)
+                x[nnf_check_below(c, n)] = form == 8 ? NAN : INFINITY;
+            slow(n, x, expected);
+            fast(n, x, actual);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    float *x = nnf_check_alloc(c, 4 * 1024), *y = nnf_check_alloc(c, 4 * 1024);
+    nnf_check_fill_f32(c, x, 1024, -1, 1);
+    NNF_BENCH(c, "n=1024", 1024, fast(1024, x, y));
+    nnf_check_done(c, "bench");
+}
+
+static void check_codes(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int32_t low)
+{
+    const nnf_l2_norm_q8_rows_fn slow = (nnf_l2_norm_q8_rows_fn)twin->fn, fast = (nnf_l2_norm_q8_rows_fn)kernel->fn;
+    static const size_t sizes[] = {1, 2, 31, 255, 256, 257, 1001, 100000};
+    for (size_t form = 0; form < 32; form++) {
+        const size_t n = sizes[form % 8];
+        uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+        const int32_t zero = low + (int32_t)nnf_check_below(c, 256);
+        nnf_check_fill_bytes(c, x, n);
+        slow(n, x, expected, zero, form >= 16);
+        fast(n, x, actual, zero, form >= 16);
+        nnf_check_bytes(c, expected, actual, n);
+        nnf_check_done(c, "n=%zu form=%zu", n, form);
+    }
+}
+
+void nnf_check_l2_norm_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_codes(c, twin, kernel, 0);
+}
+
+void nnf_check_l2_norm_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_codes(c, twin, kernel, -128);
+}
+
+void nnf_check_lrn_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_lrn_f32_rows_fn slow = (nnf_lrn_f32_rows_fn)twin->fn, fast = (nnf_lrn_f32_rows_fn)kernel->fn;
+    static const double betas[] = {0.5, 0.75, 1.0, 0.6};
+    size_t sizes[9];
+    nnf_check_sizes(8, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 24; form++) {
+            const size_t n = sizes[s];
+            nnf_lrn p = {.radius = form % 5 == 4 ? n - 1 : form % 5, .bias = 1.5, .alpha = 0.25 + (double)form,
+                         .beta = betas[form % 4]};
+            p.radius = p.radius < n ? p.radius : n - 1;
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n);
+            double *sums = nnf_check_alloc(c, 16 * (n + p.radius));
+            nnf_check_fill_f32(c, x, n, -4, 4);
+            if (form >= 20) { /* no power of a negative number, the inverse of zero, and what is none to begin with */
+                p.bias = form == 20 ? -100 : form == 21 ? -0.0 : 0;
+                p.alpha = form < 22 ? 0 : 1;
+                x[nnf_check_below(c, n)] = form == 22 ? NAN : 1e30f;
+            }
+            slow(&p, n, x, expected, sums);
+            fast(&p, n, x, actual, sums);
+            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu radius=%zu", n, form, p.radius);
+        }
+    }
+    const nnf_lrn p = {.radius = 5, .bias = 1, .alpha = 1e-4, .beta = 0.75};
+    float *x = nnf_check_alloc(c, 4 * 192), *y = nnf_check_alloc(c, 4 * 192);
+    double *sums = nnf_check_alloc(c, 16 * 197);
+    nnf_check_fill_f32(c, x, 192, -1, 1);
+    NNF_BENCH(c, "n=192 radius 5", 192, fast(&p, 192, x, y, sums));
+    nnf_check_done(c, "bench");
+}
+
+static void check_instance(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, bool nchw)
+{
+    const nnf_instance_norm_f32_fn slow = (nnf_instance_norm_f32_fn)twin->fn;
+    const nnf_instance_norm_f32_fn fast = (nnf_instance_norm_f32_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 12; form++) {
+            const size_t n = nchw ? 1 : sizes[s];
+            nnf_instance_norm p = {.pixels = nchw ? sizes[s] : 1 + form * 3, .gamma = 1.5, .beta = -0.5,
+                                   .epsilon = 1e-3};
+            p.stride = nchw ? 1 : n + form % 3;
+            const size_t elements = (p.pixels - 1) * p.stride + n;
+            float *x = nnf_check_alloc(c, 4 * elements), *expected = nnf_check_alloc(c, 4 * elements);
+            float *actual = nnf_check_alloc(c, 4 * elements), *scale = nnf_check_alloc(c, 4 * elements);
+            nnf_check_fill_f32(c, x, elements, form & 1 ? 99 : -2, form & 1 ? 101 : 2);
+            if (form == 11)
+                x[nnf_check_below(c, elements)] = NAN;
+            for (size_t i = 0; i < elements; i++)
+                scale[i] = 8.0f;
+            slow(&p, n, x, expected);
+            fast(&p, n, x, actual);
+            for (size_t i = 0; i < elements; i++) {
+                if (i % p.stride < n)
+                    nnf_check_f32(c, expected + i, actual + i, 1, scale + i, 1);
+            }
+            nnf_check_done(c, "pixels=%zu n=%zu form=%zu", p.pixels, n, form);
+        }
+    }
+    const nnf_instance_norm p = {.pixels = 4096, .stride = nchw ? 1 : 32, .gamma = 1, .epsilon = 1e-3};
+    float *x = nnf_check_alloc(c, 4 * 4096 * p.stride), *y = nnf_check_alloc(c, 4 * 4096 * p.stride);
+    nnf_check_fill_f32(c, x, 4096 * p.stride, -1, 1);
+    NNF_BENCH(c, "64x64", 4096 * p.stride, fast(&p, p.stride, x, y));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_instance_norm_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_instance(c, twin, kernel, false);
+}
+
+void nnf_check_instance_norm_f32_nchw(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_instance(c, twin, kernel, true);
+}
