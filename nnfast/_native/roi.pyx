@@ -141,14 +141,14 @@ cdef inline void sample(axis *a, float start, float step, size_t number, size_t 
     a.places = 0
     for i in range(a.samples):
         at = step * <float>number + start
-        at = at + part / 2
+        at = at + part / <float>2
         at = at + part * <float>i
         low = min(<size_t>floorf(at), size - 1)
         high = min(low + 1, size - 1)
         a.weight[i] = 0 if low >= size - 1 else at - <float>low
         a.low[i] = touch(a, low * stride)
         a.high[i] = touch(a, high * stride)
-        a.total[a.low[i]] += 1 - a.weight[i]
+        a.total[a.low[i]] += <float>1 - a.weight[i]
         a.total[a.high[i]] += a.weight[i]
 
 
@@ -159,7 +159,7 @@ cdef inline int32_t part_of_255(float weight) noexcept nogil:
 # Weights of the pixels of a bin of codes: whole 255ths of each of the four neighbours of every sample.
 cdef inline void weigh_codes(const axis *rows, const axis *columns, int32_t *w) noexcept nogil:
     cdef size_t y, x
-    cdef float down, across
+    cdef float down, across, one = 1  # a literal would make doubles of the products
     cdef int32_t *top
     cdef int32_t *bottom
     memset(w, 0, 4 * rows.places * columns.places)
@@ -168,9 +168,9 @@ cdef inline void weigh_codes(const axis *rows, const axis *columns, int32_t *w) 
         top, bottom = w + rows.low[y] * columns.places, w + rows.high[y] * columns.places
         for x in range(columns.samples):
             across = columns.weight[x]
-            top[columns.low[x]] += part_of_255((1 - down) * (1 - across))
-            top[columns.high[x]] += part_of_255((1 - down) * across)
-            bottom[columns.low[x]] += part_of_255(down * (1 - across))
+            top[columns.low[x]] += part_of_255((one - down) * (one - across))
+            top[columns.high[x]] += part_of_255((one - down) * across)
+            bottom[columns.low[x]] += part_of_255(down * (one - across))
             bottom[columns.high[x]] += part_of_255(down * across)
 
 

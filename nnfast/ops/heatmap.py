@@ -1,12 +1,20 @@
 """HEATMAP_MAX_KEYPOINT: the peak of each heatmap between its pixels (ops_b.md 56)."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.convert import Convert
+from .._native.heatmap import HeatmapPeaks
 from ..model.types import OperandType, OperationType
 from . import boxes, window
 from .base import OpDef, Signature
 
 LONGEST_STEP = np.float32(1.5)
+_TYPES = {
+    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_FLOAT16: "f32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
+    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
+}
 
 
 def infer(node):
@@ -48,6 +56,10 @@ def _peak(g, tolerance):
     return np.where(curved, score, g[1, 1]), np.where(curved, d0, zero), np.where(curved, d1, zero)
 
 
+def _tolerance(node):
+    return np.float32(1e-3 if node["heatmap"].type == OperandType.TENSOR_FLOAT16 else 1e-5)
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def compute(node, inputs):
     """Score and (x, y) in the image of every keypoint."""
@@ -57,17 +69,41 @@ def compute(node, inputs):
     boxes.check_corners(node, "boxes", corners)
     count, size, _, keypoints = maps.shape
     y, x = np.divmod(maps.reshape(count, size * size, keypoints).argmax(axis=1), size)
-    half = node["heatmap"].type == OperandType.TENSOR_FLOAT16
-    score, right, down = _peak(_around(maps, y, x), np.float32(1e-3 if half else 1e-5))
+    score, right, down = _peak(_around(maps, y, x), _tolerance(node))
     at = np.stack((x.astype(np.float32) + right, y.astype(np.float32) + down), axis=-1)
     low, high = corners[:, None, :2], corners[:, None, 2:]
     at = (at + np.float32(0.5)) / np.float32(size) * (high - low) + low
     return [boxes.stored(node.outputs[0], score), boxes.stored(node.outputs[1], at)]
 
 
+def lower(node, b):
+    """One step, between conversions for float16; what is wrong with numbers and boxes shows as it runs."""
+    if node.layout_nchw:
+        return "no native kernel for NCHW"
+    source, corners = node["heatmap"], node["boxes"]
+    tensors = source, corners, *node.outputs
+    ends = slots = [b.slot(t) for t in tensors]
+    counts = [prod(t.shape) for t in tensors]
+    half = source.type == OperandType.TENSOR_FLOAT16
+    if half:
+        slots = [b.temp(4 * count) for count in counts]
+        for place in (0, 1):
+            b.emit(Convert((ends[place], slots[place]), counts[place], narrow=False))
+    quantization = [(t.scale, t.zero_point) for t in (source, node.outputs[0])]
+    boxes_, size, _, keypoints = source.shape
+    # Of float16 the definition reads the operands themselves, so these must last until the step has run.
+    b.emit(HeatmapPeaks([*slots, *ends] if half else slots, _TYPES[source.type], boxes_, size, keypoints,
+                        _tolerance(node), corners.scale, quantization), declines=True)
+    if half:
+        for place in (2, 3):
+            b.emit(Convert((slots[place], ends[place]), counts[place], narrow=True))
+    return None
+
+
 HEATMAP_MAX_KEYPOINT = OpDef(
     OperationType.HEATMAP_MAX_KEYPOINT,
     (Signature("heatmap:T boxes:R layout:bool -> out_scores:T out_keypoints:R",
                ("1.2: F16 F16", "1.2: F32 F32", "1.2: Q8 Q16A", "1.3: Q8S Q16A")),),
-    infer=infer, compute=compute, quant=("free", {OperandType.TENSOR_QUANT16_ASYMM: boxes.BOX_QUANTIZATION}),
+    infer=infer, compute=compute, lower=lower,
+    quant=("free", {OperandType.TENSOR_QUANT16_ASYMM: boxes.BOX_QUANTIZATION}),
 )
