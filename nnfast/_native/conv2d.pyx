@@ -16,7 +16,7 @@ from .conv2d_window cimport GRAIN, ROWS, geometry, lines, measure, plan_split, s
 from .kernels cimport nnf_kernel, pick
 from .placement cimport placement, placement_of, scatter
 from .plan cimport Step
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
 
 from .plan import aligned_bytes
 
@@ -39,6 +39,7 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     STREAMED = 3 << 16      # bytes of weights above which they come from beyond the level 2 cache in every run
+    PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
 
 
 cdef struct conv2d_f32:
@@ -183,20 +184,41 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         item = stop
 
 
-def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1):
+cdef struct packing_f32:
+    size_t columns, depth, groups, n
+    size_t each                     # bytes of a group's packed weights
+    const float *weights
+    const float *bias
+    unsigned char *to
+
+
+cdef void run_pack_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const packing_f32 *p = <const packing_f32 *>step.params
+    cdef size_t panels = (p.columns + p.n - 1) // p.n, item, last, first, count, unit
+    nnf_share(p.groups * panels, thread, threads, &item, &last)
+    while item < last:
+        first = item % panels
+        count = min(panels - first, last - item)
+        unit = item // panels * p.columns + first * p.n
+        # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
+        nnf_pack_conv2d_f32(min(count * p.n, p.columns - first * p.n), p.depth, p.n, p.weights + unit * p.depth,
+                            p.bias + unit, <float *>(p.to + item // panels * p.each) + first * p.n * (p.depth + 1))
+        item += count
+
+
+def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1, int threads=1):
     """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array.
 
-    The units are those of all groups, one group after the other.
+    The units are those of all groups, one group after the other. threads: how many may share the work.
     """
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
-    cdef size_t columns = weights.shape[0] // groups, depth = weights.shape[1], i
-    cdef size_t each = lines(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, row.n))
-    packed = aligned_bytes(groups * each)
+    cdef packing_f32 p
+    p.columns, p.depth, p.groups, p.n = weights.shape[0] // groups, weights.shape[1], groups, row.n
+    p.each = lines(sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n))
+    packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
-    with nogil:
-        for i in range(groups):
-            nnf_pack_conv2d_f32(columns, depth, row.n, &weights[i * columns, 0], &bias[i * columns],
-                                <float *>&to[i * each])
+    p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
+    run_alone(run_pack_f32, &p, min(threads, <int>(groups * p.each // PACKING_GRAIN) + 1))
     return packed
 
 

@@ -4,6 +4,8 @@ The team is ours (csrc/base/team.c), not libgomp: a forked child can use it, con
 cap, and idle workers spin for a bounded time before they sleep.
 """
 
+from libc.string cimport memset
+
 import os
 
 from .. import config
@@ -31,6 +33,19 @@ MAX_THREADS = NNF_TEAM_MAX
 cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil:
     return nnf_program_run(program, run, threads, spin_us, cancel, deadline_ns, times_ns, done)
+
+
+cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1:
+    cdef nnf_step step
+    cdef nnf_program program
+    cdef nnf_run run
+    cdef size_t done
+    step.fn, step.params, step.slots = fn, params, NULL
+    program.steps, program.count, program.threads = &step, 1, threads
+    memset(&run, 0, sizeof(run))
+    with nogil:
+        nnf_program_run(&program, &run, threads, spin_us, NULL, 0, NULL, &done)
+    return 0
 
 
 def quota(proc="/proc", sys="/sys"):

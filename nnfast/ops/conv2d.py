@@ -150,7 +150,7 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         output = finish.zero_point, finish.low, finish.high
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
     else:
-        packed = conv2d.pack_f32(matrix, bias, groups)
+        packed = conv2d.pack_f32(matrix, bias, groups, b.threads)
         slots = b.slot(source), b.const(packed), b.slot(target)
         b.emit(conv2d.Conv2dF32(slots, *shape, *quant.activation_float(node.scalar("activation")), place))
 

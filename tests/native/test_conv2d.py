@@ -157,6 +157,14 @@ def test_f32_large(level, case):
     check_f32(case, level)
 
 
+@pytest.mark.parametrize("units, depth, groups", [(1001, 1024, 1), (96, 4000, 2), (33, 9000, 3), (7, 90000, 1)])
+def test_f32_packing_is_the_same_on_more_threads(units, depth, groups):
+    rng = np.random.default_rng(1)
+    weights, bias = rng.standard_normal((groups * units, depth), np.float32), np.ones(groups * units, np.float32)
+    alone, shared = (conv2d.pack_f32(weights, bias, groups, threads) for threads in (1, 3))
+    np.testing.assert_array_equal(alone, shared)
+
+
 def test_f32_empty_batch():
     case = dense(3, 3, 4, 5)
     packed = conv2d.pack_f32(np.ones((5, 4), np.float32), np.ones(5, np.float32))
