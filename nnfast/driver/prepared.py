@@ -1,4 +1,7 @@
-"""A compiled model and its executions (hal.md 3.8, 2.5)."""
+"""A compiled model and its executions (hal.md 3.8, 2.5).
+
+What the first result does not need is imported by the method that needs it: a cold start is half imports.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -27,13 +30,8 @@ from .execution import (
     Limits,
     deadline_to_ns,
 )
-from .explain import Explanation
-from .fenced import execute_fenced
-from .pools import bind_request
 from .profile import active_profile
-from .request import ExecutionResult, OutputShape, Timing
 from .stream import Stream
-from .submit import submit
 from .watchdog import watch
 
 
@@ -205,6 +203,9 @@ class PreparedModel:
         InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer is too small,
         GeneralFailure for bad values.
         """
+        from .pools import bind_request
+        from .request import ExecutionResult, OutputShape, Timing
+
         began = now_ns()
         arguments = bind_request(self, request)
         deadline_ns = deadline_to_ns(deadline, began, "execute")
@@ -242,6 +243,8 @@ class PreparedModel:
         `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
         error; what fails later puts the fence into the error state.
         """
+        from .fenced import execute_fenced
+
         deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
         if duration is not None and not duration > 0:
             raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
@@ -262,6 +265,8 @@ class PreparedModel:
 
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
+        from .submit import submit
+
         return submit(self, inputs, timeout)
 
     def stream(self):
@@ -270,6 +275,8 @@ class PreparedModel:
 
     def explain(self):
         """What runs: kernel, shapes and bytes of every operation, or why numpy does it."""
+        from .explain import Explanation
+
         return Explanation(self)
 
     def __reduce__(self):

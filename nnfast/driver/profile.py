@@ -1,6 +1,5 @@
 """Times of every operation of the runs inside a `with nnfast.profile() as p:` block."""
 
-import json
 import threading
 
 from .._native.threads import now_ns
@@ -61,10 +60,14 @@ class profile:
 
     def to_json(self):
         """The rows as JSON text."""
+        import json
+
         return json.dumps(self.rows)
 
     def chrome_trace(self):
         """The runs as a Chrome / Perfetto trace (JSON text)."""
+        import json
+
         return json.dumps({"traceEvents": self._events})
 
     def __str__(self):

@@ -249,9 +249,9 @@ def _check_quantization(decoder, path, shape, tensor):
             decoder.fail(path, f"quantized_dimension is {dim}, must be in [0, {len(shape)})")
         if len(scales) != shape[dim]:
             decoder.fail(path, f"has {len(scales)} scales, dimension {dim} of shape {list(shape)} must be as many")
-    tensor.scales = tuple(scales.tolist())
-    if not all(0 <= scale < inf for scale in tensor.scales):
+    if not 0 <= scales.min() <= scales.max() < inf:
         decoder.fail(path, "has a scale that is negative or not finite")
+    tensor.scales = tuple(scales.tolist())
     tensor.zero_points = tuple(points.tolist()) if len(points) else (0,) * len(scales)
     tensor.channel_dim = dim
 
