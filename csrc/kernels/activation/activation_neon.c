@@ -1,0 +1,113 @@
+#include "activation.h"
+
+#include "nnf/math_neon.h"
+#include "nnf/partial_neon.h"
+
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
+
+/* The minima and maxima of NEON keep a NaN, on whichever side it is. */
+static inline __attribute__((always_inline)) float32x4_t apply(enum op op, float32x4_t x)
+{
+    if (op == OP_LOGISTIC)
+        return nnf_logistic_neon(x);
+    if (op == OP_TANH)
+        return nnf_tanh_neon(x);
+    if (op == OP_ABS)
+        return vabsq_f32(x);
+    if (op == OP_NEG)
+        return vnegq_f32(x);
+    if (op == OP_FLOOR)
+        return vrndmq_f32(x);
+    if (op == OP_SQRT)
+        return vsqrtq_f32(x);
+    if (op == OP_RSQRT)
+        return vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(x));
+    if (op == OP_EXP) /* e^89 is infinite */
+        return nnf_exp_neg_neon(vminq_f32(vdupq_n_f32(89.0f), x));
+    const float32x4_t six = vdupq_n_f32(6.0f), gate = vaddq_f32(x, vdupq_n_f32(3.0f));
+    return vmulq_f32(x, vdivq_f32(vminq_f32(six, vmaxq_f32(vdupq_n_f32(0.0f), gate)), six));
+}
+
+static inline __attribute__((always_inline)) void unary(enum op op, size_t n, const float *x, float *y)
+{
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(y + i, apply(op, vld1q_f32(x + i)));
+    if (i < n)
+        nnf_store_f32_neon(y + i, apply(op, nnf_load_f32_neon(x + i, n - i)), n - i);
+}
+
+void nnf_logistic_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_LOGISTIC, n, x, y);
+}
+
+void nnf_tanh_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_TANH, n, x, y);
+}
+
+void nnf_hard_swish_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_HARD_SWISH, n, x, y);
+}
+
+void nnf_abs_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_ABS, n, x, y);
+}
+
+void nnf_neg_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_NEG, n, x, y);
+}
+
+void nnf_floor_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_FLOOR, n, x, y);
+}
+
+void nnf_sqrt_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_SQRT, n, x, y);
+}
+
+void nnf_rsqrt_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_RSQRT, n, x, y);
+}
+
+void nnf_exp_f32_flat__neon_4(size_t n, const float *x, float *y)
+{
+    unary(OP_EXP, n, x, y);
+}
+
+void nnf_clamp_f32_flat__neon_4(size_t n, const float *x, float *y, float lo, float hi)
+{
+    const float32x4_t low = vdupq_n_f32(lo), high = vdupq_n_f32(hi);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(y + i, vminq_f32(high, vmaxq_f32(low, vld1q_f32(x + i))));
+    for (; i < n; i++)
+        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+}
+
+/* The table lies in four groups of registers; a code beyond a group's end leaves what the groups before it gave. */
+void nnf_lookup_qu8_flat__neon_16(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])
+{
+    const uint8x16x4_t first = vld1q_u8_x4(table), second = vld1q_u8_x4(table + 64);
+    const uint8x16x4_t third = vld1q_u8_x4(table + 128), fourth = vld1q_u8_x4(table + 192);
+    const uint8x16_t size = vdupq_n_u8(64);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        uint8x16_t codes = vld1q_u8(x + i), found = vqtbl4q_u8(first, codes);
+        codes = vsubq_u8(codes, size);
+        found = vqtbx4q_u8(found, second, codes);
+        codes = vsubq_u8(codes, size);
+        found = vqtbx4q_u8(found, third, codes);
+        codes = vsubq_u8(codes, size);
+        vst1q_u8(y + i, vqtbx4q_u8(found, fourth, codes));
+    }
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
