@@ -142,15 +142,17 @@ INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, boo
             }
             offset += b->pixel;
         }
+        if (v >= 2) {
+            NNF_UNROLL
+            for (int r = 0; r < rows; r++)
+                store(b, y + (size_t)r * row_size, done[r], full);
+            y += g->channels;
+        }
         NNF_UNROLL
         for (int r = 0; r < rows; r++) {
-            if (v >= 2)
-                store(b, y + (size_t)r * row_size, done[r], full);
             done[r] = next[r];
             next[r] = fresh[r];
         }
-        if (v >= 2)
-            y += g->channels;
     }
 }
 
