@@ -48,10 +48,11 @@ def suffix_of(source):
 
 def c_flags(source):
     """Compiler flags of one C file of csrc."""
-    flags = COMMON + WARNINGS + ISA_FLAGS.get(suffix_of(source), [])
+    # The level's flags come last: on aarch64 they name an architecture, which takes the place of the machine's.
+    flags = COMMON + WARNINGS + machine_flags() + ISA_FLAGS.get(suffix_of(source), [])
     if os.environ.get("NNFAST_WERROR") == "1":
         flags += ["-Werror"]
-    return flags + machine_flags() + os.environ.get("NNFAST_CFLAGS", "").split()
+    return flags + os.environ.get("NNFAST_CFLAGS", "").split()
 
 
 def machine_flags():

@@ -1,8 +1,8 @@
 #include "nnf/tiles.h"
 
-static _Thread_local uint32_t shape; /* of this thread's tiles; 0: none */
-
 #if defined(__x86_64__)
+
+static _Thread_local uint32_t shape; /* of this thread's tiles; 0: none */
 
 typedef struct tile_configuration {
     uint8_t palette, start_row, reserved[14];
