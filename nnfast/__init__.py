@@ -14,12 +14,12 @@ __version__ = "0.1.0"
 _LAZY = {
     "Device": ("driver.device", "Device"), "PreparedModel": ("driver.prepared", "PreparedModel"),
     "Request": ("driver.request", "Request"), "RequestArgument": ("driver.request", "RequestArgument"),
-    "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"),
+    "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"), "Memory": ("driver.memory", "Memory"),
     "Buffer": ("driver.buffers", "Buffer"), "Role": ("driver.buffers", "Role"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
     "load": ("tflite", "load"),
-    "tflite": ("tflite", None), "conformance": ("conformance", None), "errors": ("errors", None),
+    "tflite": ("tflite", None), "conformance": ("conformance", None), "hal": ("hal", None), "errors": ("errors", None),
     "Error": ("errors", "Error"), "InvalidArgument": ("errors", "InvalidArgument"),
     "UnsupportedOperator": ("errors", "UnsupportedOperator"),
 }

@@ -9,11 +9,11 @@ from ..ops.registry import lookup
 from .nodes import Facts, check_zero_sized
 
 
-def check_model(model):
+def check_model(model, newest=VERSIONS[-1]):
     """Refuse an invalid model; returns the lowest HAL version that has everything it uses.
 
-    Raises InvalidArgument with the path of the first broken rule: structure (hal.md 11.3-11.7), then each operation's
-    operand types and model-time rules.
+    newest: HAL version that the model may need at most. Raises InvalidArgument with the path of the first broken rule:
+    structure (hal.md 11.3-11.7), then each operation's operand types, model-time rules and version.
     """
     validate_model(model)
     version = "1.0"
@@ -22,12 +22,18 @@ def check_model(model):
             op = lookup(operation.type)
             if isinstance(op, ControlDef):
                 op.check(model, facts.graph, operation, facts.path(index))
-                version = max(version, "1.3", key=VERSIONS.index)
+                needs = "1.3"
             elif op is not None:
                 node = facts.node(index)
                 if node.op.validate is not None:
                     node.op.validate(node)
-                version = max(version, node.version, key=VERSIONS.index)
+                needs = node.version
+            else:
+                continue
+            if VERSIONS.index(needs) > VERSIONS.index(newest):
+                raise InvalidArgument(f"{facts.path(index)}: this form of the operation came with HAL {needs}, the "
+                                      f"model is one of HAL {newest}")
+            version = max(version, needs, key=VERSIONS.index)
     return version
 
 

@@ -1,20 +1,18 @@
 """The kinds of conformance tests (vts/README.md 4): what each changes in model or request, and what must come back.
 
-A kind is a `Kind`: which vectors it takes, and a function that runs one case on a device and returns its parts.
+A kind is a `Kind`: which vectors it takes, and a function that runs one case through a face (canonical_face,
+hal_face) and returns its parts.
 """
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import Error, ErrorStatus, OutputInsufficientSize
-from ..model.types import OperandType
+from ..model.types import VERSIONS, OperandType
 from .compare import Comparison, compare_case
-from .memory import Memory
-from .mutations import ARGUMENTS, Mutation, model_mutations
-
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+from .validation import validation
+from .verdict import FAILED, Fail, Part, Skip, describe, part_of
 
 ALL_KINDS = (
     "general", "dynamic", "coupling", "failure", "loop_timeout", "memory_domain", "fenced", "deadline", "validation",
@@ -27,78 +25,37 @@ SKIP_RULES = (UNPREPARED, NO_DYNAMIC)
 """What the standard lets a driver refuse; the reason of a skip starts with one of these."""
 
 
-class Skip(Exception):
-    """The standard lets a driver refuse this; the message cites the rule."""
-
-
-class Fail(Exception):
-    """The driver broke a rule; the message says which."""
-
-
-@dataclass(slots=True)
-class Part:
-    """One form of a kind ("" when it has one form only): outcome, reason and what comparing gave.
-
-    tally: rule -> [tried, refused, accepted, crashed], of the kind that counts wrong models.
-    """
-
-    name: str
-    outcome: str = PASSED
-    reason: str = ""
-    comparison: Comparison | None = None
-    tally: dict = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """takes(vector) -> bool; run(device, case, vector) -> list of Part."""
+    """takes(vector) -> bool; run(face, case, vector) -> list of Part; since: HAL version of the kind."""
 
     takes: object
     run: object
+    since: str = "1.0"
 
-
-def _part(name, function, *args):
-    """Run one form; what it raises becomes its outcome."""
-    part = Part(name)
-    try:
-        part.comparison = function(*args)
-        if part.comparison.reason:
-            raise Fail(part.comparison.reason)
-    except Skip as skip:
-        part.outcome, part.reason = SKIPPED, str(skip)
-    except Fail as fail:
-        part.outcome, part.reason = FAILED, str(fail)
-    except Error as error:
-        part.outcome, part.reason = FAILED, _describe(error)
-    except Exception as error:  # a driver bug; the other tests go on
-        part.outcome, part.reason = FAILED, f"the driver raised {_describe(error)}"
-    return part
-
-
-def _describe(error):
-    """An exception in one line: its status where it has one, else its class."""
-    name = error.status.name if isinstance(error, Error) else type(error).__name__
-    return f"{name}: {' '.join(str(error).split())}"
+    def is_of(self, hal):
+        """True when the standard has this kind for a face."""
+        return hal == "canonical" or VERSIONS.index(hal) >= VERSIONS.index(self.since)
 
 
 # -- steps that the kinds share --------------------------------------------------------------------------------------
-def _claims_all(device, model):
+def _claims_all(face, model):
     """Ask which operations are supported; True when all are."""
-    supported = device.supported_operations(model)
+    supported = face.supported_operations(model)
     if not supported or len(supported) != len(model.main.operations):
         raise Fail(f"supported_operations gave {len(supported)} flags, must be one for each of the "
                    f"{len(model.main.operations)} operations")
     return all(supported)
 
 
-def _prepare(device, model):
+def _prepare(face, model):
     """Prepared model, or Skip / Fail by what the driver had claimed."""
-    claimed = _claims_all(device, model)
+    claimed = _claims_all(face, model)
     try:
-        return device.prepare(model)
+        return face.prepare(model)
     except Error as error:
         if claimed:
-            raise Fail(f"every operation is claimed as supported, but prepare gave {_describe(error)}") from None
+            raise Fail(f"every operation is claimed as supported, but prepare gave {describe(error)}") from None
         raise Skip(f"{UNPREPARED}: {error}") from None
 
 
@@ -126,11 +83,20 @@ def _check_shapes(shapes, case, label, required):
             raise Fail(f"{label}: output {place} has dims {list(shape.dims)}, must be {list(value.shape)}")
 
 
-def _execute(prepared, case, measured, shapes_required):
+def _runs(face, prepared):
+    """(label, function of a request, measured) of every way to execute, without and with timing."""
+    for name, execute in face.ways(prepared).items():
+        for measured in face.timings:
+            def run(request, execute=execute, measured=measured, **limits):
+                return execute(request, measure_timing=measured, **limits)
+
+            yield f"{name}, timing {'YES' if measured else 'NO'}", run, measured
+
+
+def _execute(face, run, label, case, measured, shapes_required):
     """One execution on memory pools, fully checked; returns the Comparison."""
-    label = f"execute, timing {'YES' if measured else 'NO'}"
-    memory = Memory(case)
-    result = prepared.execute(memory.request, measure_timing=measured)
+    memory = face.memory(case)
+    result = run(memory.request)
     _check_timing(result.timing, measured, label)
     _check_shapes(result.shapes, case, label, shapes_required)
     if memory.damage():
@@ -141,17 +107,39 @@ def _execute(prepared, case, measured, shapes_required):
     return comparison
 
 
+def _needs_known_outputs(label):
+    """True for the way that must refuse outputs of unknown or zero size (hal.md 3.9)."""
+    return label.startswith("fenced")
+
+
+def _must_refuse(run, label, request):
+    try:
+        run(request)
+    except Error as error:
+        if error.status != ErrorStatus.INVALID_ARGUMENT:
+            raise Fail(f"{label}: gave {describe(error)}, must be INVALID_ARGUMENT") from None
+    else:
+        raise Fail(f"{label}: succeeded, must be INVALID_ARGUMENT")
+
+
 # -- general ---------------------------------------------------------------------------------------------------------
-def _general(device, case, vector):
-    return [_part("", _general_runs, device, case)]
+def _general(face, case, vector):
+    return [part_of("", _general_runs, face, case)]
 
 
-def _general_runs(device, case):
-    """Execution on pools without and with timing, then arrays through `run`."""
-    prepared = _prepare(device, case.model)
+def _general_runs(face, case):
+    """Execution on pools in every way but fences, which are a kind of their own; then arrays through `run`."""
+    prepared = _prepare(face, case.model)
     result = Comparison()
-    for measured in (False, True):
-        result.merge(_execute(prepared, case, measured, shapes_required=False))
+    for label, run, measured in _runs(face, prepared):
+        if not label.startswith("fenced"):
+            result.merge(_execute(face, run, label, case, measured, shapes_required=False))
+    if face.has_arrays:
+        result.merge(_run_arrays(prepared, case))
+    return result
+
+
+def _run_arrays(prepared, case):
     outputs = [np.asarray(array) for array in prepared.run(list(case.inputs))]
     if len(outputs) != len(case.expected):
         raise Fail(f"run: {len(outputs)} outputs, must be {len(case.expected)}")
@@ -162,8 +150,7 @@ def _general_runs(device, case):
     comparison = compare_case(case, outputs)
     if comparison.reason:
         comparison.reason = f"run: {comparison.reason}"
-    result.merge(comparison)
-    return result
+    return comparison
 
 
 # -- dynamic ---------------------------------------------------------------------------------------------------------
@@ -175,20 +162,23 @@ def with_unknown_outputs(model):
     return model.with_main(operands=tuple(operands))
 
 
-def _dynamic(device, case, vector):
+def _dynamic(face, case, vector):
     dynamic = replace(case, model=with_unknown_outputs(case.model))
-    parts = [_part("unspecified", _unspecified, device, dynamic)]
+    parts = [part_of("unspecified", _unspecified, face, dynamic)]
     if case.expected[0].nbytes > 1:
-        parts.append(_part("insufficient", _insufficient, device, dynamic))
+        parts.append(part_of("insufficient", _insufficient, face, dynamic))
     return parts
 
 
-def _unspecified(device, case):
-    prepared = _prepare(device, case.model)
+def _unspecified(face, case):
+    prepared = _prepare(face, case.model)
     result = Comparison()
-    for measured in (False, True):
+    for label, run, measured in _runs(face, prepared):
+        if _needs_known_outputs(label):
+            _must_refuse(run, label, face.memory(case).request)
+            continue
         try:
-            result.merge(_execute(prepared, case, measured, shapes_required=True))
+            result.merge(_execute(face, run, label, case, measured, shapes_required=True))
         except Error as error:
             _skip_general_failure(error)
             raise
@@ -200,18 +190,21 @@ def _skip_general_failure(error):
         raise Skip(f"{NO_DYNAMIC}: {error}") from None
 
 
-def _insufficient(device, case):
-    prepared = _prepare(device, case.model)
-    for measured in (False, True):
-        label = f"execute with output 0 one byte short, timing {'YES' if measured else 'NO'}"
-        memory = Memory(case, shorten=1)
+def _insufficient(face, case):
+    prepared = _prepare(face, case.model)
+    for name, run, _ in _runs(face, prepared):
+        label = f"{name}, output 0 one byte short"
+        memory = face.memory(case, shorten=1)
+        if _needs_known_outputs(name):
+            _must_refuse(run, label, memory.request)
+            continue
         try:
-            prepared.execute(memory.request, measure_timing=measured)
+            run(memory.request)
         except OutputInsufficientSize as error:
             _check_insufficient(error.shapes, case, label)
         except Error as error:
             _skip_general_failure(error)
-            raise Fail(f"{label}: gave {_describe(error)}, must be OUTPUT_INSUFFICIENT_SIZE") from None
+            raise Fail(f"{label}: gave {describe(error)}, must be OUTPUT_INSUFFICIENT_SIZE") from None
         else:
             raise Fail(f"{label}: succeeded, must be OUTPUT_INSUFFICIENT_SIZE")
         if memory.damage():
@@ -234,29 +227,31 @@ def _check_insufficient(shapes, case, label):
 
 
 # -- failure ---------------------------------------------------------------------------------------------------------
-def _failure(device, case, vector):
+def _failure(face, case, vector):
     # These folders run in CTS only, which accepts a failure at any point (vts/README.md 4.4).
     anywhere = vector.folder == "V1_3_cts_only"
-    return [_part("", _must_fail, device, case, anywhere)]
+    return [part_of("", _must_fail, face, case, anywhere)]
 
 
-def _must_fail(device, case, anywhere):
+def _must_fail(face, case, anywhere):
     try:
-        claimed = _claims_all(device, case.model)
+        claimed = _claims_all(face, case.model)
     except Error:
         if anywhere:
             return Comparison()
         raise
     try:
-        prepared = device.prepare(case.model)
+        prepared = face.prepare(case.model)
     except Error as error:
         if claimed and not anywhere:
-            raise Fail(f"every operation is claimed as supported, but prepare gave {_describe(error)}") from None
+            raise Fail(f"every operation is claimed as supported, but prepare gave {describe(error)}") from None
         return Comparison()
+    ways = face.ways(prepared)
+    execute = ways.get("sync") or ways["execute"]
     try:
-        prepared.execute(Memory(case).request)
+        execute(face.memory(case).request)
     except OutputInsufficientSize as error:
-        raise Fail(f"execution gave {_describe(error)}: a failure of this kind must report no shapes") from None
+        raise Fail(f"execution gave {describe(error)}: a failure of this kind must report no shapes") from None
     except Error:
         return Comparison()
     raise Fail("the execution succeeded, it must fail")
@@ -287,12 +282,12 @@ def signed_twin(case):
                    expected=values(main.outputs, case.expected))
 
 
-def _coupling(device, case, vector):
+def _coupling(face, case, vector):
     forms = {"original": case, "signed": signed_twin(case)}
     parts, prepared = [], {}
     for name, form in forms.items():
-        prepared[name], refusal = _try_prepare(device, form.model)
-        parts.append(_part(name, _coupled_runs, prepared[name], form) if refusal is None else
+        prepared[name], refusal = _try_prepare(face, form.model)
+        parts.append(part_of(name, _coupled_runs, face, prepared[name], form) if refusal is None else
                      Part(name, refusal[0], refusal[1]))
     ready = [name for name in forms if prepared[name] is not None]
     if len(ready) == 1:
@@ -301,22 +296,25 @@ def _coupling(device, case, vector):
     return parts
 
 
-def _try_prepare(device, model):
+def _try_prepare(face, model):
     """(prepared model, None) or (None, (outcome, reason))."""
     found = []
 
     def attempt():
-        found.append(_prepare(device, model))
+        found.append(_prepare(face, model))
         return Comparison()
 
-    part = _part("", attempt)
+    part = part_of("", attempt)
     return (found[0], None) if found else (None, (part.outcome, part.reason))
 
 
-def _coupled_runs(prepared, case):
+def _coupled_runs(face, prepared, case):
     result = Comparison()
-    for measured in (False, True):
-        result.merge(_execute(prepared, case, measured, shapes_required=False))
+    for label, run, measured in _runs(face, prepared):
+        if _needs_known_outputs(label) and any(value.size == 0 for value in case.expected):
+            _must_refuse(run, label, face.memory(case).request)
+        else:
+            result.merge(_execute(face, run, label, case, measured, shapes_required=False))
     return result
 
 
@@ -327,70 +325,23 @@ LOOP_SECONDS = 0.001
 _MISSED = (ErrorStatus.MISSED_DEADLINE_TRANSIENT, ErrorStatus.MISSED_DEADLINE_PERSISTENT)
 
 
-def _loop_timeout(device, case, vector):
-    return [_part("", _must_run_out_of_time, device, case)]
+def _loop_timeout(face, case, vector):
+    return [part_of("", _must_run_out_of_time, face, case)]
 
 
-def _must_run_out_of_time(device, case):
-    prepared = _prepare(device, case.model)
-    for measured in (False, True):
-        label = f"execute with a loop timeout of 1 ms, timing {'YES' if measured else 'NO'}"
+def _must_run_out_of_time(face, case):
+    prepared = _prepare(face, case.model)
+    for name, run, _ in _runs(face, prepared):
+        label = f"{name}, loop timeout of 1 ms"
         try:
-            prepared.execute(Memory(case).request, measure_timing=measured, loop_timeout=LOOP_SECONDS)
+            run(face.memory(case).request, loop_timeout=LOOP_SECONDS)
         except Error as error:
             _skip_general_failure(error)
             if error.status not in _MISSED:
-                raise Fail(f"{label}: gave {_describe(error)}, must be MISSED_DEADLINE_*") from None
+                raise Fail(f"{label}: gave {describe(error)}, must be MISSED_DEADLINE_*") from None
         else:
             raise Fail(f"{label}: succeeded, must be MISSED_DEADLINE_*")
     return Comparison()
-
-
-# -- validation ------------------------------------------------------------------------------------------------------
-_MESSAGE = re.compile(r"(main|referenced\[\d+\]|prepare)[^\n]*?: [^\n]+")
-"""One line: the path of what is wrong, then the rule."""
-
-SHOWN_MUTATIONS = 3
-"""Mutations that a failure's reason spells out."""
-
-
-def _validation(device, case, vector):
-    """Every mutation of the model (hal.md 11.9) is refused by query and preparation.
-
-    Wrong requests and burst packets, the rest of the standard's kind (vts/README.md 4.3), are not built yet.
-    """
-    part, problems = Part(""), []
-    for mutation in model_mutations(case.model):
-        calls = (("supported_operations", device.supported_operations, {}), ("prepare", device.prepare, {}))
-        _count_refusal(part.tally, problems, mutation, calls)
-    for rule, arguments in ARGUMENTS:
-        mutation = Mutation(rule, str(arguments), case.model)
-        _count_refusal(part.tally, problems, mutation, (("prepare", device.prepare, arguments),))
-    if problems:
-        more = f"; and {len(problems) - SHOWN_MUTATIONS} more" if len(problems) > SHOWN_MUTATIONS else ""
-        part.outcome, part.reason = FAILED, "; ".join(problems[:SHOWN_MUTATIONS]) + more
-    return [part]
-
-
-def _count_refusal(tally, problems, mutation, calls):
-    """Try a mutation; count it under its rule and describe it when it was not refused as it must be."""
-    row = tally.setdefault(mutation.rule, [0, 0, 0, 0])
-    row[0] += 1
-    for name, call, arguments in calls:
-        try:
-            call(mutation.model, **arguments)
-        except Error as error:
-            if error.status == ErrorStatus.INVALID_ARGUMENT and _MESSAGE.fullmatch(str(error)):
-                continue
-            place, what = 3, f"gave {_describe(error)}, must be INVALID_ARGUMENT with one line of path and rule"
-        except Exception as error:  # a driver bug; it must not hide the other mutations
-            place, what = 3, f"raised {_describe(error)}"
-        else:
-            place, what = 2, "accepted it"
-        row[place] += 1
-        problems.append(f"{mutation.rule}, {mutation.where}: {name} {what}")
-        return
-    row[1] += 1
 
 
 # -- which vectors ---------------------------------------------------------------------------------------------------
@@ -425,10 +376,10 @@ def _takes_validation(vector):
 
 KINDS = {
     "general": Kind(_takes_plain, _general),
-    "dynamic": Kind(_takes_dynamic, _dynamic),
-    "coupling": Kind(_takes_coupling, _coupling),
-    "failure": Kind(_takes_failure, _failure),
-    "loop_timeout": Kind(_takes_loop_timeout, _loop_timeout),
-    "validation": Kind(_takes_validation, _validation),
+    "dynamic": Kind(_takes_dynamic, _dynamic, "1.2"),
+    "coupling": Kind(_takes_coupling, _coupling, "1.3"),
+    "failure": Kind(_takes_failure, _failure, "1.2"),
+    "loop_timeout": Kind(_takes_loop_timeout, _loop_timeout, "1.3"),
+    "validation": Kind(_takes_validation, validation),
 }
 """The kinds that are built, by name."""

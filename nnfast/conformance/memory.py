@@ -12,10 +12,11 @@ class Memory:
     """Pool 0 holds all inputs, pool 1 all outputs, each at a multiple of 4 bytes.
 
     An output of zero elements gets one byte. shorten: bytes taken off the buffer of output 0. The output pool is filled
-    with a pattern, so that a value which was never written does not look right, and stray writes show.
+    with a pattern, so that a value which was never written does not look right, and stray writes show. allocate:
+    function from a size to (pool for the request, its bytes as an array); a plain array where nothing is given.
     """
 
-    def __init__(self, case, shorten=0):
+    def __init__(self, case, shorten=0, allocate=None):
         self._case = case
         inputs, offset = [], 0
         for value in case.inputs:
@@ -24,7 +25,8 @@ class Memory:
                 continue
             inputs.append(RequestArgument(INPUT_POOL, offset, value.nbytes))
             offset = _align(offset + value.nbytes)
-        self.input_pool = np.zeros(max(offset, 1), np.uint8)
+        allocate = allocate or _array
+        inputs_pool, self.input_pool = allocate(max(offset, 1))
         for argument, value in zip(inputs, case.inputs):
             if value is not None:
                 end = argument.offset + argument.length
@@ -34,8 +36,9 @@ class Memory:
             length = max(value.nbytes, 1)
             outputs.append(RequestArgument(OUTPUT_POOL, offset, length - shorten if place == 0 else length))
             offset = _align(offset + length)
-        self.output_pool = np.full(max(offset, 1), _POISON, np.uint8)
-        self.request = Request(tuple(inputs), tuple(outputs), (self.input_pool, self.output_pool))
+        outputs_pool, self.output_pool = allocate(max(offset, 1))
+        self.output_pool[:] = _POISON
+        self.request = Request(tuple(inputs), tuple(outputs), (inputs_pool, outputs_pool))
         self._sent = self.input_pool.copy()
 
     def outputs(self):
@@ -57,6 +60,11 @@ class Memory:
         if stray.size:
             return f"the driver wrote {stray.size} bytes outside the outputs, the first at offset {stray[0]} of pool 1"
         return ""
+
+
+def _array(size):
+    array = np.zeros(size, np.uint8)
+    return array, array
 
 
 def _align(offset):

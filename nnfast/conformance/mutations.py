@@ -3,6 +3,7 @@
 `model_mutations` gives every mutation of hal.md 11.9 rows 1 to 20 that the standard wants refused, in the main graph
 and, beyond the standard's own tests (11.16), in the referenced ones. Row 8, numberOfConsumers, has no counterpart: the
 canonical model does not store what follows from the rest. Rows 21 and 22 are arguments of prepare: `ARGUMENTS`.
+The faces of HAL 1.0 to 1.3 get the codes and types that are wrong, or known, in their version.
 """
 
 from dataclasses import dataclass, replace
@@ -27,17 +28,24 @@ from ..model.types import (
 
 _T, _O, _L = OperandType, OperationType, LifeTime
 
-TYPE_CODES = (0xFFFFFFFF, 16, 9999, 10002)
-"""Row 2: codes that are no operand type."""
+CODES = {
+    "1.0": ((-1, 6, 9999, 10002), (-1, 29, 9999, 10001)),
+    "1.1": ((-1, 6, 9999, 10002), (-1, 38, 9999, 10001)),
+    "1.2": ((0xFFFFFFFF, 14, 9999, 10002), (95, 9999, 10001)),
+    "1.3": ((0xFFFFFFFF, 16, 9999, 10002), (102, 9999, 10001)),
+    "canonical": ((0xFFFFFFFF, 16, 9999, 10002), (-1, 106, 9999, 10001)),
+}
+"""Rows 2 and 11: face -> codes that are no operand type, and codes that are no operation. The canonical model has the
+AIDL operations up to 105 too."""
 
-OPERATION_CODES = (-1, 106, 9999, 10001)
-"""Row 11: codes that are no operation; the canonical model has the AIDL operations up to 105 too."""
-
-ARGUMENTS = (("preference", {"preference": -1}), ("preference", {"preference": 3}),
-             ("priority", {"priority": -1}), ("priority", {"priority": 3}))
-"""Rows 21 and 22: (rule, arguments of prepare)."""
+_PREFERENCES = ("preference", {"preference": -1}), ("preference", {"preference": 3})
+_PRIORITIES = ("priority", {"priority": -1}), ("priority", {"priority": 3})
+ARGUMENTS = {"1.0": (), "1.1": _PREFERENCES, "1.2": _PREFERENCES, "1.3": _PREFERENCES + _PRIORITIES,
+             "canonical": _PREFERENCES + _PRIORITIES}
+"""Rows 21 and 22: face -> (rule, arguments of prepare)."""
 
 TYPES = tuple(kind for kind in OperandType if kind not in (_T.OEM, _T.TENSOR_OEM_BYTE))
+_NEWEST_TYPE = {"1.0": 5, "1.1": 5, "1.2": 13}
 _TENSORS = frozenset(TYPES) - SCALAR_TYPES - {_T.SUBGRAPH}
 _WRITTEN = (_L.TEMPORARY_VARIABLE, _L.SUBGRAPH_OUTPUT)
 _FLOATS = frozenset((_T.TENSOR_FLOAT16, _T.TENSOR_FLOAT32))
@@ -101,14 +109,14 @@ class Mutation:
     model: Model
 
 
-def model_mutations(model):
-    """Every Mutation of a model, one after the other."""
-    yield from _Graph(model, "main", model.main, lambda graph: replace(model, main=graph)).mutations()
+def model_mutations(model, hal="canonical"):
+    """Every Mutation of a model, one after the other; hal: the face that is to refuse them."""
+    yield from _Graph(hal, "main", model.main, lambda graph: replace(model, main=graph)).mutations()
     for index, referenced in enumerate(model.referenced):
         def put(graph, index=index):
             return replace(model, referenced=_swapped(model.referenced, index, graph))
 
-        yield from _Graph(model, f"referenced[{index}]", referenced, put).mutations()
+        yield from _Graph(hal, f"referenced[{index}]", referenced, put).mutations()
 
 
 def _swapped(items, index, item):
@@ -127,8 +135,11 @@ def _dropped(indexes, operand):
 class _Graph:
     """The mutations of one graph. put: function that returns the model with another graph in its place."""
 
-    def __init__(self, model, path, graph, put):
+    def __init__(self, hal, path, graph, put):
         self.path, self.graph, self.put = path, graph, put
+        self.type_codes, self.operation_codes = CODES[hal]
+        self.types = [kind for kind in TYPES if kind <= _NEWEST_TYPE.get(hal, kind)]
+        self.has_unknown_rank = hal not in ("1.0", "1.1")
         self.read = {operand for operation in graph.operations for operand in operation.inputs}
         self.computed = {operand for operation in graph.operations for operand in operation.outputs}
 
@@ -149,7 +160,7 @@ class _Graph:
             for fields in change(operand):
                 yield rule, _shown(fields), self._with_operand(index, **fields)
         yield from self._lifetimes(index, operand)
-        for kind in TYPES:
+        for kind in self.types:
             if kind != operand.type and not self._may_become(index, kind):
                 yield "type of an operation's operand", f"to {kind.name}", replace(
                     self.graph, operands=_swapped(self.graph.operands, index, consistent(operand, kind)))
@@ -160,15 +171,15 @@ class _Graph:
         operands = self.graph.operands
         return replace(self.graph, operands=_swapped(operands, index, replace(operands[index], **fields)))
 
-    @staticmethod
-    def _unknown_type(operand):
-        for code in TYPE_CODES:
+    def _unknown_type(self, operand):
+        for code in self.type_codes:
             yield {"type": code}
 
-    @staticmethod
-    def _rank(operand):
+    def _rank(self, operand):
         if operand.type in SCALAR_TYPES:
             yield {"dims": (0,)}
+        elif not self.has_unknown_rank:
+            yield {"dims": ()}
 
     @staticmethod
     def _scale(operand):
@@ -244,7 +255,7 @@ class _Graph:
             yield "execution order", "to the end", replace(graph, operations=(*rest, operation))
         for place in range(len(operation.outputs)):
             yield "second writer", f"of output {place}", self._second_writer(operation, place)
-        for code in OPERATION_CODES:
+        for code in self.operation_codes:
             yield "operation type", f"to {code}", self._with_operation(index, type=code)
         for role in ("inputs", "outputs"):
             yield from self._operation_lists(index, operation, role)

@@ -16,10 +16,9 @@ from .kinds import ALL_KINDS, KINDS
 from .results import Results, TestResult
 from .vectors import collect, read
 
-FACES = {"canonical": "aidl3"}
-"""Faces of the driver that are built, each with the newest HAL version whose models it takes."""
+FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": "1.3"}
+"""Faces of the driver, each with the newest HAL version whose models it takes."""
 
-ALL_FACES = ("canonical", "1.0", "1.1", "1.2", "1.3")
 ROUTES = ("local",)
 ALL_ROUTES = ("local", "burst", "service", "cache")
 CHUNK = 32
@@ -32,9 +31,9 @@ TEST_SECONDS = 120.0
 _BOOT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-handle, spec, threads, *sys.path = sys.argv[1:]
+handle, spec, threads, hal, *sys.path = sys.argv[1:]
 from nnfast.conformance.worker import main
-main(int(handle), spec, int(threads))
+main(int(handle), spec, int(threads), hal)
 """
 
 
@@ -50,7 +49,7 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    _check_choice("hal", hal, FACES, ALL_FACES)
+    _check_choice("hal", hal, FACES, FACES)
     _check_choice("via", via, ROUTES, ALL_ROUTES)
     for number, value in (("jobs", jobs), ("threads", threads)):
         if value is not None and value < 1:
@@ -58,7 +57,7 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     start = time.monotonic()
     plan = _Plan(collect(paths), hal, via, _kinds(kinds), _operations(ops), _pattern(pattern))
     jobs = jobs or len(os.sched_getaffinity(0))
-    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads), progress).run()
+    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal), progress).run()
     return Results(plan.results, time.monotonic() - start)
 
 
@@ -115,7 +114,10 @@ class _Plan:
                         continue
                     result = TestResult(vector.name, kind, hal, via, vector.source, "")
                     self.results.append(result)
-                    if applicable:
+                    if not KINDS[kind].is_of(hal):
+                        result.outcome = "not_applicable"
+                        result.reason = f"kind {kind} came with HAL {KINDS[kind].since}"
+                    elif applicable:
                         entries.append((result, place, kind))
                     else:
                         result.outcome = "not_applicable"
@@ -130,9 +132,9 @@ class _Worker:
     def __init__(self, path, entries, device):
         self.path, self.entries = path, deque(entries)
         self.connection, other = Pipe()
-        spec, threads = device
+        spec, threads, hal = device
         path_entries = map(os.path.abspath, sys.path)
-        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), *path_entries]
+        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, *path_entries]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
         other.close()
         self.started, self.last = False, None

@@ -9,8 +9,10 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 
 from ..errors import Error
-from .kinds import FAILED, KINDS, PASSED, SKIPPED
+from .canonical_face import CanonicalFace
+from .kinds import KINDS
 from .vectors import read
+from .verdict import FAILED, PASSED, SKIPPED
 
 
 def make_device(spec, threads):
@@ -19,9 +21,18 @@ def make_device(spec, threads):
     return getattr(import_module(module), name)(num_threads=threads)
 
 
-def run_test(device, vector, kind):
+def make_face(device, hal):
+    """The face through which the kinds see a device."""
+    if hal == "canonical":
+        return CanonicalFace(device)
+    from .hal_face import HalFace
+
+    return HalFace(device, hal)
+
+
+def run_test(face, vector, kind):
     """(outcome, reason, errors, parts, tally) of one vector and kind; InvalidArgument when it is malformed."""
-    parts = KINDS[kind].run(device, vector.case(), vector)
+    parts = KINDS[kind].run(face, vector.case(), vector)
     errors = {}
     for part in parts:
         if part.comparison is None:
@@ -37,28 +48,28 @@ def run_test(device, vector, kind):
     return outcome, "; ".join(reasons), errors, forms, tally
 
 
-def serve(connection, spec, threads):
+def serve(connection, spec, threads, hal):
     """Answer tasks until the other end says None or goes away."""
-    device, loaded = None, (None, None)
+    face, loaded = None, (None, None)
     while (task := connection.recv()) is not None:
         path, entries = task
         try:
-            device = device or make_device(spec, threads)
+            face = face or make_face(make_device(spec, threads), hal)
             if loaded[0] != path:
                 loaded = path, read(path)
             for place, kind in entries:
                 connection.send(("start", place, kind))
-                connection.send(("result", *run_test(device, loaded[1][place], kind)))
+                connection.send(("result", *run_test(face, loaded[1][place], kind)))
         except Error as error:
             connection.send(("error", str(error)))
             return
         connection.send(("idle",))
 
 
-def main(handle, spec, threads):
+def main(handle, spec, threads, hal):
     """Entry point of the process; handle: number of the inherited socket."""
     try:
         with Connection(handle) as connection:
-            serve(connection, spec, threads)
+            serve(connection, spec, threads, hal)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the runner is gone

@@ -10,6 +10,7 @@ import numpy as np
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import type_name
+from .memory import FileBytes, Memory
 
 INPUT, OUTPUT = "input", "output"
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
@@ -112,6 +113,8 @@ class Buffer:
         if self._value is None:
             raise GeneralFailure(f"buffer {self.token} copy_to: {_NO_VALUE}")
         raw[:] = np.ascontiguousarray(self._value).reshape(-1).view(np.uint8)
+        if isinstance(target, Memory) and not target.is_sealed:
+            target.write(0, raw)
 
     # -- executions (hal.md 6.4, 6.5) --------------------------------------------------------------------------------
     def check_role(self, path, prepared, kind, index):
@@ -233,6 +236,9 @@ def _role(device, path, kind, role):
 
 
 def _bytes_of(memory, what, writable):
+    if isinstance(memory, Memory):
+        opened = memory.open()
+        memory = opened.read(0, opened.nbytes) if isinstance(opened, FileBytes) else opened
     try:
         raw = np.frombuffer(memory, np.uint8)
     except (TypeError, ValueError, BufferError) as error:

@@ -6,7 +6,7 @@ from .._native import threads
 from ..compiler.check import check_model, unsupported
 from ..engine.budget import Budget
 from ..errors import InvalidArgument
-from ..model.types import Model
+from ..model.types import VERSIONS, Model
 from .buffers import Tokens, allocate
 from .execution import PRIORITIES
 from .prepared import PreparedModel
@@ -39,6 +39,11 @@ class Device:
         self.budget = None if memory_limit is None else Budget(int(memory_limit))
         self.gate = threads.Gate(max(self.num_threads, threads.available()))
         self.tokens = Tokens()
+
+    def check(self, model, newest=VERSIONS[-1]):
+        """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
+        _model(model)
+        return check_model(model, newest)
 
     def supported_operations(self, model):
         """One bool per operation of the main graph (getSupportedOperations).

@@ -5,8 +5,13 @@ from math import prod
 import numpy as np
 
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
+from ..model.types import OperandType
 from .buffers import INPUT, OUTPUT, Buffer, combine_dims
+from .memory import FileBytes, Memory
 from .request import OutputShape, Request
+
+_CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
+"""Indexes, sizes and flags: taken out of shared memory once, lest they change between a check and their use."""
 
 
 class Arguments:
@@ -94,6 +99,18 @@ class _Region:
         return OutputInsufficientSize(text, report)
 
 
+class _Written(_Region):
+    """An output in a file that may shrink: computed into memory of our own and written when all is well."""
+
+    def __init__(self, path, operand, dtype, region, file, offset):
+        super().__init__(path, operand, dtype, region)
+        self._file, self._offset = file, offset
+
+    def store(self, array, placed):
+        super().store(array, placed)
+        self._file.write(self._offset, self.memory[:array.nbytes])
+
+
 class _Device:
     """An output in a driver's buffer."""
 
@@ -152,12 +169,14 @@ def bind_request(prepared, request, started=True):
                 shapes[operand] = inputs[operand].shape
             continue
         shape = _shape(path, argument, record, output=False)
-        region = _region(path, argument, pools)
+        _check_region(path, argument, pools)
         nbytes = prod(shape) * record.dtype.itemsize
-        if region.nbytes != nbytes:
-            raise InvalidArgument(f"{path}: length is {region.nbytes}, must be {nbytes} for {record.dtype}"
+        if argument.length != nbytes:
+            raise InvalidArgument(f"{path}: length is {argument.length}, must be {nbytes} for {record.dtype}"
                                   f"{list(shape)}")
-        if region.ctypes.data % record.dtype.itemsize:
+        region = _region(argument, pools)
+        shared = isinstance(request.pools[argument.pool], Memory)
+        if region.ctypes.data % record.dtype.itemsize or (shared and record.type in _CHECKED_TYPES):
             region = region.copy()
         shapes[operand] = shape
         inputs[operand] = region.view(record.dtype).reshape(shape)
@@ -178,10 +197,15 @@ def bind_request(prepared, request, started=True):
                                       f"argument asks for {[d or 0 for d in shape]}")
             outputs.append(_Device(path, operand, buffer))
             continue
-        region = _region(path, argument, pools)
-        if not region.flags.writeable:
+        _check_region(path, argument, pools)
+        pool = pools[argument.pool]
+        if not (pool.writeable if isinstance(pool, FileBytes) else pool.flags.writeable):
             raise InvalidArgument(f"{path}: pool {argument.pool} is read-only")
-        outputs.append(_Region(path, operand, record.dtype, region))
+        if isinstance(pool, FileBytes):
+            own = np.zeros(argument.length, np.uint8)
+            outputs.append(_Written(path, operand, record.dtype, own, pool, argument.offset))
+        else:
+            outputs.append(_Region(path, operand, record.dtype, _region(argument, pools)))
     arguments = Arguments(inputs, shapes, outputs)
     static = prepared._static
     if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
@@ -190,6 +214,11 @@ def bind_request(prepared, request, started=True):
 
 
 def _bytes_of(place, pool):
+    if isinstance(pool, Memory):
+        try:
+            return pool.open()
+        except GeneralFailure as error:
+            raise GeneralFailure(f"request pool {place}: {error}") from None
     try:
         return np.frombuffer(pool, np.uint8) if not isinstance(pool, np.ndarray) else pool.reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
@@ -212,11 +241,18 @@ def _check_pool(path, argument, pools):
         raise InvalidArgument(f"{path}: pool is {argument.pool}, there are {len(pools)} pools")
 
 
-def _region(path, argument, pools):
+def _check_region(path, argument, pools):
     pool = pools[argument.pool]
     if argument.offset < 0 or argument.length <= 0 or argument.offset + argument.length > pool.nbytes:
         raise InvalidArgument(f"{path}: bytes {argument.offset}..{argument.offset + argument.length} must lie in pool "
                               f"{argument.pool} of {pool.nbytes} bytes and not be empty")
+
+
+def _region(argument, pools):
+    """The bytes of an argument: part of its pool, or a copy where the pool's file may shrink."""
+    pool = pools[argument.pool]
+    if isinstance(pool, FileBytes):
+        return pool.read(argument.offset, argument.length)
     return pool[argument.offset:argument.offset + argument.length]
 
 

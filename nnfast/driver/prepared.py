@@ -208,8 +208,11 @@ class PreparedModel:
 
         began = now_ns()
         arguments = bind_request(self, request)
-        deadline_ns = deadline_to_ns(deadline, began, "execute")
-        shapes, device_ns = self.run_arguments(arguments, Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout)))
+        return self.execute_arguments(arguments, limits_of(deadline, loop_timeout, began), began, measure_timing)
+
+    def execute_arguments(self, arguments, limits, began, measure_timing):
+        """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
+        shapes, device_ns = self.run_arguments(arguments, limits)
         timing = Timing()
         if measure_timing:
             timing = Timing(device_ns // 1000, (now_ns() - began) // 1000)
@@ -286,6 +289,12 @@ class PreparedModel:
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+
+
+def limits_of(deadline, loop_timeout, now):
+    """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
+    deadline_ns = deadline_to_ns(deadline, now, "execute")
+    return Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout), deadline_ns and deadline_ns - now)
 
 
 def _loop_timeout_ns(seconds):

@@ -21,8 +21,8 @@ class RequestArgument:
 class Request:
     """Arguments in the order of the model's inputs and outputs, and the memory pools they lie in.
 
-    pools: objects with the buffer protocol (bytearray, memoryview, mmap, numpy array); those that outputs lie in must
-    be writable.
+    pools: objects with the buffer protocol (bytearray, memoryview, mmap, numpy array), shared Memory, or a Buffer of
+    the device; those that outputs lie in must be writable.
     """
 
     inputs: tuple

@@ -43,6 +43,9 @@ class Right:
     def before_loops(self, loop_timeout):
         pass
 
+    def check_request(self, model, request):
+        pass
+
 
 class Prepared:
     def __init__(self, device, model):
@@ -56,6 +59,7 @@ class Prepared:
 
     def execute(self, request, measure_timing=False, loop_timeout=None):
         self.device.before_loops(loop_timeout)
+        self.device.check_request(self.model, request)
         arrays = []
         for index, argument in zip(self.model.main.inputs, request.inputs):
             operand = self.model.main.operands[index]
@@ -263,7 +267,7 @@ class StopsLoopsOtherwise(Right):
 
 
 class Strict(Right):
-    """Looks at models and at the arguments of prepare as it should."""
+    """Looks at models, requests and the arguments of prepare as it should."""
 
     def supported_operations(self, model):
         self.check(model)
@@ -277,6 +281,10 @@ class Strict(Right):
 
     def check(self, model):
         check_model(model)
+
+    def check_request(self, model, request):
+        if (len(request.inputs), len(request.outputs)) != (len(model.main.inputs), len(model.main.outputs)):
+            raise InvalidArgument("request: an argument is missing")
 
 
 class OverlooksScales(Strict):

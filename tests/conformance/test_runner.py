@@ -47,7 +47,7 @@ def test_right_device_passes_every_kind(vectors):
     ("WrongInRun", "general", "run: output 0 TENSOR_FLOAT32: element [0] is 4.5"),
     ("WideInRun", "general", "run: output 0 is float64 [2], must be float32 [2]"),
     ("AnswersOtherwise", "dynamic", "gave INVALID_ARGUMENT: output 0: length is too small, must be OUTPUT_INSUFF"),
-    ("AcceptsShort", "dynamic", "insufficient: execute with output 0 one byte short, timing NO: succeeded"),
+    ("AcceptsShort", "dynamic", "insufficient: execute, timing NO, output 0 one byte short: succeeded"),
     ("BlamesNoOutput", "dynamic", "output 0 is reported as sufficient"),
     ("WrongDims", "dynamic", "has dims [3], must be [2] or 0"),
 ])
@@ -211,7 +211,6 @@ def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"hal": "1.3"}, "hal 1.3 is not built yet, must be canonical"),
     ({"hal": "2.0"}, "hal is '2.0', must be one of"),
     ({"via": "burst"}, "via burst is not built yet"),
     ({"kinds": ["fenced"]}, "kind fenced is not built yet"),

@@ -1,0 +1,157 @@
+"""Shared memory that requests and models lie in (hal.md 5): memfds, ranges of files, CPU-visible blobs.
+
+The other side of a shared mapping may truncate the file at any time, and the next access would kill this process. So
+only files that can no longer shrink (memfds sealed with F_SEAL_SHRINK) are mapped; the bytes of all others are read
+and written through private copies.
+"""
+
+import fcntl
+import mmap
+import os
+from numbers import Integral
+
+import numpy as np
+
+from ..errors import GeneralFailure, InvalidArgument
+
+ASHMEM, MMAP_FD, BLOB = "ashmem", "mmap_fd", "hardware_buffer_blob"
+KINDS = (ASHMEM, MMAP_FD, BLOB)
+"""Names of the kinds as in hidl_memory; the first and the last are memfds here, mmap_fd is a range of any file."""
+
+_READ, _WRITE = mmap.PROT_READ, mmap.PROT_WRITE
+_PAGE = mmap.ALLOCATIONGRANULARITY
+
+
+class Memory:
+    """`size` bytes from `offset` of a file that several processes share.
+
+    kind: one of KINDS. fd: descriptor, which is copied. prot: PROT_READ | PROT_WRITE bits, for kind mmap_fd. Raises
+    InvalidArgument for anything that cannot be such a memory.
+    """
+
+    __slots__ = ("kind", "size", "prot", "offset", "_fd", "__weakref__")
+
+    def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
+        self._fd = -1
+        if kind not in KINDS:
+            raise InvalidArgument(f"memory: kind is {kind!r}, must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+        for name, value, low in (("size", size, 1), ("offset", offset, 0), ("prot", prot, 0), ("fd", fd, 0)):
+            if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value < 1 << 63:
+                raise InvalidArgument(f"memory: {name} is {value!r}, must be a whole number of at least {low}")
+        if prot & ~(_READ | _WRITE):
+            raise InvalidArgument(f"memory: prot is {prot}, must be a combination of PROT_READ and PROT_WRITE")
+        if kind != MMAP_FD and (offset or prot != _READ | _WRITE):
+            raise InvalidArgument(f"memory: kind {kind} has no offset and no prot; use {MMAP_FD}")
+        self.kind, self.size, self.prot, self.offset = kind, int(size), int(prot), int(offset)
+        try:
+            self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0)
+        except OSError as error:
+            raise InvalidArgument(f"memory: {fd} is no open file descriptor: {error.strerror}") from None
+
+    @classmethod
+    def create(cls, size, kind=ASHMEM):
+        """New memory of zeros, which nobody can shrink. Raises GeneralFailure when there is none."""
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+            raise InvalidArgument(f"memory: size is {size!r}, must be a whole number of at least 1")
+        try:
+            fd = os.memfd_create("nnfast", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        except OSError as error:
+            raise GeneralFailure(f"memory of {size} bytes: {error.strerror}") from None
+        try:
+            os.ftruncate(fd, size)
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+            return cls(kind, fd, size)
+        except (OSError, OverflowError) as error:
+            raise GeneralFailure(f"memory of {size} bytes: {error}") from None
+        finally:
+            os.close(fd)
+
+    def fileno(self):
+        """The descriptor; it stays the memory's."""
+        return self._fd
+
+    @property
+    def is_sealed(self):
+        """True when the file can no longer shrink."""
+        try:
+            return bool(fcntl.fcntl(self._fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
+        except OSError:
+            return False  # not a memfd
+
+    def array(self):
+        """The bytes as an uint8 array over the mapping, writable where the memory is.
+
+        Raises GeneralFailure when the file may shrink under the mapping, or is too short.
+        """
+        if not self.is_sealed:
+            raise GeneralFailure("memory: the file may shrink while it is mapped; seal it with F_SEAL_SHRINK, or use "
+                                 "read and write")
+        return self._map()
+
+    def open(self):
+        """The bytes for one execution: an array over the mapping where that is safe, else FileBytes."""
+        if not self.prot:
+            raise GeneralFailure("memory: prot is PROT_NONE, there is nothing to read or write")
+        return self._map() if self.is_sealed else FileBytes(self)
+
+    def _map(self):
+        self.check_length()
+        start = self.offset // _PAGE * _PAGE
+        length = self.offset - start + self.size
+        for access in (mmap.ACCESS_WRITE, mmap.ACCESS_READ) if self.prot & _WRITE else (mmap.ACCESS_READ,):
+            try:
+                mapping = mmap.mmap(self._fd, length, offset=start, access=access)
+            except (OSError, ValueError) as error:
+                failure = error
+            else:
+                return np.frombuffer(mapping, np.uint8, self.size, self.offset - start)
+        raise GeneralFailure(f"memory: cannot be mapped: {failure}")
+
+    def check_length(self):
+        """Refuse a file that ends before the memory does."""
+        try:
+            length = os.fstat(self._fd).st_size
+        except OSError as error:
+            raise GeneralFailure(f"memory: {error.strerror}") from None
+        if length < self.offset + self.size:
+            raise GeneralFailure(f"memory: the file has {length} bytes, the memory ends at {self.offset + self.size}")
+
+    def read(self, offset, length):
+        """A private copy of a range as an uint8 array; GeneralFailure when the file has become too short."""
+        result = np.empty(length, np.uint8)
+        self._transfer(os.preadv, result, offset, "ends before it")
+        return result
+
+    def write(self, offset, array):
+        """Write bytes into a range; GeneralFailure when the file has become too short or cannot be written."""
+        if not self.prot & _WRITE:
+            raise GeneralFailure("memory: is read-only")
+        self.check_length()
+        self._transfer(os.pwritev, array, offset, "takes no more bytes")
+
+    def _transfer(self, call, array, offset, problem):
+        done = 0
+        while done < array.nbytes:
+            try:
+                moved = call(self._fd, [memoryview(array)[done:]], self.offset + offset + done)
+            except OSError as error:
+                raise GeneralFailure(f"memory: bytes {offset}..{offset + array.nbytes}: {error.strerror}") from None
+            if not moved:
+                raise GeneralFailure(f"memory: bytes {offset}..{offset + array.nbytes}: the file {problem}")
+            done += moved
+
+    def __del__(self):
+        if self._fd >= 0:
+            os.close(self._fd)
+
+    def __repr__(self):
+        return f"<Memory {self.kind} {self.size:,} B{'' if self.is_sealed else ', may shrink'}>"
+
+
+class FileBytes:
+    """Bytes of a memory that may shrink: `read` and `write` copy."""
+
+    def __init__(self, memory):
+        memory.check_length()
+        self.nbytes, self.writeable = memory.size, bool(memory.prot & _WRITE)
+        self.read, self.write = memory.read, memory.write

@@ -1,0 +1,18 @@
+"""The HAL under its HIDL names: one face per version over the canonical driver (hal.md 3).
+
+    device = nnfast.hal.v1_3.Device()
+    status = device.prepareModel_1_3(model, preference, priority, None, [], [], bytes(32), callback)
+
+Methods return statuses, or tuples that begin with one, and never raise for what a client hands in; the reason of the
+last refusal on this thread is in `device.last_error()` and in the log "nnfast". docs/hal.md has every method.
+"""
+
+from importlib import import_module
+
+__all__ = ["convert", "v1_0", "v1_1", "v1_2", "v1_3"]
+
+
+def __getattr__(name):
+    if name in __all__:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'nnfast.hal' has no attribute {name!r}")

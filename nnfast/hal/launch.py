@@ -1,0 +1,138 @@
+"""The asynchronous launch protocol (hal.md 3.1): preparations and executions that end in a callback."""
+
+from ..driver.launch import submit_prepare, submit_request
+from ..errors import ErrorStatus, InvalidArgument
+from . import convert, models, requests
+from .refusals import log
+from .types import ExecutionPreference, MeasureTiming, Priority, Timing
+from .values import fail, member, nanoseconds
+
+_NOTIFY = {"1.0": ("notify",), "1.1": ("notify",), "1.2": ("notify_1_2", "notify"),
+           "1.3": ("notify_1_3", "notify_1_2", "notify")}
+_FOREVER_NS = (1 << 63) - 1
+
+
+class Callback:
+    """A client's callback object: tells it once, through the newest notify method that both sides know.
+
+    short: True where `notify` of 1.0 takes the status alone. Raises InvalidArgument for a null callback.
+    """
+
+    def __init__(self, target, hal, short):
+        if target is None:
+            fail("callback", "is null")
+        name = next((name for name in _NOTIFY[hal] if callable(getattr(target, name, None))), None)
+        if name is None:
+            fail("callback", f"{type(target).__name__} has no method {' or '.join(_NOTIFY[hal])}")
+        self._hal = name[-3:].replace("_", ".") if name != "notify" else "1.0"
+        self._notify, self._short = getattr(target, name), short and name == "notify"
+
+    def tell(self, status, *results):
+        """Call it; what it raises is its own affair and ends in the log."""
+        try:
+            self._notify(convert.status(status, self._hal), *(() if self._short else results))
+        except Exception:
+            log.exception("a callback raised")
+
+
+def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SINGLE_ANSWER, priority=Priority.MEDIUM,
+            deadline=None):
+    """Launch a preparation by the rules of version `hal`; the status of the launch."""
+    refusals = face.refusals
+
+    def done(prepared, error):
+        if error is None:
+            tell.tell(ErrorStatus.NONE, face.prepared_model(prepared))
+        else:
+            tell.tell(refusals.status(error, hal), None)
+
+    def launch():
+        canonical = models.to_canonical(model, hal)
+        options = {"preference": member(preference, ExecutionPreference, "prepare preference").name.lower(),
+                   "priority": member(priority, Priority, "prepare priority").name.lower()}
+        face.device.check(canonical, hal)
+        submit_prepare(face.device, canonical, done, deadline=seconds(deadline, "prepare deadline"), **options)
+
+    try:
+        tell = Callback(callback, face.hal, short=False)
+    except InvalidArgument as error:
+        return refusals.status(error, hal)
+    return _launch(refusals, hal, launch, lambda status: tell.tell(status, None))
+
+
+def refuse(face, hal, callback, error):
+    """A preparation that cannot be launched: the callback gets the error, then the caller."""
+    def launch():
+        raise error
+
+    try:
+        tell = Callback(callback, face.hal, short=False)
+    except InvalidArgument as error:
+        return face.refusals.status(error, hal)
+    return _launch(face.refusals, hal, launch, lambda status: tell.tell(status, None))
+
+
+def execute(face, hal, callback, request, measure=MeasureTiming.NO, deadline=None, loop_timeout=None):
+    """Launch an execution by the rules of version `hal`; the status of the launch."""
+    refusals = face.refusals
+
+    def done(result, error):
+        if error is None:
+            tell.tell(ErrorStatus.NONE, requests.shapes_of(result), requests.timing_of(result.timing))
+        else:
+            tell.tell(refusals.status(error, hal), requests.shapes_of(error), Timing())
+
+    def launch():
+        canonical, options = _execution(face, hal, request, measure, deadline, loop_timeout)
+        submit_request(face.prepared, canonical, done, **options)
+
+    try:
+        tell = Callback(callback, face.hal, short=True)
+    except InvalidArgument as error:
+        return refusals.status(error, hal)
+    return _launch(refusals, hal, launch, lambda status: tell.tell(status, [], Timing()))
+
+
+def execute_synchronously(face, hal, request, measure, deadline=None, loop_timeout=None):
+    """Execute by the rules of version `hal`: (status, output shapes, timing)."""
+    face.refusals.reason = ""
+    try:
+        canonical, options = _execution(face, hal, request, measure, deadline, loop_timeout)
+        result = face.prepared.execute(canonical, **options)
+    except Exception as error:
+        return face.refusals.status(error, hal), requests.shapes_of(error), Timing()
+    return ErrorStatus.NONE, requests.shapes_of(result), requests.timing_of(result.timing)
+
+
+def _launch(refusals, hal, launch, tell):
+    """Run the launch; an error goes to the callback first and is then returned."""
+    refusals.reason = ""
+    try:
+        launch()
+    except Exception as error:
+        status = refusals.status(error, hal)
+        tell(status)
+        return status
+    return ErrorStatus.NONE
+
+
+def _execution(face, hal, request, measure, deadline, loop_timeout):
+    """Canonical request and the options of PreparedModel.execute."""
+    canonical = requests.to_canonical(request, hal, face.prepared)
+    return canonical, {
+        "measure_timing": member(measure, MeasureTiming, "execute measure") == MeasureTiming.YES,
+        "deadline": seconds(deadline, "execute deadline"),
+        "loop_timeout": duration(loop_timeout, "execute loopTimeoutDuration"),
+    }
+
+
+def seconds(deadline, path):
+    """A time point of the steady clock in seconds; None for none and for the largest (hal.md 3.16)."""
+    deadline = nanoseconds(deadline, path)
+    return None if deadline is None or deadline >= _FOREVER_NS else deadline / 1e9
+
+
+def duration(value, path):
+    """A duration in seconds, never 0: that would be no limit."""
+    value = nanoseconds(value, path)
+    return None if value is None else max(value, 1) / 1e9

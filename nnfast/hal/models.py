@@ -1,0 +1,221 @@
+"""HIDL models to canonical ones: the rules that exist only in HIDL (hal.md 2.2-2.4, 5.2, 9.3, 11.3, 11.7).
+
+Locations, operandValues, pools, numberOfConsumers, the map of extensions, and what each version has. All other rules
+are those of the canonical model, which the device checks.
+"""
+
+import re
+from collections import Counter
+from math import prod
+
+import numpy as np
+
+from ..errors import GeneralFailure
+from ..model import types as canonical
+from .pools import to_memory
+from .types import (
+    HALS,
+    MODELS,
+    OPERAND_TYPES,
+    OPERATION_TYPES,
+    UINT32_MAX,
+    DataLocation,
+    ExtensionNameAndPrefix,
+    Operand,
+    Operation,
+    Subgraph,
+    SymmPerChannelQuantParams,
+)
+from .values import boolean, fail, is_integer, record, uint32, vec
+
+_NOWHERE = DataLocation()
+_LIFETIMES = canonical.LifeTime
+_EXTENSION_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+_VALUE_TYPES = canonical.SCALAR_TYPES | {canonical.OperandType.TENSOR_INT32}
+"""Types whose constants are rules (axes, sizes): kept as they were when they were checked."""
+
+
+def to_canonical(model, hal):
+    """The nnfast.Model of a HIDL model of version `hal`. Raises InvalidArgument with the path of the broken rule."""
+    record(model, MODELS[hal], "model")
+    return _Reader(model, hal).model()
+
+
+class _Reader:
+    """Reads one model by the rules of one version."""
+
+    def __init__(self, model, hal):
+        self.source, self.hal, self.level = model, hal, HALS.index(hal)
+        self.values = _bytes_of(model.operandValues)
+        self.pools = [self.pool(place, pool) for place, pool in enumerate(vec(model.pools, "pools"))]
+        self.prefixes = self.extensions() if self.level >= 2 else {}
+        self.referenced = vec(model.referenced, "referenced") if self.level == 3 else ()
+        self.operand_types = frozenset(OPERAND_TYPES[hal])
+        self.operation_types = frozenset(OPERATION_TYPES[hal])
+        self.last_lifetime = _LIFETIMES.SUBGRAPH if self.level == 3 else _LIFETIMES.NO_VALUE
+
+    def model(self):
+        source = self.source
+        if self.level == 3:
+            main = self.graph(record(source.main, Subgraph, "main"), "main")
+        else:
+            main = self.graph(source, "main")
+        referenced = tuple(self.graph(record(graph, Subgraph, f"referenced[{place}]"), f"referenced[{place}]")
+                           for place, graph in enumerate(self.referenced))
+        relaxed = self.level >= 1 and boolean(source.relaxComputationFloat32toFloat16,
+                                              "relaxComputationFloat32toFloat16")
+        return canonical.Model(main, referenced, relaxed)
+
+    def pool(self, place, pool):
+        """Bytes of a constant pool: its mapping where nobody can shrink it, else a copy."""
+        path = f"pools[{place}]"
+        memory = to_memory(pool, self.hal, path)
+        try:
+            opened = memory.open()
+            return opened if isinstance(opened, np.ndarray) else opened.read(0, opened.nbytes)
+        except GeneralFailure as error:
+            return fail(path, error)
+
+    def extensions(self):
+        """Prefix -> name of the extensions that the model uses."""
+        result, names = {}, set()
+        for place, entry in enumerate(vec(self.source.extensionNameToPrefix, "extensionNameToPrefix")):
+            path = f"extensionNameToPrefix[{place}]"
+            record(entry, ExtensionNameAndPrefix, path)
+            if not isinstance(entry.name, str) or not _EXTENSION_NAME.fullmatch(entry.name):
+                fail(path, f"name is {entry.name!r}, must be small letters, digits and _ in parts with dots between")
+            if not is_integer(entry.prefix) or not 1 <= entry.prefix <= 0xFFFF:
+                fail(path, f"prefix is {entry.prefix!r}, must be 1 to 65535")
+            if entry.name in names or entry.prefix in result:
+                fail(path, f"name {entry.name} and prefix {entry.prefix} must be used once")
+            result[entry.prefix] = entry.name
+            names.add(entry.name)
+        return result
+
+    # -- graphs ------------------------------------------------------------------------------------------------------
+    def graph(self, graph, path):
+        operations = tuple(self.operation(o, f"{path}.operation[{place}]")
+                           for place, o in enumerate(vec(graph.operations, f"{path}.operations")))
+        consumers = Counter(operand for operation in operations for operand in operation.inputs)
+        operands = tuple(self.operand(o, f"{path}.operand[{place}]", consumers[place])
+                         for place, o in enumerate(vec(graph.operands, f"{path}.operands")))
+        return canonical.Subgraph(operands, operations, self.indexes(graph.inputIndexes, f"{path}.inputs"),
+                                  self.indexes(graph.outputIndexes, f"{path}.outputs"))
+
+    def operation(self, operation, path):
+        record(operation, Operation, path)
+        code = self.code(operation.type, self.operation_types, f"{path}: operation type")
+        return canonical.Operation(code, self.indexes(operation.inputs, f"{path} inputs"),
+                                   self.indexes(operation.outputs, f"{path} outputs"))
+
+    @staticmethod
+    def indexes(value, path):
+        indexes = vec(value, path)
+        if not all(type(index) is int for index in indexes):
+            indexes = tuple(uint32(index, f"{path}[{place}]") for place, index in enumerate(indexes))
+        return indexes
+
+    def code(self, code, known, what):
+        """A type code: one of this version, or one of an extension in the model's map."""
+        if not is_integer(code):
+            fail(what, f"is {code!r}, must be a type code")
+        code = int(code)
+        if code in known:
+            return code
+        prefix = (code & UINT32_MAX) >> 16
+        if self.level < 2 or not prefix or not -1 << 31 <= code <= UINT32_MAX:
+            fail(what, f"{code} does not exist in HAL {self.hal}")
+        if prefix not in self.prefixes:
+            fail(what, f"0x{code & UINT32_MAX:08x} has a prefix that is not in extensionNameToPrefix")
+        return fail(what, f"0x{code & UINT32_MAX:08x} is of extension {self.prefixes[prefix]}, which this device does "
+                          "not have")
+
+    # -- operands ----------------------------------------------------------------------------------------------------
+    def operand(self, operand, path, consumers):
+        record(operand, Operand, path)
+        code = self.code(operand.type, self.operand_types, f"{path}: type")
+        if code not in canonical.DTYPES or code == canonical.OperandType.TENSOR_OEM_BYTE:
+            fail(path, f"type is {canonical.type_name(code)}, OEM types are not supported")
+        dims = self.dimensions(operand.dimensions, path)
+        if self.level < 2 and not dims and code not in canonical.SCALAR_TYPES:
+            fail(path, f"rank is 0 (unknown), must be at least 1 in HAL {self.hal}")
+        lifetime = operand.lifetime
+        if not is_integer(lifetime) or not 0 <= lifetime <= self.last_lifetime:
+            fail(path, f"lifetime is {lifetime!r}, must be 0..{self.last_lifetime:d} in HAL {self.hal}")
+        if operand.numberOfConsumers != consumers or not is_integer(operand.numberOfConsumers):
+            fail(path, f"numberOfConsumers is {operand.numberOfConsumers!r}, the operations read it {consumers} times")
+        location = record(operand.location, DataLocation, f"{path} location")
+        data = subgraph = None
+        if lifetime in canonical.CONSTANT_LIFETIMES:
+            data = self.value(path, code, dims, lifetime, location)
+        elif lifetime == _LIFETIMES.SUBGRAPH:
+            if location.poolIndex or location.length:
+                fail(path, f"location is {location}, a subgraph has only an offset")
+            subgraph = uint32(location.offset, f"{path} location offset")
+        elif location != _NOWHERE:
+            fail(path, f"location is {location}, must be all zero for lifetime {_LIFETIMES(lifetime).name}")
+        return canonical.Operand(code, dims, operand.scale, operand.zeroPoint, int(lifetime),
+                                 self.channel_quant(operand.extraParams, path), data, "", subgraph)
+
+    @staticmethod
+    def dimensions(value, path):
+        dims = vec(value, f"{path} dimensions")
+        for dim in dims:
+            if not is_integer(dim) or not 0 <= dim <= UINT32_MAX:
+                fail(path, f"dimensions are {list(dims)}, each must be 0 (unknown) to {UINT32_MAX}")
+        return tuple(map(int, dims))
+
+    def channel_quant(self, extra, path):
+        if extra is None:
+            return None
+        if self.level < 2:
+            fail(path, f"extraParams is {type(extra).__name__}, HAL {self.hal} has none")
+        if isinstance(extra, bytes | bytearray):
+            fail(path, "extraParams holds data of an extension, must not for a type of the standard")
+        record(extra, SymmPerChannelQuantParams, f"{path} extraParams")
+        return canonical.ChannelQuant(uint32(extra.channelDim, f"{path} channelDim"),
+                                      vec(extra.scales, f"{path} scales"))
+
+    def value(self, path, code, dims, lifetime, location):
+        """Read-only array of a constant: over the memory it came in where that is aligned and stays as it is."""
+        pool, offset, length = (uint32(getattr(location, name), f"{path} location {name}")
+                                for name in ("poolIndex", "offset", "length"))
+        if lifetime == _LIFETIMES.CONSTANT_COPY:
+            if pool:
+                fail(path, f"pool is {pool}, must be 0 for a constant in operandValues")
+            where, source = "operandValues", self.values
+        else:
+            if pool >= len(self.pools):
+                fail(path, f"pool is {pool}, the model has {len(self.pools)} pools")
+            where, source = f"pools[{pool}]", self.pools[pool]
+        scalar = code in canonical.SCALAR_TYPES
+        if scalar and dims:
+            fail(path, f"rank is {len(dims)}, must be 0 for scalar {canonical.type_name(code)}")
+        if not scalar and (not dims or 0 in dims):
+            fail(path, f"dimensions of a constant are {list(dims)}, must be known")
+        dtype = canonical.DTYPES[code]
+        if prod(dims) * dtype.itemsize > UINT32_MAX:
+            fail(path, f"dimensions {list(dims[:8])} need more than {UINT32_MAX} bytes")
+        if length != prod(dims) * dtype.itemsize:
+            fail(path, f"length is {length}, must be {prod(dims) * dtype.itemsize} for {canonical.type_name(code)} "
+                       f"{list(dims)}")
+        if offset + length > source.nbytes:
+            fail(path, f"bytes {offset}..{offset + length} must lie in {where} of {source.nbytes} bytes")
+        array = source[offset:offset + length].view(dtype)
+        if code in _VALUE_TYPES or not array.flags.aligned:
+            array = array.copy()
+        array = array.reshape(dims)
+        array.flags.writeable = False
+        return array
+
+
+def _bytes_of(values):
+    """operandValues as an uint8 array that nobody changes."""
+    if isinstance(values, tuple | list):
+        try:
+            values = bytes(values)
+        except (TypeError, ValueError):
+            fail("operandValues", "holds something that is no byte")
+    if not isinstance(values, bytes | bytearray | memoryview | np.ndarray):
+        fail("operandValues", f"is {type(values).__name__}, must be bytes")
+    return np.frombuffer(values if isinstance(values, bytes) else bytes(values), np.uint8)

@@ -1,0 +1,73 @@
+"""HIDL requests to canonical ones, and answers back (hal.md 2.5, 3.14, 3.15, 11.8)."""
+
+from ..driver import request as canonical
+from ..errors import OutputInsufficientSize
+from .pools import to_memory
+from .types import (
+    HALS,
+    UINT64_MAX,
+    DataLocation,
+    MemoryPool,
+    OutputShape,
+    Request,
+    RequestArgument,
+    Timing,
+)
+from .values import boolean, fail, is_integer, record, uint32, vec
+
+
+def to_canonical(request, hal, prepared):
+    """The nnfast.Request of a HIDL request of version `hal` for a prepared model; raises InvalidArgument."""
+    record(request, Request, "request")
+    pools = tuple(_pool(pool, hal, prepared.device, f"request pool {place}")
+                  for place, pool in enumerate(vec(request.pools, "request pools")))
+    inputs = tuple(_argument(argument, f"request input {place}")
+                   for place, argument in enumerate(vec(request.inputs, "request inputs")))
+    outputs = tuple(_argument(argument, f"request output {place}")
+                    for place, argument in enumerate(vec(request.outputs, "request outputs")))
+    if HALS.index(hal) < HALS.index("1.2"):
+        _check_outputs(outputs, prepared.model.main, hal)
+    return canonical.Request(inputs, outputs, pools)
+
+
+def _pool(pool, hal, device, path):
+    if hal != "1.3":
+        return to_memory(pool, hal, path)
+    record(pool, MemoryPool, path)
+    if (pool.hidlMemory is None) == (pool.token is None):
+        fail(path, "must be either hidlMemory or token")
+    if pool.token is None:
+        return to_memory(pool.hidlMemory, hal, path)
+    if not is_integer(pool.token) or not pool.token > 0:
+        fail(path, f"token is {pool.token!r}, must be positive")
+    return device.tokens.find(int(pool.token))
+
+
+def _argument(argument, path):
+    record(argument, RequestArgument, path)
+    location = record(argument.location, DataLocation, f"{path} location")
+    dims = tuple(uint32(dim, f"{path} dimension {axis}")
+                 for axis, dim in enumerate(vec(argument.dimensions, f"{path} dimensions")))
+    numbers = (uint32(getattr(location, name), f"{path} location {name}")
+               for name in ("poolIndex", "offset", "length"))
+    return canonical.RequestArgument(*numbers, dims, boolean(argument.hasNoValue, f"{path} hasNoValue"))
+
+
+def _check_outputs(outputs, graph, hal):
+    """Before 1.2 no output may be of unknown size (hal.md 11.8 f, g)."""
+    for place, (argument, operand) in enumerate(zip(outputs, graph.outputs)):
+        shape = argument.dims or graph.operands[operand].shape
+        if shape is None or not all(shape):
+            fail(f"request output {place}", f"dimensions are not fully known, which HAL {hal} needs")
+
+
+def shapes_of(result):
+    """OutputShapes of an ExecutionResult, or of an error: only OutputInsufficientSize has some."""
+    if isinstance(result, canonical.ExecutionResult) or isinstance(result, OutputInsufficientSize):
+        return [OutputShape(list(shape.dims), shape.is_sufficient) for shape in result.shapes]
+    return []
+
+
+def timing_of(timing):
+    """Timing in HIDL's form."""
+    return Timing(*(UINT64_MAX if us is None else us for us in (timing.on_device_us, timing.in_driver_us)))

@@ -1,0 +1,110 @@
+"""HAL 1.2: synchronous executions, timing, output shapes, caching, bursts, extensions."""
+
+from ..errors import GeneralFailure
+from . import launch, v1_1
+from .types import (
+    OPERAND_TYPES,
+    OPERATION_TYPES,
+    Constant,
+    DeviceType,
+    ExecutionPreference,
+    Extension,
+    ExtensionNameAndPrefix,
+    MeasureTiming,
+    OperandPerformance,
+    OperandTypeInformation,
+    OutputShape,
+    SymmPerChannelQuantParams,
+    Timing,
+)
+from .types import Capabilities1_2 as Capabilities
+from .types import Model1_2 as Model
+from .v1_0 import (
+    DataLocation,
+    DeviceStatus,
+    ErrorStatus,
+    Handle,
+    Memory,
+    Operand,
+    OperandLifeTime,
+    Operation,
+    PerformanceInfo,
+    Request,
+    RequestArgument,
+)
+
+OperandType, OperationType = OPERAND_TYPES["1.2"], OPERATION_TYPES["1.2"]
+
+__all__ = [
+    "Capabilities", "Constant", "DataLocation", "Device", "DeviceStatus", "DeviceType", "ErrorStatus",
+    "ExecutionPreference", "Extension", "ExtensionNameAndPrefix", "Handle", "MeasureTiming", "Memory", "Model",
+    "Operand", "OperandLifeTime", "OperandPerformance", "OperandType", "OperandTypeInformation", "Operation",
+    "OperationType", "OutputShape", "PerformanceInfo", "PreparedModel", "Request", "RequestArgument",
+    "SymmPerChannelQuantParams", "Timing",
+]
+
+
+class PreparedModel(v1_1.PreparedModel):
+    """IPreparedModel 1.2."""
+
+    hal = "1.2"
+
+    def execute_1_2(self, request, measure, callback):
+        """Launch an execution; callback.notify_1_2(status, output shapes, timing)."""
+        return launch.execute(self, "1.2", callback, request, measure)
+
+    def executeSynchronously(self, request, measure):
+        """(status, output shapes, timing)."""
+        return launch.execute_synchronously(self, "1.2", request, measure)
+
+    def configureExecutionBurst(self, callback, requestChannel, resultChannel):
+        """(status, burst context)."""
+        return self.refusals.answer("1.2", _no_bursts, None)
+
+
+class Device(v1_1.Device):
+    """IDevice 1.2."""
+
+    hal = "1.2"
+    _prepared_model = PreparedModel
+
+    def getCapabilities_1_2(self):
+        """(status, Capabilities of HAL 1.2)."""
+        return self._capabilities("1.2")
+
+    def getVersionString(self):
+        """(status, version of this driver)."""
+        from .. import __version__
+
+        return ErrorStatus.NONE, f"nnfast-{__version__}"
+
+    def getType(self):
+        """(status, DeviceType.CPU)."""
+        return ErrorStatus.NONE, DeviceType.CPU
+
+    def getSupportedExtensions(self):
+        """(status, list of Extension): none."""
+        return ErrorStatus.NONE, []
+
+    def getNumberOfCacheFilesNeeded(self):
+        """(status, model cache files, data cache files): 0 and 0, there is no caching."""
+        return ErrorStatus.NONE, 0, 0
+
+    def getSupportedOperations_1_2(self, model):
+        """(status, one bool per operation of a 1.2 model)."""
+        return self._supported("1.2", model)
+
+    def prepareModel_1_2(self, model, preference, modelCache, dataCache, token, callback):
+        """Launch the preparation of a 1.2 model. What is wrong with the cache never fails it (hal.md 7.2)."""
+        return launch.prepare(self, "1.2", callback, model, preference)
+
+    def prepareModelFromCache(self, modelCache, dataCache, token, callback):
+        """Launch a preparation from cache files: GENERAL_FAILURE, there is no caching."""
+        return launch.refuse(self, "1.2", callback, GeneralFailure(NO_CACHE))
+
+
+NO_CACHE = "prepareModelFromCache: this device does not cache (getNumberOfCacheFilesNeeded says 0); use prepareModel"
+
+
+def _no_bursts():
+    raise GeneralFailure("configureExecutionBurst: this device has no bursts; use executeSynchronously")

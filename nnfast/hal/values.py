@@ -1,0 +1,64 @@
+"""Checks of what a client hands in: every wrong type or number is an InvalidArgument that names the place."""
+
+from numbers import Integral
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .types import UINT32_MAX
+
+
+def fail(path, text):
+    """Refuse with one line: place, then rule."""
+    raise InvalidArgument(f"{path}: {text}")
+
+
+def record(value, kind, path):
+    """A HIDL record of exactly one kind."""
+    if type(value) is not kind:
+        fail(path, f"is {type(value).__name__}, must be {kind.__name__}")
+    return value
+
+
+def vec(value, path):
+    """A HIDL vector as a tuple."""
+    if isinstance(value, tuple | list):
+        return tuple(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return tuple(value.tolist())
+    return fail(path, f"is {type(value).__name__}, must be a list")
+
+
+def is_integer(value):
+    """True for whole numbers, of which True and False are none."""
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool | np.bool_))
+
+
+def uint32(value, path):
+    """A number of 32 bits."""
+    if not is_integer(value) or not 0 <= value <= UINT32_MAX:
+        fail(path, f"is {value!r}, must be 0 to {UINT32_MAX}")
+    return int(value)
+
+
+def boolean(value, path):
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        fail(path, f"is {value!r}, must be True or False")
+    return bool(value)
+
+
+def member(value, enum, path):
+    """A value of an enumeration, as its member."""
+    if not is_integer(value) or value not in enum.__members__.values():
+        fail(path, f"is {value!r}, must be {', '.join(f'{m.value} ({m.name})' for m in enum)}")
+    return enum(value)
+
+
+def nanoseconds(value, path):
+    """An optional time point or duration of 64 bits, None for none."""
+    if value is None:
+        return None
+    if not is_integer(value) or not 0 <= value < 1 << 64:
+        fail(path, f"is {value!r}, must be nanoseconds of 64 bits or None")
+    return int(value)
