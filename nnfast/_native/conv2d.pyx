@@ -12,11 +12,12 @@ from libc.stddef cimport ptrdiff_t
 from libc.string cimport memcpy, memset
 
 from .conv2d cimport nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size
-from .conv2d_window cimport GRAIN, ROWS, geometry, lines, measure, plan_split, split, tile_start
+from .conv2d_window cimport GRAIN, ROWS, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick
 from .placement cimport placement, placement_of, scatter
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .window cimport axis_of
 
 from .plan import aligned_bytes
 
@@ -40,6 +41,7 @@ cdef extern from "conv2d/conv2d.h":
 cdef enum:
     STREAMED = 3 << 16      # bytes of weights above which they come from beyond the level 2 cache in every run
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
+    HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
 
 cdef struct conv2d_f32:
@@ -121,10 +123,9 @@ cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t x, ptrd
     return copies
 
 
-cdef void group_f32(const conv2d_f32 *p, const float *x, const float *w, float *y, unsigned char *scratch, size_t item,
-                    size_t last) noexcept nogil:
-    """(tile, panel) pairs item..last-1 of one group."""
-    cdef const split *s = &p.s
+cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *w, float *y,
+                    unsigned char *scratch, size_t item, size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`."""
     cdef const float **a = <const float **>scratch
     cdef float *copies
     cdef size_t stop, block, base, count, panel, t, low, addresses = p.taps * s.m
@@ -142,12 +143,13 @@ cdef void group_f32(const conv2d_f32 *p, const float *x, const float *w, float *
         stop = min(last, (base + count) * s.panels)
         copies = <float *>(scratch + p.copies)
         for t in range(base, base + count):
-            copies = address_f32(p, x, tile_start(s, t), tile_start(s, t + 1), a + (t - base) * addresses, copies)
+            copies = address_f32(p, x, origin + tile_start(s, t), origin + tile_start(s, t + 1),
+                                 a + (t - base) * addresses, copies)
         panel = (item - base * s.panels) // count
         t = base + item - base * s.panels - panel * count
         while item < stop:
-            low = tile_start(s, t)
-            tile.rows = tile_start(s, t + 1) - low
+            low = origin + tile_start(s, t)
+            tile.rows = origin + tile_start(s, t + 1) - low
             tile.columns = min(s.n, s.columns - panel * s.n)
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
@@ -179,9 +181,18 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
-        group_f32(p, x + group * p.place.group, <const float *>(w + group * p.weights), y + group * p.place.out_group,
-                  scratch, item - group * each, stop - group * each)
+        group_f32(p, &p.s, 0, x + group * p.place.group, <const float *>(w + group * p.weights),
+                  y + group * p.place.out_group, scratch, item - group * each, stop - group * each)
         item = stop
+
+
+cdef void band_f32(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                   unsigned char *scratch) noexcept nogil:
+    cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
+    cdef split s = p.s
+    cut(&s, (last - first) * p.g.out_width)
+    group_f32(p, &s, first * p.g.out_width, <const float *>x, <const float *>run.slot[step.slots[1]], <float *>y,
+              scratch, 0, s.tiles * s.panels)
 
 
 cdef struct packing_f32:
@@ -263,3 +274,6 @@ cdef class Conv2dF32(Step):
         self.work = <double>self.p.place.groups * rows * units * taps * channels
         self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_f32, &self.p, slots, row.name.decode())
+        if batch == 1 and place is None and g.out_width >= HIGH:
+            self.bands(band_f32, axis_of(window, 0), sizeof(float) * g.width * channels,
+                       sizeof(float) * g.out_width * units)

@@ -42,17 +42,22 @@ cdef inline int measure(geometry *g, window, size_t channels, size_t pixel) exce
     return 0
 
 
+# Cuts so many rows into tiles.
+cdef inline void cut(split *s, size_t rows) noexcept nogil:
+    s.rows = rows
+    s.tiles = (rows + s.m - 1) // s.m
+    s.height = rows // s.tiles if s.tiles else 0
+    s.taller = rows - s.tiles * s.height
+
+
 cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, const nnf_kernel *kernel,
                            size_t weight_bytes, size_t row_bytes, size_t near) except -1:
-    s.rows = rows
     s.columns = columns
     s.depth = depth
     s.m = kernel.m
     s.n = kernel.n
-    s.tiles = (rows + s.m - 1) // s.m
     s.panels = (columns + s.n - 1) // s.n
-    s.height = rows // s.tiles if s.tiles else 0
-    s.taller = rows - s.tiles * s.height
+    cut(s, rows)
     # One tile after the other over all panels keeps inputs and outputs near, and so do the few tiles of `near` bytes
     # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead.
     cdef size_t budget = near if weight_bytes <= WEIGHTS else ROWS

@@ -92,6 +92,13 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         row += count
 
 
+cdef void band_f32(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                   unsigned char *scratch) noexcept nogil:
+    cdef const depthwise_f32 *p = <const depthwise_f32 *>step.params
+    p.kernel(&p.g, first, last, 0, p.g.channels, <const float *>x, p.packed,
+             <float *>y + first * p.g.x.out * p.g.channels, p.lo, p.hi)
+
+
 cdef class DepthwiseConv2DF32(Step):
     """DEPTHWISE_CONV_2D of float32 images, NHWC; slots x, y.
 
@@ -120,6 +127,9 @@ cdef class DepthwiseConv2DF32(Step):
         self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
         self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
         self.bind(run_f32, &self.p, slots, row.name.decode())
+        if batch == 1:
+            self.bands(band_f32, self.p.g.y, sizeof(float) * self.p.g.x.size * (channels // multiplier),
+                       sizeof(float) * self.p.g.x.out * channels)
 
 
 cdef struct depthwise_q8:

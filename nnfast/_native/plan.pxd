@@ -1,6 +1,12 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .threads cimport Turn, nnf_program, nnf_run, nnf_step, nnf_step_fn
+from .window cimport nnf_axis
+
+# Does output rows first..last-1 of a step on one image; x and y are where row 0 is or would be: of x only the rows that
+# these outputs read need be there, of y only those that they are. Scratch is that of the step.
+ctypedef void (*band_fn)(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                         unsigned char *scratch) noexcept nogil
 
 
 cdef class Step:
@@ -14,9 +20,14 @@ cdef class Step:
     cdef readonly size_t scratch    # bytes of scratch each thread needs
     cdef readonly int tiles         # most threads that find work
     cdef object keep                # whatever the parameter struct points into
+    cdef band_fn band               # a step of one image that can do some rows of its output alone; else NULL
+    cdef nnf_axis rows              # the window along those rows
+    cdef readonly size_t in_row     # bytes of a row of the first slot
+    cdef readonly size_t out_row    # bytes of a row of the last slot
     cdef public object definition   # run(frame) computes what the step has declined; None: it never does
 
     cdef int bind(self, nnf_step_fn fn, const void *params, slots, str kernel) except -1
+    cdef void bands(self, band_fn fn, nnf_axis rows, size_t in_row, size_t out_row)
 
 
 cdef class Frame:

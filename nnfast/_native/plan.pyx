@@ -4,6 +4,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
 
 from .threads cimport Turn, nnf_step, nnf_step_fn, run_program
+from .window cimport nnf_axis
 
 import numpy as np
 
@@ -40,6 +41,20 @@ cdef class Step:
         self.c.params = params
         self.c.slots = self.slot_numbers
         return 0
+
+    cdef void bands(self, band_fn fn, nnf_axis rows, size_t in_row, size_t out_row):
+        self.band = fn
+        self.rows = rows
+        self.in_row = in_row
+        self.out_row = out_row
+
+    @property
+    def window(self):
+        """(rows of the input, rows of the output, stride, rows under a window) of a step that can do some rows of
+        its output alone, else None."""
+        if self.band == NULL:
+            return None
+        return self.rows.size, self.rows.out, self.rows.stride, (self.rows.taps - 1) * self.rows.dilation + 1
 
 
 cdef class Frame:

@@ -171,7 +171,7 @@ class Lowering:
             "packed_bytes": packed,
             "bytes": packed + _traffic(node, constants=not native) if steps else 0,
             "work": sum(s.work for s in steps) if native else 0.0,
-            "steps": (before, len(self.items)),
+            "steps": (before, len(self.items)), "joined": None,
         })
 
 

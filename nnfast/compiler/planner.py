@@ -15,6 +15,7 @@ from ..model.types import DTYPES
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
+from . import bands
 from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
@@ -145,6 +146,7 @@ class Planner:
                 if position == 0:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
+        bands.join(lowering)
         tensors = {o: (facts.of[o].shape, DTYPES[self.graph.operands[o].type]) for o in (*inputs, *outputs)}
         spec, aliases = _memory(lowering)
         return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,

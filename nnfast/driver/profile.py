@@ -4,8 +4,8 @@ import threading
 
 from .._native.threads import now_ns
 
-FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes")
-"""What a row of a profile has from the row of its segment."""
+FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined")
+"""What a row of a profile has from the row of its segment; joined: the operation in whose time this one is, or None."""
 
 _active = threading.local()
 
@@ -76,6 +76,7 @@ class profile:
         for row in self.rows:
             each = row["ns"] / row["calls"]
             rate = 2 * row["work"] / each if each else 0
-            lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {each / 1000:10.2f} "
+            kernel = row["kernel"] if row["joined"] is None else f"in bands to {row['joined']}"
+            lines.append(f"{row['index']:4d}  {row['operation']:<24} {kernel:<56} {each / 1000:10.2f} "
                          f"{100 * row['ns'] / total:6.1f} {rate:8.1f}")
         return "\n".join(lines)
