@@ -61,7 +61,9 @@ def fields(line):
 
 
 class Operation(ABC):
-    """One operation on one thread, all weights constant. Subclasses say how it is built."""
+    """One operation, by default on one thread, all weights constant. Subclasses say how it is built."""
+
+    threads = 1
 
     @abstractmethod
     def build(self, b, *params):
@@ -71,7 +73,7 @@ class Operation(ABC):
         self.rng = np.random.default_rng(5)
         b = nnfast.ModelBuilder()
         self.build(b, *params)
-        self.prepared = nnfast.Device(num_threads=1).prepare(b.build())
+        self.prepared = nnfast.Device(num_threads=self.threads).prepare(b.build())
         self.inputs = [self.values(info.dtype, info.shape) for info in self.prepared.inputs]
         self.out = self.prepared.run(self.inputs)
 

@@ -93,11 +93,10 @@ void nnf_check_gemv_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     nnf_check_done(c, "bench");
 }
 
-/* Calls a kernel with the type of weights it takes. */
-typedef void (*call_fn)(const nnf_kernel *kernel, size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y);
-
-static void check_codes(nnf_check *c, call_fn call, const nnf_kernel *twin, const nnf_kernel *kernel)
+static void check_codes(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
+    const nnf_gemv_qs16_q8_rows_fn slow = (nnf_gemv_qs16_q8_rows_fn)twin->fn;
+    const nnf_gemv_qs16_q8_rows_fn fast = (nnf_gemv_qs16_q8_rows_fn)kernel->fn;
     static const size_t depths[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 120};
     for (size_t n = 1; n <= 35; n++) {
         for (size_t form = 0; form < 13; form++) {
@@ -107,11 +106,11 @@ static void check_codes(nnf_check *c, call_fn call, const nnf_kernel *twin, cons
             int32_t *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
             nnf_check_fill_bytes(c, w, n * k);
             for (size_t i = 0; i < k; i++)
-                x[i] = (int16_t)((int)nnf_check_below(c, 511) - 255);
+                x[i] = (int16_t)((int)nnf_check_below(c, 512) - 256);
             for (size_t j = 0; j < n; j++)
                 expected[j] = actual[j] = (int32_t)nnf_check_u32(c);
-            call(twin, n, k, x, w, expected);
-            call(kernel, n, k, x, w, actual);
+            slow(n, k, x, w, expected);
+            fast(n, k, x, w, actual);
             nnf_check_s32(c, expected, actual, n);
             nnf_check_done(c, "rows=%zu k=%zu", n, k);
         }
@@ -124,26 +123,16 @@ static void check_codes(nnf_check *c, call_fn call, const nnf_kernel *twin, cons
     for (size_t i = 0; i < k; i++)
         x[i] = (int16_t)(i % 256);
     nnf_check_fill_bytes(c, w, rows * k);
-    NNF_BENCH(c, "k=512 n=32", k * rows, call(kernel, rows, k, x, w, y));
+    NNF_BENCH(c, "k=512 n=32", k * rows, fast(rows, k, x, w, y));
     nnf_check_done(c, "bench");
-}
-
-static void call_signed(const nnf_kernel *kernel, size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
-{
-    ((nnf_gemv_qs16_qs8_rows_fn)kernel->fn)(rows, k, x, w, y);
-}
-
-static void call_unsigned(const nnf_kernel *kernel, size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
-{
-    ((nnf_gemv_qs16_qu8_rows_fn)kernel->fn)(rows, k, x, w, y);
 }
 
 void nnf_check_gemv_qs16_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_codes(c, call_signed, twin, kernel);
+    check_codes(c, twin, kernel);
 }
 
 void nnf_check_gemv_qs16_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    check_codes(c, call_unsigned, twin, kernel);
+    check_codes(c, twin, kernel);
 }

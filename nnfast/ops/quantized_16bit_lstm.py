@@ -6,6 +6,7 @@ first columns of [recurrent | input] weights. That is what the reference and the
 
 import numpy as np
 
+from .._native.lstm_q8 import Cells16, GatesQ8
 from ..model import quant
 from ..model.fixedpoint import WORD16
 from ..model.types import OperandType, OperationType
@@ -80,7 +81,21 @@ def _compute(node, inputs):
     return [state.astype(np.int16), codes.astype(np.uint8)]
 
 
+def _lower(node, b):
+    (batch, size), units = node["input"].shape, node["input_to_output_weights"].shape[0]
+    multiplier = requantize.multipliers(node["output_gate_bias"].scale / _GATE_SCALE)
+    words = b.temp(2 * batch * len(GATES) * units)
+    slots = [b.slot(node["input"]), b.slot(node["output_in"]), words]
+    for gate in GATES:
+        names = (f"input_to_{gate}_weights", f"recurrent_to_{gate}_weights", BIASES[gate])
+        slots += [b.slot(node[name]) for name in names]
+    zero_points = (_DATA_QUANT[1], _DATA_QUANT[1], node[_WEIGHTS[0]].zero_point)
+    b.emit(GatesQ8(slots, (batch, size, units, units), zero_points, False, True, [multiplier] * len(GATES), None))
+    b.emit(Cells16([words, b.slot(node["cell_state_in"]), *(b.slot(output) for output in node.outputs)], batch, units))
+    return None
+
+
 QUANTIZED_16BIT_LSTM = OpDef(
-    OperationType.QUANTIZED_16BIT_LSTM, _SIGNATURES, infer=_infer, compute=_compute,
+    OperationType.QUANTIZED_16BIT_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
     quant=({OperandType.TENSOR_QUANT16_SYMM: _STATE_QUANT}, {OperandType.TENSOR_QUANT8_ASYMM: _DATA_QUANT}),
 )

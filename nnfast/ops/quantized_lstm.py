@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from .._native.lstm_q8 import CellsQ8, GatesQ8, ProjectionQ8
 from ..model import quant
 from ..model.fixedpoint import WORD16, inv_sqrt
 from ..model.types import OperationType
@@ -119,12 +120,25 @@ def _normalised(words, weights, bias, multiplier):
     return _saturated(quant.mbqm(scaled, factor, exponent + WORD16.width - 1 - _GATE_BITS))
 
 
-def _clip(values, limit, scale, low, high):
-    """Clamp codes to the clip of the standard; a limit of 0 is off."""
-    if limit > 0:
-        bound = int(np.clip(np.float32(limit) / np.float32(scale), low, high))
-        values = np.clip(values, -bound, bound)
-    return values
+def _bounds(node, name, scale, low, high):
+    """Range that a clip of the standard leaves of low..high; a limit of 0 is off."""
+    limit = node.scalar(name) if node.has(name) else 0
+    if not limit > 0:
+        return low, high
+    bound = int(np.clip(np.float32(limit) / np.float32(scale), low, high))
+    return -bound, bound
+
+
+def _cell_bounds(node):
+    return _bounds(node, "cell_clip", node["cell_state_in"].scale, WORD16.min, WORD16.max)
+
+
+def _output_bounds(node):
+    return _bounds(node, "proj_clip", node["projection_weights"].scale, -128, 127)
+
+
+def _hidden_zero_point(node):
+    return (node.scalar("hidden_state_zero_point") + 128) % 256 - 128  # the low byte counts
 
 
 @np.errstate(over="ignore")
@@ -153,8 +167,7 @@ def _compute(node, inputs):
     enter = WORD16.max - forget if lstm.is_cifg(node) else WORD16.logistic(gate("input", cell), _GATE_BITS)
     candidate = WORD16.tanh(gate("cell", cell), _GATE_BITS)
     cell = _saturated(quant.rdbpot(forget * cell, 15) + quant.rdbpot(enter * candidate, 30 + k))
-    if node.has("cell_clip"):
-        cell = _clip(cell, node.scalar("cell_clip"), node["cell_state_in"].scale, WORD16.min, WORD16.max)
+    cell = np.clip(cell, *_cell_bounds(node))
     leave = WORD16.logistic(gate("output", cell), _GATE_BITS)
     output = _hidden(node, of, leave * WORD16.tanh(cell, k + 15), by).astype(np.int8)
     return [output, cell.astype(np.int16), output.copy()]
@@ -162,7 +175,7 @@ def _compute(node, inputs):
 
 def _hidden(node, of, words, by):
     """Output codes of the products of output gate and squashed cell state: requantized, projected if asked for."""
-    zero_point = (node.scalar("hidden_state_zero_point") + 128) % 256 - 128  # the low byte counts
+    zero_point = _hidden_zero_point(node)
     hidden = np.clip(quant.mbqm(words, *by["hidden"]) - zero_point, -128, 127)
     if not node.has("projection_weights"):
         return hidden
@@ -170,10 +183,43 @@ def _hidden(node, of, words, by):
     if node.has("projection_bias"):
         total += of["projection_bias"]
     codes = quant.mbqm(total, *by["projection"]) + node["output_state_in"].zero_point
-    codes = np.clip(codes, -128, 127)
-    if node.has("proj_clip"):
-        codes = _clip(codes, node.scalar("proj_clip"), node["projection_weights"].scale, -128, 127)
-    return codes
+    return np.clip(codes, *_output_bounds(node))
 
 
-QUANTIZED_LSTM = OpDef(OperationType.QUANTIZED_LSTM, _SIGNATURES, infer=_infer, compute=_compute)
+@np.errstate(over="ignore")
+def _lower(node, b):
+    (batch, size), gates = node["input"].shape, lstm.active_gates(node)
+    units, outputs = node["input_to_output_weights"].shape[0], node["recurrent_to_output_weights"].shape[1]
+    by, normal = {step: tuple(map(int, pair)) for step, pair in _multipliers(node).items()}, lstm.has_layer_norm(node)
+    words = b.temp(2 * batch * len(gates) * units)
+    slots = [b.slot(node["input"]), b.slot(node["output_state_in"]), words]
+    for gate in gates:
+        names = (f"input_to_{gate}_weights", f"recurrent_to_{gate}_weights", BIASES[gate])
+        slots += [b.slot(node[name]) for name in names]
+    zero_points = (node["input"].zero_point, node["output_state_in"].zero_point, 0)
+    scales = [[by[source, gate] for gate in gates] for source in ("input", "recurrent")]
+    b.emit(GatesQ8(slots, (batch, size, outputs, units), zero_points, True, not normal, *scales))
+
+    state_out, cell_out, output = (b.slot(tensor) for tensor in node.outputs)
+    projects, zero_point = node.has("projection_weights"), _hidden_zero_point(node)
+    hidden = b.temp(batch * units) if projects else output
+    slots = {"words": words, "cell_in": b.slot(node["cell_state_in"]), "cell_out": cell_out, "hidden": hidden}
+    if not projects:
+        slots["copy"] = state_out
+    for gate in gates:
+        if node.has(f"cell_to_{gate}_weights"):
+            slots[f"{gate}_peephole"] = b.slot(node[f"cell_to_{gate}_weights"])
+        if normal:
+            slots[f"{gate}_norm"] = b.slot(node[f"{gate}_layer_norm_weights"])
+            slots[f"{gate}_bias"] = b.slot(node[BIASES[gate]])
+    b.emit(CellsQ8(slots, gates, (batch, units), _cell_exponent(node), _cell_bounds(node), zero_point, by))
+    if projects:
+        slots = [hidden, b.slot(node["projection_weights"]), output, state_out]
+        if node.has("projection_bias"):
+            slots.append(b.slot(node["projection_bias"]))
+        zero_points = (zero_point, node["output_state_in"].zero_point)
+        b.emit(ProjectionQ8(slots, (batch, units, outputs), zero_points, by["projection"], _output_bounds(node)))
+    return None
+
+
+QUANTIZED_LSTM = OpDef(OperationType.QUANTIZED_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower)

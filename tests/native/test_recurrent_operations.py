@@ -9,8 +9,9 @@ import nnfast
 from nnfast.ops import recurrent
 
 NATIVE = (
-    "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "QUANTIZED_16BIT_LSTM",
+    "QUANTIZED_LSTM", "RNN", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
 )
 ROWS = [row for row in table() if row[1].name in NATIVE]
 DEVICES = [nnfast.Device(num_threads=threads) for threads in (1, 2, 3)]

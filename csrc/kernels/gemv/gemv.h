@@ -35,8 +35,7 @@ typedef struct nnf_gemv_f32_matrix {
 typedef void (*nnf_gemv_f32_rows_fn)(const nnf_gemv_f32_matrix *p);
 
 /* Codes as they lie: y[j] += sum x[k] w[j][k] in 32 bits that wrap, for j < rows; w holds int8 (qs8) or uint8 (qu8).
- * rows >= 1; k >= 0; -255 <= x[k] <= 255; any alignment. Reads and writes exactly these elements. */
-typedef void (*nnf_gemv_qs16_qs8_rows_fn)(size_t rows, size_t k, const int16_t *x, const int8_t *w, int32_t *y);
-typedef void (*nnf_gemv_qs16_qu8_rows_fn)(size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y);
+ * rows >= 1; k >= 0; -256 <= x[k] <= 255; any alignment. Reads and writes exactly these elements. */
+typedef void (*nnf_gemv_qs16_q8_rows_fn)(size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y);
 
 #endif

@@ -101,12 +101,12 @@ static inline __attribute__((always_inline)) void gemv_codes(int is_signed, size
     }
 }
 
-void nnf_gemv_qs16_qs8_rows__avx2_8(size_t rows, size_t k, const int16_t *x, const int8_t *w, int32_t *y)
+void nnf_gemv_qs16_qs8_rows__avx2_8(size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
 {
-    gemv_codes(1, rows, k, x, (const uint8_t *)w, y);
+    gemv_codes(1, rows, k, x, w, y);
 }
 
-void nnf_gemv_qs16_qu8_rows__avx2_8(size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y)
+void nnf_gemv_qs16_qu8_rows__avx2_8(size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
 {
     gemv_codes(0, rows, k, x, w, y);
 }

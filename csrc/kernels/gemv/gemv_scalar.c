@@ -27,22 +27,20 @@ void nnf_gemv_f32_rows__scalar(const nnf_gemv_f32_matrix *p)
     }
 }
 
-void nnf_gemv_qs16_qs8_rows__scalar(size_t rows, size_t k, const int16_t *x, const int8_t *w, int32_t *y)
+void nnf_gemv_qs16_qs8_rows__scalar(size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
 {
+    const int8_t *codes = w;
     for (size_t j = 0; j < rows; j++) {
-        uint32_t sum = (uint32_t)y[j];
         for (size_t i = 0; i < k; i++)
-            sum += (uint32_t)(x[i] * w[j * k + i]);
-        y[j] = (int32_t)sum;
+            y[j] = (int32_t)((uint32_t)y[j] + (uint32_t)(x[i] * codes[j * k + i]));
     }
 }
 
-void nnf_gemv_qs16_qu8_rows__scalar(size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y)
+void nnf_gemv_qs16_qu8_rows__scalar(size_t rows, size_t k, const int16_t *x, const void *w, int32_t *y)
 {
+    const uint8_t *codes = w;
     for (size_t j = 0; j < rows; j++) {
-        uint32_t sum = (uint32_t)y[j];
         for (size_t i = 0; i < k; i++)
-            sum += (uint32_t)(x[i] * w[j * k + i]);
-        y[j] = (int32_t)sum;
+            y[j] = (int32_t)((uint32_t)y[j] + (uint32_t)(x[i] * codes[j * k + i]));
     }
 }
