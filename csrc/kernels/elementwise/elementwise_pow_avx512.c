@@ -6,6 +6,8 @@
 #include "nnf/math_avx512.h"
 #include "nnf/unroll.h"
 
+enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC };
+
 /* log2(a) for floats a >= 0 as doubles, all of which are normal; -inf, inf and NaN for 0, inf and NaN.
  * a = 2^e m with m in [sqrt(1/2), sqrt(2)]; log(m) = 2 artanh(s), s = (m - 1) / (m + 1), relative error below 1e-14. */
 static inline __m512d log2_of(__m512d a)
@@ -38,9 +40,8 @@ static inline __m512d power_of(__m512d x, __m512d y)
 {
     const __m512d zero = _mm512_setzero_pd(), one = _mm512_set1_pd(1.0), infinity = _mm512_set1_pd(INFINITY);
     const __m512d a = _mm512_abs_pd(x), half = _mm512_mul_pd(y, _mm512_set1_pd(0.5));
-    const int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-    const __mmask8 whole = _mm512_cmp_pd_mask(_mm512_roundscale_pd(y, down), y, _CMP_EQ_OQ);
-    const __mmask8 odd = whole & _mm512_cmp_pd_mask(_mm512_roundscale_pd(half, down), half, _CMP_NEQ_OQ);
+    const __mmask8 whole = _mm512_cmp_pd_mask(_mm512_roundscale_pd(y, DOWN), y, _CMP_EQ_OQ);
+    const __mmask8 odd = whole & _mm512_cmp_pd_mask(_mm512_roundscale_pd(half, DOWN), half, _CMP_NEQ_OQ);
     /* 1 to the power of anything, anything to the power of 0, and -1 to that of an infinity: 2^0 without a NaN. */
     const __mmask8 turns = _mm512_cmp_pd_mask(a, one, _CMP_EQ_OQ) &
                            _mm512_cmp_pd_mask(_mm512_abs_pd(y), infinity, _CMP_EQ_OQ);
