@@ -204,7 +204,6 @@ class PreparedModel:
         GeneralFailure for bad values.
         """
         from .pools import bind_request
-        from .request import ExecutionResult, OutputShape, Timing
 
         began = now_ns()
         arguments = bind_request(self, request)
@@ -212,6 +211,8 @@ class PreparedModel:
 
     def execute_arguments(self, arguments, limits, began, measure_timing):
         """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
+        from .request import ExecutionResult, OutputShape, Timing
+
         shapes, device_ns = self.run_arguments(arguments, limits)
         timing = Timing()
         if measure_timing:
