@@ -89,6 +89,7 @@ def _sample_sums(image, batch, rows, columns, quantized):
             weight = vertical[:, :, None] * horizontal[:, None, :]
             if quantized:
                 weight = round_half_away(weight / _WEIGHT_STEP)
+            weight = weight.astype(np.float64)
             total += np.einsum("nyxk,nyxkc->nyxc", weight, image[batch, row[:, :, None], column[:, None, :]])
     return total
 
@@ -155,15 +156,16 @@ def lower_align(node, b):
 
 # -- ROI_POOLING -------------------------------------------------------------------------------------------------------
 def _bins(first, last, count, size):
-    """Where each of `count` bins over first..last (inclusive) starts and stops, inside an axis of `size` positions."""
+    """[(start, stop)] of `count` bins over first..last (inclusive), inside an axis of `size` positions."""
     length, number = max(last - first + 1, 1), np.arange(count)
     start, stop = first + number * length // count, first - (-(number + 1) * length // count)
-    return np.minimum(start, size), np.minimum(stop, size)
+    return list(zip(np.minimum(start, size).tolist(), np.minimum(stop, size).tolist()))
 
 
-def _largest(image, bins):
-    """Maxima of [positions, ...] over each bin; `image` has one position more than the bins may take."""
-    return np.maximum.reduceat(image, np.stack(bins, axis=1).reshape(-1), axis=0)[::2]
+def _largest(image, bins, empty):
+    """[len(bins), ...]: maxima of [positions, ...] over each bin, `empty` for one without a position."""
+    nothing = np.full(image.shape[1:], empty, image.dtype)
+    return np.stack([image[start:stop].max(axis=0) if start < stop else nothing for start, stop in bins])
 
 
 def _compute_pooling(node, inputs):
@@ -171,15 +173,13 @@ def _compute_pooling(node, inputs):
     _, height, width, depth = window.image_shape(node)
     corners = round_half_away(_regions(node, inputs, (height, width))).astype(np.int64).tolist()
     out = node.scalar("out_height"), node.scalar("out_width")
-    image = np.pad(window.to_nhwc(node, inputs[0]), ((0, 0), (0, 1), (0, 1), (0, 0)))
+    image = window.to_nhwc(node, inputs[0])
     zero = node["input"].zero_point if is_quant8(node["input"]) else 0
     result = np.empty((len(corners), *out, depth), image.dtype)
     for place, (batch, (x1, y1, x2, y2)) in enumerate(zip(inputs[2], corners)):
-        rows, columns = _bins(y1, y2, out[0], height), _bins(x1, x2, out[1], width)
-        lines = _largest(image[batch], rows)
-        result[place] = _largest(lines.swapaxes(0, 1), columns).swapaxes(0, 1)
-        result[place, rows[0] >= rows[1]] = zero
-        result[place, :, columns[0] >= columns[1]] = zero
+        lines = _largest(image[batch, :, x1:x2 + 2], _bins(y1, y2, out[0], height), zero)
+        columns = _bins(0, x2 - x1, out[1], width - x1)
+        result[place] = _largest(lines.swapaxes(0, 1), columns, zero).swapaxes(0, 1)
     return [window.from_nhwc(node, result)]
 
 
