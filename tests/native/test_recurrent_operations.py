@@ -15,7 +15,7 @@ NATIVE = (
 )
 ROWS = [row for row in table() if row[1].name in NATIVE]
 DEVICES = [nnfast.Device(num_threads=threads) for threads in (1, 2, 3)]
-SEEDS = 5
+SEEDS = 3
 
 
 def drawn(op, form, nth, seed):
