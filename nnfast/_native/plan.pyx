@@ -12,8 +12,26 @@ cimport numpy as cnp
 
 cnp.import_array()
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    #define nnf_trim() malloc_trim(0)
+    #else
+    #define nnf_trim() 0
+    #endif
+    """
+    int nnf_trim() nogil
+
 OUTCOMES = ("done", "cancelled", "deadline", "declined")
 ALIGNMENT = 64
+
+
+def trim():
+    """Give the pages of freed memory back to the system, where the C library can; packing leaves many."""
+    with nogil:
+        nnf_trim()
 
 
 def aligned_bytes(size_t size):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._native.plan import trim
 from .._native.runner import MAX_RANK, Runner
 from .._native.threads import Turn, now_ns
 from ..compiler.check import check_model, has_open_form, require_supported
@@ -20,6 +21,7 @@ from ..errors import (
     ResourceExhaustedPersistent,
     ResourceExhaustedTransient,
 )
+from ..model.mapped import release
 from ..model.types import DTYPES, LifeTime
 from .arguments import check_input, check_output, named
 from .execution import (
@@ -83,6 +85,9 @@ class PreparedModel:
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
         self._static = self._plan_ahead(deadline_ns)
         self._runner = self._make_runner()
+        if self._static is not None:
+            release(model)
+            trim()
         self._best_ns = 0  # of the shortest measured execution of the static plan
         watch(self)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..model.mapped import MappedFile
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
 from .translate import translate
@@ -111,7 +112,7 @@ def _map(path):
                 raise InvalidArgument(f"{label}: is {kind}, must be a TFLite file")
             if not status.st_size:
                 raise InvalidArgument(f"{label}: is empty, must be a TFLite file")
-            data = memoryview(mmap.mmap(handle, status.st_size, access=mmap.ACCESS_READ))
+            data = memoryview(MappedFile(handle, status.st_size, access=mmap.ACCESS_READ))
         finally:
             os.close(handle)
     except InvalidArgument:

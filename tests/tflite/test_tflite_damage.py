@@ -78,7 +78,7 @@ def test_weights_are_views_of_the_mapping(tmp_path):
         base = array
         while isinstance(base, np.ndarray):
             base = base.base
-        assert type(base.obj).__name__ == "mmap"
+        assert type(base.obj).__name__ == "MappedFile"
     np.testing.assert_array_equal(weights["b"], [0, 1, 2])
     assert load(path.read_bytes()).name == "model"
 

@@ -80,4 +80,4 @@ def test_shared_weights_are_mapped(path):
         base = operand.data
         while isinstance(base, np.ndarray):
             base = base.base
-        assert type(base.obj).__name__ == "mmap"
+        assert type(base.obj).__name__ == "MappedFile"
