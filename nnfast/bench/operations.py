@@ -35,7 +35,24 @@ def measure(prepared, arrays, runs):
     return [{"index": row["index"], "operation": row["operation"], "kernel": row["kernel"],
              "shape": row["output"][-1] if row["output"] else None, "us": ns / 1e3, "share": ns / total,
              "operations": 2 * row["work"] if row["operation"] in ARITHMETIC else 0, "bytes": row["bytes"],
-             "packed_bytes": row["packed_bytes"], "types": _types(row)} for row, ns in zip(rows, medians)]
+             "packed_bytes": row["packed_bytes"], "types": _types(row)} for row, ns in zip(_gathered(rows), medians)]
+
+
+def _gathered(rows):
+    """Rows with what operations do that run inside others counted where their time is.
+
+    What goes from one of them to the next stays near: of their values the largest count, of their weights all.
+    """
+    rows = [dict(row) for row in rows]
+    of = {row["index"]: row for row in rows}
+    for row in rows:
+        if row["joined"] is not None:
+            carrier = of[row["joined"]]
+            weights = carrier["packed_bytes"] + row["packed_bytes"]
+            values = max(r["bytes"] - r["packed_bytes"] for r in (carrier, row))
+            carrier.update(work=carrier["work"] + row["work"], packed_bytes=weights, bytes=weights + values)
+            row.update(kernel=f"in bands to {row['joined']}", work=0, packed_bytes=0, bytes=0)
+    return rows
 
 
 def _types(row):

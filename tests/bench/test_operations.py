@@ -64,6 +64,16 @@ def test_rows_of_a_model():
     assert operations.total(operations.compare([conv, relu], LIMITS, 1))["us"] == conv["us"] + relu["us"]
 
 
+def test_operations_inside_others_count_where_their_time_is():
+    def made(index, work, values, packed, joined=None):
+        return {"index": index, "kernel": "k", "work": work, "bytes": values + packed, "packed_bytes": packed,
+                "joined": joined}
+    first, second, third = operations._gathered([made(0, 5, 100, 10, 2), made(1, 7, 300, 20, 2), made(2, 9, 200, 30)])
+    assert (third["work"], third["packed_bytes"], third["bytes"]) == (21, 60, 360)
+    assert [row["kernel"] for row in (first, second)] == ["in bands to 2"] * 2
+    assert first["work"] == second["bytes"] == 0
+
+
 def test_types_that_limit():
     def of(kernel, *types):
         return operations._types({"kernel": kernel, "types": types})
