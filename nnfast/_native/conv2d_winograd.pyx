@@ -1,0 +1,284 @@
+"""Step of a 3x3 CONV_2D with stride 1 in float32 by Winograd's F(4x4, 3x3) (csrc/kernels/conv2d_winograd).
+
+The output is cut into patches of 4x4, the patches into blocks, the output channels into the panels of the convolution
+kernel. For a block the inputs of all patches are transformed once; then each panel takes 36 matrix products, which are
+transformed into outputs while they are in the cache. A thread does a contiguous share of the (block, panel) pairs.
+
+An infinity or a NaN in the input, or an overflow on the way, would spread over a patch: outputs of a patch that is not
+all finite are computed again, product by product.
+"""
+
+from .conv2d cimport nnf_pack_conv2d_f32_size
+from .conv2d_window cimport GRAIN, lines
+from .kernels cimport nnf_kernel, pick
+from .plan cimport Step
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+from . import conv2d
+
+cdef extern from "conv2d/conv2d.h":
+    ctypedef struct nnf_conv2d_f32_tile:
+        size_t rows
+        size_t columns
+        size_t taps
+        size_t depth
+        const float *const *a
+        const float *w
+        float *c
+        size_t ldc
+        float lo
+        float hi
+        const char *ahead
+
+    size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth) nogil
+    ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
+
+cdef extern from "conv2d_winograd/conv2d_winograd.h":
+    enum:
+        NNF_WINOGRAD_OUT
+        NNF_WINOGRAD_IN
+        NNF_WINOGRAD_PRODUCTS
+
+    ctypedef struct nnf_winograd_patch:
+        size_t channels
+        size_t row
+        size_t pixel
+        size_t stride
+        size_t top
+        size_t bottom
+        size_t left
+        size_t right
+
+    ctypedef void (*nnf_conv2d_winograd_input_f32_nhwc_fn)(const nnf_winograd_patch *p, const float *x,
+                                                           float *v) noexcept nogil
+
+    ctypedef struct nnf_winograd_result:
+        size_t channels
+        size_t row
+        size_t pixel
+        size_t stride
+        size_t height
+        size_t width
+        float lo
+        float hi
+
+    ctypedef int (*nnf_conv2d_winograd_output_f32_nhwc_fn)(const nnf_winograd_result *p, const float *m,
+                                                           const float *bias, float *y) noexcept nogil
+
+cdef extern from "math.h":
+    float INFINITY
+
+cdef enum:
+    NEAR = 1 << 18      # bytes of a block's transformed inputs, which every panel reads again
+    ROOMY = 1 << 19     # the same where the weights are so many that they should not be read again
+    MANY = 1 << 20      # bytes of weights that are so many
+    APART = 16          # floats between the matrices of a block: powers of two would fall into the same cache sets
+    ROWS = 16           # most rows of a convolution tile
+
+
+cdef struct winograd:
+    nnf_conv2d_f32_nhwc_fn multiply
+    nnf_conv2d_winograd_input_f32_nhwc_fn transform
+    nnf_conv2d_winograd_output_f32_nhwc_fn finish
+    size_t batch, height, width, channels           # of the input
+    size_t out_height, out_width, units
+    size_t top, left                                # padding
+    size_t across, patches, blocks, panels          # patches of a row, of everything
+    size_t most                                     # patches of the largest block
+    size_t m, n, panel                              # of the convolution kernel; floats of a packed matrix
+    size_t products                                 # offset of the products in the scratch, behind the inputs
+    const float *bias
+    const float *filter                             # [units, 3, 3, channels]
+    float lo, hi
+
+
+cdef void patch_of(const winograd *p, size_t patch, size_t *image, size_t *y, size_t *x) noexcept nogil:
+    """Image of a patch, row and column of its first output."""
+    cdef size_t row = patch // p.across, down = (p.out_height + NNF_WINOGRAD_OUT - 1) // NNF_WINOGRAD_OUT
+    x[0] = (patch - row * p.across) * NNF_WINOGRAD_OUT
+    image[0] = row // down
+    y[0] = (row - image[0] * down) * NNF_WINOGRAD_OUT
+
+
+cdef void transform_block(const winograd *p, const float *x, size_t first, size_t last, float *v) noexcept nogil:
+    """Inputs of patches first..last-1, as matrices [36][patches][channels]."""
+    cdef nnf_winograd_patch w
+    cdef size_t patch, image, y, column
+    w.channels = w.pixel = p.channels
+    w.row = p.width * p.channels
+    w.stride = p.most * p.channels + APART
+    for patch in range(first, last):
+        patch_of(p, patch, &image, &y, &column)
+        # The patch begins `top` rows above and `left` columns before its first output.
+        w.top = p.top - y if p.top > y else 0
+        w.left = p.left - column if p.left > column else 0
+        w.bottom = min(p.height + p.top - y, NNF_WINOGRAD_IN) if p.height + p.top > y else 0
+        w.right = min(p.width + p.left - column, NNF_WINOGRAD_IN) if p.width + p.left > column else 0
+        w.top, w.left = min(w.top, w.bottom), min(w.left, w.right)
+        p.transform(&w, x + ((image * p.height + y) * p.width + column) * p.channels
+                    - (p.top * p.width + p.left) * p.channels, v + (patch - first) * p.channels)
+
+
+cdef void multiply_panel(const winograd *p, const float *v, const float *w, size_t patches, bint streamed,
+                         float *products) noexcept nogil:
+    """36 products [patches][n] of the block's inputs with the matrices of one panel."""
+    cdef const float *a[ROWS]
+    cdef nnf_conv2d_f32_tile tile
+    cdef size_t k, r, row, tiles = (patches + p.m - 1) // p.m, t, fetched = nnf_conv2d_f32_fetched(1, p.channels)
+    cdef const float *matrix
+    tile.columns = tile.ldc = p.n
+    tile.taps = 1
+    tile.depth = p.channels
+    tile.a = a
+    tile.lo, tile.hi = -INFINITY, INFINITY
+    for k in range(NNF_WINOGRAD_PRODUCTS):
+        matrix = v + k * (p.most * p.channels + APART)
+        tile.w = w + k * p.panel
+        for t in range(tiles):
+            row = patches * t // tiles
+            tile.rows = patches * (t + 1) // tiles - row
+            for r in range(tile.rows):
+                a[r] = matrix + (row + r) * p.channels
+            tile.c = products + (k * p.most + row) * p.n
+            tile.ahead = NULL
+            if streamed and t * fetched < p.panel * sizeof(float):
+                tile.ahead = <const char *>(tile.w + p.panel) + t * fetched
+            p.multiply(&tile)
+
+
+cdef void finish_panel(const winograd *p, const float *x, const float *products, size_t first, size_t last,
+                       size_t panel, float *y) noexcept nogil:
+    """Outputs of patches first..last-1 in the channels of one panel."""
+    cdef nnf_winograd_result w
+    cdef size_t patch, image, row, column, unit = panel * p.n
+    w.channels = min(p.n, p.units - unit)
+    w.pixel = p.units
+    w.row = p.out_width * p.units
+    w.stride = p.most * p.n
+    w.lo, w.hi = p.lo, p.hi
+    for patch in range(first, last):
+        patch_of(p, patch, &image, &row, &column)
+        w.height = min(NNF_WINOGRAD_OUT, p.out_height - row)
+        w.width = min(NNF_WINOGRAD_OUT, p.out_width - column)
+        if not p.finish(&w, products + (patch - first) * p.n, p.bias + unit,
+                        y + ((image * p.out_height + row) * p.out_width + column) * p.units + unit):
+            plain_patch(p, &w, x, image, row, column, unit, y)
+
+
+cdef void plain_patch(const winograd *p, const nnf_winograd_result *w, const float *x, size_t image, size_t row,
+                      size_t column, size_t unit, float *y) noexcept nogil:
+    """Outputs of one patch from products of inputs and filter."""
+    cdef size_t i, j, u, fy, fx, c, iy, ix
+    cdef float total
+    cdef const float *a
+    cdef const float *f
+    for i in range(row, row + w.height):
+        for j in range(column, column + w.width):
+            for u in range(unit, unit + w.channels):
+                total = p.bias[u]
+                for fy in range(3):
+                    for fx in range(3):
+                        # Above and before the image these wrap around, and are beyond it too.
+                        iy = i + fy - p.top
+                        ix = j + fx - p.left
+                        if iy < p.height and ix < p.width:
+                            a = x + ((image * p.height + iy) * p.width + ix) * p.channels
+                            f = p.filter + ((u * 3 + fy) * 3 + fx) * p.channels
+                            for c in range(p.channels):
+                                total += a[c] * f[c]
+                y[((image * p.out_height + i) * p.out_width + j) * p.units + u] = \
+                    p.lo if total < p.lo else p.hi if total > p.hi else total
+
+
+cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const winograd *p = <const winograd *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const float *w = <const float *>run.slot[step.slots[1]]
+    cdef float *y = <float *>run.slot[step.slots[2]]
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef float *v = <float *>scratch
+    cdef float *products = <float *>(scratch + p.products)
+    cdef size_t item, end, block, panel, first, last
+    cdef bint streamed = p.panels * p.panel * sizeof(float) * NNF_WINOGRAD_PRODUCTS > MANY
+    nnf_share(p.blocks * p.panels, thread, threads, &item, &end)
+    while item < end:
+        block = item // p.panels
+        first, last = p.patches * block // p.blocks, p.patches * (block + 1) // p.blocks
+        transform_block(p, x, first, last, v)
+        for panel in range(item - block * p.panels, min(p.panels, end - block * p.panels)):
+            multiply_panel(p, v, w + panel * NNF_WINOGRAD_PRODUCTS * p.panel, last - first, streamed, products)
+            finish_panel(p, x, products, first, last, panel, y)
+            item += 1
+
+
+def pack_f32(filter):
+    """Filter [units, 3, 3, channels] for the kernel that a step made now will run; uint8 array."""
+    cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+    a, b = np.sqrt(0.5), np.sqrt(2.0)
+    g = np.array([[6, 0, 0], [-4, -4 * a, -2], [-4, 4 * a, -2], [1, b, 2], [1, -b, 2], [0, 0, 6]]) / 6.0
+    units, channels = filter.shape[0], filter.shape[3]
+    panels = -(-units // row.n)
+    both = np.einsum("ai,bj->abij", g, g).reshape(NNF_WINOGRAD_PRODUCTS, 9)
+    matrices = np.zeros((panels, NNF_WINOGRAD_PRODUCTS, row.n, channels), np.float32)
+    for panel in range(panels):
+        here = filter[panel * row.n:(panel + 1) * row.n]
+        taps = here.reshape(len(here), 9, channels).transpose(1, 0, 2).reshape(9, -1).astype(np.float64)
+        matrices[panel, :, :len(here)] = (both @ taps).reshape(NNF_WINOGRAD_PRODUCTS, len(here), channels)
+    groups = panels * NNF_WINOGRAD_PRODUCTS
+    return conv2d.pack_f32(matrices.reshape(-1, channels), np.zeros(groups * row.n, np.float32), groups)
+
+
+def packed_bytes(size_t units, size_t channels):
+    """Size of what pack_f32 returns."""
+    cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+    return (units + row.n - 1) // row.n * NNF_WINOGRAD_PRODUCTS * \
+        lines(sizeof(float) * nnf_pack_conv2d_f32_size(row.n, channels, row.n))
+
+
+cdef class Conv2dWinogradF32(Step):
+    """y = clamp(conv(x, filter) + bias, lo, hi) in float32, NHWC, of a 3x3 filter with stride and dilation 1; slots
+    x, packed weights, y.
+
+    window: an ops.window.Window; batch: of the input; filter: [units, 3, 3, channels]; bias: [units].
+    """
+
+    cdef winograd p
+
+    def __init__(self, slots, window, size_t batch, const float[:, :, :, ::1] filter, const float[::1] bias, float lo,
+                 float hi):
+        cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+        cdef const nnf_kernel *transform = pick("conv2d_winograd_input_f32_nhwc")
+        cdef winograd *p = &self.p
+        cdef size_t near, block
+        if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
+            raise ValueError(f"the window is {window}, must be 3x3 with stride and dilation 1")
+        p.multiply = <nnf_conv2d_f32_nhwc_fn>row.fn
+        p.transform = <nnf_conv2d_winograd_input_f32_nhwc_fn>transform.fn
+        p.finish = <nnf_conv2d_winograd_output_f32_nhwc_fn>pick("conv2d_winograd_output_f32_nhwc").fn
+        p.batch, p.channels, p.units = batch, filter.shape[3], filter.shape[0]
+        p.height, p.width = window.input
+        p.out_height, p.out_width = window.output
+        p.top, p.left = window.head
+        p.m, p.n = row.m, row.n
+        p.panel = lines(sizeof(float) * nnf_pack_conv2d_f32_size(p.n, p.channels, p.n)) // sizeof(float)
+        p.panels = (p.units + p.n - 1) // p.n
+        p.across = (p.out_width + NNF_WINOGRAD_OUT - 1) // NNF_WINOGRAD_OUT
+        p.patches = batch * ((p.out_height + NNF_WINOGRAD_OUT - 1) // NNF_WINOGRAD_OUT) * p.across
+        self.packed = packed_bytes(p.units, p.channels)
+        if p.m > ROWS:
+            raise ValueError(f"tiles of {p.m} rows, must be at most {ROWS}")
+        near = ROOMY if self.packed > MANY else NEAR
+        block = near // (NNF_WINOGRAD_PRODUCTS * p.channels * sizeof(float)) // p.m * p.m
+        block = max(block, p.m)
+        p.blocks = max(1, (p.patches + block - 1) // block)
+        p.most = (p.patches + p.blocks - 1) // p.blocks
+        p.bias, p.filter = &bias[0], &filter[0, 0, 0, 0]
+        p.lo, p.hi = lo, hi
+        self.keep = filter, bias
+        p.products = lines(NNF_WINOGRAD_PRODUCTS * (p.most * p.channels + APART) * sizeof(float))
+        self.scratch = p.products + NNF_WINOGRAD_PRODUCTS * p.most * p.n * sizeof(float)
+        self.work = <double>batch * p.out_height * p.out_width * p.units * p.channels * 9
+        self.tiles = <int>min(<double>(p.blocks * p.panels), self.work / GRAIN + 1)
+        self.bind(run_winograd, &self.p, slots, f"{transform.name.decode()} + {row.name.decode()}")

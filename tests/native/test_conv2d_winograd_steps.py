@@ -1,0 +1,97 @@
+"""conv2d_winograd: 3x3 convolutions by Winograd's method, beside sums in float64."""
+
+import numpy as np
+import pytest
+from native_step import at_level, every_level, run, run_all_ways
+from nnfast._native.conv2d_winograd import Conv2dWinogradF32, pack_f32, packed_bytes
+
+from nnfast.ops import conv2d, window
+
+SHAPES = [(1, 4, 4, 16, 16, 1), (1, 5, 7, 3, 2, 1), (2, 9, 6, 17, 33, 0), (1, 1, 1, 5, 5, 1), (1, 13, 30, 40, 70, 1),
+          (3, 14, 14, 20, 64, 2), (1, 3, 3, 32, 32, 0), (1, 28, 28, 64, 48, 1)]
+"""Images, height, width, channels, units, padding on all sides."""
+
+
+def geometry(height, width, padding):
+    out = height + 2 * padding - 2, width + 2 * padding - 2
+    return window.Window((height, width), (3, 3), (1, 1), (1, 1), (padding, padding), out)
+
+
+def problem(batch, height, width, channels, units, padding, seed=0):
+    """Window, input, filter and bias."""
+    rng = np.random.default_rng(seed)
+    return (geometry(height, width, padding), rng.standard_normal((batch, height, width, channels)).astype(np.float32),
+            rng.standard_normal((units, 3, 3, channels)).astype(np.float32),
+            rng.standard_normal(units).astype(np.float32))
+
+
+def outputs(win, x, filter_, bias, level, lo=-np.inf, hi=np.inf):
+    """Output of the step, the same with 1, 2 and 3 threads; what it packs is what it says."""
+    def steps():
+        step = Conv2dWinogradF32((0, 1, 2), win, len(x), filter_, bias, lo, hi)
+        assert step.packed == packed_bytes(*filter_.shape[::3]) == packed.nbytes
+        return [step]
+
+    with at_level(level):
+        packed = pack_f32(filter_)
+    shape = len(x), *win.output, len(filter_)
+    return run_all_ways(steps, [x, packed], [(shape, np.float32)], level)[0]
+
+
+@every_level
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_float64(shape, level):
+    win, x, filter_, bias = problem(*shape)
+    expected = conv2d.sums(x.astype(np.float64), filter_.astype(np.float64), win) + bias
+    size = conv2d.sums(np.abs(x).astype(np.float64), np.abs(filter_).astype(np.float64), win).max()
+    actual = outputs(win, x, filter_, bias, level)
+    assert np.abs(actual - expected).max() < 4e-7 * size
+    clamped = outputs(win, x, filter_, bias, level, 0, 6)
+    assert clamped.tobytes() == np.clip(actual, np.float32(0), np.float32(6)).tobytes()
+
+
+@every_level
+def test_no_worse_than_adding_one_by_one(level):
+    """A deep layer after a RELU: the error of 2304 products added in float32 is the yardstick."""
+    win, x, filter_, bias = problem(1, 14, 14, 256, 32, 1)
+    x = np.maximum(x, 0)
+    expected = conv2d.sums(x.astype(np.float64), filter_.astype(np.float64), win) + bias
+    total = np.broadcast_to(bias, expected.shape).copy()
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    for i in range(3):
+        for j in range(3):
+            for c in range(256):
+                total += padded[:, i:i + 14, j:j + 14, c, None] * filter_[:, i, j, c]
+    actual = outputs(win, x, filter_, bias, level)
+    assert np.abs(actual - expected).max() <= 1.5 * np.abs(total - expected).max()
+
+
+@every_level
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
+def test_odd_values_stay_where_they_are_read(odd, level):
+    win, x, filter_, bias = problem(1, 11, 10, 16, 40, 1)
+    place = 0, 5, 6, 3
+    calm = outputs(win, x, filter_, bias, level, 0, 6)
+    x[place] = odd
+    actual = outputs(win, x, filter_, bias, level, 0, 6)
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = conv2d.sums(x.astype(np.float64), filter_.astype(np.float64), win) + bias
+    near = np.zeros(actual.shape, bool)
+    near[:, 4:7, 5:8] = True
+    np.testing.assert_array_equal(actual[near], np.clip(expected, 0, 6).astype(np.float32)[near])
+    np.testing.assert_allclose(actual[~near], calm[~near], rtol=0, atol=1e-4)
+
+
+def test_refuses_other_windows():
+    win, x, filter_, bias = problem(1, 8, 8, 4, 4, 1)
+    wide = window.Window(win.input, (3, 3), (2, 2), (1, 1), (1, 1), (4, 4))
+    with pytest.raises(ValueError, match="must be 3x3"):
+        Conv2dWinogradF32((0, 1, 2), wide, 1, filter_, bias, 0, 6)
+
+
+def test_writes_its_output_only():
+    win, x, filter_, bias = problem(1, 6, 6, 16, 16, 1)
+    memory = np.full(36 * 16 + 64, 7, np.float32)
+    step = Conv2dWinogradF32((0, 1, 2), win, 1, filter_, bias, 0, 6)
+    run([step], [x, pack_f32(filter_), memory[32:-32]])
+    assert np.all(memory[:32] == 7) and np.all(memory[-32:] == 7)
