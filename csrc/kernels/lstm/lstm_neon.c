@@ -1,26 +1,10 @@
 #include "lstm.h"
 
-#include "nnf/math_neon.h"
+#include "lstm/lstm_activate_neon.h"
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
 enum { LANES = 4, QUARTERS = NNF_LSTM_N / LANES, MOST = 4 * QUARTERS };
-
-static inline float32x4_t activate(int activation, float32x4_t x)
-{
-    switch (activation) {
-    case 1:
-        return vmaxq_f32(vdupq_n_f32(0.0f), x);
-    case 3:
-        return vminq_f32(vdupq_n_f32(6.0f), vmaxq_f32(vdupq_n_f32(0.0f), x));
-    case 4:
-        return nnf_tanh_neon(x);
-    case 6:
-        return nnf_logistic_neon(x);
-    default:
-        return x;
-    }
-}
 
 #define STEP(value, lane)                                                                                              \
     do {                                                                                                               \
@@ -67,12 +51,12 @@ static inline __attribute__((always_inline)) void finish(const int gates, size_t
     }
     const float32x4_t kept = nnf_logistic_neon(sum[forget]);
     const float32x4_t entered = gates == 4 ? nnf_logistic_neon(sum[0]) : vsubq_f32(vdupq_n_f32(1.0f), kept);
-    c = vfmaq_f32(vmulq_f32(entered, activate(form->activation, sum[forget + 1])), kept, c);
+    c = vfmaq_f32(vmulq_f32(entered, lstm_activate(form->activation, sum[forget + 1])), kept, c);
     c = vminq_f32(vdupq_n_f32(form->clip), vmaxq_f32(vdupq_n_f32(-form->clip), c)); /* both keep a NaN */
     if (form->peephole)
         sum[forget + 2] = vfmaq_f32(sum[forget + 2], c, vld1q_f32(peephole + (forget + 1) * NNF_LSTM_N));
     nnf_store_f32_neon(tile->c_out + at, c, units);
-    const float32x4_t y = vmulq_f32(nnf_logistic_neon(sum[forget + 2]), activate(form->activation, c));
+    const float32x4_t y = vmulq_f32(nnf_logistic_neon(sum[forget + 2]), lstm_activate(form->activation, c));
     nnf_store_f32_neon(tile->y + at, y, units);
 }
 

@@ -1,0 +1,107 @@
+/* 4 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
+ * of its lanes count. Loads give zeros in the others. Include only from NEON files. */
+#ifndef NNF_LANES_NEON_H
+#define NNF_LANES_NEON_H
+
+#include "nnf/partial_neon.h"
+
+enum { LANES = 4 };
+
+typedef float32x4_t V;
+typedef struct {
+    size_t from, to; /* lanes from..to-1 */
+} M;
+
+static inline M first_lanes(size_t count)
+{
+    return (M){0, count < LANES ? count : LANES};
+}
+
+static inline M lanes_from(size_t first, M live)
+{
+    return (M){first, live.to};
+}
+
+/* Of first lanes only. */
+static inline V load(M live, const float *x)
+{
+    return nnf_load_f32_neon(x, live.to);
+}
+
+static inline void store(float *y, M live, V value)
+{
+    if (live.from == 0) {
+        nnf_store_f32_neon(y, value, live.to);
+        return;
+    }
+    float lanes[LANES];
+    vst1q_f32(lanes, value);
+    for (size_t lane = live.from; lane < live.to; lane++)
+        y[lane] = lanes[lane];
+}
+
+/* All ones where a lane of `live` is. */
+static inline uint32x4_t lane_mask(M live)
+{
+    static const uint32_t number[LANES] = {0, 1, 2, 3};
+    const uint32x4_t lane = vld1q_u32(number);
+    return vandq_u32(vcgeq_u32(lane, vdupq_n_u32((uint32_t)live.from)),
+                     vcltq_u32(lane, vdupq_n_u32((uint32_t)live.to)));
+}
+
+static inline V keep(M live, V value)
+{
+    return vreinterpretq_f32_u32(vandq_u32(lane_mask(live), vreinterpretq_u32_f32(value)));
+}
+
+static inline V put(V x, size_t lane, float value)
+{
+    return vbslq_f32(lane_mask((M){lane, lane + 1}), vdupq_n_f32(value), x);
+}
+
+static inline V zero(void)
+{
+    return vdupq_n_f32(0);
+}
+
+static inline V all(float value)
+{
+    return vdupq_n_f32(value);
+}
+
+static inline V add(V a, V b)
+{
+    return vaddq_f32(a, b);
+}
+
+static inline V sub(V a, V b)
+{
+    return vsubq_f32(a, b);
+}
+
+static inline V mul(V a, V b)
+{
+    return vmulq_f32(a, b);
+}
+
+static inline V fmadd(V a, V b, V c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+static inline V clamp(V x, float limit)
+{
+    return vminq_f32(all(limit), vmaxq_f32(all(-limit), x)); /* both keep a NaN */
+}
+
+static inline V inverse_root(float x)
+{
+    return vdivq_f32(all(1.0f), vsqrtq_f32(all(x)));
+}
+
+static inline float total(V x)
+{
+    return vaddvq_f32(x);
+}
+
+#endif

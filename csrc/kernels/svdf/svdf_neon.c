@@ -1,0 +1,9 @@
+#include "svdf.h"
+
+#include "nnf/lanes_neon.h"
+#include "svdf/svdf_rows.h"
+
+void nnf_svdf_f32_rows__neon_4(const nnf_svdf_row *row)
+{
+    svdf_row(row);
+}
