@@ -30,7 +30,7 @@ def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("gate", "program", "team")],
-             "peak": csrc("peak/*.c"),
+             "checksum": ["csrc/base/checksum.c"], "peak": csrc("peak/*.c"),
              **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8",
                                                                          "conv2d_winograd")}}
     result = []

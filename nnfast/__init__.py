@@ -9,13 +9,14 @@ Importing loads numpy only: no threads, no files, no network; everything else co
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+from .version import __version__
 
 _LAZY = {
     "Device": ("driver.device", "Device"), "PreparedModel": ("driver.prepared", "PreparedModel"),
     "Request": ("driver.request", "Request"), "RequestArgument": ("driver.request", "RequestArgument"),
     "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"), "Memory": ("driver.memory", "Memory"),
-    "Buffer": ("driver.buffers", "Buffer"), "Role": ("driver.buffers", "Role"),
+    "CacheFiles": ("driver.cache", "CacheFiles"), "Buffer": ("driver.buffers", "Buffer"),
+    "Role": ("driver.buffers", "Role"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
     "load": ("tflite", "load"),

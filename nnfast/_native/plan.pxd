@@ -19,6 +19,7 @@ cdef class Step:
     cdef readonly double work       # multiply-adds (or elements) of one run
     cdef readonly size_t scratch    # bytes of scratch each thread needs
     cdef readonly int tiles         # most threads that find work
+    cdef readonly tuple made_with   # (arguments, keyword arguments): what makes an equal step
     cdef object keep                # whatever the parameter struct points into
     cdef band_fn band               # a step of one image that can do some rows of its output alone; else NULL
     cdef nnf_axis rows              # the window along those rows

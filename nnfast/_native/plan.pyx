@@ -42,6 +42,9 @@ def aligned_bytes(size_t size):
 
 
 cdef class Step:
+    def __cinit__(self, *args, **named):
+        self.made_with = args, named
+
     def __dealloc__(self):
         PyMem_Free(self.slot_numbers)
 

@@ -2,6 +2,7 @@
 
 from numbers import Integral
 
+from .. import config
 from .._native import threads
 from ..compiler.check import check_model, unsupported
 from ..engine.budget import Budget
@@ -60,18 +61,42 @@ class Device:
         return unsupported(model)
 
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
-                deadline=None):
+                deadline=None, cache_dir=None, cache=None, token=None):
         """Compile a model; returns a PreparedModel that any number of threads may run.
 
         preference, priority: as in the HAL, by name. input_shapes: {input name or position: shape} to resize inputs
         (batch ...). keep: names or operand indexes of intermediate operands to return behind the outputs.
-        deadline: absolute time.monotonic() seconds, checked between operations.
+        deadline: absolute time.monotonic() seconds, checked between operations. cache_dir: folder where compiled models
+        are kept and looked for; None takes NNFAST_CACHE_DIR, if that is set. cache, token: a CacheFiles of the caller's
+        and the 32 bytes that name its content, to store the compiled model in; what is wrong with them is logged and
+        does no harm (hal.md 7.2).
         Raises InvalidArgument with the path of what is wrong, MissedDeadline* and ResourceExhausted*.
         """
         _model(model)
         _one_of("preference", preference, PREFERENCES)
         _one_of("priority", priority, PRIORITIES)
-        return PreparedModel(self, model, preference, priority, input_shapes, keep, deadline)
+        options = preference, priority, input_shapes, keep
+        folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
+        if folder:
+            from .cache import prepare_in
+
+            return prepare_in(folder, self, model, options, deadline)
+        prepared = PreparedModel(self, model, *options, deadline)
+        if cache is not None:
+            from .cache import save
+
+            save(prepared, cache, token)
+        return prepared
+
+    def prepare_from_cache(self, cache, token, deadline=None):
+        """The model that prepare stored in these CacheFiles under this token (hal.md 7.3).
+
+        Raises InvalidArgument for a wrong number of files, GeneralFailure when they do not hold exactly what was
+        stored, or were stored by another version of nnfast or for another machine.
+        """
+        from .cache import load
+
+        return load(self, cache, token, deadline)
 
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).

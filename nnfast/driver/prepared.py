@@ -57,14 +57,37 @@ class TensorInfo:
 class PreparedModel:
     """A model compiled for one device. Immutable; any number of threads may run it at once."""
 
+    _stored = None
+
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
                  keep=None, deadline=None):
         deadline_ns = deadline_to_ns(deadline, now_ns(), "prepare")
+        check_model(model)
         self._options = (preference, priority, input_shapes, keep)
         self._original = model
+        self._set_up(device, _resized(model, input_shapes))
+        self._start(self._plan_ahead(deadline_ns))
+
+    @classmethod
+    def restored(cls, device, model, options, deadline, plan, stored):
+        """A prepared model from a cache (driver/cache.py).
+
+        model: of the plan, its constants without values, or the whole model where plan is None; plan(resources) gives
+        the Segment; stored: (bytes of the model file, array of the data file, token), for a pickle to take along.
+        """
+        if plan is None:
+            return cls(device, model, *options, deadline)
+        deadline_to_ns(deadline, now_ns(), "prepare")
+        self = cls.__new__(cls)
+        self._options, self._original, self._stored = options, model, stored
+        self._set_up(device, model)
+        self._start(plan(self._resources))
+        return self
+
+    def _set_up(self, device, model):
+        """What can be said of a checked model before it is planned."""
+        _, priority, _, keep = self._options
         self.device, self.num_threads, self.priority = device, device.num_threads, priority
-        check_model(model)
-        model = _resized(model, input_shapes)
         self.model = model
         graph = model.main
         self._state_inputs = {s.input: s for s in model.states}
@@ -83,10 +106,13 @@ class PreparedModel:
         turn = Turn(device.gate, PRIORITIES.index(priority))
         self._resources = Resources(self.num_threads, turn, device.budget)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
-        self._static = self._plan_ahead(deadline_ns)
+
+    def _start(self, segment):
+        """Be ready to run; segment: the plan when all of it is known, else None."""
+        self._static = segment
         self._runner = self._make_runner()
         if self._static is not None:
-            release(model)
+            release(self.model)
             trim()
         self._best_ns = 0  # of the shortest measured execution of the static plan
         watch(self)
@@ -290,6 +316,8 @@ class PreparedModel:
 
     def __reduce__(self):
         preference, priority, input_shapes, keep = self._options
+        if self._stored is not None:
+            return _restore_again, (type(self.device), self.num_threads, *self._stored)
         return _prepare_again, (type(self.device), self.num_threads, self._original, preference, priority,
                                 input_shapes, keep)
 
@@ -313,6 +341,12 @@ def _loop_timeout_ns(seconds):
 
 class _NotYet(Exception):
     """Planning ahead met a value that only an execution has."""
+
+
+def _restore_again(device, num_threads, model, data, token):
+    from .cache import from_memory
+
+    return from_memory(device(num_threads), model, data, token)
 
 
 def _prepare_again(device, num_threads, model, preference, priority, input_shapes, keep):

@@ -26,7 +26,7 @@ class Segment:
         self.scratch = max((p.scratch for p in programs), default=0)
         self.threads = max((p.threads for p in programs), default=1)
         self.resources = resources
-        self._spec = frame_spec
+        self.frame_spec = frame_spec
         self._frames = []
         self.runs = 0  # how often a frame was given back
         resources.take(self.constant_bytes, self, "prepare: packed weights")
@@ -40,7 +40,7 @@ class Segment:
 
     def new_frame(self):
         """A frame for a run. Raises ResourceExhausted* when the memory budget does not allow it."""
-        spec, resources = self._spec, self.resources
+        spec, resources = self.frame_spec, self.resources
         frame = Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
                       resources.threads, resources.turn)
         resources.take(spec["arena_bytes"] + self.scratch * resources.threads, frame, "execution: working memory")

@@ -11,6 +11,7 @@ PACKAGE = ROOT / "nnfast"
 
 MAY = {
     "errors": set(),
+    "version": set(),
     "config": {"errors"},
     "model": {"errors"},
     "_native": {"errors", "config"},
@@ -18,7 +19,7 @@ MAY = {
     "engine": {"errors", "model", "_native"},
     "compiler": {"errors", "model", "ops", "engine", "_native"},
     "tflite": {"errors", "model", "ops"},
-    "driver": {"errors", "config", "model", "_native", "engine", "compiler", "ops"},
+    "driver": {"errors", "version", "config", "model", "_native", "engine", "compiler", "ops"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 
@@ -122,8 +123,8 @@ def test_headers_compile_alone(tmp_path):
     import subprocess
 
     for header in sorted((ROOT / "csrc").rglob("*.h")):
-        if "_avx" in header.name or "_neon" in header.name:
-            continue
+        if re.search("_(avx|neon|simd)", header.name):
+            continue  # the level, or the vector type, is the including file's
         unit = tmp_path / "unit.c"
         unit.write_text(f'#include "{header.relative_to(ROOT / "csrc")}"\n')
         result = subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra",

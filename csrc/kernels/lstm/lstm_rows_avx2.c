@@ -8,7 +8,7 @@ static inline V logistic(V x)
     return nnf_logistic_avx2(x);
 }
 
-#include "lstm/lstm_rows.h"
+#include "lstm/lstm_rows_simd.h"
 
 void nnf_lstm_f32_rows__avx2_8(const nnf_lstm_form *form, const nnf_lstm_row *row)
 {

@@ -1,7 +1,7 @@
 #include "svdf.h"
 
 #include "nnf/lanes_neon.h"
-#include "svdf/svdf_rows.h"
+#include "svdf/svdf_rows_simd.h"
 
 void nnf_svdf_f32_rows__neon_4(const nnf_svdf_row *row)
 {

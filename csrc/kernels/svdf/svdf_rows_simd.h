@@ -1,6 +1,6 @@
 /* Units of an SVDF in vectors. Include after nnf/lanes_<isa>.h. */
-#ifndef NNF_SVDF_ROWS_H
-#define NNF_SVDF_ROWS_H
+#ifndef NNF_SVDF_ROWS_SIMD_H
+#define NNF_SVDF_ROWS_SIMD_H
 
 #include "svdf/svdf.h"
 

@@ -1,6 +1,6 @@
 /* A batch row of an LSTM in vectors. Include after nnf/lanes_<isa>.h, lstm_activate and logistic(V). */
-#ifndef NNF_LSTM_ROWS_H
-#define NNF_LSTM_ROWS_H
+#ifndef NNF_LSTM_ROWS_SIMD_H
+#define NNF_LSTM_ROWS_SIMD_H
 
 #include "lstm/lstm.h"
 

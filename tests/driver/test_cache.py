@@ -1,0 +1,278 @@
+"""Compilation caching (hal.md 7.5): each case on a model with a stored plan, and on one that is prepared again."""
+
+import gc
+import mmap
+import os
+import pickle
+import threading
+
+import driver_models as models
+import numpy as np
+import pytest
+
+import nnfast
+from nnfast import CacheFiles
+from nnfast.errors import GeneralFailure, InvalidArgument
+
+TOKEN = bytes(range(32))
+SEEDS = range(10)
+
+
+def files_in(folder, name="cache"):
+    """Open cache files of a folder, as a client passes them."""
+    return CacheFiles(*((os.open(folder / f"{name}.{kind}", os.O_RDWR | os.O_CREAT),) for kind in ("model", "data")))
+
+
+@pytest.fixture
+def files(tmp_path):
+    opened = files_in(tmp_path)
+    yield opened
+    for descriptor in (*opened.model, *opened.data):
+        os.close(descriptor)
+
+
+@pytest.fixture(params=["plan", "model"])
+def model(request):
+    return models.conv_model() if request.param == "plan" else models.conv_model(batch=0)
+
+
+X = np.ones((1, 5, 5, 2), np.float32)
+
+
+def content(descriptor):
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def rewrite(descriptor, data):
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, data, 0)
+
+
+def test_saving_and_retrieval(device, files, model):
+    stored = device.prepare(model, cache=files, token=TOKEN, priority="high", preference="low_power")
+    loaded = device.prepare_from_cache(files, TOKEN)
+    assert np.array_equal(loaded.run([X])[0], stored.run([X])[0])
+    assert loaded.priority == "high"
+    assert loaded.inputs == stored.inputs and loaded.outputs == stored.outputs
+    assert str(loaded.explain()) == str(stored.explain())
+    assert np.array_equal(pickle.loads(pickle.dumps(loaded)).run([X])[0], stored.run([X])[0])
+
+
+def test_files_with_content_at_any_offset(device, files, model):
+    for descriptor in (*files.model, *files.data):
+        os.write(descriptor, b"junk" * 1000)
+    wanted = device.prepare(model, cache=files, token=TOKEN).run([X])[0]
+    for descriptor in (*files.model, *files.data):
+        os.lseek(descriptor, 1, os.SEEK_SET)
+    assert np.array_equal(device.prepare_from_cache(files, TOKEN).run([X])[0], wanted)
+
+
+def test_wrong_counts_store_nothing_and_load_nothing(device, files, model):
+    (m,), (d,) = files.model, files.data
+    for wrong in (CacheFiles((), (d,)), CacheFiles((m, m), (d,)), CacheFiles((m,), ()), CacheFiles((m,), (d, d))):
+        device.prepare(model, cache=wrong, token=TOKEN).run([X])
+        with pytest.raises(InvalidArgument, match="files, must be 1"):
+            device.prepare_from_cache(wrong, TOKEN)
+        with pytest.raises(GeneralFailure):
+            device.prepare_from_cache(files, TOKEN)
+    device.prepare(model, cache=files, token=TOKEN)
+    device.prepare_from_cache(files, TOKEN)
+
+
+@pytest.mark.parametrize("kind", ["model", "data"])
+def test_files_that_cannot_be_written_or_read(device, files, model, tmp_path, kind):
+    device.prepare(model, cache=files, token=TOKEN)
+    for flags, act in ((os.O_RDONLY, "save"), (os.O_WRONLY, "load")):
+        other = os.open(tmp_path / f"cache.{kind}", flags)
+        wrong = CacheFiles((other,), files.data) if kind == "model" else CacheFiles(files.model, (other,))
+        if act == "load":
+            with pytest.raises(GeneralFailure, match="cannot be read"):
+                device.prepare_from_cache(wrong, TOKEN)
+        else:
+            device.prepare(models.two_step_model(), cache=wrong, token=TOKEN)
+            if kind == "data":  # the model file could be written, so that nothing loads any more
+                with pytest.raises(GeneralFailure):
+                    device.prepare_from_cache(wrong, TOKEN)
+        os.close(other)
+        device.prepare(model, cache=files, token=TOKEN)
+
+
+def test_another_models_file_does_not_pass(device, files, model, tmp_path):
+    other = files_in(tmp_path, "other")
+    device.prepare(model, cache=files, token=TOKEN)
+    device.prepare(models.two_step_model(), cache=other, token=TOKEN[::-1])
+    rewrite(files.model[0], content(other.model[0]))
+    with pytest.raises(GeneralFailure, match="another token"):
+        device.prepare_from_cache(files, TOKEN)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["model", "data"])
+def test_one_changed_bit(device, files, model, kind, seed):
+    device.prepare(model, cache=files, token=TOKEN)
+    [descriptor] = getattr(files, kind)
+    raw = bytearray(content(descriptor))
+    rng = np.random.default_rng(seed)
+    raw[rng.integers(len(raw))] ^= 1 << rng.integers(8)
+    rewrite(descriptor, raw)
+    with pytest.raises(GeneralFailure, match="damaged|no compiled model|no constants"):
+        device.prepare_from_cache(files, TOKEN)
+
+
+@pytest.mark.parametrize("kind", ["model", "data"])
+def test_another_length(device, files, model, kind):
+    device.prepare(model, cache=files, token=TOKEN)
+    [descriptor] = getattr(files, kind)
+    raw = content(descriptor)
+    for wrong in (raw + b"x", raw + bytes(256), raw[:-1], raw[:8], b""):
+        rewrite(descriptor, wrong)
+        with pytest.raises(GeneralFailure):
+            device.prepare_from_cache(files, TOKEN)
+    rewrite(descriptor, raw)
+    device.prepare_from_cache(files, TOKEN)
+
+
+def test_tokens(device, files, model):
+    device.prepare(model, cache=files, token=TOKEN)
+    for place in range(0, 32, 5):
+        wrong = bytearray(TOKEN)
+        wrong[place] ^= 1
+        with pytest.raises(GeneralFailure, match="another token"):
+            device.prepare_from_cache(files, bytes(wrong))
+    for token in (b"short", None, TOKEN + b"x"):
+        with pytest.raises(InvalidArgument, match="must be 32 bytes"):
+            device.prepare_from_cache(files, token)
+        device.prepare(model, cache=files, token=token).run([X])
+
+
+def test_stored_for_another_level(device, files, model):
+    from nnfast._native import kernels
+
+    device.prepare(model, cache=files, token=TOKEN)
+    if kernels.level() == "scalar":
+        pytest.skip("this machine has no other level")
+    kernels.set_level("scalar")
+    try:
+        with pytest.raises(GeneralFailure, match="another instruction level"):
+            device.prepare_from_cache(files, TOKEN)
+    finally:
+        kernels.set_level(None)
+
+
+def test_files_that_change_meanwhile(device, files, tmp_path):
+    """Another model's files are written over ours while we store and load: what loads gives our results."""
+    one, other = models.conv_model(), models.two_step_model()
+    foreign = files_in(tmp_path, "other")
+    device.prepare(other, cache=foreign, token=TOKEN)
+    replacement, stop = content(foreign.model[0]), threading.Event()
+    wanted = device.prepare(one).run([X])[0]
+
+    def attack():
+        while not stop.is_set():
+            rewrite(files.model[0], replacement)
+
+    for _ in range(50):
+        thread = threading.Thread(target=attack)
+        thread.start()
+        try:
+            device.prepare(one, cache=files, token=TOKEN)
+            try:
+                loaded = device.prepare_from_cache(files, TOKEN)
+            except GeneralFailure:
+                continue
+        finally:
+            stop.set()
+            thread.join()
+            stop.clear()
+        # A plan that came through is ours, or as a whole the other one's, whose token is the same here.
+        if len(loaded.inputs) == 1:
+            assert np.array_equal(loaded.run([X])[0], wanted)
+    device.prepare(one, cache=files, token=TOKEN)
+    assert np.array_equal(device.prepare_from_cache(files, TOKEN).run([X])[0], wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs memfd_create")
+def test_sealed_memory_is_used_in_place(device):
+    import fcntl
+
+    def memory(data=b""):
+        descriptor = os.memfd_create("cache", os.MFD_ALLOW_SEALING)
+        os.write(descriptor, data)
+        return descriptor
+
+    files = CacheFiles((memory(),), (memory(),))
+    wanted = device.prepare(models.conv_model(), cache=files, token=TOKEN).run([X])[0]
+    fcntl.fcntl(files.data[0], fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    mapped = device.prepare_from_cache(files, TOKEN)
+    loose = CacheFiles(files.model, (memory(content(files.data[0])),))
+    copied = device.prepare_from_cache(loose, TOKEN)
+    os.ftruncate(loose.data[0], 0)  # would be a bus error if it were mapped
+    for prepared in (mapped, copied):
+        assert np.array_equal(prepared.run([X])[0], wanted)
+    assert isinstance(_base(mapped), mmap.mmap) and not isinstance(_base(copied), mmap.mmap)
+
+
+def _base(prepared):
+    array = next(iter(prepared._static.frame_spec["constants"].values()))
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array.obj if isinstance(array, memoryview) else array
+
+
+def test_a_folder_of_compiled_models(device, tmp_path, monkeypatch, model):
+    folder = tmp_path / "made"
+    wanted = device.prepare(model, cache_dir=folder).run([X])[0]
+    names = sorted(p.suffix for p in folder.iterdir())
+    assert names == [".data", ".model"]
+    stamps = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
+    monkeypatch.setenv("NNFAST_CACHE_DIR", str(folder))
+    assert np.array_equal(device.prepare(model).run([X])[0], wanted)
+    assert stamps == {p: p.stat().st_mtime_ns for p in folder.iterdir()}
+    device.prepare(model, priority="low")
+    device.prepare(models.conv_model(size=6))
+    assert len(list(folder.iterdir())) == 6
+
+
+def test_a_damaged_folder_is_mended(device, tmp_path, model):
+    wanted = device.prepare(model, cache_dir=tmp_path).run([X])[0]
+    for path in tmp_path.iterdir():
+        path.write_bytes(b"junk")
+    assert np.array_equal(device.prepare(model, cache_dir=tmp_path).run([X])[0], wanted)
+    assert all(path.stat().st_size > 100 for path in tmp_path.iterdir())
+    assert np.array_equal(device.prepare(model, cache_dir=tmp_path).run([X])[0], wanted)
+
+
+def test_a_folder_that_cannot_be_used_does_no_harm(device, tmp_path, model):
+    (tmp_path / "file").write_text("no folder")
+    device.prepare(model, cache_dir=tmp_path / "file").run([X])
+
+
+def test_states_and_kept_operands_travel(device, files):
+    model = models.counter_model()
+    stream = device.prepare(model, cache=files, token=TOKEN).stream()
+    loaded = device.prepare_from_cache(files, TOKEN).stream()
+    x = np.ones(3, np.float32)
+    for _ in range(3):
+        assert np.array_equal(stream.run([x])[0], loaded.run([x])[0])
+    device.prepare(models.two_step_model(), keep=["sum"], cache=files, token=TOKEN)
+    ones = np.ones((2, 3), np.float32)
+    assert np.array_equal(device.prepare_from_cache(files, TOKEN).run([ones, ones])[1], ones + ones)
+
+
+def test_nothing_stays_open(device, files):
+    before = len(os.listdir("/proc/self/fd"))
+    device.prepare(models.conv_model(), cache=files, token=TOKEN)
+    loaded = device.prepare_from_cache(files, TOKEN)
+    del loaded
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_shared_models_load_from_cache(device, files, shared_models):
+    for path in shared_models:
+        model = nnfast.load(path)
+        stored = device.prepare(model, cache=files, token=TOKEN)
+        x = [np.random.default_rng(1).integers(-9, 9, i.shape).astype(i.dtype) for i in stored.inputs]
+        loaded = device.prepare_from_cache(files, TOKEN)
+        assert loaded._stored is not None
+        assert all(np.array_equal(a, b) for a, b in zip(loaded.run(x), stored.run(x)))
