@@ -33,6 +33,7 @@ from .types import (
 _T = OPERAND_TYPES["1.3"]
 _QUANT_LIKE = (_T.INT32, _T.UINT32, _T.TENSOR_INT32, _T.OEM, _T.TENSOR_OEM_BYTE)
 _CAPABILITIES = {"1.0": Capabilities1_0, "1.1": Capabilities1_1, "1.2": Capabilities1_2, "1.3": Capabilities1_3}
+_STATUSES = {hal: frozenset(map(int, statuses)) for hal, statuses in ERROR_STATUSES.items()}
 FLT_MAX = 3.4028234663852886e38
 _UNKNOWN = PerformanceInfo(FLT_MAX, FLT_MAX)
 _log = logging.getLogger("nnfast.hal")
@@ -67,7 +68,7 @@ convertToV1_0, convertToV1_1, convertToV1_2, convertToV1_3 = (partial(convert_to
 
 def status(value, hal):
     """A status as the version knows it: 5 to 8 are GENERAL_FAILURE below 1.3 (hal.md 1.4)."""
-    return ErrorStatus(value if value in ERROR_STATUSES[hal].__members__.values() else ErrorStatus.GENERAL_FAILURE)
+    return ErrorStatus(value) if value in _STATUSES[hal] else ErrorStatus.GENERAL_FAILURE
 
 
 def _losses(value, hal, noncompliant):

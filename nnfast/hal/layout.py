@@ -77,7 +77,7 @@ class Layout:
             known = self._operands.get(id(operand))
             operands.append(known if known is not None and known.numberOfConsumers == consumers else
                             self._operand(operand, consumers, values))
-        return Subgraph(operands, [Operation(o.type, list(o.inputs), list(o.outputs)) for o in graph.operations],
+        return Subgraph(operands, [Operation(int(o.type), list(o.inputs), list(o.outputs)) for o in graph.operations],
                         list(graph.inputs), list(graph.outputs))
 
     def _operand(self, operand, consumers, values=None):
@@ -87,8 +87,8 @@ class Layout:
             location = DataLocation()
         else:
             location = self._places.get(_key(operand.data)) or values.add(operand.data)
-        return Operand(operand.type, list(operand.dims), consumers, operand.scale, operand.zero_point,
-                       operand.lifetime, location, _extra(operand.channel_quant))
+        return Operand(int(operand.type), list(operand.dims), consumers, operand.scale, operand.zero_point,
+                       int(operand.lifetime), location, _extra(operand.channel_quant))
 
 
 class _Values:

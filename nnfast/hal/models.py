@@ -28,10 +28,13 @@ from .types import (
 )
 from .values import boolean, fail, is_integer, record, uint32, vec
 
-_NOWHERE = DataLocation()
 _LIFETIMES = canonical.LifeTime
+_CONSTANTS, _SUBGRAPH = frozenset(map(int, canonical.CONSTANT_LIFETIMES)), int(_LIFETIMES.SUBGRAPH)
+_OEM_TYPES = frozenset(map(int, (canonical.OperandType.OEM, canonical.OperandType.TENSOR_OEM_BYTE)))
+_STORED = {int(code): (dtype, code in canonical.SCALAR_TYPES) for code, dtype in canonical.DTYPES.items()}
+_KNOWN = {hal: (frozenset(map(int, OPERAND_TYPES[hal])), frozenset(map(int, OPERATION_TYPES[hal]))) for hal in HALS}
 _EXTENSION_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
-_VALUE_TYPES = canonical.SCALAR_TYPES | {canonical.OperandType.TENSOR_INT32}
+_VALUE_TYPES = frozenset(map(int, canonical.SCALAR_TYPES | {canonical.OperandType.TENSOR_INT32}))
 """Types whose constants are rules (axes, sizes): kept as they were when they were checked."""
 
 
@@ -50,8 +53,7 @@ class _Reader:
         self.pools = [self.pool(place, pool) for place, pool in enumerate(vec(model.pools, "pools"))]
         self.prefixes = self.extensions() if self.level >= 2 else {}
         self.referenced = vec(model.referenced, "referenced") if self.level == 3 else ()
-        self.operand_types = frozenset(OPERAND_TYPES[hal])
-        self.operation_types = frozenset(OPERATION_TYPES[hal])
+        self.operand_types, self.operation_types = _KNOWN[hal]
         self.last_lifetime = _LIFETIMES.SUBGRAPH if self.level == 3 else _LIFETIMES.NO_VALUE
 
     def model(self):
@@ -93,26 +95,32 @@ class _Reader:
         return result
 
     # -- graphs ------------------------------------------------------------------------------------------------------
+    # A model may have thousands of operands and is read at every query and preparation: the usual types take a short
+    # way here, everything else the checks of `values`, which say what is wrong.
     def graph(self, graph, path):
-        operations = tuple(self.operation(o, f"{path}.operation[{place}]")
-                           for place, o in enumerate(vec(graph.operations, f"{path}.operations")))
+        operations = tuple([self.operation(o, path, place)
+                            for place, o in enumerate(vec(graph.operations, f"{path}.operations"))])
         consumers = Counter(operand for operation in operations for operand in operation.inputs)
-        operands = tuple(self.operand(o, f"{path}.operand[{place}]", consumers[place])
-                         for place, o in enumerate(vec(graph.operands, f"{path}.operands")))
+        operands = tuple([self.operand(o, f"{path}.operand[{place}]", consumers[place])
+                          for place, o in enumerate(vec(graph.operands, f"{path}.operands"))])
         return canonical.Subgraph(operands, operations, self.indexes(graph.inputIndexes, f"{path}.inputs"),
                                   self.indexes(graph.outputIndexes, f"{path}.outputs"))
 
-    def operation(self, operation, path):
+    def operation(self, operation, path, place):
+        path = f"{path}.operation[{place}]"
         record(operation, Operation, path)
-        code = self.code(operation.type, self.operation_types, f"{path}: operation type")
-        return canonical.Operation(code, self.indexes(operation.inputs, f"{path} inputs"),
-                                   self.indexes(operation.outputs, f"{path} outputs"))
+        code = operation.type
+        if type(code) is not int or code not in self.operation_types:
+            code = self.code(code, self.operation_types, f"{path}: operation type")
+        return canonical.Operation(code, self.indexes(operation.inputs, path),
+                                   self.indexes(operation.outputs, path))
 
     @staticmethod
     def indexes(value, path):
         indexes = vec(value, path)
-        if not all(type(index) is int for index in indexes):
-            indexes = tuple(uint32(index, f"{path}[{place}]") for place, index in enumerate(indexes))
+        for index in indexes:
+            if type(index) is not int:
+                return tuple(uint32(index, f"{path}[{place}]") for place, index in enumerate(indexes))
         return indexes
 
     def code(self, code, known, what):
@@ -133,8 +141,10 @@ class _Reader:
     # -- operands ----------------------------------------------------------------------------------------------------
     def operand(self, operand, path, consumers):
         record(operand, Operand, path)
-        code = self.code(operand.type, self.operand_types, f"{path}: type")
-        if code not in canonical.DTYPES or code == canonical.OperandType.TENSOR_OEM_BYTE:
+        code = operand.type
+        if type(code) is not int or code not in self.operand_types:
+            code = self.code(code, self.operand_types, f"{path}: type")
+        if code in _OEM_TYPES:
             fail(path, f"type is {canonical.type_name(code)}, OEM types are not supported")
         dims = self.dimensions(operand.dimensions, path)
         if self.level < 2 and not dims and code not in canonical.SCALAR_TYPES:
@@ -144,30 +154,35 @@ class _Reader:
             fail(path, f"lifetime is {lifetime!r}, must be 0..{self.last_lifetime:d} in HAL {self.hal}")
         if operand.numberOfConsumers != consumers or not is_integer(operand.numberOfConsumers):
             fail(path, f"numberOfConsumers is {operand.numberOfConsumers!r}, the operations read it {consumers} times")
-        location = record(operand.location, DataLocation, f"{path} location")
+        location = operand.location
+        if type(location) is not DataLocation:
+            record(location, DataLocation, f"{path} location")
         data = subgraph = None
-        if lifetime in canonical.CONSTANT_LIFETIMES:
+        if lifetime in _CONSTANTS:
             data = self.value(path, code, dims, lifetime, location)
-        elif lifetime == _LIFETIMES.SUBGRAPH:
+        elif lifetime == _SUBGRAPH:
             if location.poolIndex or location.length:
                 fail(path, f"location is {location}, a subgraph has only an offset")
             subgraph = uint32(location.offset, f"{path} location offset")
-        elif location != _NOWHERE:
+        elif (location.poolIndex, location.offset, location.length) != (0, 0, 0):
             fail(path, f"location is {location}, must be all zero for lifetime {_LIFETIMES(lifetime).name}")
-        return canonical.Operand(code, dims, operand.scale, operand.zeroPoint, int(lifetime),
-                                 self.channel_quant(operand.extraParams, path), data, "", subgraph)
+        quant = None if operand.extraParams is None else self.channel_quant(operand.extraParams, path)
+        return canonical.Operand(code, dims, operand.scale, operand.zeroPoint, int(lifetime), quant, data, "",
+                                 subgraph)
 
     @staticmethod
     def dimensions(value, path):
-        dims = vec(value, f"{path} dimensions")
+        dims = tuple(value) if type(value) is list else vec(value, f"{path} dimensions")
         for dim in dims:
-            if not is_integer(dim) or not 0 <= dim <= UINT32_MAX:
-                fail(path, f"dimensions are {list(dims)}, each must be 0 (unknown) to {UINT32_MAX}")
+            if type(dim) is not int or not 0 <= dim <= UINT32_MAX:
+                break
+        else:
+            return dims
+        if not all(is_integer(dim) and 0 <= dim <= UINT32_MAX for dim in dims):
+            fail(path, f"dimensions are {list(dims)}, each must be 0 (unknown) to {UINT32_MAX}")
         return tuple(map(int, dims))
 
     def channel_quant(self, extra, path):
-        if extra is None:
-            return None
         if self.level < 2:
             fail(path, f"extraParams is {type(extra).__name__}, HAL {self.hal} has none")
         if isinstance(extra, bytes | bytearray):
@@ -178,33 +193,36 @@ class _Reader:
 
     def value(self, path, code, dims, lifetime, location):
         """Read-only array of a constant: over the memory it came in where that is aligned and stays as it is."""
-        pool, offset, length = (uint32(getattr(location, name), f"{path} location {name}")
-                                for name in ("poolIndex", "offset", "length"))
+        pool, offset, length = location.poolIndex, location.offset, location.length
+        if not type(pool) is type(offset) is type(length) is int or min(pool, offset, length) < 0 or \
+                max(pool, offset, length) > UINT32_MAX:
+            for name in ("poolIndex", "offset", "length"):
+                uint32(getattr(location, name), f"{path} location {name}")
         if lifetime == _LIFETIMES.CONSTANT_COPY:
             if pool:
                 fail(path, f"pool is {pool}, must be 0 for a constant in operandValues")
-            where, source = "operandValues", self.values
+            source = self.values
         else:
             if pool >= len(self.pools):
                 fail(path, f"pool is {pool}, the model has {len(self.pools)} pools")
-            where, source = f"pools[{pool}]", self.pools[pool]
-        scalar = code in canonical.SCALAR_TYPES
-        if scalar and dims:
+            source = self.pools[pool]
+        dtype, is_scalar = _STORED[code]
+        if is_scalar and dims:
             fail(path, f"rank is {len(dims)}, must be 0 for scalar {canonical.type_name(code)}")
-        if not scalar and (not dims or 0 in dims):
+        if not is_scalar and (not dims or 0 in dims):
             fail(path, f"dimensions of a constant are {list(dims)}, must be known")
-        dtype = canonical.DTYPES[code]
-        if prod(dims) * dtype.itemsize > UINT32_MAX:
+        needed = prod(dims) * dtype.itemsize
+        if needed > UINT32_MAX:
             fail(path, f"dimensions {list(dims[:8])} need more than {UINT32_MAX} bytes")
-        if length != prod(dims) * dtype.itemsize:
-            fail(path, f"length is {length}, must be {prod(dims) * dtype.itemsize} for {canonical.type_name(code)} "
-                       f"{list(dims)}")
+        if length != needed:
+            fail(path, f"length is {length}, must be {needed} for {canonical.type_name(code)} {list(dims)}")
         if offset + length > source.nbytes:
+            where = "operandValues" if lifetime == _LIFETIMES.CONSTANT_COPY else f"pools[{pool}]"
             fail(path, f"bytes {offset}..{offset + length} must lie in {where} of {source.nbytes} bytes")
         array = source[offset:offset + length].view(dtype)
         if code in _VALUE_TYPES or not array.flags.aligned:
             array = array.copy()
-        array = array.reshape(dims)
+        array.shape = dims
         array.flags.writeable = False
         return array
 

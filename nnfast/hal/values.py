@@ -1,7 +1,5 @@
 """Checks of what a client hands in: every wrong type or number is an InvalidArgument that names the place."""
 
-from numbers import Integral
-
 import numpy as np
 
 from ..errors import InvalidArgument
@@ -31,7 +29,7 @@ def vec(value, path):
 
 def is_integer(value):
     """True for whole numbers, of which True and False are none."""
-    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool | np.bool_))
+    return type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool))
 
 
 def uint32(value, path):
