@@ -17,14 +17,14 @@ def softmax(d):
     axis_of(d, len(shape))
 
 
-@makes("L2_NORMALIZATION")
+@makes("L2_NORMALIZATION", odd=["input"])
 def l2(d):
     shape = d.shape()
     d.tensor("input", shape)
     axis_of(d, len(shape))
 
 
-@makes("LOCAL_RESPONSE_NORMALIZATION")
+@makes("LOCAL_RESPONSE_NORMALIZATION", odd=["input"])
 def local_response(d):
     shape = d.shape() if d.has("axis") else d.shape(4, 4)
     d.tensor("input", shape)
@@ -35,7 +35,7 @@ def local_response(d):
     axis_of(d, len(shape))
 
 
-@makes("INSTANCE_NORMALIZATION")
+@makes("INSTANCE_NORMALIZATION", odd=["input"])
 def instance(d):
     d.image("input", (d.int(1, 2), d.size(9), d.size(9), d.channels()), d.layout())
     d.scalar("gamma", d.real(0.2, 2.0))
