@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level
+from nnfast._native.lstm_q8 import GatesQ8
 from nnfast._native.plan import Frame, Program
-from nnfast._native.walk import Walk
+from nnfast._native.walk import Pair, Walk
 
 from nnfast._native import gemv, lstm
 from nnfast.model.types import OperandType, OperationType
@@ -184,6 +185,12 @@ def test_panels_hold_bias_then_columns():
     assert packed.shape == (2, 3, 32)
     assert np.array_equal(packed[0, 0], bias[:32]) and np.array_equal(packed[0, 2], weights[:32, 1])
     assert np.array_equal(packed[1, :, 0], [32, *weights[32]]) and not packed[1, :, 1:].any()
+
+
+def test_a_pair_has_no_scratch():
+    gates = GatesQ8((0, 1, 2, 3, 4, 5), (1, 4, 4, 4), (0, 0, 0), True, False, [(0, 0)], [(0, 0)])
+    with pytest.raises(ValueError, match="no scratch"):
+        Pair(gates, gates)
 
 
 def test_several_times_need_one_thread():

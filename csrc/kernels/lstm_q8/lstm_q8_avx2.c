@@ -3,10 +3,11 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "lstm_q8/lstm_q8_normal.h"
 #include "nnf/requantize_avx2.h"
 #include "nnf/word16_avx2.h"
 
-enum { LANES = 16, GATE_BITS = 3 };
+enum { LANES = 16, GATE_BITS = NNF_GATE_BITS };
 
 /* Words i.. of x, zeros from n on. */
 static inline __m256i words_at(const int16_t *x, size_t i, size_t n)
@@ -59,12 +60,17 @@ static inline wide sums_at(const int32_t *x, size_t i, size_t n)
     return (wide){_mm256_permute2x128_si256(first, second, 0x20), _mm256_permute2x128_si256(first, second, 0x31)};
 }
 
-/* x * a + to, which is near enough to zero for words: what lies beyond 2^20 saturates them in any case. */
+static inline __m256i scaled(__m256i x, nnf_fixed a)
+{
+    const int left = a.exponent > 0 ? a.exponent : 0, right = a.exponent > 0 ? 0 : -a.exponent;
+    return nnf_mbqm_avx2(x, _mm256_set1_epi32(a.multiplier), _mm256_set1_epi32(left), _mm256_set1_epi32(right));
+}
+
+/* x * a + to, where `to` is near enough to zero for words: what lies beyond 2^20 saturates them in any case. */
 static inline __m256i scaled_onto(__m256i x, nnf_fixed a, __m256i to)
 {
     const __m256i limit = _mm256_set1_epi32(1 << 20);
-    const int left = a.exponent > 0 ? a.exponent : 0, right = a.exponent > 0 ? 0 : -a.exponent;
-    x = nnf_mbqm_avx2(x, _mm256_set1_epi32(a.multiplier), _mm256_set1_epi32(left), _mm256_set1_epi32(right));
+    x = scaled(x, a);
     x = _mm256_min_epi32(limit, _mm256_max_epi32(_mm256_sub_epi32(_mm256_setzero_si256(), limit), x));
     return _mm256_add_epi32(x, to);
 }
@@ -91,6 +97,53 @@ void nnf_lstm_peephole_qs16_flat__avx2_16(size_t n, const int16_t *w, const int1
 {
     for (size_t i = 0; i < n; i += LANES)
         put_words(y, i, n, scaled_words(products(words_at(w, i, n), words_at(cell, i, n)), a, words_at(y, i, n)));
+}
+
+/* Adds lanes of 32 bits to lanes of 64; squares have no sign, a pair of the least words makes 2^31. */
+static inline __m256i onto_sums(__m256i sums, __m256i x)
+{
+    sums = _mm256_add_epi64(sums, _mm256_cvtepi32_epi64(_mm256_castsi256_si128(x)));
+    return _mm256_add_epi64(sums, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(x, 1)));
+}
+
+static inline __m256i onto_squares(__m256i sums, __m256i x)
+{
+    sums = _mm256_add_epi64(sums, _mm256_cvtepu32_epi64(_mm256_castsi256_si128(x)));
+    return _mm256_add_epi64(sums, _mm256_cvtepu32_epi64(_mm256_extracti128_si256(x, 1)));
+}
+
+static inline int64_t total(__m256i sums)
+{
+    int64_t part[4];
+    _mm256_storeu_si256((__m256i *)part, sums);
+    return part[0] + part[1] + part[2] + part[3];
+}
+
+/* Normalised, weighted and shifted words with fraction bits -> gate words of 32 bits. */
+static inline __m256i normalised(const nnf_normal *normal, __m256i word, __m256i w, __m256i bias)
+{
+    word = _mm256_sub_epi32(_mm256_slli_epi32(word, NNF_NORMAL_BITS), _mm256_set1_epi32(normal->mean));
+    word = _mm256_add_epi32(_mm256_mullo_epi32(scaled(word, normal->root), w), bias);
+    /* To nearest, ties away from zero, by the magnitude, which as an unsigned number always fits. */
+    const __m256i half = _mm256_set1_epi32(1 << (NNF_NORMAL_BITS - 1));
+    const __m256i size = _mm256_srli_epi32(_mm256_add_epi32(_mm256_abs_epi32(word), half), NNF_NORMAL_BITS);
+    return scaled(_mm256_sign_epi32(size, word), normal->last);
+}
+
+void nnf_lstm_norm_qs16_rows__avx2_16(size_t n, const int16_t *w, const int32_t *bias, nnf_fixed a, int16_t *y)
+{
+    __m256i sums = _mm256_setzero_si256(), squares = _mm256_setzero_si256();
+    for (size_t i = 0; i < n; i += LANES) {
+        const __m256i words = words_at(y, i, n);
+        sums = onto_sums(sums, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+        squares = onto_squares(squares, _mm256_madd_epi16(words, words));
+    }
+    const nnf_normal normal = nnf_normal_of(n, total(sums), total(squares), a);
+    for (size_t i = 0; i < n; i += LANES) {
+        const wide word = widened(words_at(y, i, n)), weight = widened(words_at(w, i, n)), shift = sums_at(bias, i, n);
+        put_words(y, i, n, _mm256_packs_epi32(normalised(&normal, word.low, weight.low, shift.low),
+                                              normalised(&normal, word.high, weight.high, shift.high)));
+    }
 }
 
 void nnf_lstm_update_qs16_flat__avx2_16(size_t n, const nnf_lstm_update *u)

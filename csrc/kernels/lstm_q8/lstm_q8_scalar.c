@@ -1,7 +1,10 @@
 #include "lstm_q8.h"
 
+#include "lstm_q8/lstm_q8_normal.h"
 #include "nnf/fixedpoint.h"
 #include "nnf/word16.h"
+
+enum { GATE_BITS = NNF_GATE_BITS };
 
 static int64_t scaled(int32_t x, nnf_fixed a)
 {
@@ -23,66 +26,20 @@ void nnf_lstm_peephole_qs16_flat__scalar(size_t n, const int16_t *w, const int16
 }
 
 /* -- layer norm ---------------------------------------------------------------------------------------------------- */
-enum { NORMAL_BITS = 10, GATE_BITS = 3 };
-
-static int64_t saturated32(int64_t x)
-{
-    return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
-}
-
-static int64_t product32(int64_t a, int64_t b)
-{
-    return saturated32((a * b + (INT64_C(1) << 30)) >> 31);
-}
-
-/* 32-bit words to `bits` fewer integer bits. */
-static int64_t grow32(int64_t x, int bits)
-{
-    return saturated32(x * (INT64_C(1) << bits));
-}
-
-/* 1 / sqrt(value) of an integer as multiplier and exponent, by five steps of Newton and Raphson (ops_a.md A.5); what is
- * below one counts as one. */
-static nnf_fixed inverse_root(int64_t value)
-{
-    if (value <= 1)
-        return (nnf_fixed){INT32_MAX, 0};
-    int shift = 11, pairs = 0;
-    for (; value >= 1 << 29; value >>= 2)
-        shift++;
-    for (; value << 2 * pairs < 1 << 27; pairs++)
-        ;
-    const int64_t half = nnf_rdbpot((int32_t)(value << 2 * pairs >> 1), 1), one = 1 << 28;
-    int64_t root = one;
-    for (int i = 0; i < 5; i++) {
-        const int64_t cube = grow32(product32(product32(root, root), root), 6);
-        root = grow32(product32(one + (one >> 1), root) - product32(half, cube), 3);
-    }
-    shift -= pairs;
-    const int64_t multiplier = product32(root, 1518500250); /* sqrt(1/2) */
-    return (nnf_fixed){(int32_t)(multiplier << (shift < 0 ? -shift : 0)), shift > 0 ? -shift : 0};
-}
-
 void nnf_lstm_norm_qs16_rows__scalar(size_t n, const int16_t *w, const int32_t *bias, nnf_fixed a, int16_t *y)
 {
-    const int64_t units = (int64_t)n, one = INT64_C(1) << 2 * NORMAL_BITS;
-    const int32_t half = 1 << (NORMAL_BITS - 1);
+    const int32_t half = 1 << (NNF_NORMAL_BITS - 1);
     int64_t sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
         sum += y[i];
         squares += y[i] * y[i];
     }
-    const int64_t mean = sum * (1 << NORMAL_BITS) / units;
-    const nnf_fixed root = inverse_root((squares * (one / units) - mean * mean) / one);
-    /* From 2^32 on the left shift moves every bit out. */
-    nnf_fixed last = {a.multiplier, a.exponent + 15 - GATE_BITS};
-    if (last.exponent > 31)
-        last = (nnf_fixed){0, 0};
+    const nnf_normal normal = nnf_normal_of(n, sum, squares, a);
     for (size_t i = 0; i < n; i++) {
-        const int64_t normal = scaled((int32_t)(y[i] * (1 << NORMAL_BITS) - mean), root);
-        const int32_t word = (int32_t)(uint32_t)(normal * w[i] + bias[i]);
-        const int64_t rounded = ((int64_t)word + (word > 0 ? half : -half)) / (1 << NORMAL_BITS);
-        y[i] = (int16_t)nnf_clamp16(scaled((int32_t)rounded, last));
+        const int64_t value = scaled(y[i] * (1 << NNF_NORMAL_BITS) - normal.mean, normal.root);
+        const int32_t word = (int32_t)(uint32_t)(value * w[i] + bias[i]);
+        const int64_t rounded = ((int64_t)word + (word > 0 ? half : -half)) / (1 << NNF_NORMAL_BITS);
+        y[i] = (int16_t)nnf_clamp16(scaled((int32_t)rounded, normal.last));
     }
 }
 
