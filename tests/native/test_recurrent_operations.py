@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from instances import draw, table
 from native_step import at_level, every_level
 
 import nnfast
+from nnfast.conformance.instances import draw, table
 from nnfast.ops import recurrent
 
 NATIVE = (
