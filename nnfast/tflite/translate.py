@@ -1,29 +1,19 @@
 """The walk over a file's subgraphs: each operator through its entry in the table of translations."""
 
+from importlib import import_module
+
 import numpy as np
 
 from ..errors import UnsupportedOperator
 from ..model.types import Model, Subgraph
-from . import (  # noqa: F401
-    translate_bidirectional,
-    translate_binary,
-    translate_blocks,
-    translate_control,
-    translate_conv,
-    translate_detection,
-    translate_elementwise,
-    translate_lookup,
-    translate_quant,
-    translate_recurrent,
-    translate_reduce,
-    translate_select,
-    translate_shape,
-    translate_slice,
-    translate_unary,
-)
 from .builder import TRANSLATIONS
 from .schema import CUSTOM
 
+AREAS = (
+    "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
+    "lookup", "bidirectional", "control", "detection",
+)
+"""The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
 MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""
 _VARIABLES = "keeps its state in a resource, which starts with what another subgraph of the file stores in it"
@@ -54,7 +44,7 @@ class Graphs:
         if parent is not None:
             builder.created, builder.widened = parent.created, parent.widened
         for op in operators:
-            if _key(op) not in TRANSLATIONS:
+            if translation(_key(op)) is None:
                 raise UnsupportedOperator(op.name, op.index, _reason(op))
         self.running.append(index)
         self.heights[index] = 1
@@ -86,6 +76,15 @@ class Graphs:
             self.referenced.append(graph)
         self.heights[b.graph] = max(self.heights[b.graph], self.heights[index] + 1)
         return self.places[index]
+
+
+def translation(key):
+    """Function(builder, operator) of a builtin code or custom name, or None. Files are imported until one has it."""
+    for area in AREAS:
+        if key in TRANSLATIONS:
+            break
+        import_module(f".translate_{area}", __package__)
+    return TRANSLATIONS.get(key)
 
 
 def translate(open_graph, count, name):

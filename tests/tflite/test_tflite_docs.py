@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nnfast.model.types import OperationType
 from nnfast.tflite.builder import TRANSLATIONS
-from nnfast.tflite.translate import REFUSED
+from nnfast.tflite.translate import REFUSED, translation
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()
 
@@ -20,6 +20,7 @@ def rows(title):
 def test_every_translation_is_in_the_table():
     names = [row[0] for row in rows("Translated")]
     assert names == sorted(names) and len(names) == len(set(names))
+    assert translation("no operator") is None
     assert set(names) == {code if isinstance(code, str) else code.name for code in TRANSLATIONS}
 
 

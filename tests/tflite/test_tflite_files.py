@@ -1,16 +1,20 @@
 """Whole files: operators without translation, names, dynamic dimensions, outputs, buffers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tflite
 from file_builder import Op, Tensor, build
 from translated import f32, named, refused, show, translate
 
+import nnfast
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.types import OperandType
 from nnfast.tflite import load
 from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.schema import Builtin
+from nnfast.tflite.translate import AREAS, translation
 
 T = OperandType
 RNG = np.random.default_rng(5)
@@ -19,7 +23,13 @@ RNG = np.random.default_rng(5)
 def test_every_builtin_number_is_the_schema_s():
     for code in Builtin:
         assert getattr(tflite.BuiltinOperator, code.name) == code
+    assert translation("no operator") is None
     assert set(TRANSLATIONS) == {*Builtin, "TFLite_Detection_PostProcess"}
+
+
+def test_every_file_of_translations_is_looked_into():
+    folder = Path(nnfast.__file__).parent / "tflite"
+    assert sorted(AREAS) == sorted(path.stem.removeprefix("translate_") for path in folder.glob("translate_*.py"))
 
 
 def test_operators_without_translation():
