@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo tests vectors. The same at the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests vectors. The same at the desk and in
+# the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -36,6 +37,13 @@ demo() {
     rm -rf "$folder"
     return $status
 }
+benchmarks() {
+    if ! python -c 'import asv' 2> /dev/null; then
+        echo "asv is not installed: skipped (tests/benchmarks still runs each benchmark)"
+        return 0
+    fi
+    (cd asv_bench && asv check -E existing)
+}
 tests() { python -m pytest -q -n 2; }
 vectors() {
     if [ ! -d "$NNFAST_SHARED/vts" ]; then
@@ -52,7 +60,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo tests vectors
+    set -- lint objects kernels aarch64 demo benchmarks tests vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

@@ -28,7 +28,7 @@ def measured(module):
 
 
 def timers(kind):
-    return [getattr(kind, name) for name in dir(kind) if re.match("(time|peakmem)_", name)]
+    return [getattr(kind, name) for name in dir(kind) if re.match("(time|peakmem|track)_", name)]
 
 
 def test_every_kernel_family_is_measured():
@@ -55,7 +55,11 @@ def test_operations_run_natively(kind):
 def test_model_benchmarks_run(kind):
     assert set(common.MODEL_NAMES) == {path.stem for path in common.MODELS.glob("*.tflite")}
     bench, params = kind(), ["mobilenet_v1_0.25_128_int8", *(values[0] for values in kind.params[1:])]
-    bench.setup(*params)
+    if hasattr(bench, "setup"):
+        try:
+            bench.setup(*params)
+        except NotImplementedError as reason:
+            pytest.skip(str(reason))
     for timer in timers(kind):
         timer(bench, *params)
 
@@ -64,3 +68,9 @@ def test_absent_models_are_left_out(monkeypatch, tmp_path):
     monkeypatch.setattr(common, "MODELS", tmp_path)
     with pytest.raises(NotImplementedError):
         common.model_path("mobilenet_v1_0.25_128_f32")
+
+
+@pytest.mark.skipif(not common.MODELS.is_dir(), reason="no shared models (NNFAST_SHARED)")
+def test_first_result_is_a_program():
+    module = import_module("benchmarks.bench_import")
+    exec(compile(module.timeraw_first_result("mobilenet_v1_0.25_128_int8"), "first result", "exec"), {})
