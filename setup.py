@@ -31,8 +31,7 @@ def extensions():
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "peak": csrc("peak/*.c"),
-             **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8",
-                                                                         "conv2d_winograd")}}
+             **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem

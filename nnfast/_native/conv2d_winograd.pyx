@@ -8,15 +8,13 @@ An infinity or a NaN in the input, or an overflow on the way, would spread over 
 all finite are computed again, product by product.
 """
 
-from .conv2d cimport nnf_pack_conv2d_f32_size
 from .conv2d_window cimport GRAIN, lines
 from .kernels cimport nnf_kernel, pick
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
-import numpy as np
+from .plan import aligned_bytes
 
-from . import conv2d
 
 cdef extern from "conv2d/conv2d.h":
     ctypedef struct nnf_conv2d_f32_tile:
@@ -66,6 +64,8 @@ cdef extern from "conv2d_winograd/conv2d_winograd.h":
 
     ctypedef int (*nnf_conv2d_winograd_output_f32_nhwc_fn)(const nnf_winograd_result *p, const float *m,
                                                            const float *bias, float *y) noexcept nogil
+    void nnf_pack_conv2d_winograd_f32(size_t units, size_t channels, size_t n, size_t panel, const float *filter,
+                                      float *packed) nogil
 
 cdef extern from "math.h":
     float INFINITY
@@ -213,28 +213,26 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
             item += 1
 
 
-def pack_f32(filter):
-    """Filter [units, 3, 3, channels] for the kernel that a step made now will run; uint8 array."""
-    cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
-    a, b = np.sqrt(0.5), np.sqrt(2.0)
-    g = np.array([[6, 0, 0], [-4, -4 * a, -2], [-4, 4 * a, -2], [1, b, 2], [1, -b, 2], [0, 0, 6]]) / 6.0
-    units, channels = filter.shape[0], filter.shape[3]
-    panels = -(-units // row.n)
-    both = np.einsum("ai,bj->abij", g, g).reshape(NNF_WINOGRAD_PRODUCTS, 9)
-    matrices = np.zeros((panels, NNF_WINOGRAD_PRODUCTS, row.n, channels), np.float32)
-    for panel in range(panels):
-        here = filter[panel * row.n:(panel + 1) * row.n]
-        taps = here.reshape(len(here), 9, channels).transpose(1, 0, 2).reshape(9, -1).astype(np.float64)
-        matrices[panel, :, :len(here)] = (both @ taps).reshape(NNF_WINOGRAD_PRODUCTS, len(here), channels)
-    groups = panels * NNF_WINOGRAD_PRODUCTS
-    return conv2d.pack_f32(matrices.reshape(-1, channels), np.zeros(groups * row.n, np.float32), groups)
+cdef inline size_t panel_bytes(size_t channels, size_t n) noexcept nogil:
+    return lines(sizeof(float) * n * (channels + 1))
 
 
 def packed_bytes(size_t units, size_t channels):
     """Size of what pack_f32 returns."""
+    cdef size_t n = pick("conv2d_f32_nhwc").n
+    return (units + n - 1) // n * NNF_WINOGRAD_PRODUCTS * panel_bytes(channels, n)
+
+
+def pack_f32(const float[:, :, :, ::1] filter):
+    """Filter [units, 3, 3, channels] for the kernel that a step made now will run; uint8 array."""
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
-    return (units + row.n - 1) // row.n * NNF_WINOGRAD_PRODUCTS * \
-        lines(sizeof(float) * nnf_pack_conv2d_f32_size(row.n, channels, row.n))
+    cdef size_t units = filter.shape[0], channels = filter.shape[3]
+    packed = aligned_bytes(packed_bytes(units, channels))
+    cdef unsigned char[::1] to = packed
+    with nogil:
+        nnf_pack_conv2d_winograd_f32(units, channels, row.n, panel_bytes(channels, row.n) // sizeof(float),
+                                     &filter[0, 0, 0, 0], <float *>&to[0])
+    return packed
 
 
 cdef class Conv2dWinogradF32(Step):
@@ -262,7 +260,7 @@ cdef class Conv2dWinogradF32(Step):
         p.out_height, p.out_width = window.output
         p.top, p.left = window.head
         p.m, p.n = row.m, row.n
-        p.panel = lines(sizeof(float) * nnf_pack_conv2d_f32_size(p.n, p.channels, p.n)) // sizeof(float)
+        p.panel = panel_bytes(p.channels, p.n) // sizeof(float)
         p.panels = (p.units + p.n - 1) // p.n
         p.across = (p.out_width + NNF_WINOGRAD_OUT - 1) // NNF_WINOGRAD_OUT
         p.patches = batch * ((p.out_height + NNF_WINOGRAD_OUT - 1) // NNF_WINOGRAD_OUT) * p.across

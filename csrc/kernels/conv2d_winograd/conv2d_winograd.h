@@ -43,4 +43,10 @@ typedef struct nnf_winograd_result {
 typedef int (*nnf_conv2d_winograd_output_f32_nhwc_fn)(const nnf_winograd_result *p, const float *m, const float *bias,
                                                       float *y);
 
+/* u of a filter [units][3][3][channels], as the panels of a convolution kernel of n columns (conv2d/conv2d.h) with
+ * biases of zero: for every n units 36 panels, `panel` floats apart, panel >= n * (channels + 1). Of missing units u is
+ * zero. */
+void nnf_pack_conv2d_winograd_f32(size_t units, size_t channels, size_t n, size_t panel, const float *filter,
+                                  float *packed);
+
 #endif
