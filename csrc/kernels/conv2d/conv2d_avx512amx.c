@@ -12,75 +12,85 @@ enum {
     N = 32,
     FEW = 4,    /* rows below which setting up tiles costs more than they save */
     BLOCK = 32, /* rows of sums that wait to become codes */
-    HALF = 1 << 30,
+    BASE = 1 << 30,
 };
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t);
 
-/* What requantization of a simple panel needs, by even and odd columns, for sums x that stand as x + 2^30 >= 0. Both
- * roundings, the shift and the zero point are one sum, as floor(floor(a) / b) = floor(a / b):
- *   code = (floor((x + 2^30) m / 2^30) + terms - 2 (x < 0)) >> (right + 1)
- *   terms = 1 - m + 2^right + zero_point 2^(right + 1)
- * The product's high half is one instruction for factors of 52 bits: 2^8 (x + 2^30) and 2^14 m. */
+/* What requantization of a simple panel needs, by even and odd columns. Both roundings, the shift and the zero point are
+ * one sum, as floor(floor(a) / b) = floor(a / b); with x the sum less its bias b and `base`, and r the right shift,
+ *   code = (x f + terms - (b + x < 0) 2^31 f / m) >> ..., of which the high halves are taken:
+ *   f = m:   terms = b m + 2^30 + (1 + 2 zero_point) 2^(30 + r), high half >> (r - 1)
+ *   f = 2 m: twice those, high half >> r, where the correction of negative sums is 1
+ * The first form serves where codes below the zero point are clamped away: every negative sum ends there then. The
+ * second one starts from base = 2^30, so that no x is negative, as 2 m takes all 32 bits. */
 typedef struct scale {
-    __m512i factor[2][2], terms[2][2], right[2];
-    __m512i half, two, lo, hi, flip, order;
-    __mmask64 bytes;
-    __mmask16 odd_lanes;
+    __m512i factor[2][2], terms[2][2], right[2], limit[2];
+    __m512i one, lo, hi, flip, order;
+    __mmask16 even_lanes;
     __mmask32 columns;
 } scale;
 
-/* A block of sums that waits for its requantization, [rows][16 * vectors], the rows in pairs. */
+/* A block of sums that waits for its requantization, [rows][N], the rows in pairs. */
 typedef struct pending {
     const int32_t *sums;
     uint8_t *c;
     int rows, done;
 } pending;
 
-INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int vectors)
+INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int vectors, const int below)
 {
     scale s;
-    const __m512i one = _mm512_set1_epi32(1), low = _mm512_set1_epi64(0xFFFFFFFF);
-    const __m512i zero_point = _mm512_set1_epi64(t->zero_point);
+    const __m512i one = _mm512_set1_epi64(1), base = _mm512_set1_epi32(below ? BASE : 0);
+    const __m512i nearest = _mm512_slli_epi64(one, 30 + below);
+    const __m512i code = _mm512_set1_epi64(1 + 2 * t->zero_point);
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
         const int32_t *header = t->w + 16 * v;
+        const __m512i bias = _mm512_sub_epi32(_mm512_load_si512(header), base);
         const __m512i m = _mm512_load_si512(header + NNF_CONV2D_Q8_MULTIPLIER * 16 * vectors);
         const __m512i right = _mm512_load_si512(header + NNF_CONV2D_Q8_RIGHT * 16 * vectors);
         NNF_UNROLL
         for (int odd = 0; odd < 2; odd++) {
-            const __m512i shift = odd ? _mm512_srli_epi64(right, 32) : _mm512_and_si512(right, low);
-            const __m512i factor = odd ? _mm512_srli_epi64(m, 32) : _mm512_and_si512(m, low);
-            const __m512i one_64 = _mm512_set1_epi64(1);
-            const __m512i code = _mm512_add_epi64(_mm512_add_epi64(zero_point, zero_point), one_64);
-            s.factor[v][odd] = _mm512_slli_epi64(factor, 14);
-            s.terms[v][odd] = _mm512_add_epi64(_mm512_sub_epi64(one_64, factor), _mm512_sllv_epi64(code, shift));
+            const __m512i shift = _mm512_srli_epi64(odd ? right : _mm512_slli_epi64(right, 32), 32);
+            const __m512i factor = _mm512_srli_epi64(odd ? m : _mm512_slli_epi64(m, 32), 32);
+            const __m512i product = _mm512_mul_epi32(odd ? _mm512_srli_epi64(bias, 32) : bias, factor);
+            const __m512i rest = _mm512_sllv_epi64(_mm512_slli_epi64(code, 30 + below), shift);
+            s.factor[v][odd] = _mm512_slli_epi64(factor, below);
+            s.terms[v][odd] = _mm512_add_epi64(_mm512_add_epi64(_mm512_slli_epi64(product, below), nearest), rest);
         }
-        s.right[v] = _mm512_add_epi32(right, one);
+        s.right[v] = _mm512_sub_epi32(right, _mm512_set1_epi32(1 - below));
+        s.limit[v] = _mm512_sub_epi32(_mm512_setzero_si512(), bias);
     }
-    s.half = _mm512_set1_epi32(HALF);
-    s.two = _mm512_set1_epi32(2);
+    s.one = _mm512_set1_epi32(1);
     s.lo = _mm512_set1_epi8((char)t->lo);
     s.hi = _mm512_set1_epi8((char)t->hi);
     s.flip = _mm512_set1_epi8((char)t->flip);
     s.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    s.bytes = 0x1E1E1E1E1E1E1E1E;
-    s.odd_lanes = 0xAAAA;
+    s.even_lanes = 0x5555;
     s.columns = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - t->columns));
     return s;
 }
 
-/* 16 sums at x to codes that are yet to be clamped. below: codes below the zero point are wanted as well; without them
- * the sign of the sum does not matter, as every negative one ends at the zero point. */
+/* 16 sums at x to codes that are yet to be clamped. */
 INLINE __m512i scaled(const scale *s, const int v, const int below, const int32_t *x)
 {
-    const __m512i even = _mm512_madd52hi_epu64(
-        s->terms[v][0], _mm512_maskz_loadu_epi8(s->bytes, (const char *)x - 1), s->factor[v][0]);
-    const __m512i odd = _mm512_madd52hi_epu64(
-        s->terms[v][1], _mm512_maskz_loadu_epi8(s->bytes, (const char *)x + 3), s->factor[v][1]);
-    __m512i y = _mm512_mask_shuffle_epi32(even, s->odd_lanes, odd, _MM_PERM_CCAA);
+    const __m512i all = _mm512_load_si512(x);
+    __m512i shifted; /* odd columns to even ones: from memory this takes no port that the arithmetic needs */
+    __asm__("vmovshdup %1, %0" : "=v"(shifted) : "m"(*(const __m512i *)x));
+    __m512i even, odd;
+    if (below) {
+        even = _mm512_mul_epu32(all, s->factor[v][0]);
+        odd = _mm512_mul_epu32(shifted, s->factor[v][1]);
+    } else {
+        even = _mm512_mul_epi32(all, s->factor[v][0]);
+        odd = _mm512_mul_epi32(shifted, s->factor[v][1]);
+    }
+    even = _mm512_add_epi64(even, s->terms[v][0]);
+    odd = _mm512_add_epi64(odd, s->terms[v][1]);
+    __m512i y = _mm512_mask_shuffle_epi32(odd, s->even_lanes, even, _MM_PERM_DDBB);
     if (below)
-        y = _mm512_mask_sub_epi32(y, _mm512_cmplt_epi32_mask(_mm512_load_si512(x), s->half), y, s->two);
+        y = _mm512_mask_sub_epi32(y, _mm512_cmplt_epi32_mask(all, s->limit[v]), y, s->one);
     return _mm512_srav_epi32(y, s->right[v]);
 }
 
@@ -99,15 +109,15 @@ INLINE void finish_pair(const scale *s, const int vectors, const int below, cons
     _mm256_mask_storeu_epi8(c + ldc, s->columns, _mm512_extracti64x4_epi64(codes, 1));
 }
 
-/* What the requantization of all blocks of a call shares. */
+/* What the requantization of all blocks of a call shares. drain requantizes the next `pairs` pairs of rows; the last
+ * pair of an odd number of rows repeats a row. */
 typedef struct finish {
     scale simple;
     nnf_conv2d_finish any;
+    const int32_t *bias; /* [16 * vectors] */
     size_t ldc;
+    void (*drain)(const struct finish *f, pending *p, int pairs);
 } finish;
-
-/* Requantizes the next `pairs` pairs of rows; the last pair of an odd number of rows repeats a row. */
-typedef void (*drain_fn)(const finish *f, pending *p, int pairs);
 
 INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, const int below)
 {
@@ -126,11 +136,14 @@ INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, con
 
 INLINE void drain_any(const finish *f, pending *p, int pairs, const int vectors)
 {
+    const __m512i low = _mm512_load_si512(f->bias), high = _mm512_load_si512(f->bias + 16 * (vectors - 1));
     for (; pairs && p->done < p->rows; pairs--, p->done += 2) {
         const int at = p->done + 2 <= p->rows ? p->done : p->rows - 2;
         const int32_t *x = p->sums + N * at;
-        const __m512i sum[2][2] = {{_mm512_load_si512(x), _mm512_load_si512(x + N / 2)},
-                                   {_mm512_load_si512(x + N), _mm512_load_si512(x + N + N / 2)}};
+        const __m512i sum[2][2] = {
+            {_mm512_add_epi32(_mm512_load_si512(x), low), _mm512_add_epi32(_mm512_load_si512(x + N / 2), high)},
+            {_mm512_add_epi32(_mm512_load_si512(x + N), low), _mm512_add_epi32(_mm512_load_si512(x + N + N / 2), high)},
+        };
         nnf_conv2d_store(&f->any, p->c + (size_t)at * f->ldc, f->ldc, 1, vectors, 0, sum);
     }
 }
@@ -143,24 +156,32 @@ static void drain_half_any(const finish *f, pending *p, int pairs) { drain_any(f
 static void drain_whole_any(const finish *f, pending *p, int pairs) { drain_any(f, p, pairs, 2); }
 
 /* A block of one or two tiles of rows, the second from row `second`, by one or two of columns: sums [rows][N]. start:
- * what sums begin with, rows `pitch` bytes apart. Between its steps of depth the block before becomes codes. */
+ * what sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. Between its steps of depth the block
+ * before becomes codes: the last part behind the stores, so that the sums are long at rest when their turn comes. */
 INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, size_t second, const int vectors,
-                  const int32_t *start, size_t pitch, int32_t *sums, const finish *f, pending *before, drain_fn finish_rows)
+                  const int32_t *start, size_t pitch, int32_t *sums, const finish *f, pending *before)
 {
     const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N;
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
     const uint8_t *below = a + second * lda;
-    const int steps = (int)((t->groups + 15) / 16), pairs = (before->rows + 1) / 2, each = (pairs + steps - 1) / steps;
-    const char *lower = (const char *)start + second * pitch;
-    __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
-    _tile_loadd(0, start, pitch);
-    if (vectors == 2)
-        _tile_loadd(1, start + N / 2, pitch);
-    if (two)
-        _tile_loadd(2, lower, pitch);
-    if (two && vectors == 2)
-        _tile_loadd(3, lower + 2 * N, pitch);
-    for (int s = 0; s < steps; s++, a += 64, below += 64, w += 16 * ldw) {
+    const int steps = (int)((t->groups + 15) / 16), pairs = (before->rows + 1) / 2, each = pairs / steps;
+    if (start) {
+        const char *lower = (const char *)start + second * pitch;
+        __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
+        _tile_loadd(0, start, pitch);
+        if (vectors == 2)
+            _tile_loadd(1, start, pitch);
+        if (two)
+            _tile_loadd(2, lower, pitch);
+        if (two && vectors == 2)
+            _tile_loadd(3, lower, pitch);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int s = 0;; a += 64, below += 64, w += 16 * ldw) {
         _tile_loadd(6, w, ldw);
         _tile_loadd(4, a, lda);
         _tile_dpbusd(0, 4, 6);
@@ -174,7 +195,9 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
         }
         if (two && vectors == 2)
             _tile_dpbusd(3, 5, 7);
-        finish_rows(f, before, each);
+        if (++s == steps)
+            break;
+        f->drain(f, before, each);
     }
     _tile_stored(0, sums, ldc);
     if (vectors == 2)
@@ -183,41 +206,48 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
         _tile_stored(2, sums + second * N, ldc);
     if (two && vectors == 2)
         _tile_stored(3, sums + second * N + N / 2, ldc);
+    f->drain(f, before, BLOCK);
 }
 
 static void block_1x1(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before, drain_fn finish_rows)
+                      int32_t *sums, const finish *f, pending *before)
 {
-    block(t, a, 0, second, 1, start, pitch, sums, f, before, finish_rows);
+    block(t, a, 0, second, 1, start, pitch, sums, f, before);
 }
 
 static void block_1x2(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before, drain_fn finish_rows)
+                      int32_t *sums, const finish *f, pending *before)
 {
-    block(t, a, 0, second, 2, start, pitch, sums, f, before, finish_rows);
+    block(t, a, 0, second, 2, start, pitch, sums, f, before);
 }
 
 static void block_2x1(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before, drain_fn finish_rows)
+                      int32_t *sums, const finish *f, pending *before)
 {
-    block(t, a, 1, second, 1, start, pitch, sums, f, before, finish_rows);
+    block(t, a, 1, second, 1, start, pitch, sums, f, before);
 }
 
 static void block_2x2(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before, drain_fn finish_rows)
+                      int32_t *sums, const finish *f, pending *before)
 {
-    block(t, a, 1, second, 2, start, pitch, sums, f, before, finish_rows);
+    block(t, a, 1, second, 2, start, pitch, sums, f, before);
 }
 
-/* bias[j] + half + offset[i] for each row and column of a block. */
-static void start_rows(const int32_t *offset, size_t rows, const int32_t *bias, int32_t *start)
+/* base + offset[i] for each row of a block and any column. */
+static void start_rows(const int32_t *offset, size_t rows, int32_t base, int32_t *start)
 {
-    const __m512i low = _mm512_load_si512(bias), high = _mm512_load_si512(bias + N / 2);
-    for (size_t i = 0; i < rows; i++) {
-        const __m512i more = _mm512_set1_epi32(offset[i]);
-        _mm512_store_si512(start + N * i, _mm512_add_epi32(low, more));
-        _mm512_store_si512(start + N * i + N / 2, _mm512_add_epi32(high, more));
-    }
+    for (size_t i = 0; i < rows; i++)
+        _mm512_store_si512(start + 16 * i, _mm512_set1_epi32(base + offset[i]));
+}
+
+INLINE finish finish_of(const nnf_conv2d_q8_tile *t, const int vectors, int simple, int below)
+{
+    finish f = {.ldc = t->ldc, .bias = t->w};
+    if (!simple)
+        f.any = nnf_conv2d_finish_of(t, vectors);
+    else
+        f.simple = below ? scale_of(t, vectors, 1) : scale_of(t, vectors, 0);
+    return f;
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
@@ -226,20 +256,15 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
         nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(t);
         return;
     }
-    _Alignas(64) int32_t sums[2][BLOCK * N], bias[N];
+    _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16];
     const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1;
     const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors)), below = t->lo < t->zero_point;
-    finish f = {.ldc = t->ldc};
-    if (simple)
-        f.simple = vectors == 2 ? scale_of(t, 2) : scale_of(t, 1);
-    else
-        f.any = vectors == 2 ? nnf_conv2d_finish_of(t, 2) : nnf_conv2d_finish_of(t, 1);
-    static const drain_fn drains[2][3] = {{drain_half_any, drain_half, drain_half_below},
-                                          {drain_whole_any, drain_whole, drain_whole_below}};
-    const drain_fn finish_rows = drains[vectors - 1][simple ? 1 + below : 0];
-    const __m512i half = _mm512_set1_epi32(simple ? HALF : 0);
-    for (int v = 0; v < 2; v++)
-        _mm512_store_si512(bias + 16 * v, _mm512_add_epi32(_mm512_load_si512(t->w + 16 * (v < vectors ? v : 0)), half));
+    finish f = vectors == 2 ? finish_of(t, 2, simple, below) : finish_of(t, 1, simple, below);
+    static void (*const drains[2][3])(const finish *, pending *, int) = {
+        {drain_half_any, drain_half, drain_half_below}, {drain_whole_any, drain_whole, drain_whole_below}};
+    f.drain = drains[vectors - 1][simple ? 1 + below : 0];
+    const int32_t base = simple && below ? BASE : 0;
+    _mm512_store_si512(start, _mm512_set1_epi32(base));
     /* Tiles of equal height, in pairs; the last ones overlap where that is not enough rows. */
     const size_t tiles = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2, height = (t->rows + tiles - 1) / tiles;
     nnf_tiles_shape((int)height, t->groups < 16 ? (int)(4 * t->groups) : 64);
@@ -249,19 +274,16 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
         const size_t first = i * height < last ? i * height : last;
         const size_t second = (i + 1) * height < last ? height : last - first;
         int32_t *here = sums[i / 2 % 2];
-        const int32_t *start = bias;
-        size_t pitch = 0;
-        if (t->offset) {
-            start_rows(t->offset + first, second + height, bias, here);
-            start = here;
-            pitch = 4 * N;
-        }
         const uint8_t *a = t->a + first * t->lda;
+        if (t->offset)
+            start_rows(t->offset + first, second + height, base, start);
+        const int32_t *from = t->offset || base ? start : NULL;
+        const size_t pitch = t->offset ? 64 : 0;
         if (tiles == 1)
-            (vectors == 2 ? block_1x2 : block_1x1)(t, a, second, start, pitch, here, &f, &before, finish_rows);
+            (vectors == 2 ? block_1x2 : block_1x1)(t, a, second, from, pitch, here, &f, &before);
         else
-            (vectors == 2 ? block_2x2 : block_2x1)(t, a, second, start, pitch, here, &f, &before, finish_rows);
+            (vectors == 2 ? block_2x2 : block_2x1)(t, a, second, from, pitch, here, &f, &before);
         before = (pending){.sums = here, .c = t->c + first * t->ldc, .rows = (int)(second + height)};
     }
-    finish_rows(&f, &before, BLOCK);
+    f.drain(&f, &before, BLOCK);
 }
