@@ -49,6 +49,11 @@ class Planner:
             self._deadline_ns = deadline_ns
             return self._segment(start, shapes, values)
 
+    def adopt(self, shapes, segment):
+        """Keep a Segment that was planned elsewhere, for the inputs' shapes, as the whole plan."""
+        with self._lock:
+            self._kept[(0, tuple(sorted(shapes.items()))), ()] = segment
+
     def kept(self):
         """The segments that are kept for further executions."""
         with self._lock:

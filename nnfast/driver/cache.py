@@ -1,9 +1,9 @@
 """Compilation caching (hal.md 7): a model file with the plan and a data file with its constants.
 
 Model file: magic, SHA-256 of the rest, then JSON: versions, token, options, plan or model, and length, checksum and
-layout of the data file. Data file: magic, then the arrays, each at a multiple of 64 bytes. A file is believed only as
-a private copy, or as a mapping that nobody can shrink or write (a sealed memfd, or a file in a folder of ours), and
-only after its digest was checked on what will be used.
+layout of the data file. Data file: magic, the SHA-256 of the plan it belongs to, then the arrays, each at a multiple of
+64 bytes. A file is believed only as a private copy, or as a mapping that nobody can shrink or write (a sealed memfd, or
+a file in a folder of ours), and only after its digest was checked on what will be used.
 """
 
 import fcntl
@@ -13,6 +13,7 @@ import logging
 import mmap
 import os
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
@@ -30,7 +31,7 @@ from ..compiler.plan_file import (
     restore_model,
     restore_plan,
 )
-from ..errors import GeneralFailure, InvalidArgument
+from ..errors import Error, GeneralFailure, InvalidArgument
 from ..version import __version__
 from .prepared import PreparedModel
 
@@ -73,8 +74,8 @@ def save(prepared, files, token):
         for descriptor in (model, data):
             os.ftruncate(descriptor, 0)
         head, arrays = _text_of(prepared, token)
-        body = _write_data(data, arrays)
-        head |= body
+        head["plan_digest"] = hashlib.sha256(json.dumps(head).encode()).hexdigest()
+        head |= _write_data(data, bytes.fromhex(head["plan_digest"]), arrays)
         text = json.dumps(head, separators=(",", ":")).encode()
         _write(model, 0, [_MODEL_MAGIC, hashlib.sha256(text).digest(), text])
     except (OSError, InvalidArgument, TypeError) as error:
@@ -109,11 +110,11 @@ def _layout(arrays):
     return rows, at
 
 
-def _write_data(descriptor, arrays):
+def _write_data(descriptor, digest, arrays):
     rows, length = _layout(arrays)
     content = aligned_bytes(length)
     content[:_LINE] = 0
-    content[:len(_DATA_MAGIC)] = np.frombuffer(_DATA_MAGIC, np.uint8)
+    content[:len(_DATA_MAGIC) + len(digest)] = np.frombuffer(_DATA_MAGIC + digest, np.uint8)
     for (offset, _, _), array in zip(rows, arrays):
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         content[offset:offset + flat.nbytes] = flat
@@ -132,35 +133,50 @@ def _write(descriptor, at, parts):
 
 
 # -- loading -----------------------------------------------------------------------------------------------------------
-def load(device, files, token, deadline=None):
-    """The prepared model of a cache; see Device.prepare_from_cache."""
+def check(device, files, token):
+    """Check and take over the content of cache files; see Device.cached."""
     model, data = _descriptors(files)
     _check_token(token)
 
     def content(length):
         return _read_data(data, length, files.owned)
 
-    return _load(device, lambda: _read(model, os.fstat(model).st_size), content, token, deadline)
+    return _checked(device, lambda: _read(model, os.fstat(model).st_size), content, token)
 
 
 def from_memory(device, model, data, token):
     """The same from the bytes of the model file and the array of the data file, as a pickle brings them."""
     aligned = aligned_bytes(data.nbytes)
     aligned[:] = data
-    return _load(device, lambda: model, lambda length: aligned, token, None)
+    return _checked(device, lambda: model, lambda length: aligned, token)(None)
 
 
-def _load(device, read_model, read_data, token, deadline):
-    try:
+def _checked(device, read_model, read_data, token):
+    with _refusing():
         raw = read_model()
         head = _read_head(raw)
         _check_head(head, token)
         content = read_data(head["data_length"])
-        if content.nbytes != head["data_length"] or bytes(content[:len(_DATA_MAGIC)]) != _DATA_MAGIC:
-            raise _Unusable("the data file holds no constants")
+        start = _DATA_MAGIC + bytes.fromhex(head["plan_digest"])
+        if content.nbytes != head["data_length"] or bytes(content[:len(start)]) != start:
+            raise _Unusable("the data file does not hold the constants of this model")
         if checksum(content) != head["data_checksum"]:
             raise _Unusable("the data file is damaged")
-        return _restore(device, head, content, deadline, (raw, content, bytes(token)))
+
+    def load(deadline=None):
+        with _refusing():
+            return _restore(device, head, content, deadline, (raw, content, bytes(token)))
+
+    return load
+
+
+@contextmanager
+def _refusing():
+    """Whatever files can be wrong in is one error to the client."""
+    try:
+        yield
+    except Error:
+        raise
     except OSError as error:
         raise GeneralFailure(f"compilation cache: cannot be read: {error}") from None
     except (_Unusable, ValueError, KeyError, TypeError, IndexError, AttributeError, ImportError) as error:
@@ -256,7 +272,8 @@ def prepare_in(folder, device, model, options, deadline):
     paths = [os.path.join(folder, f"{token.hex()}.{kind}") for kind in ("model", "data")]
     try:
         with _Opened(paths, os.O_RDONLY) as files:
-            return load(device, files, token, deadline)
+            load = check(device, files, token)
+        return load(deadline)
     except FileNotFoundError:
         pass
     except (OSError, GeneralFailure) as error:

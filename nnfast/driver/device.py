@@ -94,9 +94,13 @@ class Device:
         Raises InvalidArgument for a wrong number of files, GeneralFailure when they do not hold exactly what was
         stored, or were stored by another version of nnfast or for another machine.
         """
-        from .cache import load
+        return self.cached(cache, token)(deadline)
 
-        return load(self, cache, token, deadline)
+    def cached(self, cache, token):
+        """load(deadline) -> PreparedModel, of cache files that are checked now, as prepare_from_cache does."""
+        from .cache import check
+
+        return check(self, cache, token)
 
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).

@@ -38,6 +38,11 @@ def submit_prepare(device, model, done, priority="medium", **options):
     _start(work, done, priority)
 
 
+def submit_load(load, done, deadline):
+    """Launch what Device.cached has checked; done(prepared, error) as in submit_request."""
+    _start(lambda: load(deadline), done, "medium")
+
+
 def _start(work, done, priority):
     def run():
         try:

@@ -81,7 +81,9 @@ class PreparedModel:
         self = cls.__new__(cls)
         self._options, self._original, self._stored = options, model, stored
         self._set_up(device, model)
-        self._start(plan(self._resources))
+        segment = plan(self._resources)
+        self._main.planner.adopt({o: model.main.operands[o].shape for o in model.main.inputs}, segment)
+        self._start(segment)
         return self
 
     def _set_up(self, device, model):

@@ -1,11 +1,12 @@
 """The asynchronous launch protocol (hal.md 3.1): preparations and executions that end in a callback."""
 
-from ..driver.launch import submit_prepare, submit_request
+from ..driver.cache import CacheFiles
+from ..driver.launch import submit_load, submit_prepare, submit_request
 from ..errors import ErrorStatus, InvalidArgument
 from . import convert, models, requests
 from .refusals import log
-from .types import ExecutionPreference, MeasureTiming, Priority, Timing
-from .values import fail, member, nanoseconds
+from .types import Constant, ExecutionPreference, Handle, MeasureTiming, Priority, Timing
+from .values import fail, is_integer, member, nanoseconds, record, vec
 
 _NOTIFY = {"1.0": ("notify",), "1.1": ("notify",), "1.2": ("notify_1_2", "notify"),
            "1.3": ("notify_1_3", "notify_1_2", "notify")}
@@ -36,8 +37,11 @@ class Callback:
 
 
 def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SINGLE_ANSWER, priority=Priority.MEDIUM,
-            deadline=None):
-    """Launch a preparation by the rules of version `hal`; the status of the launch."""
+            deadline=None, cache=None):
+    """Launch a preparation by the rules of version `hal`; the status of the launch.
+
+    cache: (model cache, data cache, token) as the client gave them, or None.
+    """
     refusals = face.refusals
 
     def done(prepared, error):
@@ -51,6 +55,8 @@ def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SING
         options = {"preference": member(preference, ExecutionPreference, "prepare preference").name.lower(),
                    "priority": member(priority, Priority, "prepare priority").name.lower()}
         face.device.check(canonical, hal)
+        if cache is not None:
+            options |= cache_options(*cache)
         submit_prepare(face.device, canonical, done, deadline=seconds(deadline, "prepare deadline"), **options)
 
     try:
@@ -60,16 +66,58 @@ def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SING
     return _launch(refusals, hal, launch, lambda status: tell.tell(status, None))
 
 
-def refuse(face, hal, callback, error):
-    """A preparation that cannot be launched: the callback gets the error, then the caller."""
+def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, deadline=None):
+    """Launch a preparation from cache files: they are checked before the launch (hal.md 7.3)."""
+    refusals = face.refusals
+
     def launch():
-        raise error
+        files = CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache"))
+        by = seconds(deadline, "prepareModelFromCache deadline")
+        load = face.device.cached(files, _token(token))
+
+        def done(prepared, error):
+            if error is None:
+                tell.tell(ErrorStatus.NONE, face.prepared_model(prepared))
+            else:
+                tell.tell(refusals.status(error, hal), None)
+
+        submit_load(load, done, by)
 
     try:
         tell = Callback(callback, face.hal, short=False)
     except InvalidArgument as error:
-        return face.refusals.status(error, hal)
-    return _launch(face.refusals, hal, launch, lambda status: tell.tell(status, None))
+        return refusals.status(error, hal)
+    return _launch(refusals, hal, launch, lambda status: tell.tell(status, None))
+
+
+def cache_options(model_cache, data_cache, token):
+    """Options of Device.prepare for a client's cache; none where it is empty or not as it should be (hal.md 7.2)."""
+    if not model_cache and not data_cache:
+        return {}
+    try:
+        return {"cache": CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache")),
+                "token": _token(token)}
+    except InvalidArgument as error:
+        log.info("compilation cache: not used: %s", error)
+        return {}
+
+
+def _descriptors(handles, path):
+    """The descriptors of cache handles, one each; the files of a handle with any other number cannot be used."""
+    descriptors = []
+    for place, handle in enumerate(vec(handles, path)):
+        fds = vec(record(handle, Handle, f"{path}[{place}]").fds, f"{path}[{place}] fds")
+        if len(fds) != 1 or not is_integer(fds[0]):
+            fail(f"{path}[{place}]", f"has {len(fds)} descriptors, must have 1")
+        descriptors.append(fds[0])
+    return tuple(descriptors)
+
+
+def _token(token):
+    try:
+        return bytes(token)
+    except (TypeError, ValueError):
+        return fail("token", f"is {token!r}, must be {Constant.BYTE_SIZE_OF_CACHE_TOKEN.value} bytes")
 
 
 def execute(face, hal, callback, request, measure=MeasureTiming.NO, deadline=None, loop_timeout=None):

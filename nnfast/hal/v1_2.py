@@ -74,9 +74,9 @@ class Device(v1_1.Device):
 
     def getVersionString(self):
         """(status, version of this driver)."""
-        from .. import __version__
+        from ..driver.cache import version_string
 
-        return ErrorStatus.NONE, f"nnfast-{__version__}"
+        return ErrorStatus.NONE, version_string()
 
     def getType(self):
         """(status, DeviceType.CPU)."""
@@ -87,8 +87,10 @@ class Device(v1_1.Device):
         return ErrorStatus.NONE, []
 
     def getNumberOfCacheFilesNeeded(self):
-        """(status, model cache files, data cache files): 0 and 0, there is no caching."""
-        return ErrorStatus.NONE, 0, 0
+        """(status, model cache files, data cache files)."""
+        from ..driver.cache import DATA_FILES, MODEL_FILES
+
+        return ErrorStatus.NONE, MODEL_FILES, DATA_FILES
 
     def getSupportedOperations_1_2(self, model):
         """(status, one bool per operation of a 1.2 model)."""
@@ -96,14 +98,11 @@ class Device(v1_1.Device):
 
     def prepareModel_1_2(self, model, preference, modelCache, dataCache, token, callback):
         """Launch the preparation of a 1.2 model. What is wrong with the cache never fails it (hal.md 7.2)."""
-        return launch.prepare(self, "1.2", callback, model, preference)
+        return launch.prepare(self, "1.2", callback, model, preference, cache=(modelCache, dataCache, token))
 
     def prepareModelFromCache(self, modelCache, dataCache, token, callback):
-        """Launch a preparation from cache files: GENERAL_FAILURE, there is no caching."""
-        return launch.refuse(self, "1.2", callback, GeneralFailure(NO_CACHE))
-
-
-NO_CACHE = "prepareModelFromCache: this device does not cache (getNumberOfCacheFilesNeeded says 0); use prepareModel"
+        """Launch a preparation from cache files, which are checked before the launch."""
+        return launch.prepare_from_cache(self, "1.2", callback, modelCache, dataCache, token)
 
 
 def _no_bursts():

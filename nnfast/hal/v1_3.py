@@ -2,7 +2,7 @@
 
 from ..driver.buffers import Role
 from ..driver.fence import Fence
-from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
+from ..errors import ErrorStatus, InvalidArgument
 from ..model.types import LifeTime as OperandLifeTime
 from . import launch, requests, v1_2
 from .pools import to_memory
@@ -136,11 +136,12 @@ class Device(v1_2.Device):
 
     def prepareModel_1_3(self, model, preference, priority, deadline, modelCache, dataCache, token, callback):
         """Launch the preparation of a 1.3 model; callback.notify_1_3(status, prepared model)."""
-        return launch.prepare(self, "1.3", callback, model, preference, priority, deadline)
+        return launch.prepare(self, "1.3", callback, model, preference, priority, deadline,
+                              cache=(modelCache, dataCache, token))
 
     def prepareModelFromCache_1_3(self, deadline, modelCache, dataCache, token, callback):
-        """Launch a preparation from cache files: GENERAL_FAILURE, there is no caching."""
-        return launch.refuse(self, "1.3", callback, GeneralFailure(v1_2.NO_CACHE))
+        """Launch a preparation from cache files, which are checked before the launch."""
+        return launch.prepare_from_cache(self, "1.3", callback, modelCache, dataCache, token, deadline)
 
     def allocate(self, desc, preparedModels, inputRoles, outputRoles):
         """(status, Buffer, token): memory of the driver for these roles."""
