@@ -12,6 +12,51 @@ size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n)
 /* The depth goes in blocks, so that the lines written stay in the cache while all columns add to them. */
 enum { BLOCK = 16 };
 
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef uint16_t u16x8 __attribute__((vector_size(16)));
+
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (u32x4){__VA_ARGS__})
+#endif
+
+static inline u32x4 load(const unsigned char *from)
+{
+    u32x4 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+static inline void store(unsigned char *to, u32x4 v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+/* Four rows of `count` words, `ld` bytes apart, become `count` rows of four, `width` bytes apart, each word ^ flip. */
+static void turn(size_t count, const unsigned char *from, size_t ld, unsigned char *to, size_t width, uint32_t flip)
+{
+    const u32x4 f = {flip, flip, flip, flip};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4, from += 16, to += 4 * width) {
+        const u32x4 a = load(from) ^ f, b = load(from + ld) ^ f;
+        const u32x4 c = load(from + 2 * ld) ^ f, d = load(from + 3 * ld) ^ f;
+        const u32x4 ab = SHUFFLE(a, b, 0, 4, 1, 5), cd = SHUFFLE(c, d, 0, 4, 1, 5);
+        const u32x4 ab_high = SHUFFLE(a, b, 2, 6, 3, 7), cd_high = SHUFFLE(c, d, 2, 6, 3, 7);
+        store(to, SHUFFLE(ab, cd, 0, 1, 4, 5));
+        store(to + width, SHUFFLE(ab, cd, 2, 3, 6, 7));
+        store(to + 2 * width, SHUFFLE(ab_high, cd_high, 0, 1, 4, 5));
+        store(to + 3 * width, SHUFFLE(ab_high, cd_high, 2, 3, 6, 7));
+    }
+    for (; i < count; i++, from += 4, to += width)
+        for (size_t j = 0; j < 4; j++) {
+            uint32_t word;
+            memcpy(&word, from + j * ld, 4);
+            word ^= flip;
+            memcpy(to + 4 * j, &word, 4);
+        }
+}
+
 void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                          float *packed)
 {
@@ -23,7 +68,11 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
         packed += width;
         for (size_t k = 0; k < depth; k += BLOCK) {
             const size_t count = depth - k < BLOCK ? depth - k : BLOCK;
-            for (size_t j = 0; j < width; j++) {
+            size_t j = 0;
+            for (; j + 4 <= here; j += 4)
+                turn(count, (const unsigned char *)(panel + j * depth + k), 4 * depth,
+                     (unsigned char *)(packed + k * width + j), 4 * width, 0);
+            for (; j < width; j++) {
                 float *to = packed + k * width + j;
                 if (j < here) {
                     const float *from = panel + j * depth + k;
@@ -47,10 +96,26 @@ size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k)
 
 static int32_t sum_of(const uint8_t *weights, size_t depth, uint8_t flip)
 {
-    int32_t sum = 0;
-    for (size_t k = 0; k < depth; k++)
-        sum += (int8_t)(weights[k] ^ flip);
-    return sum;
+    /* Codes + 128 as unsigned bytes: 128 vectors of sums of two of them fit 16 bits. */
+    const uint16_t both = (uint16_t)((flip ^ 0x80) * 0x0101);
+    const u16x8 f = {both, both, both, both, both, both, both, both};
+    uint32_t sum = 0;
+    size_t k = 0;
+    while (k + 16 <= depth) {
+        const size_t vectors = (depth - k) / 16, end = k + 16 * (vectors < 128 ? vectors : 128);
+        u16x8 sums = {0};
+        for (; k < end; k += 16) {
+            u16x8 v;
+            memcpy(&v, weights + k, sizeof v);
+            v ^= f;
+            sums += (v & 0xFF) + (v >> 8);
+        }
+        for (int i = 0; i < 8; i++)
+            sum += sums[i];
+    }
+    for (; k < depth; k++)
+        sum += (uint8_t)(weights[k] ^ flip ^ 0x80);
+    return (int32_t)(sum - 128 * (uint32_t)depth);
 }
 
 /* One channel of a panel's header. Returns whether it is simple. */
@@ -91,18 +156,27 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
             const uint8_t *from = weights + (first + j) * depth;
             const int32_t sum = sum_of(from, depth, scheme->flip);
             simple &= pack_channel(depth, sum, scheme, first + j, header + j, width);
-            for (size_t g = 0; g < whole; g++) {
-                uint32_t four;
-                memcpy(&four, from + 4 * g, 4);
-                four ^= flip;
-                memcpy(body + (g * width + j) * 4, &four, 4);
-            }
             if (4 * whole < depth) {
                 unsigned char last[NNF_CONV2D_Q8_GROUP] = {0};
                 for (size_t i = 4 * whole; i < depth; i++)
                     last[i - 4 * whole] = from[i] ^ scheme->flip;
                 memcpy(body + (whole * width + j) * 4, last, 4);
             }
+        }
+        for (size_t g = 0; g < whole; g += BLOCK) {
+            const size_t count = whole - g < BLOCK ? whole - g : BLOCK;
+            const unsigned char *from = weights + first * depth + 4 * g;
+            unsigned char *to = body + 4 * g * width;
+            size_t j = 0;
+            for (; j + 4 <= here; j += 4)
+                turn(count, from + j * depth, depth, to + 4 * j, 4 * width, flip);
+            for (; j < here; j++)
+                for (size_t i = 0; i < count; i++) {
+                    uint32_t four;
+                    memcpy(&four, from + j * depth + 4 * i, 4);
+                    four ^= flip;
+                    memcpy(to + 4 * (i * width + j), &four, 4);
+                }
         }
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
