@@ -31,7 +31,7 @@ typedef struct nnf_conv2d_f32_tile {
 /* Bytes from `ahead` that a tile may fetch. */
 static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth)
 {
-    return taps * (depth / 4) * 128;
+    return taps * (depth / 4) * 256;
 }
 
 typedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile);

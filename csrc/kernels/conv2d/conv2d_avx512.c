@@ -26,8 +26,7 @@ NNF_UNROLL
         }
     }
     w += 16 * vectors;
-    const char *ahead = t->ahead ? t->ahead : (const char *)w;
-    const size_t line = t->ahead ? 64 : 0;
+    const char *ahead = t->ahead;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
 NNF_UNROLL
@@ -36,9 +35,12 @@ NNF_UNROLL
         size_t k = 0;
         /* Four steps at a time also pay for the addresses that gcc keeps elsewhere. */
         for (; k + STEPS <= t->depth; k += STEPS) {
-            _mm_prefetch(ahead, _MM_HINT_T1);
-            _mm_prefetch(ahead + line, _MM_HINT_T1);
-            ahead += 2 * line;
+            if (ahead) {
+NNF_UNROLL
+                for (int line = 0; line < 4; line++)
+                    _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
+                ahead += 256;
+            }
 NNF_UNROLL
             for (int s = 0; s < STEPS; s++) {
                 const int c = s % chains;
