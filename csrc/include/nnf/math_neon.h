@@ -7,6 +7,8 @@
 
 #include <arm_neon.h>
 
+#include "nnf/unroll.h"
+
 /* a + p x, by which Horner's rule goes on. */
 static inline float32x4_t nnf_horner_neon(float32x4_t p, float32x4_t x, float a)
 {
@@ -51,6 +53,18 @@ static inline float32x4_t nnf_tanh_neon(float32x4_t x)
     t = nnf_horner_neon(t, z, 1.3331274688243866e-01f);
     t = nnf_horner_neon(t, z, -3.3333274722099304e-01f);
     return vbslq_f32(vcltq_f32(size, vdupq_n_f32(0.625f)), vfmaq_f32(x, t, vmulq_f32(x, z)), far);
+}
+
+/* e^r - 1 for |r| <= log(2)/2 on 2 doubles, by its series up to r^11: relative error below 1e-13. */
+static inline float64x2_t nnf_expm1_near_neon(float64x2_t r)
+{
+    static const double inverse[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                                     1.0 / 24, 1.0 / 6, 1.0 / 2};
+    float64x2_t p = vdupq_n_f64(1.0 / 39916800);
+    NNF_UNROLL
+    for (int k = 0; k < 9; k++)
+        p = vfmaq_f64(vdupq_n_f64(inverse[k]), p, r);
+    return vfmaq_f64(r, p, vmulq_f64(r, r));
 }
 
 #endif

@@ -59,12 +59,11 @@ INLINE int32x4_t scale(int32x4_t x, int32_t multiplier, int32_t shift)
     return nnf_scale_neon(x, vdupq_n_s32(multiplier), vdupq_n_s32(-shift));
 }
 
-/* Saturation to 16 bits does not disturb the clamp, whose limits are codes. */
+/* Codes of scaled values. Saturation to 16 bits does not disturb the clamp, whose limits are codes. */
 INLINE void store(uint8_t *y, size_t live, int32x4_t first, int32x4_t second, const nnf_binary_q8 *p)
 {
-    const int16x4_t low = vqmovn_s32(scale(first, p->multiplier_y, p->shift_y));
-    const int16x4_t high = vqmovn_s32(scale(second, p->multiplier_y, p->shift_y));
-    int16x8_t code = vqaddq_s16(vcombine_s16(low, high), vdupq_n_s16((int16_t)p->zero_y));
+    const int16x8_t scaled = vcombine_s16(vqmovn_s32(first), vqmovn_s32(second));
+    int16x8_t code = vqaddq_s16(scaled, vdupq_n_s16((int16_t)p->zero_y));
     code = vminq_s16(vmaxq_s16(code, vdupq_n_s16((int16_t)p->lo)), vdupq_n_s16((int16_t)p->hi));
     nnf_store_u8_neon(y, vreinterpret_u8_s8(vmovn_s16(code)), live);
 }
@@ -81,6 +80,7 @@ INLINE void add_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_
         const int32x4_t wide_b = vmovl_s16(half ? vget_high_s16(code_b) : vget_low_s16(code_b));
         sum[half] = vaddq_s32(scale(vshlq_n_s32(wide_a, NNF_ADD_SHIFT), p->multiplier_a, p->shift_a),
                               scale(vshlq_n_s32(wide_b, NNF_ADD_SHIFT), p->multiplier_b, p->shift_b));
+        sum[half] = scale(sum[half], p->multiplier_y, p->shift_y);
     }
     store(y + i, live, sum[0], sum[1], p);
 }
@@ -90,7 +90,29 @@ INLINE void mul_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_
 {
     const int16x8_t code_a = load(is_signed, a, i, step_a, live, p->zero_a);
     const int16x8_t code_b = load(is_signed, b, i, step_b, live, p->zero_b);
-    store(y + i, live, vmull_s16(vget_low_s16(code_a), vget_low_s16(code_b)), vmull_high_s16(code_a, code_b), p);
+    const int32x4_t low = vmull_s16(vget_low_s16(code_a), vget_low_s16(code_b));
+    const int32x4_t high = vmull_high_s16(code_a, code_b);
+    store(y + i, live, scale(low, p->multiplier_y, p->shift_y), scale(high, p->multiplier_y, p->shift_y), p);
+}
+
+/* The multiplier of y for the product where the value is negative, else that of a for the value. */
+INLINE int32x4_t prelu(int32x4_t value, int32x4_t product, const nnf_binary_q8 *p)
+{
+    const uint32x4_t below = vcltzq_s32(value);
+    return nnf_mbqm_neon(vbslq_s32(below, product, value),
+                         vbslq_s32(below, vdupq_n_s32(p->multiplier_y), vdupq_n_s32(p->multiplier_a)),
+                         vbslq_s32(below, vdupq_n_s32(p->left_y), vdupq_n_s32(p->left_a)),
+                         vbslq_s32(below, vdupq_n_s32(-p->shift_y), vdupq_n_s32(-p->shift_a)));
+}
+
+INLINE void prelu_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_t step_a, const uint8_t *b,
+                     size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
+{
+    const int16x8_t code_a = load(is_signed, a, i, step_a, live, p->zero_a);
+    const int16x8_t code_b = load(is_signed, b, i, step_b, live, p->zero_b);
+    const int32x4_t low = vmull_s16(vget_low_s16(code_a), vget_low_s16(code_b));
+    const int32x4_t high = vmull_high_s16(code_a, code_b);
+    store(y + i, live, prelu(vmovl_s16(vget_low_s16(code_a)), low, p), prelu(vmovl_high_s16(code_a), high, p), p);
 }
 
 /* A copy, whose fields no store of codes can change for all that a compiler knows, stays in registers. */
@@ -168,4 +190,16 @@ void nnf_mul_qs8_flat__neon_8(size_t n, const uint8_t *a, size_t step_a, const u
                               const nnf_binary_q8 *p)
 {
     EACH_EIGHT(mul_q8, 1);
+}
+
+void nnf_prelu_qu8_flat__neon_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    EACH_EIGHT(prelu_q8, 0);
+}
+
+void nnf_prelu_qs8_flat__neon_8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                                const nnf_binary_q8 *p)
+{
+    EACH_EIGHT(prelu_q8, 1);
 }

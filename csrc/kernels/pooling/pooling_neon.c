@@ -183,3 +183,41 @@ void nnf_max_pool2d_qs8_nhwc__neon_16(const nnf_pool *g, size_t first, size_t la
 {
     pool_q8(g, first, last, begin, end, x, y, lo, hi, false, 128);
 }
+
+/* Four channels, or fewer, of one output. */
+INLINE void root_mean_square(const nnf_pool *g, const nnf_pool_window *w, size_t channels, const float *x, float *y,
+                             float lo, float hi)
+{
+    const float64x2_t count = vdupq_n_f64((double)(w->rows * w->columns));
+    float64x2_t sum[2] = {vdupq_n_f64(0), vdupq_n_f64(0)};
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const float *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels) {
+            const float32x4_t value = nnf_load_f32_neon(at, channels);
+            const float64x2_t low = vcvt_f64_f32(vget_low_f32(value)), high = vcvt_high_f64_f32(value);
+            sum[0] = vfmaq_f64(sum[0], low, low);
+            sum[1] = vfmaq_f64(sum[1], high, high);
+        }
+    }
+    NNF_UNROLL
+    for (int half = 0; half < 2; half++) {
+        const float64x2_t root = vsqrtq_f64(vdivq_f64(sum[half], count));
+        sum[half] = vminq_f64(vdupq_n_f64((double)hi), vmaxq_f64(vdupq_n_f64((double)lo), root));
+    }
+    nnf_store_f32_neon(y, vcvt_high_f32_f64(vcvt_f32_f64(sum[0]), sum[1]), channels);
+}
+
+void nnf_l2_pool2d_f32_nhwc__neon_4(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                    const float *x, float *y, float lo, float hi)
+{
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            size_t c = begin;
+            for (; c + 4 <= end; c += 4)
+                root_mean_square(g, &w, 4, x + w.start + c, y + c, lo, hi);
+            if (c < end)
+                root_mean_square(g, &w, end - c, x + w.start + c, y + c, lo, hi);
+        }
+    }
+}
