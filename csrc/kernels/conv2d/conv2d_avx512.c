@@ -170,8 +170,26 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
         run_rows_q8(t, 1);
 }
 
-void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
-                                           uint8_t *to, size_t ldt, uint32_t *sums)
+/* Runs of one half vector: few bytes are most of what first layers gather. */
+static inline __attribute__((always_inline)) void gather_short(size_t rows, size_t n, const uint8_t *x, size_t ldx,
+                                                               uint8_t flip, uint8_t *to, size_t ldt, uint32_t *sums,
+                                                               const int count)
+{
+    const __m256i flips = _mm256_set1_epi8((char)flip), zero = _mm256_setzero_si256();
+    const __mmask32 mask = UINT32_MAX >> (32 - n);
+    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
+        const __m256i codes = _mm256_xor_si256(_mm256_maskz_loadu_epi8(mask, x), flips);
+        _mm256_mask_storeu_epi8(to, mask, codes);
+        if (count) {
+            const __m256i four = _mm256_sad_epu8(_mm256_maskz_mov_epi8(mask, codes), zero);
+            sums[i] += (uint32_t)_mm512_reduce_add_epi64(_mm512_zextsi256_si512(four));
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void gather_long(size_t rows, size_t n, const uint8_t *x, size_t ldx,
+                                                              uint8_t flip, uint8_t *to, size_t ldt, uint32_t *sums,
+                                                              const int count)
 {
     const __m512i flips = _mm512_set1_epi8((char)flip), zero = _mm512_setzero_si512();
     const __mmask64 tail = n % 64 ? ~UINT64_C(0) >> (64 - n % 64) : 0;
@@ -181,15 +199,29 @@ void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t 
         for (; k + 64 <= n; k += 64) {
             const __m512i codes = _mm512_xor_si512(_mm512_loadu_si512(x + k), flips);
             _mm512_storeu_si512(to + k, codes);
-            sum = _mm512_add_epi64(sum, _mm512_sad_epu8(codes, zero));
+            if (count)
+                sum = _mm512_add_epi64(sum, _mm512_sad_epu8(codes, zero));
         }
         if (tail) {
-            const __m512i codes = _mm512_maskz_loadu_epi8(tail, x + k);
-            const __m512i flipped = _mm512_maskz_mov_epi8(tail, _mm512_xor_si512(codes, flips));
-            _mm512_mask_storeu_epi8(to + k, tail, flipped);
-            sum = _mm512_add_epi64(sum, _mm512_sad_epu8(flipped, zero));
+            const __m512i codes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(tail, x + k), flips);
+            _mm512_mask_storeu_epi8(to + k, tail, codes);
+            if (count)
+                sum = _mm512_add_epi64(sum, _mm512_sad_epu8(_mm512_maskz_mov_epi8(tail, codes), zero));
         }
-        if (sums)
+        if (count)
             sums[i] += (uint32_t)_mm512_reduce_add_epi64(sum);
     }
+}
+
+void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                           uint8_t *to, size_t ldt, uint32_t *sums)
+{
+    if (n <= 32 && sums)
+        gather_short(rows, n, x, ldx, flip, to, ldt, sums, 1);
+    else if (n <= 32)
+        gather_short(rows, n, x, ldx, flip, to, ldt, sums, 0);
+    else if (sums)
+        gather_long(rows, n, x, ldx, flip, to, ldt, sums, 1);
+    else
+        gather_long(rows, n, x, ldx, flip, to, ldt, sums, 0);
 }
