@@ -43,7 +43,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
 {
     const nnf_binary_q8_flat_fn slow = (nnf_binary_q8_flat_fn)twin->fn, fast = (nnf_binary_q8_flat_fn)kernel->fn;
     size_t sizes[9];
-    nnf_check_sizes(16, sizes);
+    nnf_check_sizes(64, sizes);
     nnf_binary_q8 p = {0};
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 32; form++) {
@@ -53,6 +53,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
             nnf_check_multiplier(c, &p.multiplier_a, &p.shift_a, 0, spread);
             nnf_check_multiplier(c, &p.multiplier_b, &p.shift_b, 0, spread);
             nnf_check_multiplier(c, &p.multiplier_y, &p.shift_y, form & 8 ? 15 : 0, form & 8 ? 20 : 31);
+            if (form & 16) /* the operand of the larger scale in a usual ADD */
+                p.multiplier_a = 1 << 30, p.shift_a = 0;
             if (form & 4 && !is_prelu)
                 p.multiplier_b = -p.multiplier_b;
             p.zero_a = low + (form & 16 ? 255 : (int)nnf_check_below(c, 256));
@@ -76,6 +78,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
         }
     }
     const size_t n = 1024;
+    p.multiplier_a = 1 << 30, p.shift_a = 0, p.multiplier_b = 1 << 30 | 12345, p.shift_b = 1;
+    p.multiplier_y = 1 << 30 | 54321, p.shift_y = 18;
     uint8_t *a = nnf_check_alloc(c, n), *b = nnf_check_alloc(c, n), *y = nnf_check_alloc(c, n);
     NNF_BENCH(c, "n=1024", n, fast(n, a, 1, b, 1, y, &p));
     nnf_check_done(c, "bench");
