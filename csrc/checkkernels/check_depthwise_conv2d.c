@@ -36,16 +36,19 @@ static bool geometry(nnf_depthwise *g, size_t image, size_t shape, size_t count,
     return axis(&g->y, images[image][0], shapes[shape]) && axis(&g->x, images[image][1], shapes[shape] + 1);
 }
 
-static nnf_depthwise layer(size_t size, size_t count, size_t stride)
+static nnf_depthwise layer(size_t size, size_t count, size_t stride, size_t taps)
 {
-    const nnf_axis a = {.size = size, .out = size / stride, .taps = 3, .stride = stride, .dilation = 1,
-                        .head = stride == 1};
+    const nnf_axis a = {.size = size, .out = size / stride, .taps = taps, .stride = stride, .dilation = 1,
+                        .head = (taps - stride) / 2};
     return (nnf_depthwise){.y = a, .x = a, .channels = count, .multiplier = 1};
 }
 
 /* The depthwise layers of MobileNet v1 at 224. */
 static const size_t mobilenet[][3] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 128, 2}, {28, 256, 1},
                                       {28, 256, 2}, {14, 512, 1}, {14, 512, 2}, {7, 1024, 1}};
+
+/* 5x5 layers of EfficientNet-Lite0. */
+static const size_t efficientnet[][3] = {{56, 144, 2}, {28, 240, 1}, {14, 672, 1}, {14, 672, 2}, {7, 1152, 1}};
 
 static void case_f32(nnf_check *c, nnf_depthwise_conv2d_f32_nhwc_fn slow, nnf_depthwise_conv2d_f32_nhwc_fn fast,
                      const nnf_depthwise *g, bool clamp)
@@ -83,6 +86,21 @@ static void case_f32(nnf_check *c, nnf_depthwise_conv2d_f32_nhwc_fn slow, nnf_de
                    end);
 }
 
+static void bench_f32(nnf_check *c, nnf_depthwise_conv2d_f32_nhwc_fn fast, nnf_depthwise g)
+{
+    const size_t inputs = g.y.size * g.x.size * g.channels, outputs = g.y.out * g.x.out * g.channels;
+    const size_t taps = g.y.taps * g.x.taps, packed = nnf_pack_depthwise_conv2d_f32_size(g.channels, taps);
+    float *x = nnf_check_alloc(c, 4 * inputs), *pack = nnf_check_alloc(c, 4 * packed);
+    float *y = nnf_check_alloc(c, 4 * outputs);
+    nnf_check_fill_f32(c, x, inputs, -4, 4);
+    nnf_check_fill_f32(c, pack, packed, -2, 2);
+    char label[64];
+    snprintf(label, sizeof label, "%zux%zu %zux%zux%zu/%zu", g.y.taps, g.x.taps, g.y.size, g.x.size, g.channels,
+             g.x.stride);
+    NNF_BENCH(c, label, 2 * (double)taps * (double)outputs, fast(&g, 0, g.y.out, 0, g.channels, x, pack, y, 0, 6));
+    nnf_check_done(c, "bench");
+}
+
 void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_depthwise_conv2d_f32_nhwc_fn slow = (nnf_depthwise_conv2d_f32_nhwc_fn)twin->fn;
@@ -100,19 +118,10 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
             }
         }
     }
-    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++) {
-        g = layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2]);
-        const size_t inputs = g.y.size * g.x.size * g.channels, outputs = g.y.out * g.x.out * g.channels;
-        const size_t packed = nnf_pack_depthwise_conv2d_f32_size(g.channels, 9);
-        float *x = nnf_check_alloc(c, 4 * inputs), *pack = nnf_check_alloc(c, 4 * packed);
-        float *y = nnf_check_alloc(c, 4 * outputs);
-        nnf_check_fill_f32(c, x, inputs, -4, 4);
-        nnf_check_fill_f32(c, pack, packed, -2, 2);
-        char label[64];
-        snprintf(label, sizeof label, "%zux%zux%zu/%zu", g.y.size, g.x.size, g.channels, g.x.stride);
-        NNF_BENCH(c, label, 18.0 * (double)outputs, fast(&g, 0, g.y.out, 0, g.channels, x, pack, y, 0, 6));
-        nnf_check_done(c, "bench");
-    }
+    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++)
+        bench_f32(c, fast, layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], 3));
+    for (size_t l = 0; c->bench && l < sizeof efficientnet / sizeof efficientnet[0]; l++)
+        bench_f32(c, fast, layer(efficientnet[l][0], efficientnet[l][1], efficientnet[l][2], 5));
 }
 
 /* Packs one problem for the kernel of a row. */
@@ -172,7 +181,7 @@ static void case_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kern
 static void bench_q8(nnf_check *c, const nnf_kernel *kernel, size_t size, size_t count, size_t stride, bool wide)
 {
     const nnf_depthwise_conv2d_q8_nhwc_fn fast = (nnf_depthwise_conv2d_q8_nhwc_fn)kernel->fn;
-    const nnf_depthwise g = layer(size, count, stride);
+    const nnf_depthwise g = layer(size, count, stride, 3);
     const size_t inputs = size * size * count, outputs = g.y.out * g.x.out * count;
     nnf_depthwise_q8 problem = {.g = g, .in_zero = 3, .out_zero = 0, .lo = 0, .hi = 255};
     uint8_t *x = nnf_check_alloc(c, inputs), *y = nnf_check_alloc(c, outputs);

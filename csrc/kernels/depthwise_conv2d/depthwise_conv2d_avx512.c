@@ -138,20 +138,164 @@ INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, boo
     }
 }
 
-/* `rows` output rows of one block; more than one only for 3x3 windows with stride 1. */
-INLINE void run_block(const nnf_depthwise *g, const block *b, bool full, bool spread, bool small, size_t row,
+/* Floats of a copy: most of a level 1 cache. */
+enum { COPY = 10240 };
+
+/* `count` outputs of one row in a copy, `line` its first element under the first tap, `width` floats between rows. */
+INLINE void copied_pixels(const nnf_depthwise *g, const block *b, const int taps, const int stride, const int count,
+                          bool full, const float *line, size_t width, float *y)
+{
+    const float *w = b->w + BLOCK;
+    __m512 sum[8];
+#pragma GCC unroll 8
+    for (int p = 0; p < count; p++)
+        sum[p] = _mm512_loadu_ps(b->w);
+    for (int i = 0; i < taps; i++, line += width) {
+#pragma GCC unroll 5
+        for (int j = 0; j < taps; j++, w += BLOCK) {
+            const __m512 weight = _mm512_loadu_ps(w);
+#pragma GCC unroll 8
+            for (int p = 0; p < count; p++)
+                sum[p] = _mm512_fmadd_ps(_mm512_load_ps(line + (p * stride + j) * BLOCK), weight, sum[p]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < count; p++)
+        store(b, y + (size_t)p * g->channels, sum[p], full);
+}
+
+/* Input rows under `rows` output rows, and columns under all outputs. */
+INLINE size_t copied_rows(const nnf_depthwise *g, size_t rows)
+{
+    return (rows - 1) * g->y.stride + g->y.taps;
+}
+
+INLINE size_t copied_columns(const nnf_depthwise *g)
+{
+    return (g->x.out - 1) * g->x.stride + g->x.taps;
+}
+
+/* Square windows of constant size: the inputs are copied with their padding, so that every output is like every other,
+ * and the pixels of an image cannot fall into the same few cache sets. False, and nothing done, where a weight is not
+ * finite: it would make NaN of the zeros around the image. */
+INLINE bool rows_copied(const nnf_depthwise *g, const block *b, const int taps, const int stride, bool full, size_t row,
+                        size_t rows, float *y)
+{
+    __m512 odd = _mm512_setzero_ps();
+    for (int t = 1; t <= taps * taps; t++)
+        odd = _mm512_fmadd_ps(_mm512_loadu_ps(b->w + (size_t)t * BLOCK), _mm512_setzero_ps(), odd);
+    if (_mm512_cmp_ps_mask(odd, odd, _CMP_UNORD_Q))
+        return false;
+    float copy[COPY] __attribute__((aligned(64)));
+    const size_t columns = copied_columns(g), width = columns * BLOCK;
+    const size_t left = g->x.head < columns ? g->x.head : columns;
+    const size_t right = columns - left < g->x.size ? columns : left + g->x.size;
+    float *to = copy;
+    for (size_t i = 0; i < copied_rows(g, rows); i++) {
+        const size_t at = row * g->y.stride + i - g->y.head; /* wraps above the image */
+        const float *from = b->x + at * g->x.size * b->pixel;
+        const size_t begin = at < g->y.size ? left : columns, end = at < g->y.size ? right : columns;
+        size_t j = 0;
+        for (; j < begin; j++, to += BLOCK)
+            _mm512_store_ps(to, _mm512_setzero_ps());
+        for (; j < end; j++, to += BLOCK, from += b->pixel)
+            _mm512_store_ps(to, load(b, from, full, false));
+        for (; j < columns; j++, to += BLOCK)
+            _mm512_store_ps(to, _mm512_setzero_ps());
+    }
+    const size_t groups = (g->x.out + 7) / 8;
+    for (size_t r = 0; r < rows; r++) {
+        const float *line = copy + r * g->y.stride * width;
+        for (size_t n = 0, o = 0, next; n < groups; n++, o = next) {
+            next = (n + 1) * g->x.out / groups;
+            const float *x = line + o * g->x.stride * BLOCK;
+            float *target = y + (r * g->x.out + o) * g->channels;
+            switch (next - o) {
+            case 8: copied_pixels(g, b, taps, stride, 8, full, x, width, target); break;
+            case 7: copied_pixels(g, b, taps, stride, 7, full, x, width, target); break;
+            case 6: copied_pixels(g, b, taps, stride, 6, full, x, width, target); break;
+            case 5: copied_pixels(g, b, taps, stride, 5, full, x, width, target); break;
+            case 4: copied_pixels(g, b, taps, stride, 4, full, x, width, target); break;
+            case 3: copied_pixels(g, b, taps, stride, 3, full, x, width, target); break;
+            case 2: copied_pixels(g, b, taps, stride, 2, full, x, width, target); break;
+            default: copied_pixels(g, b, taps, stride, 1, full, x, width, target); break;
+            }
+        }
+    }
+    return true;
+}
+
+/* Not inline: each is long, and called once for some rows of 16 channels. */
+static bool rows_3x3_by_2(const nnf_depthwise *g, const block *b, bool full, size_t row, size_t rows, float *y)
+{
+    return rows_copied(g, b, 3, 2, full, row, rows, y);
+}
+
+static bool rows_5x5(const nnf_depthwise *g, const block *b, bool full, size_t row, size_t rows, float *y)
+{
+    return rows_copied(g, b, 5, 1, full, row, rows, y);
+}
+
+static bool rows_5x5_by_2(const nnf_depthwise *g, const block *b, bool full, size_t row, size_t rows, float *y)
+{
+    return rows_copied(g, b, 5, 2, full, row, rows, y);
+}
+
+typedef bool (*copied_fn)(const nnf_depthwise *g, const block *b, bool full, size_t row, size_t rows, float *y);
+
+/* How rows are done: `small` 3x3 with stride 1, by `copied`, or any. */
+typedef struct way {
+    bool small;
+    copied_fn copied;
+} way;
+
+static way choose(const nnf_depthwise *g)
+{
+    way w = {0};
+    const bool square = g->y.taps == g->x.taps && g->y.stride == g->x.stride && g->y.dilation == 1 &&
+                        g->x.dilation == 1 && g->multiplier == 1;
+    w.small = square && g->y.taps == 3 && g->y.stride == 1;
+    /* With stride 2 an input is read too seldom to be worth a copy, but for rows with more edge than middle. */
+    if (square && copied_rows(g, 1) * copied_columns(g) * BLOCK <= COPY && (g->y.stride == 1 || g->x.out <= 8)) {
+        if (g->y.taps == 5)
+            w.copied = g->y.stride == 1 ? rows_5x5 : g->y.stride == 2 ? rows_5x5_by_2 : NULL;
+        else if (g->y.taps == 3 && g->y.stride == 2)
+            w.copied = rows_3x3_by_2;
+    }
+    return w;
+}
+
+/* How many of the rows that are left go together. */
+static size_t rows_together(const nnf_depthwise *g, const way *w, size_t left)
+{
+    /* Two rows or more at a time: three running sums cannot hide the latency of an FMA. */
+    if (w->small)
+        return left == 4 || left > 5 ? 4 : left == 5 ? 3 : left;
+    size_t rows = 1;
+    while (w->copied && rows < 4 && rows < left &&
+           copied_rows(g, rows + 1) * copied_columns(g) * BLOCK <= COPY)
+        rows++;
+    return rows;
+}
+
+/* `rows` output rows of one block. */
+INLINE void run_block(const nnf_depthwise *g, const block *b, const way *w, bool full, bool spread, size_t row,
                       size_t rows, float *y)
 {
-    if (!small)
-        any_row(g, b, full, spread, row, y);
-    else if (rows == 4)
+    if (w->copied && w->copied(g, b, full, row, rows, y))
+        return;
+    if (!w->small) {
+        for (size_t r = 0; r < rows; r++)
+            any_row(g, b, full, spread, row + r, y + r * g->x.out * g->channels);
+    } else if (rows == 4) {
         rows_3x3(g, b, 4, full, row, y);
-    else if (rows == 3)
+    } else if (rows == 3) {
         rows_3x3(g, b, 3, full, row, y);
-    else if (rows == 2)
+    } else if (rows == 2) {
         rows_3x3(g, b, 2, full, row, y);
-    else
+    } else {
         rows_3x3(g, b, 1, full, row, y);
+    }
 }
 
 void nnf_depthwise_conv2d_f32_nhwc__avx512_4x16(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
@@ -159,14 +303,11 @@ void nnf_depthwise_conv2d_f32_nhwc__avx512_4x16(const nnf_depthwise *g, size_t f
                                                 float hi)
 {
     const size_t depth = g->channels / g->multiplier, taps = g->y.taps * g->x.taps, line = g->x.out * g->channels;
-    const bool small = g->y.taps == 3 && g->x.taps == 3 && g->y.stride == 1 && g->x.stride == 1 &&
-                       g->y.dilation == 1 && g->x.dilation == 1 && g->multiplier == 1;
+    const way w = choose(g);
     block b = {.pixel = depth, .lo = _mm512_set1_ps(lo), .hi = _mm512_set1_ps(hi)};
     /* All channels of a few rows before the next rows: the image is read in order. */
     for (size_t row = first, rows; row < last; row += rows) {
-        /* Two rows or more at a time: three running sums cannot hide the latency of an FMA. */
-        const size_t left = last - row;
-        rows = !small ? 1 : left == 4 || left > 5 ? 4 : left == 5 ? 3 : left;
+        rows = rows_together(g, &w, last - row);
         for (size_t c = begin; c < end; c += BLOCK) {
             const size_t lanes = end - c < BLOCK ? end - c : BLOCK, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1;
@@ -180,11 +321,11 @@ void nnf_depthwise_conv2d_f32_nhwc__avx512_4x16(const nnf_depthwise *g, size_t f
                 for (size_t i = 0; i < BLOCK; i++)
                     lane[i] = (int32_t)((c + i) / g->multiplier - source);
                 b.spread = _mm512_loadu_si512(lane);
-                run_block(g, &b, false, true, false, row, rows, target);
+                run_block(g, &b, &w, false, true, row, rows, target);
             } else if (lanes == BLOCK) {
-                run_block(g, &b, true, false, small, row, rows, target);
+                run_block(g, &b, &w, true, false, row, rows, target);
             } else {
-                run_block(g, &b, false, false, small, row, rows, target);
+                run_block(g, &b, &w, false, false, row, rows, target);
             }
         }
     }
