@@ -38,7 +38,7 @@ def main(args):
 
 def report(results, say):
     """Counts per kind and mutation, worst error per type, failures, rules that excuse skips, and the total."""
-    from ..conformance.kinds import SKIP_RULES
+    from ..conformance.steps import SKIP_RULES
 
     kinds = results.by_kind()
     say(table(["kind", "passed", "failed", "skipped", "not applicable"],

@@ -11,17 +11,17 @@ from importlib import import_module
 
 from .. import errors
 from ..driver.fence import Fence
+from ..driver.memory import ASHMEM
 from ..driver.memory import Memory as SharedMemory
 from ..driver.request import ExecutionResult, OutputShape, Timing
 from ..errors import ErrorStatus
 from ..hal.layout import Layout, request_from_canonical
-from ..hal.types import HALS, MODELS, UINT64_MAX
+from ..hal.types import HALS, MODELS, UINT64_MAX, BufferDesc, BufferRole
+from .canonical_face import PATIENCE_SECONDS, shared
 from .memory import Memory
 from .mutations import Mutation, model_mutations
+from .steps import FENCED
 from .verdict import Fail
-
-PATIENCE_SECONDS = 60.0
-"""Time that a callback or a fence may take."""
 
 _PREFERENCE, _PRIORITY = 1, 1
 _AT_LAUNCH = (ErrorStatus.INVALID_ARGUMENT, ErrorStatus.GENERAL_FAILURE, ErrorStatus.DEVICE_UNAVAILABLE)
@@ -33,6 +33,7 @@ class HalFace:
     """The calls of one HAL version under the names that the kinds use (see CanonicalFace)."""
 
     has_arrays = False
+    priorities = (0, 2)
 
     def __init__(self, device, hal):
         self.hal = hal
@@ -51,11 +52,11 @@ class HalFace:
             raise self._error(status)
         return flags
 
-    def prepare(self, model, preference=_PREFERENCE, priority=_PRIORITY):
+    def prepare(self, model, preference=_PREFERENCE, priority=_PRIORITY, deadline_ns=None):
         """Prepared model; the launch and its callback must agree (hal.md 3.1)."""
         callback = _Callback(self.device)
         arguments = {"1.0": (), "1.1": (preference,), "1.2": (preference, [], [], bytes(32)),
-                     "1.3": (preference, priority, None, [], [], bytes(32))}[self.hal]
+                     "1.3": (preference, priority, deadline_ns, [], [], bytes(32))}[self.hal]
         launched = getattr(self.device, f"prepareModel{self._suffix}")(self._hidl(model), *arguments, callback)
         status, prepared = callback.result("prepareModel", launched)
         if (prepared is None) != (status != ErrorStatus.NONE):
@@ -68,11 +69,21 @@ class HalFace:
     def ways(self, prepared):
         way = _Way(self, prepared)
         if self.hal == "1.3":
-            return {"async": way.asynchronous, "sync": way.synchronous, "fenced": way.fenced}
+            return {"async": way.asynchronous, "sync": way.synchronous, FENCED: way.fenced}
         return {"async": way.asynchronous, "sync": way.synchronous} if self.is_timed else {"async": way.asynchronous}
 
-    def memory(self, case, shorten=0):
-        return Memory(case, shorten, _shared)
+    def memory(self, case, shorten=0, kind=ASHMEM):
+        return Memory(case, shorten, shared(kind))
+
+    def allocate(self, prepared, kind, place):
+        roles = [BufferRole(0, place, 1.0)]
+        status, buffer, token = self.device.allocate(BufferDesc(), [prepared], *((roles, []) if kind == "input" else
+                                                                                 ([], roles)))
+        if (status == ErrorStatus.NONE) != (buffer is not None) or (status == ErrorStatus.NONE) != (token > 0):
+            raise Fail(f"allocate gave {ErrorStatus(status).name}, buffer {buffer}, token {token}")
+        if status not in (ErrorStatus.NONE, ErrorStatus.GENERAL_FAILURE):
+            raise self._error(status)
+        return None if buffer is None else _Buffer(buffer, token)
 
     def mutations(self, model):
         """The canonical mutations as HIDL models, and those that only HIDL can have (hal.md 11.9 row 8, 11.16)."""
@@ -131,29 +142,30 @@ class _Way:
     def __init__(self, face, prepared):
         self.face, self.prepared, self.hal = face, prepared, face.hal
 
-    def asynchronous(self, request, measure_timing=False, loop_timeout=None):
+    def asynchronous(self, request, measure_timing=False, loop_timeout=None, deadline_ns=None):
         callback = _Callback(self.prepared)
         execute = getattr(self.prepared, f"execute{self.face._suffix if self.face.is_timed else ''}")
         arguments = [request_from_canonical(request, self.hal)]
         if self.face.is_timed:
             arguments.append(int(measure_timing))
         if self.hal == "1.3":
-            arguments += [None, _nanoseconds(loop_timeout)]
+            arguments += [deadline_ns, _nanoseconds(loop_timeout)]
         launched = execute(*arguments, callback)
         status, *results = callback.result("execute", launched)
         shapes, timing = results if self.face.is_timed else ([], None)
         return self._outcome(status, shapes, timing, callback.reason)
 
-    def synchronous(self, request, measure_timing=False, loop_timeout=None):
+    def synchronous(self, request, measure_timing=False, loop_timeout=None, deadline_ns=None):
         arguments = [request_from_canonical(request, self.hal), int(measure_timing)]
         if self.hal == "1.3":
-            status, shapes, timing = self.prepared.executeSynchronously_1_3(*arguments, None,
+            status, shapes, timing = self.prepared.executeSynchronously_1_3(*arguments, deadline_ns,
                                                                             _nanoseconds(loop_timeout))
         else:
             status, shapes, timing = self.prepared.executeSynchronously(*arguments)
         return self._outcome(status, shapes, timing, self.prepared.last_error())
 
-    def fenced(self, request, measure_timing=False, loop_timeout=None, wait_for=()):
+    def fenced(self, request, measure_timing=False, loop_timeout=None, wait_for=(), again=False):
+        """again: a second execution waits for the fence of the first."""
         status, handle, info = self.prepared.executeFenced(
             request_from_canonical(request, self.hal), list(wait_for), int(measure_timing), None,
             _nanoseconds(loop_timeout), None)
@@ -163,13 +175,16 @@ class _Way:
             raise make_error(status, self.prepared.last_error())
         if info is None:
             raise Fail("executeFenced gave NONE without a callback")
+        result = None
+        if again and handle is not None:
+            result = self.fenced(request, measure_timing, loop_timeout, wait_for=[handle])
         if handle is not None:
             state = Fence.from_fd(handle.fds[0]).wait(PATIENCE_SECONDS)
             if state not in ("signaled", "error"):
                 raise Fail(f"executeFenced: after {PATIENCE_SECONDS:.0f} s the fence is {state}")
         status, launched, fenced = info.getExecutionInfo()
         self._outcome(status, [], fenced, self.prepared.last_error())
-        return self._outcome(status, [], launched, self.prepared.last_error())
+        return result or self._outcome(status, [], launched, self.prepared.last_error())
 
     def _outcome(self, status, shapes, timing, reason):
         """ExecutionResult of a success; raises the Error of a failure."""
@@ -219,10 +234,26 @@ class _Callback:
         return self._calls[0]
 
 
-def _shared(size):
-    """(pool, its bytes as an array) of memory that the driver can map."""
-    memory = SharedMemory.create(size)
-    return memory, memory.array()
+class _Buffer:
+    """An IBuffer with its token, copied to and from through shared memory."""
+
+    def __init__(self, buffer, token):
+        self._buffer, self.token = buffer, token
+
+    def copy_from(self, raw, dims):
+        memory = SharedMemory.create(raw.nbytes)
+        memory.array()[:] = raw
+        self._check("copyFrom", self._buffer.copyFrom(memory, list(dims)))
+
+    def copy_to(self, raw):
+        memory = SharedMemory.create(raw.nbytes)
+        self._check("copyTo", self._buffer.copyTo(memory))
+        raw[:] = memory.array()
+
+    @staticmethod
+    def _check(call, status):
+        if status != ErrorStatus.NONE:
+            raise Fail(f"{call} gave {ErrorStatus(status).name}, must be NONE")
 
 
 def _nanoseconds(seconds):

@@ -8,21 +8,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import Error, ErrorStatus, OutputInsufficientSize
+from ..errors import Error, OutputInsufficientSize
 from ..model.types import VERSIONS, OperandType
 from .compare import Comparison, compare_case
-from .validation import validation
-from .verdict import FAILED, Fail, Part, Skip, describe, part_of
-
-ALL_KINDS = (
-    "general", "dynamic", "coupling", "failure", "loop_timeout", "memory_domain", "fenced", "deadline", "validation",
+from .features import MISSED, deadline, fenced, memory_domain
+from .steps import (
+    FENCED,
+    claims_all,
+    execute,
+    has_zero_sized,
+    must_refuse,
+    needs_known_outputs,
+    prepare,
+    runs,
+    skip_general_failure,
 )
-"""Names of the standard's kinds; KINDS holds those that are built."""
-
-UNPREPARED = "not every operation is supported, so a failed preparation skips the test (vts/README.md 2)"
-NO_DYNAMIC = "GENERAL_FAILURE where outputs are not plainly specified skips the test (vts/README.md 4)"
-SKIP_RULES = (UNPREPARED, NO_DYNAMIC)
-"""What the standard lets a driver refuse; the reason of a skip starts with one of these."""
+from .validation import validation
+from .verdict import FAILED, Fail, Part, describe, part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,90 +40,6 @@ class Kind:
         return hal == "canonical" or VERSIONS.index(hal) >= VERSIONS.index(self.since)
 
 
-# -- steps that the kinds share --------------------------------------------------------------------------------------
-def _claims_all(face, model):
-    """Ask which operations are supported; True when all are."""
-    supported = face.supported_operations(model)
-    if not supported or len(supported) != len(model.main.operations):
-        raise Fail(f"supported_operations gave {len(supported)} flags, must be one for each of the "
-                   f"{len(model.main.operations)} operations")
-    return all(supported)
-
-
-def _prepare(face, model):
-    """Prepared model, or Skip / Fail by what the driver had claimed."""
-    claimed = _claims_all(face, model)
-    try:
-        return face.prepare(model)
-    except Error as error:
-        if claimed:
-            raise Fail(f"every operation is claimed as supported, but prepare gave {describe(error)}") from None
-        raise Skip(f"{UNPREPARED}: {error}") from None
-
-
-def _check_timing(timing, measured, label):
-    times = timing.on_device_us, timing.in_driver_us
-    if not measured:
-        if times != (None, None):
-            raise Fail(f"{label}: times {times} are reported, must be None when they are not asked for")
-    elif None in times:
-        raise Fail(f"{label}: times are {times}, both were asked for")
-    elif not 0 <= times[0] <= times[1]:
-        raise Fail(f"{label}: time on device {times[0]} us must not exceed time in driver {times[1]} us")
-
-
-def _check_shapes(shapes, case, label, required):
-    """Shapes after a success: none (if not required) or one per output, sufficient and exact."""
-    if not shapes and not required:
-        return
-    if len(shapes) != len(case.expected):
-        raise Fail(f"{label}: {len(shapes)} output shapes for {len(case.expected)} outputs")
-    for place, (shape, value) in enumerate(zip(shapes, case.expected)):
-        if not shape.is_sufficient:
-            raise Fail(f"{label}: output {place} is reported as insufficient, its buffer has the right size")
-        if tuple(shape.dims) != value.shape:
-            raise Fail(f"{label}: output {place} has dims {list(shape.dims)}, must be {list(value.shape)}")
-
-
-def _runs(face, prepared):
-    """(label, function of a request, measured) of every way to execute, without and with timing."""
-    for name, execute in face.ways(prepared).items():
-        for measured in face.timings:
-            def run(request, execute=execute, measured=measured, **limits):
-                return execute(request, measure_timing=measured, **limits)
-
-            yield f"{name}, timing {'YES' if measured else 'NO'}", run, measured
-
-
-def _execute(face, run, label, case, measured, shapes_required):
-    """One execution on memory pools, fully checked; returns the Comparison."""
-    memory = face.memory(case)
-    result = run(memory.request)
-    _check_timing(result.timing, measured, label)
-    _check_shapes(result.shapes, case, label, shapes_required)
-    if memory.damage():
-        raise Fail(f"{label}: {memory.damage()}")
-    comparison = compare_case(case, memory.outputs())
-    if comparison.reason:
-        comparison.reason = f"{label}: {comparison.reason}"
-    return comparison
-
-
-def _needs_known_outputs(label):
-    """True for the way that must refuse outputs of unknown or zero size (hal.md 3.9)."""
-    return label.startswith("fenced")
-
-
-def _must_refuse(run, label, request):
-    try:
-        run(request)
-    except Error as error:
-        if error.status != ErrorStatus.INVALID_ARGUMENT:
-            raise Fail(f"{label}: gave {describe(error)}, must be INVALID_ARGUMENT") from None
-    else:
-        raise Fail(f"{label}: succeeded, must be INVALID_ARGUMENT")
-
-
 # -- general ---------------------------------------------------------------------------------------------------------
 def _general(face, case, vector):
     return [part_of("", _general_runs, face, case)]
@@ -129,11 +47,11 @@ def _general(face, case, vector):
 
 def _general_runs(face, case):
     """Execution on pools in every way but fences, which are a kind of their own; then arrays through `run`."""
-    prepared = _prepare(face, case.model)
+    prepared = prepare(face, case.model)
     result = Comparison()
-    for label, run, measured in _runs(face, prepared):
-        if not label.startswith("fenced"):
-            result.merge(_execute(face, run, label, case, measured, shapes_required=False))
+    for label, run, measured in runs(face, prepared):
+        if not label.startswith(FENCED):
+            result.merge(execute(face, run, label, case, measured, shapes_required=False))
     if face.has_arrays:
         result.merge(_run_arrays(prepared, case))
     return result
@@ -171,39 +89,34 @@ def _dynamic(face, case, vector):
 
 
 def _unspecified(face, case):
-    prepared = _prepare(face, case.model)
+    prepared = prepare(face, case.model)
     result = Comparison()
-    for label, run, measured in _runs(face, prepared):
-        if _needs_known_outputs(label):
-            _must_refuse(run, label, face.memory(case).request)
+    for label, run, measured in runs(face, prepared):
+        if needs_known_outputs(label):
+            must_refuse(run, label, face.memory(case).request)
             continue
         try:
-            result.merge(_execute(face, run, label, case, measured, shapes_required=True))
+            result.merge(execute(face, run, label, case, measured, shapes_required=True))
         except Error as error:
-            _skip_general_failure(error)
+            skip_general_failure(error)
             raise
     return result
 
 
-def _skip_general_failure(error):
-    if error.status == ErrorStatus.GENERAL_FAILURE:
-        raise Skip(f"{NO_DYNAMIC}: {error}") from None
-
-
 def _insufficient(face, case):
-    prepared = _prepare(face, case.model)
-    for name, run, _ in _runs(face, prepared):
+    prepared = prepare(face, case.model)
+    for name, run, _ in runs(face, prepared):
         label = f"{name}, output 0 one byte short"
         memory = face.memory(case, shorten=1)
-        if _needs_known_outputs(name):
-            _must_refuse(run, label, memory.request)
+        if needs_known_outputs(name):
+            must_refuse(run, label, memory.request)
             continue
         try:
             run(memory.request)
         except OutputInsufficientSize as error:
             _check_insufficient(error.shapes, case, label)
         except Error as error:
-            _skip_general_failure(error)
+            skip_general_failure(error)
             raise Fail(f"{label}: gave {describe(error)}, must be OUTPUT_INSUFFICIENT_SIZE") from None
         else:
             raise Fail(f"{label}: succeeded, must be OUTPUT_INSUFFICIENT_SIZE")
@@ -235,7 +148,7 @@ def _failure(face, case, vector):
 
 def _must_fail(face, case, anywhere):
     try:
-        claimed = _claims_all(face, case.model)
+        claimed = claims_all(face, case.model)
     except Error:
         if anywhere:
             return Comparison()
@@ -247,9 +160,9 @@ def _must_fail(face, case, anywhere):
             raise Fail(f"every operation is claimed as supported, but prepare gave {describe(error)}") from None
         return Comparison()
     ways = face.ways(prepared)
-    execute = ways.get("sync") or ways["execute"]
+    run = ways.get("sync") or ways["execute"]
     try:
-        execute(face.memory(case).request)
+        run(face.memory(case).request)
     except OutputInsufficientSize as error:
         raise Fail(f"execution gave {describe(error)}: a failure of this kind must report no shapes") from None
     except Error:
@@ -301,7 +214,7 @@ def _try_prepare(face, model):
     found = []
 
     def attempt():
-        found.append(_prepare(face, model))
+        found.append(prepare(face, model))
         return Comparison()
 
     part = part_of("", attempt)
@@ -310,11 +223,11 @@ def _try_prepare(face, model):
 
 def _coupled_runs(face, prepared, case):
     result = Comparison()
-    for label, run, measured in _runs(face, prepared):
-        if _needs_known_outputs(label) and any(value.size == 0 for value in case.expected):
-            _must_refuse(run, label, face.memory(case).request)
+    for label, run, measured in runs(face, prepared):
+        if needs_known_outputs(label) and has_zero_sized(case):
+            must_refuse(run, label, face.memory(case).request)
         else:
-            result.merge(_execute(face, run, label, case, measured, shapes_required=False))
+            result.merge(execute(face, run, label, case, measured, shapes_required=False))
     return result
 
 
@@ -322,22 +235,20 @@ def _coupled_runs(face, prepared, case):
 LOOP_SECONDS = 0.001
 """Time that a request of this kind gives each WHILE."""
 
-_MISSED = (ErrorStatus.MISSED_DEADLINE_TRANSIENT, ErrorStatus.MISSED_DEADLINE_PERSISTENT)
-
 
 def _loop_timeout(face, case, vector):
     return [part_of("", _must_run_out_of_time, face, case)]
 
 
 def _must_run_out_of_time(face, case):
-    prepared = _prepare(face, case.model)
-    for name, run, _ in _runs(face, prepared):
+    prepared = prepare(face, case.model)
+    for name, run, _ in runs(face, prepared):
         label = f"{name}, loop timeout of 1 ms"
         try:
             run(face.memory(case).request, loop_timeout=LOOP_SECONDS)
         except Error as error:
-            _skip_general_failure(error)
-            if error.status not in _MISSED:
+            skip_general_failure(error)
+            if error.status not in MISSED:
                 raise Fail(f"{label}: gave {describe(error)}, must be MISSED_DEADLINE_*") from None
         else:
             raise Fail(f"{label}: succeeded, must be MISSED_DEADLINE_*")
@@ -380,6 +291,9 @@ KINDS = {
     "coupling": Kind(_takes_coupling, _coupling, "1.3"),
     "failure": Kind(_takes_failure, _failure, "1.2"),
     "loop_timeout": Kind(_takes_loop_timeout, _loop_timeout, "1.3"),
+    "memory_domain": Kind(_takes_plain, memory_domain, "1.3"),
+    "fenced": Kind(_takes_plain, fenced, "1.3"),
+    "deadline": Kind(_takes_plain, deadline, "1.3"),
     "validation": Kind(_takes_validation, validation),
 }
-"""The kinds that are built, by name."""
+"""The standard's kinds by name."""

@@ -62,6 +62,47 @@ class Memory:
         return ""
 
 
+class DeviceMemory:
+    """As Memory, with a buffer of the driver for every argument where it allocates one; `buffers` counts them.
+
+    Inputs are copied into their buffers; `outputs` copies the results out.
+    """
+
+    def __init__(self, face, prepared, case):
+        self._case, self._plain = case, face.memory(case)
+        request, pools, self._results = self._plain.request, list(self._plain.request.pools), {}
+        inputs, outputs = list(request.inputs), list(request.outputs)
+        for place, value in enumerate(case.inputs):
+            buffer = face.allocate(prepared, "input", place) if value is not None else None
+            if buffer is not None:
+                buffer.copy_from(np.frombuffer(value.tobytes(), np.uint8), value.shape)
+                inputs[place] = RequestArgument(len(pools), 0, 0)
+                pools.append(buffer)
+        for place in range(len(case.expected)):
+            buffer = face.allocate(prepared, "output", place)
+            if buffer is not None:
+                self._results[place] = buffer
+                outputs[place] = RequestArgument(len(pools), 0, 0)
+                pools.append(buffer)
+        self.buffers = len(pools) - len(request.pools)
+        self.request = Request(tuple(inputs), tuple(outputs), tuple(pools))
+
+    def outputs(self):
+        """Arrays of the results, from the buffers or from client memory."""
+        result = self._plain.outputs()
+        for place, buffer in self._results.items():
+            value = self._case.expected[place]
+            raw = np.zeros(value.nbytes, np.uint8)
+            if value.nbytes:
+                buffer.copy_to(raw)
+            result[place] = raw.view(value.dtype).reshape(value.shape)
+        return result
+
+    def damage(self):
+        """What the driver wrote where it must not, or ""."""
+        return self._plain.damage()
+
+
 def _array(size):
     array = np.zeros(size, np.uint8)
     return array, array

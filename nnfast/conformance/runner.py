@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import VERSIONS, OperationType
-from .kinds import ALL_KINDS, KINDS
+from .kinds import KINDS
 from .results import Results, TestResult
 from .vectors import collect, read
 
@@ -73,7 +73,7 @@ def _kinds(kinds):
     if isinstance(kinds, str):
         kinds = [kinds]
     for kind in kinds or ():
-        _check_choice("kind", kind, KINDS, ALL_KINDS)
+        _check_choice("kind", kind, KINDS, KINDS)
     return list(dict.fromkeys(kinds or KINDS))
 
 

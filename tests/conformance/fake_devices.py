@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from nnfast import Fence, Memory
 from nnfast.compiler.check import check_model
 from nnfast.driver.request import ExecutionResult, OutputShape, Timing
 from nnfast.errors import GeneralFailure, InvalidArgument, MissedDeadlineTransient, OutputInsufficientSize
@@ -21,8 +22,11 @@ class Right:
     def supported_operations(self, model):
         return [True] * len(model.main.operations)
 
-    def prepare(self, model):
+    def prepare(self, model, priority="low", deadline=None):
         return Prepared(self, model)
+
+    def allocate(self, input_roles=(), output_roles=()):
+        raise GeneralFailure("no memory of its own")
 
     def add(self, model, a, b):
         return (a + b) ^ np.int8(-128) if a.dtype == np.int8 else a + b  # zero point -128, as in the signed twin
@@ -46,6 +50,9 @@ class Right:
     def check_request(self, model, request):
         pass
 
+    def wait(self, fence):
+        fence.wait(10)
+
 
 class Prepared:
     def __init__(self, device, model):
@@ -57,22 +64,44 @@ class Prepared:
     def run(self, arrays):
         return [self.compute(arrays)]
 
-    def execute(self, request, measure_timing=False, loop_timeout=None):
+    def execute_fenced(self, request, wait_for=(), measure_timing=False, **limits):
+        """Runs at once; refuses outputs of unknown size and short buffers, as the standard wants."""
+        self.device.check_request(self.model, request)
+        for fence in wait_for:
+            self.device.wait(fence)
+        shape = self.model.main.operands[self.model.main.outputs[0]]
+        if 0 in shape.dims or request.outputs[0].length < shape.nbytes:
+            raise InvalidArgument("request output 0: is not of a known size")
+        return Fenced(self.execute(request, measure_timing, **limits))
+
+    def execute(self, request, measure_timing=False, loop_timeout=None, deadline=None):
         self.device.before_loops(loop_timeout)
         self.device.check_request(self.model, request)
+        pools = [pool.array() if isinstance(pool, Memory) else pool for pool in request.pools]
         arrays = []
         for index, argument in zip(self.model.main.inputs, request.inputs):
             operand = self.model.main.operands[index]
-            raw = request.pools[argument.pool][argument.offset:argument.offset + argument.length]
+            raw = pools[argument.pool][argument.offset:argument.offset + argument.length]
             arrays.append(raw.view(operand.dtype).reshape(operand.dims))
         result, argument = self.compute(arrays), request.outputs[0]
         self.device.check_size(result.shape, argument.length < result.nbytes)
-        pool = request.pools[argument.pool]
+        pool = pools[argument.pool]
         value = np.frombuffer(result.tobytes(), np.uint8)[:argument.length]
         pool[argument.offset:argument.offset + value.size] = value
         self.device.after_write(pool, argument)
         shapes = (OutputShape(self.device.dims(result.shape), True),)
         return ExecutionResult(shapes, self.device.timing(measure_timing))
+
+
+class Fenced:
+    """A fenced execution that has ended."""
+
+    def __init__(self, result):
+        self.result, self.fence = result, Fence()
+        self.fence.signal()
+
+    def info(self):
+        return self.result.timing, self.result.timing
 
 
 class OffByOne(Right):
@@ -273,7 +302,7 @@ class Strict(Right):
         self.check(model)
         return super().supported_operations(model)
 
-    def prepare(self, model, preference="low_power", priority="low"):
+    def prepare(self, model, preference="low_power", priority="low", deadline=None):
         self.check(model)
         if not isinstance(preference, str) or not isinstance(priority, str):
             raise InvalidArgument(f"prepare: preference {preference} or priority {priority} is wrong")
@@ -312,3 +341,27 @@ class BreaksOnBadOrder(Strict):
             if "before it is written" in str(error):
                 raise IndexError("oops") from None
             raise
+
+
+class TakesNoPriority(Right):
+    """Claims the operations, and refuses some priorities of preparations."""
+
+    def prepare(self, model, priority="low", deadline=None):
+        if priority == "high":
+            raise GeneralFailure("no such priority")
+        return Prepared(self, model)
+
+
+class NeverInTime(Right):
+    def before_loops(self, loop_timeout):
+        raise MissedDeadlineTransient("always late")
+
+
+class RefusesFences(Right):
+    def wait(self, fence):
+        raise GeneralFailure("no waiting")
+
+
+class WrongRoles(Right):
+    def allocate(self, input_roles=(), output_roles=()):
+        raise InvalidArgument("allocate: there is no such role")

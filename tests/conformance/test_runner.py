@@ -25,9 +25,11 @@ def only(results, kind):
 def test_right_device_passes_every_kind(vectors):
     results = run_with("Strict", vectors)
     assert [(test.kind, test.outcome) for test in results.tests] == [
-        ("general", "passed"), ("dynamic", "passed"), ("validation", "passed")]
+        ("general", "passed"), ("dynamic", "passed"), ("memory_domain", "passed"), ("fenced", "passed"),
+        ("deadline", "passed"), ("validation", "passed")]
+    assert only(results, "memory_domain").parts == {"blob": "passed", "device": "skipped"}
     assert only(results, "dynamic").parts == {"unspecified": "passed", "insufficient": "passed"}
-    assert (results.passed, results.failed, results.skipped, results.not_applicable) == (3, 0, 0, 0)
+    assert (results.passed, results.failed, results.skipped, results.not_applicable) == (6, 0, 0, 0)
     assert only(results, "general").max_error == 0
 
 
@@ -50,6 +52,13 @@ def test_right_device_passes_every_kind(vectors):
     ("AcceptsShort", "dynamic", "insufficient: execute, timing NO, output 0 one byte short: succeeded"),
     ("BlamesNoOutput", "dynamic", "output 0 is reported as sufficient"),
     ("WrongDims", "dynamic", "has dims [3], must be [2] or 0"),
+    ("TakesNoPriority", "deadline", "prepare: prepare with priority high: gave GENERAL_FAILURE"),
+    ("NeverInTime", "deadline", "execute: execute, timing NO, deadline the largest: gave MISSED_DEADLINE_TRANSIENT"),
+    ("OffByOne", "deadline", "must be 4.0 within"),
+    ("RefusesFences", "fenced", "GENERAL_FAILURE: no waiting"),
+    ("OffByOne", "fenced", "must be 4.0 within"),
+    ("WrongRoles", "memory_domain", "device: INVALID_ARGUMENT: allocate: there is no such role"),
+    ("OffByOne", "memory_domain", "blob: execute, timing NO: output 0"),
 ])
 def test_wrong_device_fails(vectors, device, kind, words):
     test = only(run_with(device, vectors), kind)
@@ -213,7 +222,6 @@ def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
 @pytest.mark.parametrize("options, words", [
     ({"hal": "2.0"}, "hal is '2.0', must be one of"),
     ({"via": "burst"}, "via burst is not built yet"),
-    ({"kinds": ["fenced"]}, "kind fenced is not built yet"),
     ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
     ({"ops": "ADD,FOO"}, "there is no operation FOO"),
     ({"ops": ""}, "ops is empty"),
