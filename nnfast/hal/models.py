@@ -152,7 +152,7 @@ class _Reader:
         lifetime = operand.lifetime
         if not is_integer(lifetime) or not 0 <= lifetime <= self.last_lifetime:
             fail(path, f"lifetime is {lifetime!r}, must be 0..{self.last_lifetime:d} in HAL {self.hal}")
-        if operand.numberOfConsumers != consumers or not is_integer(operand.numberOfConsumers):
+        if not is_integer(operand.numberOfConsumers) or operand.numberOfConsumers != consumers:
             fail(path, f"numberOfConsumers is {operand.numberOfConsumers!r}, the operations read it {consumers} times")
         location = operand.location
         if type(location) is not DataLocation:
@@ -161,10 +161,10 @@ class _Reader:
         if lifetime in _CONSTANTS:
             data = self.value(path, code, dims, lifetime, location)
         elif lifetime == _SUBGRAPH:
-            if location.poolIndex or location.length:
+            if not _is_zero(location.poolIndex) or not _is_zero(location.length):
                 fail(path, f"location is {location}, a subgraph has only an offset")
             subgraph = uint32(location.offset, f"{path} location offset")
-        elif (location.poolIndex, location.offset, location.length) != (0, 0, 0):
+        elif not (_is_zero(location.poolIndex) and _is_zero(location.offset) and _is_zero(location.length)):
             fail(path, f"location is {location}, must be all zero for lifetime {_LIFETIMES(lifetime).name}")
         quant = None if operand.extraParams is None else self.channel_quant(operand.extraParams, path)
         return canonical.Operand(code, dims, operand.scale, operand.zeroPoint, int(lifetime), quant, data, "",
@@ -225,6 +225,10 @@ class _Reader:
         array.shape = dims
         array.flags.writeable = False
         return array
+
+
+def _is_zero(value):
+    return is_integer(value) and value == 0
 
 
 def _bytes_of(values):
