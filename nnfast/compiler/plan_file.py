@@ -156,7 +156,7 @@ def _decode(value, arrays):
 def model_to_text(model, arrays, constants):
     """Values for JSON that restore_model understands. constants: store their values too, not only what they are."""
     def operand(o):
-        quant = o.channel_quant and [o.channel_quant.dim, [float(s).hex() for s in o.channel_quant.scales]]
+        quant = o.channel_quant and [o.channel_quant.dim, arrays.add(np.float64(o.channel_quant.scales))]
         data = arrays.add(o.data) if constants and o.data is not None else None
         return [int(o.type), list(o.dims), float(o.scale).hex(), int(o.zero_point), int(o.lifetime), quant, data,
                 o.name, o.subgraph]
@@ -175,7 +175,7 @@ def restore_model(text, arrays):
     def operand(row):
         kind, dims, scale, zero_point, lifetime, quant, data, name, subgraph = row
         if quant is not None:
-            quant = ChannelQuant(quant[0], tuple(float.fromhex(s) for s in quant[1]))
+            quant = ChannelQuant(quant[0], tuple(arrays[quant[1]].tolist()))
         return Operand(kind, tuple(dims), float.fromhex(scale), zero_point, lifetime, quant,
                        None if data is None else arrays[data], name, subgraph)
 
