@@ -40,6 +40,7 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+    FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     BLOCK = 32              # rows that a kernel of tall tiles takes at once
     TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
 
@@ -234,6 +235,7 @@ cdef class Conv2dQ8(Step):
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
                  output, bint signed, place=None):
         cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+        cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
@@ -248,7 +250,13 @@ cdef class Conv2dQ8(Step):
         self.p.input_zero_point = input_zero_point + shift
         self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
         self.p.flip = 0x80 if signed else 0
-        self.p.direct = g.plain and not signed and self.p.weight_zero_point == 0 and depth == self.p.lda
+        self.p.direct = g.plain and self.p.weight_zero_point == 0 and depth == self.p.lda
+        if self.p.direct and signed:
+            # One kernel of this level reads signed codes as they are, from the same packed weights, or none does.
+            self.p.direct = in_place.isa == row.isa and rows >= FEW
+            if self.p.direct:
+                self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>in_place.fn
+                row = in_place
         self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
         cdef nnf_kernel shape = row[0]

@@ -58,13 +58,10 @@ static inline size_t nnf_conv2d_q8_groups(size_t depth, size_t k)
     return (depth + unit - 1) / unit * (unit / NNF_CONV2D_Q8_GROUP);
 }
 
-/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. The signed
- * dot product of aarch64 wants inputs less 128: its bias is 128 times the sum of weights higher. */
+/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4]. SIGNED is 128
+ * times the sum of a channel's weights: what a sum over signed codes, or over inputs less 128, lacks. */
 enum {
-    NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT,
-#if defined(__aarch64__)
-    NNF_CONV2D_Q8_SIGNED_BIAS,
-#endif
+    NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT, NNF_CONV2D_Q8_SIGNED,
     NNF_CONV2D_Q8_ARRAYS
 };
 
@@ -99,6 +96,8 @@ typedef struct nnf_conv2d_q8_tile {
     uint8_t flip;               /* 0x80 when the output is signed */
 } nnf_conv2d_q8_tile;
 
+/* conv2d_qs8_qs8c_nhwc is the same for signed codes at a, read as code ^ 0x80; only for kernels that need no gathered
+ * copy of them, all others take the domain above. */
 typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
 /* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i], unless

@@ -38,7 +38,7 @@ typedef struct pending {
     int rows, done;
 } pending;
 
-INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int vectors, const int below)
+INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int32_t *biases, const int vectors, const int below)
 {
     scale s;
     const __m512i one = _mm512_set1_epi64(1), base = _mm512_set1_epi32(below ? BASE : 0);
@@ -47,7 +47,7 @@ INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int vectors, const int 
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
         const int32_t *header = t->w + 16 * v;
-        const __m512i bias = _mm512_sub_epi32(_mm512_load_si512(header), base);
+        const __m512i bias = _mm512_sub_epi32(_mm512_load_si512(biases + 16 * v), base);
         const __m512i m = _mm512_load_si512(header + NNF_CONV2D_Q8_MULTIPLIER * 16 * vectors);
         const __m512i right = _mm512_load_si512(header + NNF_CONV2D_Q8_RIGHT * 16 * vectors);
         NNF_UNROLL
@@ -94,23 +94,25 @@ INLINE __m512i scaled(const scale *s, const int v, const int below, const int32_
     return _mm512_srav_epi32(y, s->right[v]);
 }
 
-/* Two rows of sums to codes. */
-INLINE void finish_pair(const scale *s, const int vectors, const int below, const int32_t *x, uint8_t *c, size_t ldc)
+/* A row of sums to codes, and the one that lies `next` rows further. */
+INLINE void finish_pair(const scale *s, const int vectors, const int below, const int32_t *x, size_t next, uint8_t *c,
+                        size_t ldc)
 {
+    const int32_t *y = x + N * next;
     const int last = N / 2 * (vectors - 1);
     const __m512i first =
         _mm512_packs_epi32(scaled(s, 0, below, x), scaled(s, vectors - 1, below, x + last));
     const __m512i second =
-        _mm512_packs_epi32(scaled(s, 0, below, x + N), scaled(s, vectors - 1, below, x + N + last));
+        _mm512_packs_epi32(scaled(s, 0, below, y), scaled(s, vectors - 1, below, y + last));
     __m512i codes = _mm512_packus_epi16(first, second);
     codes = _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(codes, s->lo), s->hi), s->flip);
     codes = _mm512_permutexvar_epi32(s->order, codes);
     _mm256_mask_storeu_epi8(c, s->columns, _mm512_castsi512_si256(codes));
-    _mm256_mask_storeu_epi8(c + ldc, s->columns, _mm512_extracti64x4_epi64(codes, 1));
+    _mm256_mask_storeu_epi8(c + next * ldc, s->columns, _mm512_extracti64x4_epi64(codes, 1));
 }
 
 /* What the requantization of all blocks of a call shares. drain requantizes the next `pairs` pairs of rows; the last
- * pair of an odd number of rows repeats a row. */
+ * pair of an odd number of rows repeats a row, or the only one. */
 typedef struct finish {
     scale simple;
     nnf_conv2d_finish any;
@@ -125,11 +127,11 @@ INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, con
     const size_t ldc = f->ldc;
     const int32_t *sums = p->sums;
     uint8_t *const c = p->c;
-    const int rows = p->rows;
+    const int rows = p->rows, next = rows > 1;
     int row = p->done;
     for (; pairs && row < rows; pairs--, row += 2) {
-        const int at = row + 2 <= rows ? row : rows - 2;
-        finish_pair(&s, vectors, below, sums + N * at, c + (size_t)at * ldc, ldc);
+        const int at = row + next < rows ? row : rows - 1 - next;
+        finish_pair(&s, vectors, below, sums + N * at, (size_t)next, c + (size_t)at * ldc, ldc);
     }
     p->done = row;
 }
@@ -137,14 +139,15 @@ INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, con
 INLINE void drain_any(const finish *f, pending *p, int pairs, const int vectors)
 {
     const __m512i low = _mm512_load_si512(f->bias), high = _mm512_load_si512(f->bias + 16 * (vectors - 1));
+    const int next = p->rows > 1;
     for (; pairs && p->done < p->rows; pairs--, p->done += 2) {
-        const int at = p->done + 2 <= p->rows ? p->done : p->rows - 2;
-        const int32_t *x = p->sums + N * at;
+        const int at = p->done + next < p->rows ? p->done : p->rows - 1 - next;
+        const int32_t *x = p->sums + N * at, *y = x + N * next;
         const __m512i sum[2][2] = {
             {_mm512_add_epi32(_mm512_load_si512(x), low), _mm512_add_epi32(_mm512_load_si512(x + N / 2), high)},
-            {_mm512_add_epi32(_mm512_load_si512(x + N), low), _mm512_add_epi32(_mm512_load_si512(x + N + N / 2), high)},
+            {_mm512_add_epi32(_mm512_load_si512(y), low), _mm512_add_epi32(_mm512_load_si512(y + N / 2), high)},
         };
-        nnf_conv2d_store(&f->any, p->c + (size_t)at * f->ldc, f->ldc, 1, vectors, 0, sum);
+        nnf_conv2d_store(&f->any, p->c + (size_t)at * f->ldc, f->ldc, next, vectors, 0, sum);
     }
 }
 
@@ -155,11 +158,20 @@ static void drain_whole_below(const finish *f, pending *p, int pairs) { drain(f,
 static void drain_half_any(const finish *f, pending *p, int pairs) { drain_any(f, p, pairs, 1); }
 static void drain_whole_any(const finish *f, pending *p, int pairs) { drain_any(f, p, pairs, 2); }
 
+#define MULTIPLY(sums, rows, columns)                                                                                   \
+    do {                                                                                                               \
+        if (is_signed)                                                                                                 \
+            _tile_dpbssd(sums, rows, columns);                                                                         \
+        else                                                                                                           \
+            _tile_dpbusd(sums, rows, columns);                                                                         \
+    } while (0)
+
 /* A block of one or two tiles of rows, the second from row `second`, by one or two of columns: sums [rows][N]. start:
  * what sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. Between its steps of depth the block
  * before becomes codes: the last part behind the stores, so that the sums are long at rest when their turn comes. */
 INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, size_t second, const int vectors,
-                  const int32_t *start, size_t pitch, int32_t *sums, const finish *f, pending *before)
+                  const int is_signed, const int32_t *start, size_t pitch, int32_t *sums, const finish *f,
+                  pending *before)
 {
     const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N;
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
@@ -184,17 +196,17 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
     for (int s = 0;; a += 64, below += 64, w += 16 * ldw) {
         _tile_loadd(6, w, ldw);
         _tile_loadd(4, a, lda);
-        _tile_dpbusd(0, 4, 6);
+        MULTIPLY(0, 4, 6);
         if (vectors == 2) {
             _tile_loadd(7, w + 64, ldw);
-            _tile_dpbusd(1, 4, 7);
+            MULTIPLY(1, 4, 7);
         }
         if (two) {
             _tile_loadd(5, below, lda);
-            _tile_dpbusd(2, 5, 6);
+            MULTIPLY(2, 5, 6);
         }
         if (two && vectors == 2)
-            _tile_dpbusd(3, 5, 7);
+            MULTIPLY(3, 5, 7);
         if (++s == steps)
             break;
         f->drain(f, before, each);
@@ -209,29 +221,29 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
     f->drain(f, before, BLOCK);
 }
 
-static void block_1x1(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before)
-{
-    block(t, a, 0, second, 1, start, pitch, sums, f, before);
-}
+typedef void (*block_fn)(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start,
+                         size_t pitch, int32_t *sums, const finish *f, pending *before);
 
-static void block_1x2(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before)
-{
-    block(t, a, 0, second, 2, start, pitch, sums, f, before);
-}
+#define BLOCK_FUNCTION(name, two, vectors, is_signed)                                                                   \
+    static void name(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch, \
+                     int32_t *sums, const finish *f, pending *before)                                                  \
+    {                                                                                                                  \
+        block(t, a, two, second, vectors, is_signed, start, pitch, sums, f, before);                                   \
+    }
 
-static void block_2x1(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before)
-{
-    block(t, a, 1, second, 1, start, pitch, sums, f, before);
-}
+BLOCK_FUNCTION(block_1x1_unsigned, 0, 1, 0)
+BLOCK_FUNCTION(block_1x2_unsigned, 0, 2, 0)
+BLOCK_FUNCTION(block_2x1_unsigned, 1, 1, 0)
+BLOCK_FUNCTION(block_2x2_unsigned, 1, 2, 0)
+BLOCK_FUNCTION(block_1x1_signed, 0, 1, 1)
+BLOCK_FUNCTION(block_1x2_signed, 0, 2, 1)
+BLOCK_FUNCTION(block_2x1_signed, 1, 1, 1)
+BLOCK_FUNCTION(block_2x2_signed, 1, 2, 1)
 
-static void block_2x2(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch,
-                      int32_t *sums, const finish *f, pending *before)
-{
-    block(t, a, 1, second, 2, start, pitch, sums, f, before);
-}
+static const block_fn blocks[2][2][2] = {
+    {{block_1x1_unsigned, block_1x2_unsigned}, {block_2x1_unsigned, block_2x2_unsigned}},
+    {{block_1x1_signed, block_1x2_signed}, {block_2x1_signed, block_2x2_signed}},
+};
 
 /* base + offset[i] for each row of a block and any column. */
 static void start_rows(const int32_t *offset, size_t rows, int32_t base, int32_t *start)
@@ -240,26 +252,28 @@ static void start_rows(const int32_t *offset, size_t rows, int32_t base, int32_t
         _mm512_store_si512(start + 16 * i, _mm512_set1_epi32(base + offset[i]));
 }
 
-INLINE finish finish_of(const nnf_conv2d_q8_tile *t, const int vectors, int simple, int below)
+INLINE finish finish_of(const nnf_conv2d_q8_tile *t, const int32_t *bias, const int vectors, int simple, int below)
 {
-    finish f = {.ldc = t->ldc, .bias = t->w};
+    finish f = {.ldc = t->ldc, .bias = bias};
     if (!simple)
         f.any = nnf_conv2d_finish_of(t, vectors);
     else
-        f.simple = below ? scale_of(t, vectors, 1) : scale_of(t, vectors, 0);
+        f.simple = below ? scale_of(t, bias, vectors, 1) : scale_of(t, bias, vectors, 0);
     return f;
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
+static void run(const nnf_conv2d_q8_tile *t, const int is_signed)
 {
-    if (t->rows < FEW) {
-        nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(t);
-        return;
-    }
-    _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16];
+    _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16], bias[N];
     const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1;
     const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors)), below = t->lo < t->zero_point;
-    finish f = vectors == 2 ? finish_of(t, 2, simple, below) : finish_of(t, 1, simple, below);
+    for (int v = 0; v < vectors; v++) {
+        const int32_t *header = t->w + 16 * v;
+        const __m512i more = _mm512_load_si512(header + NNF_CONV2D_Q8_SIGNED * 16 * vectors);
+        const __m512i b = _mm512_load_si512(header);
+        _mm512_store_si512(bias + 16 * v, is_signed ? _mm512_add_epi32(b, more) : b);
+    }
+    finish f = vectors == 2 ? finish_of(t, bias, 2, simple, below) : finish_of(t, bias, 1, simple, below);
     static void (*const drains[2][3])(const finish *, pending *, int) = {
         {drain_half_any, drain_half, drain_half_below}, {drain_whole_any, drain_whole, drain_whole_below}};
     f.drain = drains[vectors - 1][simple ? 1 + below : 0];
@@ -268,6 +282,7 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
     /* Tiles of equal height, in pairs; the last ones overlap where that is not enough rows. */
     const size_t tiles = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2, height = (t->rows + tiles - 1) / tiles;
     nnf_tiles_shape((int)height, t->groups < 16 ? (int)(4 * t->groups) : 64);
+    const block_fn multiply = blocks[is_signed][tiles > 1][vectors - 1];
     pending before = {.rows = 0};
     for (size_t i = 0; i < tiles; i += 2) {
         const size_t last = t->rows - height;
@@ -279,11 +294,21 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
             start_rows(t->offset + first, second + height, base, start);
         const int32_t *from = t->offset || base ? start : NULL;
         const size_t pitch = t->offset ? 64 : 0;
-        if (tiles == 1)
-            (vectors == 2 ? block_1x2 : block_1x1)(t, a, second, from, pitch, here, &f, &before);
-        else
-            (vectors == 2 ? block_2x2 : block_2x1)(t, a, second, from, pitch, here, &f, &before);
+        multiply(t, a, second, from, pitch, here, &f, &before);
         before = (pending){.sums = here, .c = t->c + first * t->ldc, .rows = (int)(second + height)};
     }
     f.drain(&f, &before, BLOCK);
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
+{
+    if (t->rows < FEW)
+        nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(t);
+    else
+        run(t, 0);
+}
+
+void nnf_conv2d_qs8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
+{
+    run(t, 1);
 }

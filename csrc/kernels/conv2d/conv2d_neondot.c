@@ -33,7 +33,8 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            sum[0][i][v] = vld1q_s32(t->w + 4 * (NNF_CONV2D_Q8_SIGNED_BIAS * vectors + v));
+            sum[0][i][v] = vaddq_s32(vld1q_s32(t->w + 4 * v),
+                                     vld1q_s32(t->w + 4 * (NNF_CONV2D_Q8_SIGNED * vectors + v)));
             NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 sum[c][i][v] = vdupq_n_s32(0);

@@ -127,12 +127,10 @@ static int pack_channel(size_t depth, int32_t sum, const nnf_conv2d_q8_scheme *s
     const int64_t others = terms * 255 * (128 + (zw < 0 ? -zw : zw));
     const int exponent = s->exponent[channel];
     header[NNF_CONV2D_Q8_BIAS * width] = (int32_t)(uint32_t)(uint64_t)constant;
-#if defined(__aarch64__)
-    header[NNF_CONV2D_Q8_SIGNED_BIAS * width] = (int32_t)(uint32_t)(uint64_t)(constant + INT64_C(128) * sum);
-#endif
     header[NNF_CONV2D_Q8_MULTIPLIER * width] = s->multiplier[channel];
     header[NNF_CONV2D_Q8_LEFT * width] = exponent > 0 ? exponent : 0;
     header[NNF_CONV2D_Q8_RIGHT * width] = exponent > 0 ? 0 : -exponent;
+    header[NNF_CONV2D_Q8_SIGNED * width] = 128 * sum;
     return exponent < 0 && exponent >= -20 && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
 }
 

@@ -21,7 +21,7 @@ void nnf_conv2d_f32_nhwc__scalar(const nnf_conv2d_f32_tile *t)
     }
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip)
 {
     const size_t width = nnf_conv2d_width(t->columns, N);
     const int32_t *multiplier = t->w + NNF_CONV2D_Q8_MULTIPLIER * width, *left = t->w + NNF_CONV2D_Q8_LEFT * width;
@@ -32,13 +32,23 @@ void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
         for (size_t j = 0; j < t->columns; j++) {
             uint32_t sum = (uint32_t)t->w[j] + (t->offset ? (uint32_t)t->offset[i] : 0);
             for (size_t k = 0; k < 4 * t->groups; k++)
-                sum += (uint32_t)(a[k] * weights[(k / 4 * width + j) * 4 + k % 4]);
+                sum += (uint32_t)((a[k] ^ flip) * weights[(k / 4 * width + j) * 4 + k % 4]);
             const int32_t scaled = nnf_mbqm((int32_t)sum, multiplier[j], left[j] - right[j]);
             /* The clamp comes first, so that the zero point cannot overflow. */
             const int32_t y = nnf_clamp_s32(scaled, t->lo - t->zero_point, t->hi - t->zero_point) + t->zero_point;
             t->c[i * t->ldc + j] = (uint8_t)y ^ t->flip;
         }
     }
+}
+
+void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    multiply_q8(t, 0);
+}
+
+void nnf_conv2d_qs8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    multiply_q8(t, 0x80);
 }
 
 void nnf_conv2d_gather_qu8_nhwc__scalar(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,
