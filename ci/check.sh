@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests vectors. The same at the desk and in
-# the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak vectors. The same at the desk
+# and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -45,6 +45,7 @@ benchmarks() {
     (cd asv_bench && asv check -E existing)
 }
 tests() { python -m pytest -q -n 2; }
+soak() { python ci/soak.py --executions 20000; }
 vectors() {
     if [ ! -d "$NNFAST_SHARED/vts" ]; then
         echo "no conformance vectors at \$NNFAST_SHARED/vts: skipped"
@@ -60,7 +61,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks tests vectors
+    set -- lint objects kernels aarch64 demo benchmarks tests soak vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

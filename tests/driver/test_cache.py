@@ -120,6 +120,20 @@ def test_one_changed_bit(device, files, model, kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["model", "data"])
+def test_every_byte_of_the_head_and_a_thousand_others(device, files, model, kind):
+    device.prepare(model, cache=files, token=TOKEN)
+    [descriptor] = getattr(files, kind)
+    raw = content(descriptor)
+    rng = np.random.default_rng(5)
+    for place in (*range(64), *rng.integers(64, len(raw), 1000)):
+        os.pwrite(descriptor, bytes([raw[place] ^ rng.integers(1, 256)]), place)
+        with pytest.raises(GeneralFailure):
+            device.prepare_from_cache(files, TOKEN)
+        os.pwrite(descriptor, raw[place:place + 1], place)
+    device.prepare_from_cache(files, TOKEN)
+
+
+@pytest.mark.parametrize("kind", ["model", "data"])
 def test_another_length(device, files, model, kind):
     device.prepare(model, cache=files, token=TOKEN)
     [descriptor] = getattr(files, kind)
