@@ -29,10 +29,10 @@ class Memory:
     InvalidArgument for anything that cannot be such a memory.
     """
 
-    __slots__ = ("kind", "size", "prot", "offset", "_fd", "__weakref__")
+    __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "__weakref__")
 
     def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
-        self._fd = -1
+        self._fd, self._mapped = -1, None
         if kind not in KINDS:
             raise InvalidArgument(f"memory: kind is {kind!r}, must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
         for name, value, low in (("size", size, 1), ("offset", offset, 0), ("prot", prot, 0), ("fd", fd, 0)):
@@ -83,18 +83,23 @@ class Memory:
 
         Raises GeneralFailure when the file may shrink under the mapping, or is too short.
         """
-        if not self.is_sealed:
+        if self._mapped is None and not self.is_sealed:
             raise GeneralFailure("memory: the file may shrink while it is mapped; seal it with F_SEAL_SHRINK, or use "
                                  "read and write")
         return self._map()
 
     def open(self):
         """The bytes for one execution: an array over the mapping where that is safe, else FileBytes."""
+        if self._mapped is not None:
+            return self._mapped
         if not self.prot:
             raise GeneralFailure("memory: prot is PROT_NONE, there is nothing to read or write")
         return self._map() if self.is_sealed else FileBytes(self)
 
     def _map(self):
+        """The mapping, which is kept: what is sealed stays as long as it is."""
+        if self._mapped is not None:
+            return self._mapped
         self.check_length()
         start = self.offset // _PAGE * _PAGE
         length = self.offset - start + self.size
@@ -104,7 +109,8 @@ class Memory:
             except (OSError, ValueError) as error:
                 failure = error
             else:
-                return np.frombuffer(mapping, np.uint8, self.size, self.offset - start)
+                self._mapped = np.frombuffer(mapping, np.uint8, self.size, self.offset - start)
+                return self._mapped
         raise GeneralFailure(f"memory: cannot be mapped: {failure}")
 
     def check_length(self):

@@ -5,13 +5,13 @@ from ..errors import InvalidArgument
 from .types import HALS, Handle, Memory
 from .values import fail, is_integer, record, vec
 
-_KINDS = {"1.0": (shared.ASHMEM, shared.MMAP_FD), "1.2": shared.KINDS}
+_KINDS = {hal: (shared.ASHMEM, shared.MMAP_FD) if HALS.index(hal) < HALS.index("1.2") else shared.KINDS for hal in HALS}
 _INTS = {shared.ASHMEM: 0, shared.BLOB: 0, shared.MMAP_FD: 3}
 
 
 def kinds_of(hal):
     """Names of the kinds of memory that a version has and this device can use."""
-    return _KINDS["1.0" if HALS.index(hal) < HALS.index("1.2") else "1.2"]
+    return _KINDS[hal]
 
 
 def to_memory(value, hal, path):

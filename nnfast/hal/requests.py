@@ -5,6 +5,7 @@ from ..errors import OutputInsufficientSize
 from .pools import to_memory
 from .types import (
     HALS,
+    UINT32_MAX,
     UINT64_MAX,
     DataLocation,
     MemoryPool,
@@ -45,12 +46,18 @@ def _pool(pool, hal, device, path):
 
 def _argument(argument, path):
     record(argument, RequestArgument, path)
-    location = record(argument.location, DataLocation, f"{path} location")
-    dims = tuple(uint32(dim, f"{path} dimension {axis}")
-                 for axis, dim in enumerate(vec(argument.dimensions, f"{path} dimensions")))
-    numbers = (uint32(getattr(location, name), f"{path} location {name}")
-               for name in ("poolIndex", "offset", "length"))
-    return canonical.RequestArgument(*numbers, dims, boolean(argument.hasNoValue, f"{path} hasNoValue"))
+    location, dims = argument.location, argument.dimensions
+    if type(location) is not DataLocation:
+        record(location, DataLocation, f"{path} location")
+    if type(dims) is not list or dims:
+        dims = [uint32(dim, f"{path} dimension {axis}") for axis, dim in enumerate(vec(dims, f"{path} dimensions"))]
+    pool, offset, length = location.poolIndex, location.offset, location.length
+    if not type(pool) is type(offset) is type(length) is int or min(pool, offset, length) < 0 or \
+            max(pool, offset, length) > UINT32_MAX:
+        pool, offset, length = (uint32(getattr(location, name), f"{path} location {name}")
+                                for name in ("poolIndex", "offset", "length"))
+    return canonical.RequestArgument(pool, offset, length, tuple(dims),
+                                     boolean(argument.hasNoValue, f"{path} hasNoValue"))
 
 
 def _check_outputs(outputs, graph, hal):

@@ -48,9 +48,12 @@ def boolean(value, path):
 
 def member(value, enum, path):
     """A value of an enumeration, as its member."""
-    if not is_integer(value) or value not in enum.__members__.values():
-        fail(path, f"is {value!r}, must be {', '.join(f'{m.value} ({m.name})' for m in enum)}")
-    return enum(value)
+    if is_integer(value):
+        try:
+            return enum(int(value))
+        except ValueError:
+            pass  # said below
+    return fail(path, f"is {value!r}, must be {', '.join(f'{m.value} ({m.name})' for m in enum)}")
 
 
 def nanoseconds(value, path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nnfast import Memory, Request, RequestArgument
+from nnfast.driver.pools import bind_request
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 
@@ -126,21 +127,27 @@ def test_executions_on_memory(device, tmp_path, kind):
 
 def test_sealed_memory_is_used_in_place(device):
     """The output is computed where it belongs: no copy shows."""
-    prepared, arrays = device.prepare(models.two_step_model()), []
+    prepared = device.prepare(models.two_step_model())
     source, target = Memory.create(48), Memory.create(24)
-    original = prepared._main.execute
-
-    def execute(shapes, values, limits, provide):
-        def watched(operand, shape, dtype):
-            arrays.append(provide(operand, shape, dtype))
-            return arrays[-1]
-
-        original(shapes, values, limits, watched)
-
-    prepared._main.execute = execute
-    prepared.execute(two_step_request(source, target))
-    arrays[-1][...] = 5
+    arguments = bind_request(prepared, two_step_request(source, target))
+    assert all(np.shares_memory(array, source.array()) for array in arguments.inputs.values())
+    place = prepared.model.main.outputs[0]
+    arguments.place(place, (2, 3), np.dtype(np.float32))[...] = 5
     assert target.array().view(np.float32).tolist() == [5] * 6
+
+
+def test_the_short_way_gives_what_the_long_one_gives(device):
+    """Aligned pools take the short way of run, unaligned ones the long one."""
+    prepared = device.prepare(models.two_step_model())
+    runs, given = prepared._runner.runs, np.arange(12, dtype=np.float32).view(np.uint8)
+    for offset, short in ((0, 1), (1, 0), (2, 0), (4, 1)):
+        source, target = Memory.create(64), Memory.create(64)
+        source.array()[offset:offset + 48] = given
+        inputs = tuple(RequestArgument(0, offset + at, 24) for at in (0, 24))
+        prepared.execute(Request(inputs, (RequestArgument(1, offset, 24),), (source, target)))
+        assert target.array()[offset:offset + 24].tobytes() == np.full(6, 6, np.float32).tobytes()
+        runs += short
+        assert prepared._runner.runs == runs
 
 
 def test_a_file_that_ends_too_soon_is_an_error_and_grows_not(device, tmp_path):
