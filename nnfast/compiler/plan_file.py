@@ -100,6 +100,8 @@ def _encode(value, arrays):
         return {"float": float(value).hex()}
     if isinstance(value, bytes | bytearray | memoryview):
         return {"bytes": bytes(value).hex()}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, tuple):
         return {"tuple": [_encode(item, arrays) for item in value]}
     if isinstance(value, list):
@@ -133,6 +135,8 @@ def _decode(value, arrays):
         return float.fromhex(content)
     if kind == "bytes":
         return bytes.fromhex(content)
+    if kind == "range":
+        return range(*content)
     if kind == "tuple":
         return tuple(_decode(item, arrays) for item in content)
     if kind == "dict":

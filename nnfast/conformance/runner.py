@@ -19,7 +19,10 @@ from .vectors import collect, read
 FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": "1.3"}
 """Faces of the driver, each with the newest HAL version whose models it takes."""
 
-ROUTES = ("local",)
+OWN_DEVICE = "nnfast:Device"
+ROUTES = {"local": OWN_DEVICE, "cache": "nnfast.conformance.caching:CachedDevice"}
+"""Ways to the driver that are built, each with the device that takes it."""
+
 ALL_ROUTES = ("local", "burst", "service", "cache")
 CHUNK = 32
 """Tests per task: small enough to share a large file between workers."""
@@ -38,19 +41,24 @@ main(int(handle), spec, int(threads), hal)
 
 
 def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
-        device="nnfast:Device"):
+        device=OWN_DEVICE):
     """Run conformance vectors; returns Results.
 
     paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
     with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
-    device in each process. device: "module:callable" of the device to test, called with num_threads.
+    device in each process. via: "local", or "cache": every model comes from cache files. device: "module:callable" of
+    the device to test, called with num_threads; a foreign one can be reached locally only.
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     _check_choice("hal", hal, FACES, FACES)
     _check_choice("via", via, ROUTES, ALL_ROUTES)
+    if via != "local":
+        if device != OWN_DEVICE:
+            raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
+        device = ROUTES[via]
     for number, value in (("jobs", jobs), ("threads", threads)):
         if value is not None and value < 1:
             raise InvalidArgument(f"{number} is {value}, must be at least 1")

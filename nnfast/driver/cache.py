@@ -22,7 +22,7 @@ import numpy as np
 from .._native import kernels
 from .._native.checksum import checksum
 from .._native.plan import aligned_bytes
-from ..compiler.check import check_model
+from ..compiler.check import check_model, has_open_form
 from ..compiler.plan_file import (
     Arrays,
     can_store_plan,
@@ -88,7 +88,8 @@ def _text_of(prepared, token):
     """(what the model file says, its arrays) of a prepared model."""
     arrays = Arrays()
     segment = prepared._static
-    plan = can_store_plan(segment)
+    # A request that omits an optional input calls for a plan of its own, which needs the whole model.
+    plan = can_store_plan(segment) and not has_open_form(prepared.model)
     preference, priority, input_shapes, keep = prepared._options
     head = {
         "format": FORMAT, "driver": version_string(), "level": kernels.level(),
