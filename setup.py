@@ -3,7 +3,7 @@
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
 nnfast/_native/<name>.pyx is one extension; csrc/kernels/<name>/<name>_pack.c is linked into it where there is one; the
 kernels and the registry go into `kernels`, the thread team into `threads`. conv2d is several extensions: one for each
-type, Winograd's method, and the steps that pack its weights while a program runs.
+type, Winograd's method, images of few channels, and the steps that pack its weights while a program runs.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -31,7 +31,7 @@ def extensions():
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "peak": csrc("peak/*.c"),
-             **{name: ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("conv2d_pack", "conv2d_q8")}}
+             **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("line", "pack", "q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem

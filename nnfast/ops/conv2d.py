@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_q8, conv2d_winograd
+from .._native import conv2d, conv2d_line, conv2d_q8, conv2d_winograd
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -167,7 +167,11 @@ def emit(node, b, weights, win, batch, values=None, place=None):
     else:
         packed = conv2d.pack_f32(matrix, bias, groups, b.threads)
         slots = b.slot(source), b.const(packed), b.slot(target)
-        b.emit(conv2d.Conv2dF32(slots, *shape, *quant.activation_float(node.scalar("activation")), place))
+        clamp = quant.activation_float(node.scalar("activation"))
+        if place is None and conv2d_line.suits(win, shape[2]):
+            b.emit(conv2d_line.Conv2dLineF32(slots, *shape, *clamp))
+        else:
+            b.emit(conv2d.Conv2dF32(slots, *shape, *clamp, place))
 
 
 CONV_2D = OpDef(

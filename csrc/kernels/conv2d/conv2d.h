@@ -36,6 +36,23 @@ static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth)
 
 typedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile);
 
+/* Neighbouring pixels of one output row whose windows lie evenly, for images of few channels:
+ * c[i][j] = clamp(bias[j] + sum over taps t and k < depth of a[t][i * step + k] * weight[t][k][j], lo, hi), without the
+ * taps whose a[t] is NULL; a NaN stays a NaN. Reads exactly those inputs and one panel, writes exactly rows x columns.
+ * The products of a pixel are added in one order, whatever the number of rows. */
+typedef struct nnf_conv2d_f32_line {
+    size_t rows, columns; /* >= 1, 1..n of the kernel */
+    size_t taps, depth;   /* >= 1 */
+    const float *const *a;
+    size_t step;
+    const float *w; /* panel, as above */
+    float *c;
+    size_t ldc;
+    float lo, hi;
+} nnf_conv2d_f32_line;
+
+typedef void (*nnf_conv2d_line_f32_nhwc_fn)(const nnf_conv2d_f32_line *line);
+
 /* Elements of all panels of a [columns][depth] weight matrix. */
 size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n);
 

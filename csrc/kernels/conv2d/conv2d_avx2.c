@@ -100,6 +100,73 @@ void nnf_conv2d_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_tile *t)
         run_rows(t, 1);
 }
 
+static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,
+                                                           const int vectors, size_t first)
+{
+    __m256 sum[M][2];
+    const float *w = l->w;
+NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm256_load_ps(w + 8 * v);
+    }
+    w += 8 * vectors;
+    for (size_t tap = 0; tap < l->taps; tap++) {
+        if (!l->a[tap]) {
+            w += 8 * (size_t)vectors * l->depth;
+            continue;
+        }
+        const float *a = l->a[tap] + first * l->step;
+        for (size_t k = 0; k < l->depth; k++, a++) {
+NNF_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const __m256 x = _mm256_broadcast_ss(a + (size_t)i * l->step);
+NNF_UNROLL
+                for (int v = 0; v < vectors; v++)
+                    sum[i][v] = _mm256_fmadd_ps(x, _mm256_load_ps(w + 8 * v), sum[i][v]);
+            }
+            w += 8 * vectors;
+        }
+    }
+    const __m256 lo = _mm256_set1_ps(l->lo), hi = _mm256_set1_ps(l->hi);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const __m256 y = _mm256_min_ps(hi, _mm256_max_ps(lo, sum[i][v]));
+            const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)l->columns - 8 * v), lane);
+            _mm256_maskstore_ps(l->c + (first + (size_t)i) * l->ldc + 8 * v, mask, y);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
+{
+    const size_t tiles = (l->rows + M - 1) / M, height = l->rows / tiles, taller = l->rows % tiles;
+    for (size_t t = 0, first = 0; t < tiles; t++) {
+        const size_t rows = height + (t < taller);
+        switch (rows) {
+        case 1: run_line(l, 1, vectors, first); break;
+        case 2: run_line(l, 2, vectors, first); break;
+        case 3: run_line(l, 3, vectors, first); break;
+        case 4: run_line(l, 4, vectors, first); break;
+        case 5: run_line(l, 5, vectors, first); break;
+        default: run_line(l, 6, vectors, first); break;
+        }
+        first += rows;
+    }
+}
+
+void nnf_conv2d_line_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_line *l)
+{
+    if (nnf_conv2d_width(l->columns, N) == N)
+        run_lines(l, 2);
+    else
+        run_lines(l, 1);
+}
+
 /* Codes of one row from its sums. */
 static inline __attribute__((always_inline)) void store_q8(const nnf_conv2d_q8_tile *t, size_t row, const int vectors,
                                                            const __m256i sum[2])

@@ -111,6 +111,87 @@ void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
         run_rows(t, 1);
 }
 
+/* Pixels of a line: each third has an address of its own, the others are one and two steps behind it. */
+static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,
+                                                           const int vectors, size_t first)
+{
+    const size_t step = l->step;
+    __m512 sum[M][2];
+    const float *w = l->w;
+NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_load_ps(w + 16 * v);
+    }
+    w += 16 * vectors;
+    for (size_t tap = 0; tap < l->taps; tap++) {
+        if (!l->a[tap]) {
+            w += 16 * (size_t)vectors * l->depth;
+            continue;
+        }
+        const float *a[M / 3];
+NNF_UNROLL
+        for (int i = 0; i < M / 3; i++)
+            a[i] = l->a[tap] + (first + 3 * (size_t)i) * step;
+        for (size_t k = 0; k < l->depth; k++) {
+            const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+NNF_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const __m512 x = _mm512_set1_ps(a[i / 3][(size_t)(i % 3) * step]);
+                sum[i][0] = _mm512_fmadd_ps(x, low, sum[i][0]);
+                if (vectors == 2)
+                    sum[i][1] = _mm512_fmadd_ps(x, high, sum[i][1]);
+            }
+            w += 16 * vectors;
+NNF_UNROLL
+            for (int i = 0; i < M / 3; i++)
+                a[i]++;
+        }
+    }
+    const __m512 lo = _mm512_set1_ps(l->lo), hi = _mm512_set1_ps(l->hi);
+    const __mmask32 mask = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - l->columns));
+NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const __m512 y = _mm512_min_ps(hi, _mm512_max_ps(lo, sum[i][v]));
+            _mm512_mask_storeu_ps(l->c + (first + (size_t)i) * l->ldc + 16 * v, (__mmask16)(mask >> 16 * v), y);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
+{
+    const size_t tiles = (l->rows + M - 1) / M, height = l->rows / tiles, taller = l->rows % tiles;
+    for (size_t t = 0, first = 0; t < tiles; t++) {
+        const size_t rows = height + (t < taller);
+        switch (rows) {
+        case 1: run_line(l, 1, vectors, first); break;
+        case 2: run_line(l, 2, vectors, first); break;
+        case 3: run_line(l, 3, vectors, first); break;
+        case 4: run_line(l, 4, vectors, first); break;
+        case 5: run_line(l, 5, vectors, first); break;
+        case 6: run_line(l, 6, vectors, first); break;
+        case 7: run_line(l, 7, vectors, first); break;
+        case 8: run_line(l, 8, vectors, first); break;
+        case 9: run_line(l, 9, vectors, first); break;
+        case 10: run_line(l, 10, vectors, first); break;
+        case 11: run_line(l, 11, vectors, first); break;
+        default: run_line(l, 12, vectors, first); break;
+        }
+        first += rows;
+    }
+}
+
+void nnf_conv2d_line_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_line *l)
+{
+    if (nnf_conv2d_width(l->columns, N) == N)
+        run_lines(l, 2);
+    else
+        run_lines(l, 1);
+}
+
 /* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
 static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
 {

@@ -21,6 +21,22 @@ void nnf_conv2d_f32_nhwc__scalar(const nnf_conv2d_f32_tile *t)
     }
 }
 
+void nnf_conv2d_line_f32_nhwc__scalar(const nnf_conv2d_f32_line *l)
+{
+    const size_t width = nnf_conv2d_width(l->columns, N);
+    for (size_t i = 0; i < l->rows; i++) {
+        for (size_t j = 0; j < l->columns; j++) {
+            float sum = l->w[j];
+            for (size_t tap = 0; tap < l->taps; tap++) {
+                const float *w = l->w + width + tap * l->depth * width + j;
+                for (size_t k = 0; l->a[tap] && k < l->depth; k++)
+                    sum += l->a[tap][i * l->step + k] * w[k * width];
+            }
+            l->c[i * l->ldc + j] = sum < l->lo ? l->lo : sum > l->hi ? l->hi : sum;
+        }
+    }
+}
+
 static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip)
 {
     const size_t width = nnf_conv2d_width(t->columns, N);
