@@ -85,17 +85,17 @@ INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
     }
 }
 
-/* Calls f(t, rows, vectors) with constants. */
-#define EACH_SIZE(f, t, vectors)                                                                                       \
+/* Calls f(t, rows, ...) with constants. */
+#define EACH_SIZE(f, t, ...)                                                                                           \
     switch ((t)->rows) {                                                                                               \
-    case 1: f(t, 1, vectors); break;                                                                                   \
-    case 2: f(t, 2, vectors); break;                                                                                   \
-    case 3: f(t, 3, vectors); break;                                                                                   \
-    case 4: f(t, 4, vectors); break;                                                                                   \
-    case 5: f(t, 5, vectors); break;                                                                                   \
-    case 6: f(t, 6, vectors); break;                                                                                   \
-    case 7: f(t, 7, vectors); break;                                                                                   \
-    default: f(t, 8, vectors); break;                                                                                  \
+    case 1: f(t, 1, __VA_ARGS__); break;                                                                               \
+    case 2: f(t, 2, __VA_ARGS__); break;                                                                               \
+    case 3: f(t, 3, __VA_ARGS__); break;                                                                               \
+    case 4: f(t, 4, __VA_ARGS__); break;                                                                               \
+    case 5: f(t, 5, __VA_ARGS__); break;                                                                               \
+    case 6: f(t, 6, __VA_ARGS__); break;                                                                               \
+    case 7: f(t, 7, __VA_ARGS__); break;                                                                               \
+    default: f(t, 8, __VA_ARGS__); break;                                                                              \
     }
 
 void nnf_conv2d_f32_nhwc__neon_8x8(const nnf_conv2d_f32_tile *t)
@@ -129,9 +129,14 @@ void nnf_conv2d_f32_nhwc__neon_8x8(const nnf_conv2d_f32_tile *t)
         PRODUCTS(vmovl_s8(w4.val[3]), (first) + 3);                                                                    \
     } while (0)
 
-/* Unsigned times signed bytes has no instruction here: both are widened. Two groups of depth at a time, as the eight
+INLINE int16x8_t widen(uint8x8_t codes, const int is_signed)
+{
+    return is_signed ? vmovl_s8(vreinterpret_s8_u8(codes)) : vreinterpretq_s16_u16(vmovl_u8(codes));
+}
+
+/* Bytes are widened, as unsigned times signed has no instruction here. Two groups of depth at a time, as the eight
  * inputs of a row fill a register. */
-INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int is_signed)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
     int32x4_t sum[M][2];
@@ -140,6 +145,9 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
             sum[i][v] = vld1q_s32(t->w + 4 * v);
+        NNF_UNROLL
+        for (int v = 0; is_signed && v < vectors; v++)
+            sum[i][v] = vaddq_s32(sum[i][v], vld1q_s32(t->w + 4 * (NNF_CONV2D_Q8_SIGNED * vectors + v)));
     }
     const uint8_t *a[M];
     NNF_UNROLL
@@ -150,7 +158,7 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         int16x8_t x[M];
         NNF_UNROLL
         for (int i = 0; i < rows; i++)
-            x[i] = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(a[i] + 4 * g)));
+            x[i] = widen(vld1_u8(a[i] + 4 * g), is_signed);
         FOUR_PRODUCTS(w, 0);
         if (vectors == 2)
             FOUR_PRODUCTS(w + 32, 4);
@@ -161,7 +169,7 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         for (int i = 0; i < rows; i++) {
             uint32_t codes;
             memcpy(&codes, a[i] + 4 * g, 4);
-            x[i] = vreinterpretq_s16_u16(vmovl_u8(vcreate_u8(codes)));
+            x[i] = widen(vcreate_u8(codes), is_signed);
         }
         int8_t last[32] = {0};
         memcpy(last, w, (size_t)(16 * vectors));
@@ -173,9 +181,17 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
 void nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2)
+        EACH_SIZE(run_q8, t, 2, 0)
     else
-        EACH_SIZE(run_q8, t, 1)
+        EACH_SIZE(run_q8, t, 1, 0)
+}
+
+void nnf_conv2d_qs8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        EACH_SIZE(run_q8, t, 2, 1)
+    else
+        EACH_SIZE(run_q8, t, 1, 1)
 }
 
 void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,

@@ -21,11 +21,12 @@ enum { M = 8, N = 8, GROUPS = 4 };
         }                                                                                                              \
     } while (0)
 
-/* The dot product takes signed bytes only: inputs less 128, which the panel's signed bias makes up for. */
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+/* The dot product takes signed bytes only: signed codes as they are, unsigned ones less 128 by the flip. */
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
+                                                      const uint8_t flip)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
-    const uint8x16_t top = vdupq_n_u8(0x80);
+    const uint8x16_t top = vdupq_n_u8(flip);
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     int32x4_t sum[4][M][2];
@@ -77,24 +78,33 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
     nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors,
+                                                           const uint8_t flip)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors); break;
-    case 2: run(t, 2, vectors); break;
-    case 3: run(t, 3, vectors); break;
-    case 4: run(t, 4, vectors); break;
-    case 5: run(t, 5, vectors); break;
-    case 6: run(t, 6, vectors); break;
-    case 7: run(t, 7, vectors); break;
-    default: run(t, 8, vectors); break;
+    case 1: run(t, 1, vectors, flip); break;
+    case 2: run(t, 2, vectors, flip); break;
+    case 3: run(t, 3, vectors, flip); break;
+    case 4: run(t, 4, vectors, flip); break;
+    case 5: run(t, 5, vectors, flip); break;
+    case 6: run(t, 6, vectors, flip); break;
+    case 7: run(t, 7, vectors, flip); break;
+    default: run(t, 8, vectors, flip); break;
     }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2);
+        run_rows(t, 2, 0x80);
     else
-        run_rows(t, 1);
+        run_rows(t, 1, 0x80);
+}
+
+void nnf_conv2d_qs8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows(t, 2, 0);
+    else
+        run_rows(t, 1, 0);
 }
