@@ -14,6 +14,8 @@ def add_arguments(parser):
     parser.add_argument("--via", default="local", help="way to the driver: local (default), burst, service or cache")
     parser.add_argument("--ops", metavar="LIST", help="operations with commas between: only tests that use no other")
     parser.add_argument("-k", dest="pattern", metavar="PATTERN", help="only tests whose name matches this expression")
+    parser.add_argument("--sample", type=positive, metavar="N", help="only N tests of each kind, drawn by --seed")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which sample (default 1)")
     parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per usable core)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N",
                         help="threads of the device in each process (default 1)")
@@ -27,7 +29,7 @@ def main(args):
     kinds = [kind for text in args.kind for kind in text.split(",")] if args.kind else None
     with progress("vectors") as move:
         results = run(args.paths, hal=args.hal, via=args.via, kinds=kinds, ops=args.ops, pattern=args.pattern,
-                      jobs=args.jobs, threads=args.threads,
+                      jobs=args.jobs, threads=args.threads, sample=args.sample, seed=args.seed,
                       progress=lambda done, total, result: move(done, total, result.name))
     if not results.tests:
         raise InvalidArgument("no test matches the given paths, kinds, operations and pattern")

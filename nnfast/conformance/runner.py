@@ -1,6 +1,7 @@
 """Running conformance vectors over worker processes, so that a crash costs one test and all cores work."""
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -41,14 +42,15 @@ main(int(handle), spec, int(threads), hal)
 
 
 def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
-        device=OWN_DEVICE):
+        device=OWN_DEVICE, sample=None, seed=1):
     """Run conformance vectors; returns Results.
 
     paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
     with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local", or "cache": every model comes from cache files. device: "module:callable" of
-    the device to test, called with num_threads; a foreign one can be reached locally only.
+    the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
+    tests of each kind, drawn by `seed`; None runs all.
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
     if isinstance(paths, (str, os.PathLike)):
@@ -59,11 +61,13 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
         if device != OWN_DEVICE:
             raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
         device = ROUTES[via]
-    for number, value in (("jobs", jobs), ("threads", threads)):
+    for number, value in (("jobs", jobs), ("threads", threads), ("sample", sample)):
         if value is not None and value < 1:
             raise InvalidArgument(f"{number} is {value}, must be at least 1")
     start = time.monotonic()
     plan = _Plan(collect(paths), hal, via, _kinds(kinds), _operations(ops), _pattern(pattern))
+    if sample is not None:
+        plan.draw(sample, seed)
     jobs = jobs or len(os.sched_getaffinity(0))
     _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal), progress).run()
     return Results(plan.results, time.monotonic() - start)
@@ -132,6 +136,19 @@ class _Plan:
                         result.reason = f"needs {vector.version}, newer than {hal} ({FACES[hal]})"
             self.tasks += [(path, entries[at:at + CHUNK]) for at in range(0, len(entries), CHUNK)]
         self.total = sum(len(entries) for _, entries in self.tasks)
+
+    def draw(self, count, seed):
+        """Keep `count` tests of each kind that apply, the same for one seed; the rest is as if it were absent."""
+        chance, entries, kept = random.Random(seed), {}, set()
+        for _, task in self.tasks:
+            for result, _, kind in task:
+                entries.setdefault(kind, []).append(id(result))
+        for results in entries.values():
+            kept.update(chance.sample(results, min(count, len(results))))
+        tasks = [(path, [entry for entry in task if id(entry[0]) in kept]) for path, task in self.tasks]
+        self.tasks = [(path, task) for path, task in tasks if task]
+        self.results = [entry[0] for _, task in self.tasks for entry in task]
+        self.total = len(self.results)
 
 
 class _Worker:

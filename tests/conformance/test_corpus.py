@@ -26,6 +26,13 @@ def test_driver_passes_the_vectors_of_1_0(threads):
     assert len(results.tests) == 2 * 217 and failures(results) == []
 
 
+@pytest.mark.parametrize("hal", ["1.0", "1.1", "1.2", "1.3"])
+def test_driver_passes_a_sample_of_all_kinds_through_the_faces(hal):
+    results = run(SHARED, hal=hal, sample=25)
+    wrong = [test for test in results.tests if test.outcome not in ("passed", "not_applicable")]
+    assert [f"{test.name} [{test.kind}]: {test.reason}" for test in wrong] == [] and results.passed >= 30
+
+
 def test_driver_fails_where_it_must():
     results = run(SHARED, kinds="failure", ops=OPERATIONS)
     assert len(results.tests) == 44 and failures(results) == []

@@ -205,6 +205,14 @@ def test_selection(tmp_path):
     assert run_with("Right", path, pattern="three").tests == []
 
 
+def test_sample_is_drawn_by_the_seed(tmp_path):
+    path = vector_files.write(tmp_path / "x.json.gz", *(vector_files.add_test(f"t{i}") for i in range(40)))
+    names = [[test.name for test in run_with("Strict", path, kinds=["general", "fenced"], sample=5, seed=seed).tests]
+             for seed in (1, 1, 2)]
+    assert names[0] == names[1] != names[2] and len(names[0]) == 10
+    assert len(run_with("Strict", path, kinds="general", sample=100).tests) == 40
+
+
 def test_newer_than_the_face_is_not_applicable(tmp_path):
     path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(min_hal="unknown", operation="DENSIFY"),
                               source="experimental/x")

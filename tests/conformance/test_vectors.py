@@ -161,5 +161,5 @@ def test_whole_corpus_reads_and_counts_are_those_of_its_description():
     assert folders == {"V1_0": 261, "V1_1": 448, "V1_2": 4864, "V1_3": 2378, "V1_3_cts_only": 268, "AIDL_V2": 73,
                        "AIDL_V3": 90, "experimental": 114}
     assert taken == {"general": 7896, "dynamic": 7438, "insufficient": 7104, "coupling": 731, "failure": 55,
-                     "loop_timeout": 5, "validation": 3408}
+                     "loop_timeout": 5, "validation": 3408, "deadline": 7896, "fenced": 7896, "memory_domain": 7896}
     assert cases == 8496 - 114
