@@ -147,7 +147,11 @@ INLINE void drain_any(const finish *f, pending *p, int pairs, const int vectors)
             {_mm512_add_epi32(_mm512_load_si512(x), low), _mm512_add_epi32(_mm512_load_si512(x + N / 2), high)},
             {_mm512_add_epi32(_mm512_load_si512(y), low), _mm512_add_epi32(_mm512_load_si512(y + N / 2), high)},
         };
-        nnf_conv2d_store(&f->any, p->c + (size_t)at * f->ldc, f->ldc, next, vectors, 0, sum);
+        uint8_t *c = p->c + (size_t)at * f->ldc;
+        if (next)
+            nnf_conv2d_store(&f->any, c, f->ldc, 1, vectors, 0, sum);
+        else
+            nnf_conv2d_store(&f->any, c, f->ldc, 0, vectors, 0, sum);
     }
 }
 
