@@ -35,9 +35,9 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, f
         }
         for (size_t j = 0; j < p->columns; j += n) {
             const size_t columns = p->columns - j < n ? p->columns - j : n;
-            const char *ahead = nnf_check_below(c, 2) ? (const char *)packed : NULL;
             const nnf_conv2d_f32_tile tile = {rows, columns, p->taps, p->depth, a, packed + j * (depth + 1),
-                                              y + i * p->columns + j, p->columns, p->lo, p->hi, ahead};
+                                              y + i * p->columns + j, p->columns, p->lo, p->hi, (const char *)packed,
+                                              (size_t)4 >> nnf_check_below(c, 4)};
             ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
         }
     }
@@ -84,7 +84,7 @@ static void layer_f32(const nnf_kernel *kernel, const size_t *layer, const float
         for (size_t t = 0; t < tiles; t++) {
             const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
             const nnf_conv2d_f32_tile tile = {last - first, n, 1, depth, a + first, w + j * (depth + 1),
-                                              y + first * columns + j, columns, 0, 6, NULL};
+                                              y + first * columns + j, columns, 0, 6, NULL, 0};
             ((nnf_conv2d_f32_nhwc_fn)kernel->fn)(&tile);
         }
     }

@@ -34,8 +34,10 @@ cdef extern from "conv2d/conv2d.h":
         float lo
         float hi
         const char *ahead
+        size_t lines
 
-    size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth) nogil
+    size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines) nogil
+    size_t nnf_conv2d_f32_pace(size_t bytes, size_t tiles, size_t taps, size_t depth) nogil
     ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
 
 cdef enum:
@@ -129,7 +131,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
     cdef const float **a = <const float **>scratch
     cdef float *copies
     cdef size_t stop, block, base, count, panel, t, low, addresses = p.taps * s.m
-    cdef size_t fetched = nnf_conv2d_f32_fetched(p.taps, p.depth), reach
+    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), lines, reach
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
     tile.depth = p.depth
@@ -146,6 +148,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             copies = address_f32(p, x, origin + tile_start(s, t), origin + tile_start(s, t + 1),
                                  a + (t - base) * addresses, copies)
         panel = (item - base * s.panels) // count
+        lines = nnf_conv2d_f32_pace(panel_bytes, count, p.taps, p.depth) if count > 1 else 0
         t = base + item - base * s.panels - panel * count
         while item < stop:
             low = origin + tile_start(s, t)
@@ -154,10 +157,9 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
-            reach = (t - base) * fetched
-            tile.ahead = NULL
-            if count > 1 and panel + 1 < s.panels and reach < s.n * (s.depth + 1) * sizeof(float):
-                tile.ahead = <const char *>(tile.w + s.n * (s.depth + 1)) + reach
+            reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, lines)
+            tile.ahead = <const char *>tile.w + panel_bytes + reach
+            tile.lines = lines if panel + 1 < s.panels and reach < panel_bytes else 0
             tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
             if p.place.scattered:

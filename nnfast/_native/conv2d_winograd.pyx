@@ -29,8 +29,10 @@ cdef extern from "conv2d/conv2d.h":
         float lo
         float hi
         const char *ahead
+        size_t lines
 
-    size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth) nogil
+    size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines) nogil
+    size_t nnf_conv2d_f32_pace(size_t bytes, size_t tiles, size_t taps, size_t depth) nogil
     ctypedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile) noexcept nogil
 
 cdef extern from "conv2d_winograd/conv2d_winograd.h":
@@ -126,7 +128,8 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
     """36 products [patches][n] of the block's inputs with the matrices of one panel."""
     cdef const float *a[ROWS]
     cdef nnf_conv2d_f32_tile tile
-    cdef size_t k, r, row, tiles = (patches + p.m - 1) // p.m, t, fetched = nnf_conv2d_f32_fetched(1, p.channels)
+    cdef size_t k, r, row, t, reach, tiles = (patches + p.m - 1) // p.m, size = p.panel * sizeof(float)
+    cdef size_t lines = nnf_conv2d_f32_pace(size, tiles, 1, p.channels) if streamed else 0
     cdef const float *matrix
     tile.columns = tile.ldc = p.n
     tile.taps = 1
@@ -142,9 +145,9 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
             for r in range(tile.rows):
                 a[r] = matrix + (row + r) * p.channels
             tile.c = products + (k * p.most + row) * p.n
-            tile.ahead = NULL
-            if streamed and t * fetched < p.panel * sizeof(float):
-                tile.ahead = <const char *>(tile.w + p.panel) + t * fetched
+            reach = t * nnf_conv2d_f32_fetched(1, p.channels, lines)
+            tile.ahead = <const char *>tile.w + size + reach
+            tile.lines = lines if reach < size else 0
             p.multiply(&tile)
 
 

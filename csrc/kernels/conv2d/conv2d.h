@@ -25,13 +25,23 @@ typedef struct nnf_conv2d_f32_tile {
     float *c;
     size_t ldc; /* elements between output rows */
     float lo, hi;
-    const char *ahead; /* what the next tiles will read, NULL for nothing: a kernel may fetch it into the cache */
+    const char *ahead; /* what the next tiles will read: a kernel may fetch it into the cache, so many lines of 64 */
+    size_t lines;      /* bytes for every four products of a row: 0, 1, 2 or 4 */
 } nnf_conv2d_f32_tile;
 
 /* Bytes from `ahead` that a tile may fetch. */
-static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth)
+static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines)
 {
-    return taps * (depth / 4) * 256;
+    return taps * (depth / 4) * lines * 64;
+}
+
+/* The lines with which `tiles` tiles fetch so many bytes at an even pace. A core has few misses in flight: the more of
+ * them are for later, the longer wait those for now. */
+static inline size_t nnf_conv2d_f32_pace(size_t bytes, size_t tiles, size_t taps, size_t depth)
+{
+    const size_t fetched = tiles * nnf_conv2d_f32_fetched(taps, depth, 1);
+    const size_t lines = fetched ? (bytes + fetched - 1) / fetched : 0;
+    return lines < 3 ? lines : 4;
 }
 
 typedef void (*nnf_conv2d_f32_nhwc_fn)(const nnf_conv2d_f32_tile *tile);

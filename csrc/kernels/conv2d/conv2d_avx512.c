@@ -9,7 +9,8 @@
 enum { M = 12, N = 32, STEPS = 4, M_Q8 = 8 };
 
 /* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors,
+                                                      const int fetch)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
@@ -26,7 +27,9 @@ NNF_UNROLL
         }
     }
     w += 16 * vectors;
-    const char *ahead = t->ahead;
+    /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
+    const char *ahead = t->lines ? t->ahead : (const char *)w;
+    const size_t pace = t->lines * 64 / (size_t)fetch;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
 NNF_UNROLL
@@ -35,12 +38,9 @@ NNF_UNROLL
         size_t k = 0;
         /* Four steps at a time also pay for the addresses that gcc keeps elsewhere. */
         for (; k + STEPS <= t->depth; k += STEPS) {
-            if (ahead) {
 NNF_UNROLL
-                for (int line = 0; line < 4; line++)
-                    _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
-                ahead += 256;
-            }
+            for (int line = 0; line < fetch; line++, ahead += pace)
+                _mm_prefetch(ahead, _MM_HINT_T1);
 NNF_UNROLL
             for (int s = 0; s < STEPS; s++) {
                 const int c = s % chains;
@@ -85,30 +85,33 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors,
+                                                           const int fetch)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors); break;
-    case 2: run(t, 2, vectors); break;
-    case 3: run(t, 3, vectors); break;
-    case 4: run(t, 4, vectors); break;
-    case 5: run(t, 5, vectors); break;
-    case 6: run(t, 6, vectors); break;
-    case 7: run(t, 7, vectors); break;
-    case 8: run(t, 8, vectors); break;
-    case 9: run(t, 9, vectors); break;
-    case 10: run(t, 10, vectors); break;
-    case 11: run(t, 11, vectors); break;
-    default: run(t, 12, vectors); break;
+    case 1: run(t, 1, vectors, fetch); break;
+    case 2: run(t, 2, vectors, fetch); break;
+    case 3: run(t, 3, vectors, fetch); break;
+    case 4: run(t, 4, vectors, fetch); break;
+    case 5: run(t, 5, vectors, fetch); break;
+    case 6: run(t, 6, vectors, fetch); break;
+    case 7: run(t, 7, vectors, fetch); break;
+    case 8: run(t, 8, vectors, fetch); break;
+    case 9: run(t, 9, vectors, fetch); break;
+    case 10: run(t, 10, vectors, fetch); break;
+    case 11: run(t, 11, vectors, fetch); break;
+    default: run(t, 12, vectors, fetch); break;
     }
 }
 
 void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2);
+    if (nnf_conv2d_width(t->columns, N) != N)
+        run_rows(t, 1, 2);
+    else if (t->lines > 2)
+        run_rows(t, 2, 4);
     else
-        run_rows(t, 1);
+        run_rows(t, 2, 2);
 }
 
 /* Pixels of a line: each third has an address of its own, the others are one and two steps behind it. */
