@@ -20,18 +20,19 @@ from .values import boolean, fail, is_integer, record, uint32, vec
 def to_canonical(request, hal, prepared):
     """The nnfast.Request of a HIDL request of version `hal` for a prepared model; raises InvalidArgument."""
     record(request, Request, "request")
-    pools = tuple(_pool(pool, hal, prepared.device, f"request pool {place}")
+    pools = tuple(pool_of(pool, hal, prepared.device.tokens, f"request pool {place}")
                   for place, pool in enumerate(vec(request.pools, "request pools")))
     inputs = tuple(_argument(argument, f"request input {place}")
                    for place, argument in enumerate(vec(request.inputs, "request inputs")))
     outputs = tuple(_argument(argument, f"request output {place}")
                     for place, argument in enumerate(vec(request.outputs, "request outputs")))
     if HALS.index(hal) < HALS.index("1.2"):
-        _check_outputs(outputs, prepared.model.main, hal)
+        check_outputs(outputs, prepared.model.main, f"HAL {hal}")
     return canonical.Request(inputs, outputs, pools)
 
 
-def _pool(pool, hal, device, path):
+def pool_of(pool, hal, tokens, path):
+    """What a canonical request takes as the pool: nnfast.Memory, or the Buffer of a token."""
     if hal != "1.3":
         return to_memory(pool, hal, path)
     record(pool, MemoryPool, path)
@@ -41,7 +42,7 @@ def _pool(pool, hal, device, path):
         return to_memory(pool.hidlMemory, hal, path)
     if not is_integer(pool.token) or not pool.token > 0:
         fail(path, f"token is {pool.token!r}, must be positive")
-    return device.tokens.find(int(pool.token))
+    return tokens.find(int(pool.token))
 
 
 def _argument(argument, path):
@@ -60,12 +61,12 @@ def _argument(argument, path):
                                      boolean(argument.hasNoValue, f"{path} hasNoValue"))
 
 
-def _check_outputs(outputs, graph, hal):
+def check_outputs(outputs, graph, call):
     """Before 1.2 no output may be of unknown size (hal.md 11.8 f, g)."""
     for place, (argument, operand) in enumerate(zip(outputs, graph.outputs)):
         shape = argument.dims or graph.operands[operand].shape
         if shape is None or not all(shape):
-            fail(f"request output {place}", f"dimensions are not fully known, which HAL {hal} needs")
+            fail(f"request output {place}", f"dimensions are not fully known, which {call} needs")
 
 
 def shapes_of(result):

@@ -1,0 +1,133 @@
+"""validateModel, validateRequest and the like: is it well formed by the rules of its version (hal.md 11)?
+
+They answer True or False and log the reason of a False; `reason` gives it. What only a device can tell (is an operation
+supported, does a token live, has a buffer the role) is not asked.
+"""
+
+from ..compiler.check import check_model
+from ..driver.buffers import Buffer
+from ..driver.pools import bind_request
+from ..errors import Error, GeneralFailure
+from . import models, requests
+from .pools import to_memory
+from .refusals import log
+from .types import MODELS, ExecutionPreference, MeasureTiming, MemoryPool, Priority, Request
+from .values import fail, member, record
+
+_VERSIONS = {kind: hal for hal, kind in MODELS.items()}
+
+
+def reason(check, *arguments):
+    """Why a value is not well formed, or "": the same checks, as ``reason(validateModel, model)``."""
+    try:
+        _CHECKS[check](*arguments)
+    except Error as error:
+        return str(error)
+    return ""
+
+
+def validateModel(model):
+    """True for a well-formed Model of any version."""
+    return _answer(validateModel, model)
+
+
+def validateRequest(request, model, allowUnspecifiedOutput=True):
+    """True for a well-formed Request for a valid Model; pools tell whether it is one of 1.3.
+
+    allowUnspecifiedOutput: False for calls of 1.0 and 1.1 and for executeFenced.
+    """
+    return _answer(validateRequest, request, model, allowUnspecifiedOutput)
+
+
+def validateExecutionPreference(preference):
+    """True for an ExecutionPreference."""
+    return _answer(validateExecutionPreference, preference)
+
+
+def validatePriority(priority):
+    """True for a Priority."""
+    return _answer(validatePriority, priority)
+
+
+def validateMeasureTiming(measure):
+    """True for a MeasureTiming."""
+    return _answer(validateMeasureTiming, measure)
+
+
+def validatePool(pool, hal="1.3"):
+    """True for memory that a version has: hidl_memory or nnfast.Memory, in 1.3 also a MemoryPool."""
+    return _answer(validatePool, pool, hal)
+
+
+def _answer(check, *arguments):
+    text = reason(check, *arguments)
+    if text:
+        log.info("%s: %s", check.__name__, text)
+    return not text
+
+
+def _model(model):
+    if type(model) not in _VERSIONS:
+        fail("model", f"is {type(model).__name__}, must be a Model of HAL 1.0 to 1.3")
+    hal = _VERSIONS[type(model)]
+    canonical = models.to_canonical(model, hal)
+    check_model(canonical, hal)
+    return canonical
+
+
+def _request(request, model, allow_unspecified):
+    canonical = _model(model)
+    record(request, Request, "request")
+    newest = any(isinstance(pool, MemoryPool) for pool in request.pools) if isinstance(request.pools, list) else False
+    prepared = _Form(canonical)
+    converted = requests.to_canonical(request, "1.3" if newest else "1.2", prepared)
+    if not allow_unspecified:
+        requests.check_outputs(converted.outputs, canonical.main, "this call")
+    try:
+        bind_request(prepared, converted, started=False)
+    except GeneralFailure:
+        pass  # memory that cannot be mapped now is well formed
+
+
+def _pool(pool, hal):
+    if isinstance(pool, MemoryPool) and hal == "1.3":
+        requests.pool_of(pool, hal, _Tokens(), "pool")
+    else:
+        to_memory(pool, hal, "pool")
+
+
+class _Form:
+    """Stands for a prepared model where only the form of a request is looked at."""
+
+    _static = None
+
+    def __init__(self, model):
+        self.model, self.device = model, self
+        self.tokens = _Tokens()
+
+
+class _Tokens:
+    """Takes every token for that of some buffer."""
+
+    def find(self, token):
+        return _AnyBuffer(token)
+
+
+class _AnyBuffer(Buffer):
+    """A buffer with every role and of no known shape."""
+
+    def __init__(self, token):
+        self.token, self.dims = token, ()
+
+    def check_role(self, path, prepared, kind, index):
+        """Only the device knows."""
+
+
+_CHECKS = {
+    validateModel: _model,
+    validateRequest: _request,
+    validateExecutionPreference: lambda value: member(value, ExecutionPreference, "preference"),
+    validatePriority: lambda value: member(value, Priority, "priority"),
+    validateMeasureTiming: lambda value: member(value, MeasureTiming, "measure"),
+    validatePool: _pool,
+}
