@@ -4,7 +4,7 @@ from .._native.threads import now_ns
 from ..errors import Error, GeneralFailure, InvalidArgument
 from .pools import bind_request
 from .prepared import limits_of
-from .submit import workers
+from .submit import CALLBACKS, workers
 
 
 def submit_request(prepared, request, done, measure_timing=False, deadline=None, loop_timeout=None):
@@ -53,7 +53,10 @@ def _start(work, done, priority):
             outcome = None, GeneralFailure(f"out of memory: {error}")
         except BaseException as error:  # the caller waits for an answer, whatever went wrong
             outcome = None, GeneralFailure(f"internal error: {type(error).__name__}: {error}")
-        done(*outcome)
+        try:
+            workers(CALLBACKS).submit(done, *outcome)
+        except RuntimeError:  # no thread can be started any more; the caller must be told all the same
+            done(*outcome)
 
     try:
         workers(priority).submit(run)

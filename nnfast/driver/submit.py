@@ -38,11 +38,17 @@ class Execution(Future):
             raise CancelledError(str(error)) from None
 
 
+CALLBACKS = "callbacks"
+MAX_CALLBACKS = 256
+"""Callbacks of clients that may be running, or be blocked, at once."""
+
+
 def workers(priority):
     """The process's pool of client threads for executions of one priority; a forked child makes its own.
 
     Each priority has threads of its own, so that none waits behind executions of a lower one; who runs then is settled
-    at the device's gate.
+    at the device's gate. CALLBACKS has threads for what clients do in their callbacks: those may block, even wait for
+    other callbacks, and must not keep executions from running.
     """
     global _owner
     with _lock:
@@ -50,7 +56,8 @@ def workers(priority):
             _executors.clear()
             _owner = os.getpid()
         if priority not in _executors:
-            _executors[priority] = ThreadPoolExecutor(max(2, available()), thread_name_prefix=f"nnfast-{priority}")
+            count = MAX_CALLBACKS if priority == CALLBACKS else max(2, available())
+            _executors[priority] = ThreadPoolExecutor(count, thread_name_prefix=f"nnfast-{priority}")
         return _executors[priority]
 
 

@@ -190,3 +190,22 @@ def test_3_8_many_executions_at_once_on_one_prepared_model(device):
         status, _, timing = callback.wait()
         assert status == S.NONE and timing.timeOnDevice <= timing.timeInDriver < 60e6
         assert (pools.output.view(np.float32) == place + 1).all()
+
+
+def test_3_1_callbacks_that_block_hold_up_nobody(device):
+    """Notify methods are oneway: what a client does in them, even waiting for other callbacks, is its own affair."""
+    model, results = add_model(), []
+
+    class RunsInside(Callback1_3):
+        def notify_1_3(self, status, prepared):
+            inner = Callback1_3()
+            assert prepared.execute_1_3(Pools().request, 0, None, None, inner) == S.NONE
+            results.append(inner.wait()[0])
+            super().notify_1_3(status, prepared)
+
+    callbacks = [RunsInside() for _ in range(12)]
+    for callback in callbacks:
+        assert device.prepareModel_1_3(model, 1, 1, None, [], [], bytes(32), callback) == S.NONE
+    for callback in callbacks:
+        callback.wait()
+    assert results == [S.NONE] * 12
