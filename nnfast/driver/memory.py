@@ -124,26 +124,32 @@ class Memory:
 
     def read(self, offset, length):
         """A private copy of a range as an uint8 array; GeneralFailure when the file has become too short."""
+        self._check_range(offset, length)
         result = np.empty(length, np.uint8)
         self._transfer(os.preadv, result, offset, "ends before it")
         return result
 
     def write(self, offset, array):
-        """Write bytes into a range; GeneralFailure when the file has become too short or cannot be written."""
+        """Write a contiguous array into a range; GeneralFailure when the file is too short or cannot be written."""
+        self._check_range(offset, array.nbytes)
         if not self.prot & _WRITE:
             raise GeneralFailure("memory: is read-only")
         self.check_length()
         self._transfer(os.pwritev, array, offset, "takes no more bytes")
 
+    def _check_range(self, offset, length):
+        if not 0 <= offset <= offset + length <= self.size:
+            raise InvalidArgument(f"memory: bytes {offset}..{offset + length} must lie in its {self.size} bytes")
+
     def _transfer(self, call, array, offset, problem):
-        done = 0
-        while done < array.nbytes:
+        view, done = memoryview(array).cast("B"), 0
+        while done < view.nbytes:
             try:
-                moved = call(self._fd, [memoryview(array)[done:]], self.offset + offset + done)
+                moved = call(self._fd, [view[done:]], self.offset + offset + done)
             except OSError as error:
-                raise GeneralFailure(f"memory: bytes {offset}..{offset + array.nbytes}: {error.strerror}") from None
+                raise GeneralFailure(f"memory: bytes {offset}..{offset + view.nbytes}: {error.strerror}") from None
             if not moved:
-                raise GeneralFailure(f"memory: bytes {offset}..{offset + array.nbytes}: the file {problem}")
+                raise GeneralFailure(f"memory: bytes {offset}..{offset + view.nbytes}: the file {problem}")
             done += moved
 
     def __del__(self):

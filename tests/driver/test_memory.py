@@ -50,6 +50,17 @@ def test_bad_arguments(arguments, words):
         Memory(*arguments)
 
 
+def test_ranges_and_shapes_of_copies():
+    memory = Memory.create(24)
+    memory.write(0, np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert memory.read(4, 8).view(np.float32).tolist() == [1, 2]
+    for offset, length in ((-1, 2), (20, 5), (25, 0), (0, -1)):
+        with pytest.raises(InvalidArgument, match="must lie in its 24 bytes"):
+            memory.read(offset, length)
+    with pytest.raises(InvalidArgument, match="must lie in its 24 bytes"):
+        memory.write(8, np.zeros(5, np.float32))
+
+
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, None])
 def test_bad_sizes_of_new_memory(size):
     with pytest.raises(InvalidArgument, match="size is"):
