@@ -19,7 +19,7 @@ _LAZY = {
     "Role": ("driver.buffers", "Role"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
-    "load": ("tflite", "load"),
+    "load": ("tflite", "load"), "vlog": ("vlog", None), "trace": ("trace", None),
     "tflite": ("tflite", None), "conformance": ("conformance", None), "hal": ("hal", None), "errors": ("errors", None),
     "Error": ("errors", "Error"), "InvalidArgument": ("errors", "InvalidArgument"),
     "UnsupportedOperator": ("errors", "UnsupportedOperator"),

@@ -19,7 +19,8 @@ KNOBS = (
     Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avx512, avx512vnni, avx512bf16, "
          "avx512amx, neon, neondot"),
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),
-    Knob("NNFAST_VLOG", "", "verbose log tags, separated by commas or spaces: model, compilation, execution, all"),
+    Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "
+         "execution, cpuexe, manager, driver, memory; all or 1"),
     Knob("NNFAST_CACHE_DIR", "", "folder for compiled models and measured capabilities"),
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
 )

@@ -9,7 +9,16 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from . import arrays
-from .output import Output, check_target, console, positive, progress, rich_table
+from .output import (
+    Output,
+    add_trace_argument,
+    check_target,
+    console,
+    positive,
+    progress,
+    rich_table,
+    tracing,
+)
 
 OPERATION_RUNS = 30
 """Timed runs behind the table of operations, at most; --runs may ask for fewer."""
@@ -22,6 +31,7 @@ def add_arguments(parser):
     parser.add_argument("--per-op", action="store_true",
                         help="time, share, rate and part of the machine's limit of every operation")
     parser.add_argument("--html", metavar="F", help="also write the tables as a web page")
+    add_trace_argument(parser)
     Output.add_argument(parser)
 
 
@@ -31,12 +41,13 @@ def main(args):
     output = Output(args.json)
     if args.html:
         check_target(args.html)
-    device = nnfast.Device(num_threads=args.threads)
-    subjects = [load(path, device) for path in args.models]
-    limits = measure_limits(device.num_threads) if args.per_op else None
-    with progress("benchmark") as move:
-        found = [measure(subject, device, args, limits, position, len(subjects), move)
-                 for position, subject in enumerate(subjects)]
+    with tracing(args.trace, "nnfast benchmark"):
+        device = nnfast.Device(num_threads=args.threads)
+        subjects = [load(path, device) for path in args.models]
+        limits = measure_limits(device.num_threads) if args.per_op else None
+        with progress("benchmark") as move:
+            found = [measure(subject, device, args, limits, position, len(subjects), move)
+                     for position, subject in enumerate(subjects)]
     document = {**surroundings(device), "models": found}
     if limits is not None:
         document["limits"] = limits

@@ -15,7 +15,9 @@ COMMANDS = {
     "info": "CPU level, threads, knobs, kernels and operations",
     "run": "run a model on an image or on arrays",
     "explain": "show how each operation of a model runs, and the memory it takes",
+    "dump": "write the graph of a model as Graphviz text, or draw it",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits",
+    "trace": "sum up a trace by layer and phase",
     "vts": "run conformance vectors against the driver",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }

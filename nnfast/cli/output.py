@@ -65,6 +65,27 @@ class Output:
                 stream.write(text + "\n")
 
 
+def add_trace_argument(parser):
+    """The argument --trace, for `tracing`."""
+    parser.add_argument("--trace", metavar="F", help="write a trace of everything that runs, for ui.perfetto.dev; see "
+                                                     "nnfast trace")
+
+
+@contextmanager
+def tracing(path, detail):
+    """A trace of the block, which is one application run, into a file; none where path is None."""
+    if path is None:
+        yield None
+        return
+    from .. import trace
+
+    check_target(path)
+    with trace.record() as recorder:
+        with trace.span("LA", "PO", detail):
+            yield recorder
+    recorder.save(path)
+
+
 def table(headers, rows):
     """Text of a table: columns as wide as needed, numbers to the right."""
     cells = [[str(cell) for cell in row] for row in [headers, *rows]]

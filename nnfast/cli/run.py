@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 
+from .. import trace
 from ..errors import InvalidArgument
 from . import arrays
-from .output import Output, check_target, positive, table
+from .output import Output, add_trace_argument, check_target, positive, table, tracing
 
 MAX_RUNS = 5
 MAX_SECONDS = 2.0
@@ -24,6 +25,7 @@ def add_arguments(parser):
     parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
     parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    add_trace_argument(parser)
     Output.add_argument(parser)
 
 
@@ -80,11 +82,16 @@ def main(args):
     if args.output:
         check_target(args.output)
     labels = read_labels(args.labels) if args.labels else None
-    device = nnfast.Device(num_threads=args.threads)
-    prepared = device.prepare(nnfast.load(args.model))
-    calls, sequence, source = read_input(args, prepared.inputs)
-    outputs, _ = run_calls(prepared, calls, sequence)
-    spent = measure(prepared, calls, sequence)
+    with tracing(args.trace, "nnfast run"):
+        device = nnfast.Device(num_threads=args.threads)
+        model = nnfast.load(args.model)
+        with trace.span("LA", "PC", "prepare"):
+            prepared = device.prepare(model)
+        calls, sequence, source = read_input(args, prepared.inputs)
+        with trace.span("LA", "PWU", "first run"), trace.span("LA", "PE", "run"):
+            outputs, _ = run_calls(prepared, calls, sequence)
+        with trace.span("LA", "PBM", "timed runs"), trace.span("LA", "PE", "runs"):
+            spent = measure(prepared, calls, sequence)
 
     document = {"model": args.model, "input": source, "calls": len(calls), "runs": len(spent),
                 "median_ms": statistics.median(spent),

@@ -1,7 +1,7 @@
 """`nnfast vts`: conformance vectors against the driver (vts/README.md)."""
 
 from ..errors import InvalidArgument
-from .output import Output, positive, progress, table
+from .output import Output, add_trace_argument, positive, progress, table, tracing
 
 SHOWN_FAILURES = 20
 
@@ -19,6 +19,7 @@ def add_arguments(parser):
     parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per usable core)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N",
                         help="threads of the device in each process (default 1)")
+    add_trace_argument(parser)
     Output.add_argument(parser)
 
 
@@ -27,9 +28,9 @@ def main(args):
 
     output = Output(args.json)
     kinds = [kind for text in args.kind for kind in text.split(",")] if args.kind else None
-    with progress("vectors") as move:
+    with tracing(args.trace, "nnfast vts") as recorder, progress("vectors") as move:
         results = run(args.paths, hal=args.hal, via=args.via, kinds=kinds, ops=args.ops, pattern=args.pattern,
-                      jobs=args.jobs, threads=args.threads, sample=args.sample, seed=args.seed,
+                      jobs=args.jobs, threads=args.threads, sample=args.sample, seed=args.seed, recorder=recorder,
                       progress=lambda done, total, result: move(done, total, result.name))
     if not results.tests:
         raise InvalidArgument("no test matches the given paths, kinds, operations and pattern")

@@ -8,6 +8,7 @@ at execution, when the value is known; what was planned for the same shapes and 
 from collections import OrderedDict
 from threading import Lock
 
+from .. import trace
 from ..engine.arena import place
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
 from ..errors import GeneralFailure
@@ -101,8 +102,10 @@ class Planner:
             return ControlStep(start, facts.path(start), op.type, facts.merged, last)
         if op.data_dependent:
             return self._data_step(facts, start, last)
-        nodes, stop, blocked_on = self._infer(facts, start)
-        return self._lower(facts, nodes, start, stop, blocked_on)
+        with trace.span("LC", "PC", "infer shapes"):
+            nodes, stop, blocked_on = self._infer(facts, start)
+        with trace.span("LC", "PC", "choose kernels, pack, place memory"):
+            return self._lower(facts, nodes, start, stop, blocked_on)
 
     def _op(self, index):
         return lookup(self.graph.operations[index].type)
@@ -146,14 +149,17 @@ class Planner:
         for position, (index, node) in enumerate(nodes):
             check_go_on(None, self._deadline_ns, node.path)
             try:
-                lowering.lower(index, node)
+                with trace.span("LC", "PC", node.op.name, index=index):
+                    lowering.lower(index, node)
             except ValueUnknown as unknown:
                 if position == 0:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
-        bands.join(lowering)
+        with trace.span("LC", "PC", "bands"):
+            bands.join(lowering)
         tensors = {o: (facts.of[o].shape, DTYPES[self.graph.operands[o].type]) for o in (*inputs, *outputs)}
-        spec, aliases = _memory(lowering)
+        with trace.span("LC", "PC", "place memory"):
+            spec, aliases = _memory(lowering)
         return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
                        blocked_on, stop == len(self.graph.operations), self.resources)
 

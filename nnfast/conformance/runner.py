@@ -35,14 +35,14 @@ TEST_SECONDS = 120.0
 _BOOT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-handle, spec, threads, hal, *sys.path = sys.argv[1:]
+handle, spec, threads, hal, traced, *sys.path = sys.argv[1:]
 from nnfast.conformance.worker import main
-main(int(handle), spec, int(threads), hal)
+main(int(handle), spec, int(threads), hal, traced == "True")
 """
 
 
 def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
-        device=OWN_DEVICE, sample=None, seed=1):
+        device=OWN_DEVICE, sample=None, seed=1, recorder=None):
     """Run conformance vectors; returns Results.
 
     paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
@@ -50,7 +50,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local", or "cache": every model comes from cache files. device: "module:callable" of
     the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
-    tests of each kind, drawn by `seed`; None runs all.
+    tests of each kind, drawn by `seed`; None runs all. recorder: a
+    trace.Recorder that takes the marks of all processes (those of one that dies are lost).
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
     if isinstance(paths, (str, os.PathLike)):
@@ -69,7 +70,7 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     if sample is not None:
         plan.draw(sample, seed)
     jobs = jobs or len(os.sched_getaffinity(0))
-    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal), progress).run()
+    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal), progress, recorder).run()
     return Results(plan.results, time.monotonic() - start)
 
 
@@ -154,12 +155,13 @@ class _Plan:
 class _Worker:
     """One worker process and the task it is on."""
 
-    def __init__(self, path, entries, device):
+    def __init__(self, path, entries, device, traced):
         self.path, self.entries = path, deque(entries)
         self.connection, other = Pipe()
         spec, threads, hal = device
         path_entries = map(os.path.abspath, sys.path)
-        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, *path_entries]
+        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, str(traced),
+                   *path_entries]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
         other.close()
         self.started, self.last = False, None
@@ -192,9 +194,9 @@ class _Worker:
 class _Pool:
     """Keeps the workers busy until all tasks are done."""
 
-    def __init__(self, plan, jobs, device, progress):
+    def __init__(self, plan, jobs, device, progress, recorder):
         self.tasks, self.total, self.done = deque(plan.tasks), plan.total, 0
-        self.jobs, self.device, self.progress = jobs, device, progress
+        self.jobs, self.device, self.progress, self.recorder = jobs, device, progress, recorder
         self.workers = {}
 
     def run(self):
@@ -211,7 +213,7 @@ class _Pool:
                 worker.end()
 
     def hire(self, path, entries):
-        worker = _Worker(path, entries, self.device)
+        worker = _Worker(path, entries, self.device, self.recorder is not None)
         self.workers[worker.connection] = worker
 
     def receive(self, worker):
@@ -226,10 +228,13 @@ class _Pool:
             self.finish(worker, *content)
         elif message == "error":
             raise InvalidArgument(content[0])
-        elif self.tasks:
-            worker.give(*self.tasks.popleft())
         else:
-            self.dismiss(worker)
+            if self.recorder is not None:
+                self.recorder.events += content[0]
+            if self.tasks:
+                worker.give(*self.tasks.popleft())
+            else:
+                self.dismiss(worker)
 
     def finish(self, worker, outcome, reason, errors=None, parts=None, tally=None):
         result, _, _ = worker.entries.popleft()

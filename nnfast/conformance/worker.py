@@ -1,13 +1,15 @@
 """A process that runs conformance tests for the runner: tasks come in and results go out through one connection.
 
 Messages to the worker: (path, [(place of the vector in the file, kind), ...]), or None to end. From it, in order:
-("start", place, kind), ("result", outcome, reason, errors, parts, tally), and ("idle",) when the task is done;
-("error", message) when the file or the device is unusable.
+("start", place, kind), ("result", outcome, reason, errors, parts, tally), and ("idle", marks of a trace) when the task
+is done; ("error", message) when the file or the device is unusable.
 """
 
+from contextlib import nullcontext
 from importlib import import_module
 from multiprocessing.connection import Connection
 
+from .. import trace
 from ..compiler.check import check_model
 from ..errors import Error
 from ..hal.types import OPERAND_TYPES
@@ -78,8 +80,8 @@ def run_test(face, vector, kind):
     return outcome, "; ".join(reasons), errors, forms, tally
 
 
-def serve(connection, spec, threads, hal):
-    """Answer tasks until the other end says None or goes away."""
+def serve(connection, spec, threads, hal, recorder=None):
+    """Answer tasks until the other end says None or goes away. recorder: of a trace, whose marks go along."""
     face, loaded = None, (None, None)
     while (task := connection.recv()) is not None:
         path, entries = task
@@ -89,17 +91,19 @@ def serve(connection, spec, threads, hal):
                 loaded = path, read(path)
             for place, kind in entries:
                 connection.send(("start", place, kind))
-                connection.send(("result", *run_test(face, loaded[1][place], kind)))
+                with trace.span("LA", "PO", f"{loaded[1][place].name} {kind}"):
+                    result = run_test(face, loaded[1][place], kind)
+                connection.send(("result", *result))
         except Error as error:
             connection.send(("error", str(error)))
             return
-        connection.send(("idle",))
+        connection.send(("idle", recorder.take() if recorder is not None else ()))
 
 
-def main(handle, spec, threads, hal):
-    """Entry point of the process; handle: number of the inherited socket."""
+def main(handle, spec, threads, hal, traced=False):
+    """Entry point of the process; handle: number of the inherited socket. traced: send the marks of what ran."""
     try:
-        with Connection(handle) as connection:
-            serve(connection, spec, threads, hal)
+        with Connection(handle) as connection, trace.record() if traced else nullcontext() as recorder:
+            serve(connection, spec, threads, hal, recorder)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the runner is gone

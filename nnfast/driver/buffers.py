@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from .. import vlog
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import type_name
@@ -77,6 +78,7 @@ class Buffer:
         return None if self._value is None else self._value.shape
 
     # -- copies (hal.md 6.6) -----------------------------------------------------------------------------------------
+    @vlog.telling(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
         """Set the value from a buffer-protocol object of exactly its size; dims: the shape where it was left open.
 
@@ -98,7 +100,10 @@ class Buffer:
                                   f"exactly {array.nbytes}")
         array.reshape(-1).view(np.uint8)[:] = raw
         self._value = array
+        if vlog.mask & vlog.MEMORY:
+            vlog.tell(vlog.MEMORY, "%r: copied %d bytes in", self, raw.nbytes)
 
+    @vlog.telling(vlog.MEMORY, "copy_to")
     def copy_to(self, target):
         """Copy the value into a writable buffer-protocol object of exactly its size.
 
@@ -115,6 +120,8 @@ class Buffer:
         raw[:] = np.ascontiguousarray(self._value).reshape(-1).view(np.uint8)
         if isinstance(target, Memory) and not target.is_sealed:
             target.write(0, raw)
+        if vlog.mask & vlog.MEMORY:
+            vlog.tell(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
 
     # -- executions (hal.md 6.4, 6.5) --------------------------------------------------------------------------------
     def check_role(self, path, prepared, kind, index):
@@ -176,6 +183,8 @@ class Tokens:
         buffer = Buffer(token, operand, dims, roles, budget)
         self._live[token] = buffer
         weakref.finalize(buffer, self._free.append, token)
+        if vlog.mask & vlog.MEMORY:
+            vlog.tell(vlog.MEMORY, "%r: allocated for %d roles", buffer, len(roles))
         return buffer
 
     def find(self, token):

@@ -9,7 +9,6 @@ a file in a folder of ours), and only after its digest was checked on what will 
 import fcntl
 import hashlib
 import json
-import logging
 import mmap
 import os
 import threading
@@ -19,6 +18,7 @@ from math import prod
 
 import numpy as np
 
+from .. import trace, vlog
 from .._native import kernels
 from .._native.checksum import checksum
 from .._native.plan import aligned_bytes
@@ -41,7 +41,6 @@ FORMAT = 1
 _MODEL_MAGIC, _DATA_MAGIC = b"NNFMODEL", b"NNFDATA\0"
 _LINE = 64
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW
-_log = logging.getLogger("nnfast.cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,11 @@ def save(prepared, files, token):
         text = json.dumps(head, separators=(",", ":")).encode()
         _write(model, 0, [_MODEL_MAGIC, hashlib.sha256(text).digest(), text])
     except (OSError, InvalidArgument, TypeError) as error:
-        _log.info("compilation cache: not stored: %s", error)
+        vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
         return str(error)
+    if vlog.mask & vlog.COMPILATION:
+        vlog.tell(vlog.COMPILATION, "compilation cache: stored %r, %s, data of %d bytes", prepared,
+                  "plan" if head["plan"] else "model without plan", head["data_length"])
     return ""
 
 
@@ -153,7 +155,7 @@ def from_memory(device, model, data, token):
 
 
 def _checked(device, read_model, read_data, token):
-    with _refusing():
+    with trace.span("LD", "PC", "check cache"), _refusing():
         raw = read_model()
         head = _read_head(raw)
         _check_head(head, token)
@@ -164,8 +166,9 @@ def _checked(device, read_model, read_data, token):
         if checksum(content) != head["data_checksum"]:
             raise _Unusable("the data file is damaged")
 
+    @vlog.telling(vlog.COMPILATION, "compilation cache")
     def load(deadline=None):
-        with _refusing():
+        with trace.span("LD", "PC", "restore"), _refusing():
             return _restore(device, head, content, deadline, (raw, content, bytes(token)))
 
     return load
@@ -278,7 +281,7 @@ def prepare_in(folder, device, model, options, deadline):
     except FileNotFoundError:
         pass
     except (OSError, GeneralFailure) as error:
-        _log.info("%s: %s", folder, error)
+        vlog.tell(vlog.COMPILATION, "%s: %s", folder, error)
     prepared = PreparedModel(device, model, *options, deadline)
     fresh = [f"{path}.{os.getpid()}.{threading.get_ident()}" for path in paths]
     try:
@@ -291,7 +294,7 @@ def prepare_in(folder, device, model, options, deadline):
             else:
                 os.replace(made, path)  # the data first: a model file always finds data that is at least as new
     except OSError as error:
-        _log.info("%s: compiled model not stored: %s", folder, error)
+        vlog.tell(vlog.COMPILATION, "%s: compiled model not stored: %s", folder, error)
     return prepared
 
 

@@ -2,7 +2,7 @@
 
 from numbers import Integral
 
-from .. import config
+from .. import config, trace, vlog
 from .._native import threads
 from ..compiler.check import check_model, unsupported
 from ..engine.budget import Budget
@@ -26,6 +26,7 @@ class Device:
     goes first, and one of lower priority stops for it between two operations when there are not cores for both.
     """
 
+    @vlog.telling(vlog.MANAGER, "Device")
     def __init__(self, num_threads=None, memory_limit=None):
         if num_threads is None:
             num_threads = threads.default_threads()
@@ -40,11 +41,17 @@ class Device:
         self.budget = None if memory_limit is None else Budget(int(memory_limit))
         self.gate = threads.Gate(max(self.num_threads, threads.available()))
         self.tokens = Tokens()
+        vlog.init()
+        if vlog.mask & vlog.MANAGER:
+            vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors", self, memory_limit or "none",
+                      threads.available())
 
+    @vlog.telling(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
         _model(model)
-        return check_model(model, newest)
+        with trace.span("LU", "PU", "validateModel"):
+            return check_model(model, newest)
 
     def supported_operations(self, model):
         """One bool per operation of the main graph (getSupportedOperations).
@@ -54,12 +61,18 @@ class Device:
         refused = self.unsupported_reasons(model)
         return [index not in refused for index in range(len(model.main.operations))]
 
+    @vlog.telling(vlog.MODEL, "supported_operations")
     def unsupported_reasons(self, model):
         """{operation index: reason} for what this device cannot run of a valid model."""
         _model(model)
-        check_model(model)
-        return unsupported(model)
+        with trace.span("LD", "PC", "supported_operations"):
+            check_model(model)
+            refused = unsupported(model)
+        for reason in refused.values():
+            vlog.tell(vlog.COMPILATION, "not supported: %s", reason)
+        return refused
 
+    @vlog.telling(vlog.COMPILATION, "prepare")
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
                 deadline=None, cache_dir=None, cache=None, token=None):
         """Compile a model; returns a PreparedModel that any number of threads may run.
@@ -77,16 +90,17 @@ class Device:
         _one_of("priority", priority, PRIORITIES)
         options = preference, priority, input_shapes, keep
         folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
-        if folder:
-            from .cache import prepare_in
+        with trace.span("LD", "PC", "prepare", model=model.name):
+            if folder:
+                from .cache import prepare_in
 
-            return prepare_in(folder, self, model, options, deadline)
-        prepared = PreparedModel(self, model, *options, deadline)
-        if cache is not None:
-            from .cache import save
+                return prepare_in(folder, self, model, options, deadline)
+            prepared = PreparedModel(self, model, *options, deadline)
+            if cache is not None:
+                from .cache import save
 
-            save(prepared, cache, token)
-        return prepared
+                save(prepared, cache, token)
+            return prepared
 
     def prepare_from_cache(self, cache, token, deadline=None):
         """The model that prepare stored in these CacheFiles under this token (hal.md 7.3).
@@ -96,12 +110,14 @@ class Device:
         """
         return self.cached(cache, token)(deadline)
 
+    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache, token):
         """load(deadline) -> PreparedModel, of cache files that are checked now, as prepare_from_cache does."""
         from .cache import check
 
         return check(self, cache, token)
 
+    @vlog.telling(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).
 

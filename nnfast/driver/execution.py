@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass
 
+from .. import observe, trace
 from .._native.threads import now_ns
 from ..compiler.planner import Planner
 from ..engine.segment import ControlStep, check_go_on
@@ -14,7 +15,6 @@ from ..errors import (
     ResourceExhaustedTransient,
 )
 from ..model.types import OperationType
-from .profile import active_profile
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
@@ -51,7 +51,7 @@ class GraphRunner:
     """One graph of a model: its planner, and the runners of the graphs it refers to. resources: engine.Resources."""
 
     def __init__(self, model, graph, name, resources, keep=()):
-        self.model, self.graph, self.resources = model, graph, resources
+        self.model, self.graph, self.name, self.resources = model, graph, name, resources
         self.planner = Planner(model, graph, name, resources, keep)
         self._inner = {}
         self._lock = threading.Lock()
@@ -69,14 +69,14 @@ class GraphRunner:
         output into, or None. Raises ResourceExhaustedTransient when memory runs out.
         """
         try:
-            self._execute(shapes, values, limits, provide)
+            with trace.span("LC", "PE", self.name):
+                self._execute(shapes, values, limits, provide)
         except (ResourceExhaustedTransient, ResourceExhaustedPersistent):
             raise
         except MemoryError as error:
             raise ResourceExhaustedTransient(f"execution: out of memory: {error}") from None
 
     def _execute(self, shapes, values, limits, provide):
-        profile = active_profile()
         start = 0
         while True:
             segment = self.planner.segment(start, shapes, values.__getitem__, limits.deadline_ns)
@@ -88,15 +88,22 @@ class GraphRunner:
                         array = provide(operand, *segment.tensors[operand])
                         if array is not None:
                             values[operand] = array
-                times = None if profile is None else []
-                segment.run(values, limits.cancel, limits.deadline_ns, times)
-                if profile is not None:
-                    profile.add(self.model, segment, times)
+                if observe.watchers:
+                    self._run_watched(segment, values, limits)
+                else:
+                    segment.run(values, limits.cancel, limits.deadline_ns)
             if segment.complete:
                 return
             start = segment.stop
             shapes = self.planner.alive({o: shapes.get(o, None) if o not in values else values[o].shape
                                          for o in (*shapes, *values)}, start)
+
+    def _run_watched(self, segment, values, limits):
+        from .report import report
+
+        times, began = [], now_ns()
+        segment.run(values, limits.cancel, limits.deadline_ns, times)
+        report(self.model, self.name, segment, times, began)
 
     def call(self, arrays, limits):
         """Outputs of the graph for its inputs, as fresh arrays."""

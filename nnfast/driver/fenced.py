@@ -1,5 +1,6 @@
 """Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
 
+from .. import trace, vlog
 from .._native.threads import now_ns
 from ..errors import Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
 from .execution import Limits
@@ -53,8 +54,10 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
             # What was to be waited for has changed the memory since the launch.
             bound = bind_request(prepared, request) if wait_for else arguments
             limits = Limits(None, limit, loop_timeout_ns, limit and limit - launched)
-            device_ns = prepared.run_arguments(bound, limits)[1]
+            with trace.span("LD", "PE", "execute_fenced"):
+                device_ns = prepared.run_arguments(bound, limits)[1]
         except Error as error:
+            vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
             execution._end(error)
         except BaseException as error:
             execution._end(GeneralFailure(f"fenced execution: {type(error).__name__}: {error}"))
@@ -65,6 +68,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
 
     def ready(error):
         if error is not None:
+            vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
             execution._end(error)
             return
         try:

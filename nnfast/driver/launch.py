@@ -1,5 +1,6 @@
 """The door to background work: preparations and executions that are launched now and report when they end."""
 
+from .. import trace
 from .._native.threads import now_ns
 from ..errors import Error, GeneralFailure, InvalidArgument
 from .pools import bind_request
@@ -25,7 +26,8 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
     def work():
         if failure is not None:
             raise failure
-        return prepared.execute_arguments(arguments, limits, began, measure_timing)
+        with trace.span("LD", "PE", "execute"):
+            return prepared.execute_arguments(arguments, limits, began, measure_timing)
 
     _start(work, done, prepared.priority)
 

@@ -12,6 +12,7 @@ from numbers import Integral
 
 import numpy as np
 
+from .. import vlog
 from ..errors import GeneralFailure, InvalidArgument
 
 ASHMEM, MMAP_FD, BLOB = "ashmem", "mmap_fd", "hardware_buffer_blob"
@@ -31,6 +32,7 @@ class Memory:
 
     __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "__weakref__")
 
+    @vlog.telling(vlog.MEMORY, "memory")
     def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
         self._fd, self._mapped = -1, None
         if kind not in KINDS:
@@ -49,6 +51,7 @@ class Memory:
             raise InvalidArgument(f"memory: {fd} is no open file descriptor: {error.strerror}") from None
 
     @classmethod
+    @vlog.telling(vlog.MEMORY, "memory")
     def create(cls, size, kind=ASHMEM):
         """New memory of zeros, which nobody can shrink. Raises GeneralFailure when there is none."""
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:

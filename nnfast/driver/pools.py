@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from .. import vlog
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..model.types import OperandType
 from .buffers import INPUT, OUTPUT, Buffer, combine_dims
@@ -216,7 +217,11 @@ def bind_request(prepared, request, started=True):
 def _bytes_of(place, pool):
     if isinstance(pool, Memory):
         try:
-            return pool.open()
+            opened = pool.open()
+            if vlog.mask & vlog.MEMORY:
+                vlog.tell(vlog.MEMORY, "request pool %d: %r, %s", place, pool,
+                          "read and written by copies" if isinstance(opened, FileBytes) else "mapped")
+            return opened
         except GeneralFailure as error:
             raise GeneralFailure(f"request pool {place}: {error}") from None
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import observe, trace, vlog
 from .._native.plan import trim
 from .._native.runner import MAX_RANK, Runner
 from .._native.threads import Turn, now_ns
@@ -32,7 +33,6 @@ from .execution import (
     Limits,
     deadline_to_ns,
 )
-from .profile import active_profile
 from .stream import Stream
 from .watchdog import watch
 
@@ -61,12 +61,18 @@ class PreparedModel:
 
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
                  keep=None, deadline=None):
-        deadline_ns = deadline_to_ns(deadline, now_ns(), "prepare")
-        check_model(model)
+        began = now_ns()
+        deadline_ns = deadline_to_ns(deadline, began, "prepare")
+        with trace.span("LU", "PU", "validateModel"):
+            check_model(model)
         self._options = (preference, priority, input_shapes, keep)
         self._original = model
         self._set_up(device, _resized(model, input_shapes))
-        self._start(self._plan_ahead(deadline_ns))
+        with trace.span("LD", "PC", "plan"):
+            segment = self._plan_ahead(deadline_ns)
+        self._start(segment)
+        if vlog.mask & vlog.COMPILATION:
+            _tell_plan(self, now_ns() - began)
 
     @classmethod
     def restored(cls, device, model, options, deadline, plan, stored):
@@ -84,6 +90,8 @@ class PreparedModel:
         segment = plan(self._resources)
         self._main.planner.adopt({o: model.main.operands[o].shape for o in model.main.inputs}, segment)
         self._start(segment)
+        if vlog.mask & vlog.COMPILATION:
+            vlog.tell(vlog.COMPILATION, "%r: restored from a cache", self)
         return self
 
     def _set_up(self, device, model):
@@ -180,18 +188,32 @@ class PreparedModel:
         value every time; use stream() to carry them. Raises InvalidArgument, GeneralFailure.
         """
         by_name = isinstance(inputs, dict)
-        if not by_name and self._runner is not None and active_profile() is None:
+        if not by_name and self._runner is not None and not observe.watchers:
             results = self._runner.run(list(inputs), out)
             if results is not None:
                 return results
         if by_name:
-            inputs = named(inputs, self.inputs, "input")
-            out = named(out, self.outputs, "output") if out is not None else None
+            inputs, out = self._in_order(inputs, out)
         results = self._run(inputs, out, dict(self._initial))
         return dict(zip((o.name for o in self.outputs), results)) if by_name else results
 
+    @vlog.telling(vlog.EXECUTION, "run")
+    def _in_order(self, inputs, out):
+        return named(inputs, self.inputs, "input"), None if out is None else named(out, self.outputs, "output")
+
+    @vlog.telling(vlog.EXECUTION, "run")
     def _run(self, inputs, out, values, cancel=None, deadline_ns=0, state=None):
         """As run, on lists. values: starts with the state inputs; state: {operand: array} for state outputs."""
+        if not observe.watchers:
+            return self._run_lists(inputs, out, values, cancel, deadline_ns, state)
+        began = now_ns()
+        with trace.span("LD", "PE", "run"):
+            results = self._run_lists(inputs, out, values, cancel, deadline_ns, state)
+        if vlog.mask & vlog.EXECUTION:
+            vlog.tell(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
+        return results
+
+    def _run_lists(self, inputs, out, values, cancel, deadline_ns, state):
         if len(inputs) != len(self.inputs):
             raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
@@ -228,6 +250,7 @@ class PreparedModel:
                 array[...] = result
         return list(out)
 
+    @vlog.telling(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """Canonical execution on memory pools (hal.md 2.5, 3.8).
 
@@ -239,8 +262,11 @@ class PreparedModel:
         from .pools import bind_request
 
         began = now_ns()
-        arguments = bind_request(self, request)
-        return self.execute_arguments(arguments, limits_of(deadline, loop_timeout, began), began, measure_timing)
+        with trace.span("LD", "PE", "execute") as mark:
+            mark.switch("LD", "PIO", "request")
+            arguments = bind_request(self, request)
+            mark.switch("LD", "PE", "execute")
+            return self.execute_arguments(arguments, limits_of(deadline, loop_timeout, began), began, measure_timing)
 
     def execute_arguments(self, arguments, limits, began, measure_timing):
         """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
@@ -263,12 +289,15 @@ class PreparedModel:
             spent = now_ns() - started
             if self._static is not None:
                 self._best_ns = min(self._best_ns or spent, spent)
-            return arguments.finish(values), spent
+            if vlog.mask & vlog.EXECUTION:
+                vlog.tell(vlog.EXECUTION, "%r: execution took %.1f us", self, spent / 1e3)
+            with trace.span("LD", "PR", "outputs"):
+                return arguments.finish(values), spent
 
     def _run_short(self, arguments, values, limits):
         """Run by the short way of `run`, where all arguments lie so that it can work on them; False when it did not."""
         if self._runner is None or self._kept or self._state_pairs or limits.deadline_ns or limits.cancel is not None \
-                or active_profile() is not None:
+                or observe.watchers:
             return False
         outputs = []
         for info in self.outputs:
@@ -292,6 +321,7 @@ class PreparedModel:
             raise error(f"execution: {max(0, left) / 1e6:.3f} ms are left, the shortest execution so far took "
                         f"{self._best_ns / 1e6:.3f} ms; allow more time")
 
+    @vlog.telling(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
         """Launch an execution that starts when all fences of `wait_for` have signalled (hal.md 3.9).
@@ -320,6 +350,7 @@ class PreparedModel:
         for segment in self._main.segments():
             segment.release_idle()
 
+    @vlog.telling(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
         from .submit import submit
@@ -359,6 +390,15 @@ def _loop_timeout_ns(seconds):
     if not seconds > 0:
         raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
     return min(int(seconds * 1e9), MAXIMUM_LOOP_TIMEOUT_NS)
+
+
+def _tell_plan(prepared, spent_ns):
+    """Lines of the tag compilation: what came of a prepare, operation by operation."""
+    preference, priority, _, _ = prepared._options
+    vlog.tell(vlog.COMPILATION, "%r: prepared in %.3f ms, %s, priority %s, %d threads", prepared, spent_ns / 1e6,
+              preference, priority, prepared.num_threads)
+    for line in str(prepared.explain()).splitlines():
+        vlog.tell(vlog.COMPILATION, "%s", line)
 
 
 class _NotYet(Exception):

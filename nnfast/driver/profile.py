@@ -2,6 +2,7 @@
 
 import threading
 
+from .. import observe
 from .._native.threads import now_ns
 
 FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined")
@@ -13,6 +14,15 @@ _active = threading.local()
 def active_profile():
     """The profile that this thread's runs report to, or None."""
     return getattr(_active, "profile", None)
+
+
+def row_times(segment, times):
+    """(row, nanoseconds) of every operation, from the (step, nanoseconds) of one run of a segment."""
+    position = 0
+    for row in segment.rows:
+        first, last = row["steps"]
+        yield row, sum(ns for _, ns in times[position:position + last - first])
+        position += last - first
 
 
 class profile:
@@ -27,22 +37,20 @@ class profile:
         self._outer = None
 
     def __enter__(self):
+        observe.watch(1)
         self._outer = active_profile()
         _active.profile = self
         return self
 
     def __exit__(self, *exc_info):
         _active.profile = self._outer
+        observe.watch(-1)
 
     def add(self, model, segment, times):
         """Take the (step, nanoseconds) of one run of a segment."""
         end = now_ns()
         start = end - sum(ns for _, ns in times)
-        position = 0
-        for row in segment.rows:
-            first, last = row["steps"]
-            ns = sum(t for _, t in times[position:position + last - first])
-            position += last - first
+        for row, ns in row_times(segment, times):
             key = (model.name, row["index"])
             if key not in self._rows:
                 self._rows[key] = {"model": model.name, **{name: row[name] for name in FACTS}, "calls": 0, "ns": 0}

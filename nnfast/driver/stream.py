@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .. import observe
 from ..errors import InvalidArgument
-from .profile import active_profile
 
 
 class Stream:
@@ -30,7 +30,7 @@ class Stream:
         if target is None:
             target = [np.empty_like(array) for array in state]
         results = None
-        if prepared._runner is not None and active_profile() is None:
+        if prepared._runner is not None and not observe.watchers:
             results = prepared._runner.run(list(inputs), out, state, target)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}

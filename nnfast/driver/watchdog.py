@@ -4,6 +4,8 @@ import os
 import threading
 import weakref
 
+from .. import vlog
+
 IDLE_SECONDS = 30.0
 """A prepared model that did not run for this long keeps its packed weights only."""
 
@@ -32,6 +34,8 @@ def sweep():
         if runs == before:
             prepared.release_idle()
             idle += 1
+            if vlog.mask & vlog.MANAGER:
+                vlog.tell(vlog.MANAGER, "%r: idle, working memory released", prepared)
         with _lock:
             _watched[prepared] = runs
     return idle

@@ -3,6 +3,7 @@
 import threading
 import weakref
 
+from .. import vlog
 from ..errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
 
 
@@ -28,6 +29,8 @@ class Budget:
                 raise ResourceExhaustedTransient(f"{what}: needs {nbytes} bytes, {self.limit - self.used} of the "
                                                  f"device's limit of {self.limit} are free; release other models first")
             self.used += nbytes
+        if vlog.mask & vlog.MEMORY:
+            vlog.tell(vlog.MEMORY, "%s: %d bytes, %d of %d in use", what, nbytes, self.used, self.limit)
         weakref.finalize(owner, self._give_back, nbytes)
 
     def _give_back(self, nbytes):

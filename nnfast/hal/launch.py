@@ -1,5 +1,6 @@
 """The asynchronous launch protocol (hal.md 3.1): preparations and executions that end in a callback."""
 
+from .. import trace, vlog
 from ..driver.cache import CacheFiles
 from ..driver.launch import submit_load, submit_prepare, submit_request
 from ..errors import ErrorStatus, InvalidArgument
@@ -30,6 +31,8 @@ class Callback:
 
     def tell(self, status, *results):
         """Call it; what it raises is its own affair and ends in the log."""
+        if vlog.mask & vlog.DRIVER:
+            vlog.tell(vlog.DRIVER, "HAL %s: callback: %s", self._hal, status.name)
         try:
             self._notify(convert.status(status, self._hal), *(() if self._short else results))
         except Exception:
@@ -63,7 +66,7 @@ def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SING
         tell = Callback(callback, face.hal, short=False)
     except InvalidArgument as error:
         return refusals.status(error, hal)
-    return _launch(refusals, hal, launch, lambda status: tell.tell(status, None))
+    return _launch(refusals, hal, "prepareModel", "PC", launch, lambda status: tell.tell(status, None))
 
 
 def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, deadline=None):
@@ -87,7 +90,7 @@ def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, dead
         tell = Callback(callback, face.hal, short=False)
     except InvalidArgument as error:
         return refusals.status(error, hal)
-    return _launch(refusals, hal, launch, lambda status: tell.tell(status, None))
+    return _launch(refusals, hal, "prepareModelFromCache", "PC", launch, lambda status: tell.tell(status, None))
 
 
 def cache_options(model_cache, data_cache, token):
@@ -138,30 +141,40 @@ def execute(face, hal, callback, request, measure=MeasureTiming.NO, deadline=Non
         tell = Callback(callback, face.hal, short=True)
     except InvalidArgument as error:
         return refusals.status(error, hal)
-    return _launch(refusals, hal, launch, lambda status: tell.tell(status, [], Timing()))
+    return _launch(refusals, hal, "execute", "PE", launch, lambda status: tell.tell(status, [], Timing()))
 
 
 def execute_synchronously(face, hal, request, measure, deadline=None, loop_timeout=None):
     """Execute by the rules of version `hal`: (status, output shapes, timing)."""
     face.refusals.reason = ""
+    told(hal, "executeSynchronously")
     try:
-        canonical, options = _execution(face, hal, request, measure, deadline, loop_timeout)
-        result = face.prepared.execute(canonical, **options)
+        with trace.span("LD", "PE", "executeSynchronously"):
+            canonical, options = _execution(face, hal, request, measure, deadline, loop_timeout)
+            result = face.prepared.execute(canonical, **options)
     except Exception as error:
         return face.refusals.status(error, hal), requests.shapes_of(error), Timing()
     return ErrorStatus.NONE, requests.shapes_of(result), requests.timing_of(result.timing)
 
 
-def _launch(refusals, hal, launch, tell):
-    """Run the launch; an error goes to the callback first and is then returned."""
+def _launch(refusals, hal, call, phase, launch, tell):
+    """Run the launch; an error goes to the callback first and is then returned. phase: of its mark."""
     refusals.reason = ""
+    told(hal, call)
     try:
-        launch()
+        with trace.span("LD", phase, call):
+            launch()
     except Exception as error:
         status = refusals.status(error, hal)
         tell(status)
         return status
     return ErrorStatus.NONE
+
+
+def told(hal, call):
+    """The line of the tag driver for a call."""
+    if vlog.mask & vlog.DRIVER:
+        vlog.tell(vlog.DRIVER, "HAL %s: %s", hal, call)
 
 
 def _execution(face, hal, request, measure, deadline, loop_timeout):

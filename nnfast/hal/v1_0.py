@@ -1,7 +1,8 @@
 """HAL 1.0: IDevice and IPreparedModel."""
 
+from .. import trace, vlog
 from . import convert, launch, models
-from .refusals import Refusals, log
+from .refusals import Refusals
 from .types import (
     ERROR_STATUSES,
     OPERAND_TYPES,
@@ -89,8 +90,10 @@ class Device:
         return DeviceStatus.AVAILABLE
 
     def _capabilities(self, hal):
-        return self.refusals.answer(hal, lambda: (convert.convert_to(self._all_capabilities(), hal),),
-                                    convert.convert_to(Capabilities1_3(), hal))
+        vlog.init()
+        with trace.span("LD", "PI", "getCapabilities"):
+            return self.refusals.answer(hal, lambda: (convert.convert_to(self._all_capabilities(), hal),),
+                                        convert.convert_to(Capabilities1_3(), hal))
 
     def _all_capabilities(self):
         from ..driver.capabilities import capabilities
@@ -102,14 +105,15 @@ class Device:
 
     def _supported(self, hal, model):
         def ask():
+            if vlog.mask & vlog.DRIVER:
+                vlog.tell(vlog.DRIVER, "HAL %s: getSupportedOperations", hal)
             canonical = models.to_canonical(model, hal)
             self.device.check(canonical, hal)
             refused = self.device.unsupported_reasons(canonical)
-            for reason in refused.values():
-                log.info("HAL %s: not supported: %s", hal, reason)
             return [index not in refused for index in range(len(canonical.main.operations))],
 
-        return self.refusals.answer(hal, ask, [])
+        with trace.span("LD", "PC", "getSupportedOperations"):
+            return self.refusals.answer(hal, ask, [])
 
     def __repr__(self):
         return f"<hal.v{self.hal.replace('.', '_')}.Device of {self.device!r}>"

@@ -107,6 +107,7 @@ class PreparedModel(v1_2.PreparedModel):
     def executeFenced(self, request, waitFor, measure, deadline, loopTimeoutDuration, duration):
         """(status, handle of the sync fence, FencedExecutionCallback)."""
         def start():
+            launch.told("1.3", "executeFenced")
             canonical = requests.to_canonical(request, "1.3", self.prepared)
             timed = member(measure, MeasureTiming, "executeFenced measure") == MeasureTiming.YES
             execution = self.prepared.execute_fenced(

@@ -5,6 +5,7 @@ from operator import index as as_index
 
 import numpy as np
 
+from .. import vlog
 from ..errors import InvalidArgument
 from .types import (
     DTYPES,
@@ -179,6 +180,7 @@ class ModelBuilder:
         self._states.append((*handles, None if initial is None else np.array(initial)))
         return self
 
+    @vlog.telling(vlog.MODEL, "build")
     def build(self):
         """The finished Model; InvalidArgument when it breaks a structural rule."""
         order, number = self._descendants()
@@ -188,6 +190,9 @@ class ModelBuilder:
                       tuple(child._graph(f"referenced[{i}]", number) for i, child in enumerate(order)),
                       self._relaxed, states, self._name)
         validate_model(model)
+        if vlog.mask & vlog.MODEL:
+            vlog.tell(vlog.MODEL, "build %s: %d operations, %d operands", self._name or "model",
+                      len(model.main.operations), len(model.main.operands))
         return model
 
     # -- inside --------------------------------------------------------------------------------------------------

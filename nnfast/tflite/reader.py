@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import trace, vlog
 from ..errors import InvalidArgument
 from ..model.mapped import MappedFile
 from .builder import Builder
@@ -62,6 +63,7 @@ class FileOperator:
     custom: str = ""
 
 
+@vlog.telling(vlog.MODEL, "load")
 def load(source):
     """Canonical Model of a TFLite file.
 
@@ -70,6 +72,17 @@ def load(source):
     and those that its IF and WHILE run.
     Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
     """
+    with trace.span("LA", "PP", "load"):
+        model = _load(source)
+    if vlog.mask & vlog.MODEL:
+        graphs = model.main, *model.referenced
+        vlog.tell(vlog.MODEL, "load %s: %d operations, %d operands, %d graphs, constants of %d bytes", model.name,
+                  len(model.main.operations), len(model.main.operands), len(graphs),
+                  sum(o.data.nbytes for graph in graphs for o in graph.operands if o.data is not None))
+    return model
+
+
+def _load(source):
     if isinstance(source, bytes | bytearray | memoryview):
         data, label, name = _view(source), "model", "model"
     else:

@@ -13,13 +13,17 @@ MAY = {
     "errors": set(),
     "version": set(),
     "config": {"errors"},
-    "model": {"errors"},
+    "observe": set(),
+    "vlog": {"errors", "config", "observe"},
+    "trace": {"observe"},
+    "model": {"errors", "vlog"},
     "_native": {"errors", "config"},
     "ops": {"errors", "model", "_native"},
-    "engine": {"errors", "model", "_native"},
-    "compiler": {"errors", "model", "ops", "engine", "_native"},
-    "tflite": {"errors", "model", "ops"},
-    "driver": {"errors", "version", "config", "model", "_native", "engine", "compiler", "ops"},
+    "engine": {"errors", "vlog", "model", "_native"},
+    "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
+    "tflite": {"errors", "vlog", "trace", "model", "ops"},
+    "driver": {"errors", "version", "config", "observe", "vlog", "trace", "model", "_native", "engine", "compiler",
+               "ops"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 

@@ -1,0 +1,35 @@
+"""What watchers are told of a run: rows of a profile, marks of a trace, lines of the tag cpuexe."""
+
+from .. import trace, vlog
+from .._native.threads import now_ns
+from .profile import active_profile, row_times
+
+MOVES = frozenset((
+    "BATCH_TO_SPACE_ND", "CAST", "CHANNEL_SHUFFLE", "CONCATENATION", "DEPTH_TO_SPACE", "DEQUANTIZE", "EXPAND_DIMS",
+    "FILL", "GATHER", "MIRROR_PAD", "PACK", "PAD", "PAD_V2", "QUANTIZE", "RANK", "RESHAPE", "REVERSE", "SLICE",
+    "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE",
+))
+"""Operations that only change layout or type: phase PTR (transformation), all others are PCO (computation)."""
+
+
+def report(model, graph, segment, times, began):
+    """Tell of one run of a segment. times: its (step, nanoseconds); began: when the run did; graph: its name."""
+    profile = active_profile()
+    if profile is not None:
+        profile.add(model, segment, times)
+    if trace.recorder is not None:
+        _add_marks(trace.recorder, segment, times, began)
+    if vlog.mask & vlog.CPUEXE:
+        for row, ns in row_times(segment, times):
+            vlog.tell(vlog.CPUEXE, "%s.operation[%d] %s: %s, %.1f us", graph, row["index"], row["operation"],
+                      row["kernel"], ns / 1e3)
+
+
+def _add_marks(recorder, segment, times, began):
+    """Operations one after the other, up to now; those of no time of their own (no copy, in bands) are left out."""
+    at = max(began, now_ns() - sum(ns for _, ns in times))
+    for row, ns in row_times(segment, times):
+        if ns:
+            name = trace.mark("LC", "PTR" if row["operation"] in MOVES else "PCO", row["operation"])
+            recorder.add(name, at, at + ns, {"index": row["index"], "kernel": row["kernel"]})
+        at += ns

@@ -1,0 +1,126 @@
+"""Verbose log lines by tag, in the syntax of `debug.nn.vlog` (hal.md 12.1), through the logging module.
+
+    NNFAST_VLOG="execution,cpuexe"          nnfast.vlog.set("all")
+
+Code asks before it makes a line, so that one that nobody wants costs a comparison:
+
+    if vlog.mask & vlog.COMPILATION:
+        vlog.tell(vlog.COMPILATION, "prepare %s: %d operations", name, count)
+
+Refusals are told in any case, for whoever listens to the loggers. Loggers are `nnfast.<tag>`, lines are of level INFO.
+The library prints nothing of its own accord: only while a tag is on, and where the application has set up no logging,
+lines go to stderr. `logging` is imported with the first tag that is on.
+"""
+
+import functools
+import re
+import sys
+
+from . import config, observe
+from .errors import Error
+
+TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "memory")
+MODEL, COMPILATION, EXECUTION, CPUEXE, MANAGER, DRIVER, MEMORY = (1 << bit for bit in range(len(TAGS)))
+ALL = (1 << len(TAGS)) - 1
+
+mask = 0
+"""Bits of the tags that are on."""
+
+_knob = ""
+_handler = None
+
+
+def parse(text):
+    """(mask, tokens that are no tag) of a value of the property: tags between spaces, commas or colons, `all` or 1."""
+    bits, unknown = 0, []
+    for token in re.split("[ ,:]", text) if text else ():
+        if token in ("1", "all"):
+            return ALL, unknown
+        if token in TAGS:
+            bits |= 1 << TAGS.index(token)
+        else:
+            unknown.append(token)
+    return bits, unknown
+
+
+def set(text):
+    """Turn on exactly the tags that `text` names ("" = none). What is no tag gets an error line and is ignored."""
+    global mask
+    wanted, unknown = parse(text)
+    before, mask = mask, wanted
+    observe.watch(_sees_runs(wanted) - _sees_runs(before))
+    if text or before:
+        _set_up(bool(text))
+    for token in unknown:
+        _logger("").error("vlog: unknown tag %r; there are %s and all", token, ", ".join(TAGS))
+
+
+def init():
+    """Take over NNFAST_VLOG where it has changed since the last look, as AOSP's initVLogMask does with the property."""
+    global _knob
+    text = config.get("NNFAST_VLOG")
+    if text != _knob:
+        _knob = text
+        set(text)
+
+
+def tell(tag, text, *values):
+    """A line of one tag, formatted if anyone takes it. Without the logging module in the process, nobody can."""
+    if "logging" in sys.modules:
+        _logger("." + TAGS[tag.bit_length() - 1]).info(text, *values)
+
+
+def telling(tag, call):
+    """Decorator: the error of nnfast that a method ends in is told, and raised on."""
+    def decorate(method):
+        @functools.wraps(method)
+        def told(*args, **options):
+            try:
+                return method(*args, **options)
+            except Error as error:
+                tell(tag, "%s: %s: %s", call, error.status.name, error)
+                raise
+        return told
+    return decorate
+
+
+def _sees_runs(bits):
+    return 1 if bits & (EXECUTION | CPUEXE) else 0
+
+
+@functools.cache
+def _logger(suffix):
+    import logging
+
+    root = logging.getLogger("nnfast")
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())  # else logging itself would print warnings
+    return logging.getLogger("nnfast" + suffix)
+
+
+def _set_up(on):
+    """Let lines of level INFO pass, and bring them to stderr where the application takes none."""
+    import logging
+
+    global _handler
+    root = _logger("")
+    root.setLevel(logging.INFO if on else logging.NOTSET)
+    if _handler is None:
+        class Stderr(logging.StreamHandler):
+            """Writes to what is sys.stderr now."""
+
+            @property
+            def stream(self):
+                return sys.stderr
+
+            @stream.setter
+            def stream(self, value):
+                """It is always sys.stderr."""
+
+        _handler = Stderr()
+        _handler.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(name)s: %(message)s", "%H:%M:%S"))
+        _handler.addFilter(lambda record: not logging.getLogger().handlers)
+    (root.addHandler if on else root.removeHandler)(_handler)
+
+
+init()
