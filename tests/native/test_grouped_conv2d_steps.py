@@ -46,7 +46,8 @@ def check(node, data):
     terms = node["filter"].value[0].size
     for level in at_each_level():
         result, steps = run_native(node, data)
-        assert {step.kernel.split("__")[0] for step in steps} <= {"nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc"}
+        assert {step.kernel.split("__")[0] for step in steps} <= {"nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc",
+                                                                  "nnf_conv2d_qs8_qs8c_nhwc"}
         if data.dtype == np.float32:
             np.testing.assert_allclose(result, wanted, atol=2.0**-22 * (terms + 1), rtol=0, err_msg=level)
         else:
