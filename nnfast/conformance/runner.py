@@ -31,6 +31,9 @@ CHUNK = 32
 TEST_SECONDS = 120.0
 """A test that takes longer is stopped and counts as failed."""
 
+TIMES_LONGER = {"validation": 5}
+"""Kinds that get more time: a real network has thousands of mutations, each a preparation."""
+
 # Workers leave interrupts from the keyboard to the runner, which ends them.
 _BOOT = """
 import signal, sys
@@ -266,6 +269,9 @@ class _Pool:
     def stop_slow(self, silent):
         for connection in silent:
             worker = self.workers.get(connection)
-            if worker and worker.started and time.monotonic() - worker.since > TEST_SECONDS:
+            if not worker or not worker.started:
+                continue
+            limit = TEST_SECONDS * TIMES_LONGER.get(worker.entries[0][2], 1)
+            if time.monotonic() - worker.since > limit:
                 worker.process.kill()
-                self.replace(worker, f"stopped after {TEST_SECONDS:.0f} s without an answer")
+                self.replace(worker, f"stopped after {limit:.0f} s without an answer")
