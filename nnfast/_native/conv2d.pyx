@@ -131,7 +131,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
     cdef const float **a = <const float **>scratch
     cdef float *copies
     cdef size_t stop, block, base, count, panel, t, low, addresses = p.taps * s.m
-    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), lines, reach
+    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), pace, reach
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
     tile.depth = p.depth
@@ -148,7 +148,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             copies = address_f32(p, x, origin + tile_start(s, t), origin + tile_start(s, t + 1),
                                  a + (t - base) * addresses, copies)
         panel = (item - base * s.panels) // count
-        lines = nnf_conv2d_f32_pace(panel_bytes, count, p.taps, p.depth) if count > 1 else 0
+        pace = nnf_conv2d_f32_pace(panel_bytes, count, p.taps, p.depth) if count > 1 else 0
         t = base + item - base * s.panels - panel * count
         while item < stop:
             low = origin + tile_start(s, t)
@@ -157,9 +157,9 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
-            reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, lines)
+            reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
             tile.ahead = <const char *>tile.w + panel_bytes + reach
-            tile.lines = lines if panel + 1 < s.panels and reach < panel_bytes else 0
+            tile.lines = pace if panel + 1 < s.panels and reach < panel_bytes else 0
             tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
             if p.place.scattered:

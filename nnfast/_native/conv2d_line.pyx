@@ -50,7 +50,7 @@ cdef struct conv2d_line:
 def suits(window, size_t channels):
     """Whether a convolution can and should run as this step."""
     return channels < SHALLOW and window.filter[1] > 1 and window.dilation[1] == 1 and window.output[1] >= NARROW \
-        and pick("conv2d_line_f32_nhwc").n == pick("conv2d_f32_nhwc").n
+        and pick("conv2d_line_f32_nhwc").isa == pick("conv2d_f32_nhwc").isa
 
 
 cdef void draw(const conv2d_line *p, const float *const *a, size_t count, const float *w, float *y) noexcept nogil:

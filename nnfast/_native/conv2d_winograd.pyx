@@ -129,7 +129,7 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
     cdef const float *a[ROWS]
     cdef nnf_conv2d_f32_tile tile
     cdef size_t k, r, row, t, reach, tiles = (patches + p.m - 1) // p.m, size = p.panel * sizeof(float)
-    cdef size_t lines = nnf_conv2d_f32_pace(size, tiles, 1, p.channels) if streamed else 0
+    cdef size_t pace = nnf_conv2d_f32_pace(size, tiles, 1, p.channels) if streamed else 0
     cdef const float *matrix
     tile.columns = tile.ldc = p.n
     tile.taps = 1
@@ -145,9 +145,9 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
             for r in range(tile.rows):
                 a[r] = matrix + (row + r) * p.channels
             tile.c = products + (k * p.most + row) * p.n
-            reach = t * nnf_conv2d_f32_fetched(1, p.channels, lines)
+            reach = t * nnf_conv2d_f32_fetched(1, p.channels, pace)
             tile.ahead = <const char *>tile.w + size + reach
-            tile.lines = lines if reach < size else 0
+            tile.lines = pace if reach < size else 0
             p.multiply(&tile)
 
 
@@ -214,6 +214,16 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
             multiply_panel(p, v, w + panel * NNF_WINOGRAD_PRODUCTS * p.panel, last - first, streamed, products)
             finish_panel(p, x, products, first, last, panel, y)
             item += 1
+
+
+def suits(window, size_t batch, size_t units, size_t channels):
+    """Whether a convolution can and should run as this step."""
+    if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
+        return False
+    # Narrow products waste the kernel's width, few patches its height, and 36 matrices have to come from somewhere.
+    cdef size_t patches = batch * ((window.output[0] + 3) // 4) * ((window.output[1] + 3) // 4)
+    return channels >= 16 and units >= 16 and patches >= 12 \
+        and pick("conv2d_winograd_input_f32_nhwc").isa == pick("conv2d_f32_nhwc").isa
 
 
 cdef inline size_t panel_bytes(size_t channels, size_t n) noexcept nogil:

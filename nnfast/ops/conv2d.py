@@ -131,16 +131,6 @@ def _lower(node, b):
     return reason
 
 
-def suits_winograd(win, batch, units, depth):
-    """Whether a float32 convolution runs faster by Winograd's method: measured on layers of 3x3 filters."""
-    if win.filter != (3, 3) or win.stride != (1, 1) or win.dilation != (1, 1):
-        return False
-    channels = depth // 9
-    patches = batch * -(-win.output[0] // 4) * -(-win.output[1] // 4)
-    # Narrow products waste the kernel's width, few patches its height, and 36 matrices have to come from somewhere.
-    return channels >= 16 and units >= 16 and patches >= 12
-
-
 def emit(node, b, weights, win, batch, values=None, place=None):
     """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC.
 
@@ -159,7 +149,7 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         slots = b.slot(source), b.const(packed), b.slot(target)
         output = finish.zero_point, finish.low, finish.high
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
-    elif place is None and values is None and suits_winograd(win, batch, *matrix.shape):
+    elif place is None and values is None and conv2d_winograd.suits(win, batch, units, shape[2]):
         filter_ = np.ascontiguousarray(weights.value)
         slots = b.slot(source), b.const(conv2d_winograd.pack_f32(filter_)), b.slot(target)
         b.emit(conv2d_winograd.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias),
