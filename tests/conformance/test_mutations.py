@@ -10,11 +10,13 @@ import pytest
 
 from nnfast import Device
 from nnfast.compiler.check import check_model
+from nnfast.conformance.hal_face import hidl_mutations
 from nnfast.conformance.kinds import KINDS
 from nnfast.conformance.mutations import consistent, model_mutations
 from nnfast.conformance.runner import FACES
 from nnfast.conformance.vectors import collect, read
 from nnfast.conformance.worker import make_face
+from nnfast.hal.layout import from_canonical
 from nnfast.model.types import (
     VERSIONS,
     ChannelQuant,
@@ -55,6 +57,29 @@ def test_every_row_of_the_standard_is_there():
         "type of an operation's operand": 4 * 15, "operand removed": 3, "second writer": 1, "operation type": 4,
         "operand index": 4, "operation input removed": 3, "operation output removed": 1, "operation removed": 1,
         "operation input added": 1, "operation output added": 1}
+
+
+@pytest.mark.parametrize("hal, kinds, operations, ranks, targets", [
+    ("1.0", {-1, 6, 9999, 10002}, {-1, 29, 9999, 10001}, 4, 5),
+    ("1.1", {-1, 6, 9999, 10002}, {-1, 38, 9999, 10001}, 4, 5),
+    ("1.2", {0xFFFFFFFF, 14, 9999, 10002}, {95, 9999, 10001}, 1, 13),
+    ("1.3", {0xFFFFFFFF, 16, 9999, 10002}, {102, 9999, 10001}, 1, 15)])
+def test_rows_2_3_10_11_depend_on_the_version(hal, kinds, operations, ranks, targets):
+    add = model(Op.ADD, (T.TENSOR_FLOAT32, T.TENSOR_FLOAT32, T.INT32))
+    mutations = list(model_mutations(add, hal))
+    by_rule = Counter(mutation.rule for mutation in mutations)
+    assert (by_rule["operand rank"], by_rule["type of an operation's operand"]) == (ranks, 4 * targets)
+    changed = [m.model.main for m in mutations if m.rule == "operand type"]
+    assert {operand.type for graph in changed for operand in graph.operands} - {T.TENSOR_FLOAT32, T.INT32} == kinds
+    changed = [m.model.main for m in mutations if m.rule == "operation type"]
+    assert {graph.operations[0].type for graph in changed} == operations
+
+
+@pytest.mark.parametrize("hal", ["1.0", "1.3"])
+def test_row_8_and_locations_are_mutations_of_hidl_models(hal):
+    add = model(Op.ADD, (T.TENSOR_FLOAT32, T.TENSOR_FLOAT32, T.INT32))
+    counts = Counter(mutation.rule for mutation in hidl_mutations(from_canonical(add, hal), hal))
+    assert counts == {"number of consumers": 2 * 3 + 1, "operand location": 3 * 4}
 
 
 def test_order_and_missing_writer_need_a_chain():
