@@ -65,6 +65,12 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
         row += count
 
 
+cdef void band_pool(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                    unsigned char *scratch) noexcept nogil:
+    cdef const pool *p = <const pool *>step.params
+    p.f32(&p.g, first, last, 0, p.g.channels, <const float *>x, <float *>y + first * p.g.x.out * p.g.channels, p.lo, p.hi)
+
+
 cdef class Pool2D(Step):
     """AVERAGE_POOL_2D, L2_POOL_2D or MAX_POOL_2D of NHWC images of float32, uint8 or int8; slots x, y.
 
@@ -94,3 +100,5 @@ cdef class Pool2D(Step):
         self.work = work
         self.tiles = min(max(rows, blocks), work // GRAIN + 1)
         self.bind(run_pool, &self.p, slots, row.name.decode())
+        if batch == 1 and types == "f32":
+            self.bands(band_pool, self.p.g.y, 4 * self.p.g.x.size * channels, 4 * self.p.g.x.out * channels)

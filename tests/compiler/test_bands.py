@@ -10,7 +10,8 @@ from nnfast._native import kernels
 from nnfast.compiler import bands
 
 CHANNELS, WIDTH = 6, 9
-LINK = st.tuples(st.sampled_from(("CONV_2D", "DEPTHWISE_CONV_2D")), st.integers(1, 5), st.integers(1, 3),
+NAMES = ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D")
+LINK = st.tuples(st.sampled_from(NAMES), st.integers(1, 5), st.integers(1, 3),
                  st.integers(1, 2), st.integers(0, 4), st.integers(0, 4))
 """Operation, rows under a window, stride, dilation, padding above and below (if the window is higher)."""
 
@@ -20,19 +21,24 @@ def chain(links, height):
     rng, b = np.random.default_rng(height), nnfast.ModelBuilder("chain")
     at = b.input("TENSOR_FLOAT32", (1, height, WIDTH, CHANNELS))
     for place, (name, taps, stride, dilation, top, bottom) in enumerate(links):
+        dilation = 1 if "POOL" in name else dilation
         reach = (taps - 1) * dilation + 1
         top, bottom = min(top, reach - 1), min(bottom, reach - 1)
         if height + top + bottom < reach:
             return None
         height = (height + top + bottom - reach) // stride + 1
+        # Columns: 3 taps, stride 1, and as much padding as keeps the width.
+        make = b.output if place == len(links) - 1 else b.operand
+        target = make("TENSOR_FLOAT32", (1, height, WIDTH, CHANNELS))
+        if "POOL" in name:
+            b.operation(name, [at, *map(b.scalar, [1, 1, top, bottom, 1, stride, 3, taps, 1])], [target])
+            at = target
+            continue
         depthwise = name == "DEPTHWISE_CONV_2D"
         weights = rng.standard_normal((1 if depthwise else CHANNELS, taps, 3, CHANNELS)).astype(np.float32)
         bias = rng.standard_normal(CHANNELS).astype(np.float32)
-        # Columns: 3 taps, stride 1, and as much padding as keeps the width.
         scalars = [dilation, dilation, top, bottom, 1, stride, *([1] if depthwise else []), 1]
         scalars = [*map(b.scalar, scalars), b.scalar(False), b.scalar(dilation), b.scalar(dilation)]
-        make = b.output if place == len(links) - 1 else b.operand
-        target = make("TENSOR_FLOAT32", (1, height, WIDTH, CHANNELS))
         b.operation(name, [at, b.constant(weights), b.constant(bias), *scalars], [target])
         at = target
     return b.build()
@@ -80,6 +86,7 @@ def check(model, put, budgets=(1, 1500, 1 << 20)):
     [("CONV_2D", 3, 2, 1, 0, 1), ("DEPTHWISE_CONV_2D", 3, 1, 1, 1, 1), ("CONV_2D", 1, 1, 1, 0, 0),
      ("DEPTHWISE_CONV_2D", 3, 2, 1, 0, 1)],
     [("CONV_2D", 1, 1, 1, 0, 0), ("DEPTHWISE_CONV_2D", 5, 1, 2, 4, 4)],
+    [("CONV_2D", 3, 1, 1, 1, 1), ("MAX_POOL_2D", 3, 2, 1, 0, 1), ("AVERAGE_POOL_2D", 2, 1, 1, 1, 0)],
     [("CONV_2D", 1, 1, 1, 0, 0), ("CONV_2D", 1, 3, 1, 0, 0), ("CONV_2D", 1, 3, 1, 0, 0)],
     [("DEPTHWISE_CONV_2D", 5, 1, 1, 4, 4), ("DEPTHWISE_CONV_2D", 2, 1, 4, 4, 4), ("CONV_2D", 5, 1, 1, 4, 4)],
 ])
