@@ -29,7 +29,7 @@ kernels() {
     rm -rf "$folder"
     return $status
 }
-aarch64() { bash ci/aarch64.sh; }
+aarch64() { bash ci/aarch64.sh quick; }
 demo() {
     local folder
     folder=$(mktemp -d) && nnfast demo --output "$folder/demo.png"
