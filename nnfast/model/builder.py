@@ -9,7 +9,9 @@ from .. import vlog
 from ..errors import InvalidArgument
 from .types import (
     DTYPES,
+    OEM_TYPES,
     ChannelQuant,
+    Definition,
     LifeTime,
     Model,
     Operand,
@@ -18,6 +20,8 @@ from .types import (
     OperationType,
     State,
     Subgraph,
+    is_extension,
+    is_raw,
     type_name,
 )
 from .validate import validate_model
@@ -50,7 +54,8 @@ class ModelBuilder:
         y = b.output("TENSOR_FLOAT32", (1, 4), name="y")
         model = b.operation("FULLY_CONNECTED", [x, w, bias, b.scalar(1)], [y]).build()
 
-    Types and operations are given by name, enumeration member or number. Wrong arguments raise InvalidArgument.
+    Types and operations are given by name, enumeration member or number; those of vendor extensions as the extension's
+    own Type and Operation, or by extension_code(). Wrong arguments raise InvalidArgument.
     """
 
     def __init__(self, name=""):
@@ -62,49 +67,54 @@ class ModelBuilder:
         self._outputs = []
         self._states = []
         self._children = []
+        self._prefixes = {}  # name of an extension -> prefix, in the order of first use
 
     # -- operands ------------------------------------------------------------------------------------------------
-    def operand(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+    def operand(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
         """New operand that an operation writes; inputs() and outputs() make it an input or output of the graph.
 
         dims: dimensions, 0 or None = unknown; () for scalars and for unknown rank. channel_quant: (dim, scales).
+        parameters: bytes that go with a type of an extension.
         """
-        code = _code(OperandType, type, "operand type")
+        code = self._code(OperandType, type, "operand type")
         return self._append(Operand(code, _dims(dims), _scale(scale), _integer(zero_point, "zero point"),
-                                    channel_quant=_channel_quant(channel_quant), name=name))
+                                    channel_quant=_channel_quant(channel_quant), name=name,
+                                    parameters=_parameters(parameters)))
 
-    def input(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+    def input(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
         """New operand that is the graph's next input."""
-        handle = self.operand(type, dims, scale, zero_point, channel_quant, name)
+        handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._inputs.append(handle)
         return handle
 
-    def output(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name=""):
+    def output(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
         """New operand that is the graph's next output."""
-        handle = self.operand(type, dims, scale, zero_point, channel_quant, name)
+        handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._outputs.append(handle)
         return handle
 
-    def constant(self, array, type=None, scale=0.0, zero_point=0, channel_quant=None, name=""):
+    def constant(self, array, type=None, scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
         """New constant tensor with the value, dtype and shape of `array`.
 
         type: by default from the dtype: float32, float16, int32, bool; with a scale uint8, int8 (asymmetric signed),
         uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or what `type` stores.
+        Of a type of an extension the array must have the dtype, unless `type` is the extension's own Type.
         A writable array is copied; a read-only contiguous one (a mapped file) is used where it lies.
         """
         scale, channel_quant = _scale(scale), _channel_quant(channel_quant)
         if not isinstance(array, np.ndarray):
-            array = _array_of(array, None if type is None else _dtype(_code(OperandType, type, "operand type")))
+            array = _array_of(array, None if type is None else self._dtype(type))
         code = _infer_type(array.dtype, scale, channel_quant) if type is None else \
-            _code(OperandType, type, "operand type")
+            self._code(OperandType, type, "operand type")
         if array.ndim == 0:
             raise InvalidArgument("constant: array has rank 0, must be at least 1; use scalar() for scalar operands")
         if array.size == 0:
             raise InvalidArgument(f"constant: array has shape {list(array.shape)}, must have no zero dimension")
         return self._append(Operand(code, array.shape, scale, _integer(zero_point, "zero point"),
-                                    LifeTime.CONSTANT_COPY, channel_quant, _frozen(array, code), name))
+                                    LifeTime.CONSTANT_COPY, channel_quant, _frozen(array, code, type), name,
+                                    parameters=_parameters(parameters)))
 
-    def scalar(self, value, type=None, name=""):
+    def scalar(self, value, type=None, name="", parameters=None):
         """New constant scalar; by default BOOL for a bool, INT32 for an int, FLOAT32 for a float."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
@@ -113,11 +123,13 @@ class ModelBuilder:
             if code is None:
                 raise InvalidArgument(f"scalar: {value!r} has no default operand type, name one")
         else:
-            code = _code(OperandType, type, "operand type")
-        data = _array_of(value, _dtype(code))
+            code = self._code(OperandType, type, "operand type")
+        data = np.asarray(value) if is_extension(code) and isinstance(value, np.generic) else \
+            _array_of(value, self._dtype(code if type is None else type))
         if data.ndim:
             raise InvalidArgument(f"scalar: value has shape {list(data.shape)}, must be a single number")
-        return self._append(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=_frozen(data, code), name=name))
+        return self._append(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=_frozen(data, code, type),
+                                    name=name, parameters=_parameters(parameters)))
 
     def omitted(self, type, scale=0.0, zero_point=0, channel_quant=None):
         """New operand without a value (NO_VALUE), for an optional input that is left out."""
@@ -133,10 +145,18 @@ class ModelBuilder:
         return self._append(Operand(_T.SUBGRAPH, lifetime=LifeTime.SUBGRAPH, name=name,
                                     subgraph=len(self._children) - 1))
 
+    def extension_code(self, extension, id):
+        """Code of the type or operation `id` of an extension, by the extension's name, in this builder's graph."""
+        prefix = self._prefixes.setdefault(extension, len(self._prefixes) + 1)
+        number = _integer(id, "extension id")
+        if not 0 <= number <= 0xFFFF:
+            raise InvalidArgument(f"extension id: is {number}, must be 0 to 65535")
+        return prefix << 16 | number
+
     # -- structure -----------------------------------------------------------------------------------------------
     def operation(self, code, inputs, outputs):
         """Append an operation over the given operand handles."""
-        code = _code(OperationType, code, "operation")
+        code = self._code(OperationType, code, "operation")
         self._operations.append(Operation(code, self._handles(inputs, "input"), self._handles(outputs, "output")))
         return self
 
@@ -145,17 +165,17 @@ class ModelBuilder:
 
         out: (type, dims, scale, zero_point), later parts optional; by default as the first input, shape unknown.
         """
-        inputs = self._handles(inputs, "input")
+        inputs, parameters = self._handles(inputs, "input"), None
         if out is None:
             if not inputs:
                 raise InvalidArgument("add: without inputs the output's type must be given")
             like = self._operands[inputs[0]]
-            out = (like.type, (), like.scale, like.zero_point)
-        elif isinstance(out, str | int):
+            out, parameters = (like.type, (), like.scale, like.zero_point), like.parameters
+        elif isinstance(out, str | int | Definition):
             out = (out,)
         if not 1 <= len(out) <= 4:
             raise InvalidArgument(f"add: out has {len(out)} parts, must be (type, dims, scale, zero_point)")
-        handle = self.operand(*out, name=name)
+        handle = self.operand(*out, name=name, parameters=parameters)
         self.operation(code, inputs, [handle])
         return handle
 
@@ -186,9 +206,11 @@ class ModelBuilder:
         order, number = self._descendants()
         states = tuple(State(_position(self._inputs, source, "input"), _position(self._outputs, target, "output"),
                              initial) for source, target, initial in self._states)
-        model = Model(self._graph("main", number),
-                      tuple(child._graph(f"referenced[{i}]", number) for i, child in enumerate(order)),
-                      self._relaxed, states, self._name)
+        names = dict.fromkeys(name for builder in (self, *order) for name in builder._prefixes)
+        prefixes = {name: place for place, name in enumerate(names, 1)}
+        model = Model(self._graph("main", number, prefixes),
+                      tuple(child._graph(f"referenced[{i}]", number, prefixes) for i, child in enumerate(order)),
+                      self._relaxed, states, self._name, tuple(prefixes.items()))
         validate_model(model)
         if vlog.mask & vlog.MODEL:
             vlog.tell(vlog.MODEL, "build %s: %d operations, %d operands", self._name or "model",
@@ -199,6 +221,20 @@ class ModelBuilder:
     def _append(self, operand):
         self._operands.append(operand)
         return len(self._operands) - 1
+
+    def _code(self, kind, value, what):
+        """Member of an enumeration from its name, itself or its number; unknown numbers stay for validate_model."""
+        if isinstance(value, Definition):
+            if value.extension is None:
+                raise InvalidArgument(f"{what} {value.name} is not part of an extension")
+            return self.extension_code(value.extension, value.id)
+        return _code(kind, value, what)
+
+    def _dtype(self, type):
+        """dtype of what an operand stores."""
+        if isinstance(type, Definition):
+            return type.dtype
+        return _dtype(self._code(OperandType, type, "operand type"))
 
     def _handles(self, handles, role):
         if isinstance(handles, str | bytes) or not hasattr(handles, "__iter__"):
@@ -228,8 +264,14 @@ class ModelBuilder:
             waiting += child._children
         return order, number
 
-    def _graph(self, path, number):
+    def _graph(self, path, number, prefixes):
         inputs, outputs = set(self._inputs), set(self._outputs)
+        renamed = {old << 16: prefixes[name] << 16 for name, old in self._prefixes.items() if prefixes[name] != old}
+
+        def record(item):
+            prefix = renamed.get(int(item.type) & ~0xFFFF)
+            return item if prefix is None else replace(item, type=prefix | int(item.type) & 0xFFFF)
+
         operands = []
         for index, operand in enumerate(self._operands):
             where = f"{path}.operand[{index}]"
@@ -243,12 +285,12 @@ class ModelBuilder:
                                   LifeTime.SUBGRAPH_OUTPUT)
             elif operand.subgraph is not None:
                 operand = replace(operand, subgraph=number[id(self._children[operand.subgraph])])
-            operands.append(operand)
-        return Subgraph(tuple(operands), tuple(self._operations), tuple(self._inputs), tuple(self._outputs))
+            operands.append(record(operand))
+        return Subgraph(tuple(operands), tuple(map(record, self._operations)), tuple(self._inputs),
+                        tuple(self._outputs))
 
 
 def _code(kind, value, what):
-    """Member of an enumeration from its name, itself or its number; unknown numbers stay for validate_model."""
     if isinstance(value, str):
         if value not in kind.__members__:
             raise InvalidArgument(f"{what} {value!r} is unknown")
@@ -261,7 +303,7 @@ def _code(kind, value, what):
 
 
 def _dtype(code):
-    if code not in DTYPES:
+    if code not in DTYPES or code in OEM_TYPES:
         raise InvalidArgument(f"operand type {type_name(code)} stores no known values")
     return DTYPES[code]
 
@@ -337,8 +379,24 @@ def _array_of(value, dtype):
         return raw.astype(dtype)
 
 
-def _frozen(array, code):
-    """Contiguous, read-only array of the type's dtype; a copy if the caller could still write to it."""
+def _parameters(value):
+    if value is None:
+        return None
+    try:
+        return bytes(memoryview(value))
+    except TypeError:
+        raise InvalidArgument(f"parameters are {type(value).__name__}, must be bytes") from None
+
+
+def _frozen(array, code, kind):
+    """Contiguous, read-only array of the type's dtype; a copy if the caller could still write to it.
+
+    kind: what the caller named as the type; the values of a type of an extension become bytes.
+    """
+    if is_raw(code):
+        if isinstance(kind, Definition) and array.dtype != kind.dtype:
+            raise InvalidArgument(f"constant: array is {array.dtype}, must be {kind.dtype} for {kind.name}")
+        return np.frombuffer(array.tobytes(), np.uint8)
     wanted = _dtype(code)
     native = array.dtype.newbyteorder("=")
     if native != wanted and not (native == np.bool_ and code in _BOOL_TYPES):

@@ -4,6 +4,7 @@ One set of types is used inside nnfast; the versioned HAL faces convert at the e
 hal.md 1.1-1.5. Records are plain data: `nnfast.model.validate` knows the rules.
 """
 
+import re
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import prod
@@ -199,20 +200,52 @@ QUANT_RANGE = {
 """Lowest and highest code of each quantized type."""
 
 
-def type_name(code):
-    """Name of an operand type code, or the number itself where there is none."""
-    try:
-        return OperandType(code).name
-    except ValueError:
-        return f"type {code}"
+OEM_TYPES = frozenset((_T.OEM, _T.TENSOR_OEM_BYTE))
+EXTENSION_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+"""What the name of a vendor extension looks like (hal.md 9.1)."""
 
 
-def operation_name(code):
-    """Name of an operation code, or the number itself where there is none."""
+class Definition:
+    """What a device puts in the place of a code of a vendor extension: it says itself what the code means.
+
+    name: for messages. A definition of an operand type has dtype and is_tensor.
+    """
+
+
+def is_extension(kind):
+    """True for the code of an operand type or operation of a vendor extension (hal.md 1.7)."""
+    return not isinstance(kind, Definition) and (int(kind) & 0xFFFFFFFF) >> 16 != 0
+
+
+def is_raw(kind):
+    """True for a type whose values only a vendor knows: constants of it are kept as bytes."""
+    return kind in OEM_TYPES or is_extension(kind)
+
+
+def dtype_of(kind):
+    """numpy dtype of an operand type."""
+    return kind.dtype if isinstance(kind, Definition) else DTYPES[kind]
+
+
+def type_name(kind):
+    """Name of an operand type, or the number itself where there is none."""
+    return _name(OperandType, kind, "type")
+
+
+def operation_name(kind):
+    """Name of an operation, or the number itself where there is none."""
+    return _name(OperationType, kind, "operation")
+
+
+def _name(enum, kind, what):
+    if isinstance(kind, Definition):
+        return kind.name
+    if is_extension(kind):
+        return f"extension {what} 0x{kind & 0xFFFFFFFF:08x}"
     try:
-        return OperationType(code).name
+        return enum(kind).name
     except ValueError:
-        return f"operation {code}"
+        return f"{what} {kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +261,11 @@ class Operand:
     """One operand of a (sub)graph.
 
     dims: dimensions; () for scalars and for tensors of unknown rank, 0 = not known before execution.
-    data: the value of a constant as a read-only array of dtype DTYPES[type] and shape dims, else None.
-    subgraph: index into Model.referenced for lifetime SUBGRAPH, else None.
+    data: the value of a constant as a read-only array of dtype DTYPES[type] and shape dims, else None; for types of
+    extensions and OEMs its bytes. subgraph: index into Model.referenced for lifetime SUBGRAPH, else None.
+    parameters: bytes that go with a type of an extension (extraParams), else None.
+    In the model of a prepared model a Definition takes the place of an extension's code; data are arrays of its dtype
+    then, and parameters what it has read out of them.
     """
 
     type: int
@@ -241,10 +277,12 @@ class Operand:
     data: np.ndarray | None = None
     name: str = ""
     subgraph: int | None = None
+    parameters: object = None
 
     @property
     def is_scalar(self):
-        return self.type in SCALAR_TYPES
+        kind = self.type
+        return not kind.is_tensor if isinstance(kind, Definition) else kind in SCALAR_TYPES
 
     @property
     def is_constant(self):
@@ -253,7 +291,7 @@ class Operand:
     @property
     def dtype(self):
         """numpy dtype of the stored values."""
-        return DTYPES[self.type]
+        return dtype_of(self.type)
 
     @property
     def shape(self):
@@ -308,7 +346,7 @@ class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
-    name: for messages.
+    name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses (hal.md 1.7).
     """
 
     main: Subgraph
@@ -316,6 +354,7 @@ class Model:
     relaxed: bool = False
     states: tuple = ()
     name: str = ""
+    extensions: tuple = ()
 
     def with_main(self, **changes):
         """A copy whose main graph has the given fields replaced."""

@@ -14,6 +14,8 @@ from ..errors import InvalidArgument
 from .types import (
     CONSTANT_LIFETIMES,
     DTYPES,
+    EXTENSION_NAME,
+    OEM_TYPES,
     QUANT_RANGE,
     QUANTIZED_TYPES,
     SCALAR_TYPES,
@@ -26,17 +28,17 @@ from .types import (
     OperationType,
     State,
     Subgraph,
+    is_extension,
+    is_raw,
     operation_name,
     type_name,
 )
 
 _T = OperandType
-_OEM_TYPES = frozenset((_T.OEM, _T.TENSOR_OEM_BYTE))
 _SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
 _FLOAT32 = Struct("<f")
 _SMALLEST, _LARGEST = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
 _WRITTEN = frozenset((LifeTime.TEMPORARY_VARIABLE, LifeTime.SUBGRAPH_OUTPUT))
-_EXTENSION_MIN = 0x10000
 _UINT32_MAX = 0xFFFFFFFF
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -51,9 +53,11 @@ def validate_model(model):
     _sequence(model.states, "states")
     if not isinstance(model.relaxed, bool | np.bool_):
         _fail("model", f"relaxed is {model.relaxed!r}, must be True or False")
+    check_extensions("extensions", model.extensions)
+    prefixes = frozenset(prefix for _, prefix in model.extensions)
     for path, graph in graph_paths(model):
         _record(graph, Subgraph, path)
-        _check_graph(path, graph, len(model.referenced))
+        _check_graph(path, graph, len(model.referenced), prefixes)
     _check_reference_cycles(model.referenced)
     _check_states(model)
 
@@ -63,6 +67,25 @@ def graph_paths(model):
     yield "main", model.main
     for index, graph in enumerate(model.referenced):
         yield f"referenced[{index}]", graph
+
+
+def check_extensions(path, entries):
+    """Refuse a map of extensions that is not (name, prefix) one to one (hal.md 9.3)."""
+    _sequence(entries, path)
+    names, prefixes = set(), set()
+    for place, entry in enumerate(entries):
+        where = f"{path}[{place}]"
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            _fail(where, f"is {entry!r}, must be (name, prefix)")
+        name, prefix = entry
+        if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
+            _fail(where, f"name is {name!r}, must be small letters, digits and _ in parts with dots between")
+        if not _is_int(prefix) or not 1 <= prefix <= 0xFFFF:
+            _fail(where, f"prefix is {prefix!r}, must be 1 to 65535")
+        if name in names or prefix in prefixes:
+            _fail(where, f"name {name} and prefix {prefix} must be used once")
+        names.add(name)
+        prefixes.add(prefix)
 
 
 def operation_path(path, index, code):
@@ -89,7 +112,7 @@ def _is_int(value):
     return type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool))
 
 
-def _check_graph(path, graph, referenced):
+def _check_graph(path, graph, referenced, prefixes):
     for name in ("operands", "operations"):
         _sequence(getattr(graph, name), f"{path}.{name}")
     if not graph.operands:
@@ -99,36 +122,38 @@ def _check_graph(path, graph, referenced):
     for index, operand in enumerate(graph.operands):
         where = f"{path}.operand[{index}]"
         _record(operand, Operand, where)
-        _check_operand(where, operand, referenced)
+        _check_operand(where, operand, referenced, prefixes)
     for index, operation in enumerate(graph.operations):
         _record(operation, Operation, f"{path}.operation[{index}]")
-        _check_operation(path, index, operation, graph.operands)
+        _check_operation(path, index, operation, graph.operands, prefixes)
     _check_list(f"{path}.inputs", graph.inputs, LifeTime.SUBGRAPH_INPUT, path, graph.operands)
     _check_list(f"{path}.outputs", graph.outputs, LifeTime.SUBGRAPH_OUTPUT, path, graph.operands)
     _check_order(path, graph)
 
 
 # -- operands (hal.md 11.3) ------------------------------------------------------------------------------------------
-def _check_operand(path, operand, referenced):
-    _check_type(path, operand.type)
+def _check_operand(path, operand, referenced, prefixes):
+    _check_type(path, operand.type, prefixes)
     _check_dims(path, operand)
-    _check_scale(path, operand)
-    _check_zero_point(path, operand)
-    _check_channel_quant(path, operand)
+    if operand.type not in OEM_TYPES:  # what they mean by these is theirs
+        _check_scale(path, operand)
+        _check_zero_point(path, operand)
+        _check_channel_quant(path, operand)
+    _check_parameters(path, operand)
     _check_lifetime(path, operand, referenced)
     _check_size(path, operand)
     _check_data(path, operand)
 
 
-def _check_type(path, code):
+def _check_type(path, code, prefixes):
     if not _is_int(code):
         _fail(path, f"type is {code!r}, must be an operand type code")
-    if _EXTENSION_MIN <= code < _UINT32_MAX:
-        _fail(path, f"type 0x{code:08x} is an extension type, this device has no extensions")
-    if code in _OEM_TYPES:
-        _fail(path, f"type is {type_name(code)}, OEM types are not supported")
-    if code not in DTYPES:
-        _fail(path, f"type {code} is unknown, must be 0..{max(DTYPES.keys() - _OEM_TYPES):d}")
+    if code in DTYPES or code in OEM_TYPES:
+        return
+    if not is_extension(code) or not 0 <= code <= _UINT32_MAX:
+        _fail(path, f"type {code} is unknown, must be 0..{max(DTYPES.keys() - OEM_TYPES):d}")
+    if code >> 16 not in prefixes:
+        _fail(path, f"type 0x{code:08x} has a prefix that is not in the model's extensions")
 
 
 def _check_dims(path, operand):
@@ -139,7 +164,7 @@ def _check_dims(path, operand):
     if operand.type in SCALAR_TYPES and operand.dims:
         _fail(path, f"rank is {len(operand.dims)}, must be 0 for scalar {type_name(operand.type)}")
     if operand.lifetime in CONSTANT_LIFETIMES and operand.type not in SCALAR_TYPES:
-        if not operand.dims:
+        if not operand.dims and not is_extension(operand.type):
             _fail(path, "rank of a constant tensor is 0 (unknown), must be at least 1")
         if 0 in operand.dims:
             _fail(path, f"dimension {operand.dims.index(0)} of a constant is 0 (unknown), must be known")
@@ -216,6 +241,16 @@ def _check_channel_quant(path, operand):
             _fail(path, f"channel scale {channel} is {_number(value)}, must be finite and > 0")
 
 
+def _check_parameters(path, operand):
+    parameters = operand.parameters
+    if parameters is None:
+        return
+    if not is_raw(operand.type):
+        _fail(path, f"has parameters of an extension, must have none for {type_name(operand.type)}")
+    if not isinstance(parameters, bytes):
+        _fail(path, f"parameters are {type(parameters).__name__}, must be bytes")
+
+
 def _all_positive(scales):
     """True when all are numbers that are finite and positive as float32: the common case, at once."""
     try:
@@ -228,7 +263,7 @@ def _all_positive(scales):
 def _check_size(path, operand):
     if 0 in operand.dims:
         return
-    size = operand.dtype.itemsize
+    size = 1 if is_raw(operand.type) else operand.dtype.itemsize
     for dim in operand.dims:
         size *= int(dim)
         if size > _UINT32_MAX:
@@ -261,6 +296,11 @@ def _check_data(path, operand):
         _fail(path, "is a constant without data")
     if not isinstance(data, np.ndarray):
         _fail(path, f"data is {type(data).__name__}, must be a numpy array")
+    if is_raw(operand.type):
+        if data.dtype != np.uint8 or data.ndim != 1 or not data.flags.c_contiguous:
+            _fail(path, f"data is {data.dtype} of rank {data.ndim}, must be a row of bytes for "
+                        f"{type_name(operand.type)}")
+        return
     if data.dtype != operand.dtype:
         _fail(path, f"data is {data.dtype.str if data.dtype.kind == operand.dtype.kind else data.dtype}, "
                     f"must be {operand.dtype} for {type_name(operand.type)}")
@@ -271,16 +311,15 @@ def _check_data(path, operand):
 
 
 # -- operations (hal.md 11.4 a, b, f) and lists (11.5) -----------------------------------------------------------------
-def _check_operation(path, index, operation, operands):
+def _check_operation(path, index, operation, operands, prefixes):
     code = operation.type
     where = f"{path}.operation[{index}]"
     if not _is_int(code):
         _fail(where, f"type is {code!r}, must be an operation code")
-    if _EXTENSION_MIN <= code < _UINT32_MAX:
-        _fail(where, f"operation 0x{code:08x} is an extension operation, this device has no extensions")
-    if code == OperationType.OEM_OPERATION:
-        _fail(where, "OEM_OPERATION is not supported")
-    if not 0 <= code <= OperationType.REVERSE:
+    if is_extension(code) and 0 <= code <= _UINT32_MAX:
+        if code >> 16 not in prefixes:
+            _fail(where, f"operation 0x{code:08x} has a prefix that is not in the model's extensions")
+    elif not 0 <= code <= OperationType.REVERSE and code != OperationType.OEM_OPERATION:
         _fail(where, f"operation code {code} is unknown, must be 0..{OperationType.REVERSE:d}")
     where = operation_path(path, index, code)
     for role, places in (("input", operation.inputs), ("output", operation.outputs)):
@@ -371,6 +410,8 @@ def _check_states(model):
             _fail(path, f"input {state.input} is fed by two states")
         fed.add(state.input)
         source, target = graph.operands[graph.outputs[state.output]], graph.operands[graph.inputs[state.input]]
+        if is_raw(target.type):
+            _fail(path, f"input is {type_name(target.type)}, must be of a type of the standard")
         if source.type != target.type:
             _fail(path, f"output is {type_name(source.type)}, must be {type_name(target.type)} as the input")
         if tuple(source.dims) != tuple(target.dims):

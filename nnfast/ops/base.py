@@ -6,11 +6,21 @@ look at the operation through a `Node`, so that a rule reads the same at model t
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
 from ..errors import GeneralFailure, InvalidArgument
-from ..model.types import DTYPES, QUANT8_ASYMM_TYPES, SCALAR_TYPES, VERSIONS, OperandType, OperationType, type_name
+from ..model.types import (
+    QUANT8_ASYMM_TYPES,
+    SCALAR_TYPES,
+    VERSIONS,
+    Definition,
+    OperandType,
+    OperationType,
+    dtype_of,
+    type_name,
+)
 
 # Short names of operand types as the digest of the standard writes them (ops_a.md A.2).
 ABBREVIATIONS = {
@@ -36,7 +46,8 @@ class Tensor:
     """An operand as one operation sees it.
 
     operand: its index in the graph; shape: () for scalars, None when the rank is unknown, entries None when unknown
-    (a known 0 is a true zero size); value: array if known now; present: False when omitted.
+    (a known 0 is a true zero size); value: array if known now; present: False when omitted; parameters: of a type of an
+    extension.
     """
 
     operand: int
@@ -47,10 +58,11 @@ class Tensor:
     channel_quant: object = None
     value: np.ndarray | None = None
     present: bool = True
+    parameters: object = None
 
     @property
     def dtype(self):
-        return DTYPES[self.type]
+        return dtype_of(self.type)
 
     @property
     def is_known(self):
@@ -96,6 +108,14 @@ class Signature:
                 raise ValueError(f"signature {text!r}: row {row!r} must give {len(names)} types")
             rows.append((max(version, since, key=VERSIONS.index), dict(zip(names, types))))
         self.sets = tuple(rows)
+
+    @classmethod
+    def over(cls, text, choices, since):
+        """A form whose variables take each of their types, whatever the others take: choices {variable: types}."""
+        form = cls(text, ())
+        form.sets = tuple((since, dict(zip(form.variables, types)))
+                          for types in product(*(choices[name] for name in form.variables)))
+        return form
 
     def expand(self, count, slots):
         """The slot of each of `count` operands, or None when the count does not fit."""
@@ -226,7 +246,7 @@ class Node:
                 role = f"input {place}" if place < len(types_in) else f"output {place - len(types_in)}"
                 names = {slots[place].name for _, slots, _ in alive}
                 label = f" ({names.pop()})" if len(names) == 1 else ""
-                rule = _either(type_name(t) for t in sorted(allowed))
+                rule = _either(type_name(t) for t in sorted(allowed, key=_order))
                 return f" {role}{label}: type {type_name(actual)}, must be {rule}"
             alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
         raise AssertionError("a signature matched after all")
@@ -333,6 +353,10 @@ class Node:
         if not low <= value < rank:
             self.fail(name, f"is {value}, must be in [{low}, {rank})")
         return value + rank if value < 0 else value
+
+
+def _order(kind):
+    return (1, kind.name) if isinstance(kind, Definition) else (0, kind)
 
 
 def _either(items):

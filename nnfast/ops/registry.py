@@ -3,7 +3,7 @@
 from functools import lru_cache
 from importlib import import_module
 
-from ..model.types import OperationType
+from ..model.types import Definition, OperationType
 
 _T = OperationType
 FAMILIES = {
@@ -70,7 +70,9 @@ _FAMILY_OF = {int(code): family for family, codes in FAMILIES.items() for code i
 
 @lru_cache(256)
 def lookup(code):
-    """OpDef of an operation code, or None when nnfast has no such operation."""
+    """OpDef of an operation code, or of the Definition that took its place; None when there is no such operation."""
+    if isinstance(code, Definition):
+        return code.op
     family = _FAMILY_OF.get(code)
     if family is None:
         return None
