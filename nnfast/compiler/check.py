@@ -1,22 +1,29 @@
 """Model-time checks of every operation: what is invalid, and what is valid but cannot run here."""
 
 from ..errors import Error, InvalidArgument
-from ..model.types import VERSIONS, LifeTime
+from ..model.types import VERSIONS, LifeTime, OperationType, is_extension, is_raw, type_name
 from ..model.validate import validate_model
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
 from .nodes import Facts, check_zero_sized
+from .resolve import missing, resolve
 
 
-def check_model(model, newest=VERSIONS[-1]):
+def check_model(model, newest=VERSIONS[-1], extensions=()):
     """Refuse an invalid model; returns the lowest HAL version that has everything it uses.
 
-    newest: HAL version that the model may need at most. Raises InvalidArgument with the path of the first broken rule:
-    structure (hal.md 11.3-11.7), then each operation's operand types, model-time rules and version.
+    newest: HAL version that the model may need at most; extensions: {name: Extension} of the device. Raises
+    InvalidArgument with the path of the first broken rule: structure (hal.md 11.3-11.7), then each operation's operand
+    types, model-time rules and version. Operations of other extensions and of OEMs are valid (hal.md 9.3, 9.7).
     """
     validate_model(model)
     version = "1.0"
+    if model.extensions:
+        version = "1.2"
+        if VERSIONS.index(newest) < VERSIONS.index(version):
+            raise InvalidArgument(f"model: has extensions, which came with HAL 1.2, the model is one of HAL {newest}")
+        model = resolve(model, extensions)
     for facts in _graphs(model):
         for index, operation in enumerate(facts.graph.operations):
             op = lookup(operation.type)
@@ -38,7 +45,7 @@ def check_model(model, newest=VERSIONS[-1]):
 
 
 def unsupported(model):
-    """{operation index: reason} of what a prepare of the valid model's main graph would refuse.
+    """{operation index: reason} of what a prepare of the valid, resolved model's main graph would refuse.
 
     Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
     """
@@ -46,11 +53,14 @@ def unsupported(model):
 
 
 def _refused(model, facts, seen):
+    idle = _unread(model, facts)
+    if idle is not None:
+        return dict.fromkeys(range(len(facts.graph.operations)), idle)
     refused = {}
     for index, operation in enumerate(facts.graph.operations):
         op = lookup(operation.type)
         if op is None:
-            refused[index] = f"{facts.path(index)}: the operation is not supported"
+            refused[index] = f"{facts.path(index)}: {_why_not(model, operation.type)}"
             continue
         if isinstance(op, ControlDef):
             reason = _refused_control(model, facts, operation, index, seen)
@@ -69,6 +79,28 @@ def _refused(model, facts, seen):
         except Error as error:
             refused[index] = str(error)
     return refused
+
+
+def _why_not(model, code):
+    if is_extension(code):
+        return missing(model, code)
+    if code == OperationType.OEM_OPERATION:
+        return "is not supported: its meaning is known to its vendor alone; vendor extensions take its place"
+    return "the operation is not supported"
+
+
+def _unread(model, facts):
+    """Why no execution can take an input that no operation reads: its type is not known here. None if there is none."""
+    graph = facts.graph
+    if not any(is_raw(graph.operands[operand].type) for operand in graph.inputs):
+        return None
+    read = {operand for operation in graph.operations for operand in operation.inputs}
+    for operand in graph.inputs:
+        kind = graph.operands[operand].type
+        if is_raw(kind) and operand not in read:
+            why = missing(model, kind) if is_extension(kind) else "OEM types are not supported"
+            return f"{facts.name}.operand[{operand}]: type is {type_name(kind)}, {why}"
+    return None
 
 
 def _refused_control(model, facts, operation, index, seen):

@@ -5,7 +5,6 @@ from math import prod
 
 import numpy as np
 
-from ..model.types import DTYPES
 from ..ops.base import ValueUnknown
 from . import layout, widen
 
@@ -49,7 +48,7 @@ class Lowering:
             if record.is_constant:
                 self.slot_of[operand] = self.const(known.value)
             else:
-                self.slot_of[operand] = self._new(prod(known.shape) * DTYPES[record.type].itemsize)
+                self.slot_of[operand] = self._new(prod(known.shape) * record.dtype.itemsize)
         return self.slot_of[operand]
 
     def stand_in(self, tensor, **changes):

@@ -44,7 +44,7 @@ class Facts:
         """The operand as an operation sees it."""
         record, known = self.graph.operands[operand], self.of[operand]
         return Tensor(operand, record.type, known.shape, known.scale, known.zero_point, record.channel_quant,
-                      known.value, known.present)
+                      known.value, known.present, record.parameters)
 
     def node(self, index, present=True):
         """Node of operation `index`; InvalidArgument when nnfast lacks it or its types fit no signature.

@@ -163,7 +163,7 @@ def model_to_text(model, arrays, constants):
         quant = o.channel_quant and [o.channel_quant.dim, arrays.add(np.float64(o.channel_quant.scales))]
         data = arrays.add(o.data) if constants and o.data is not None else None
         return [int(o.type), list(o.dims), float(o.scale).hex(), int(o.zero_point), int(o.lifetime), quant, data,
-                o.name, o.subgraph]
+                o.name, o.subgraph, None if o.parameters is None else o.parameters.hex()]
 
     def graph(g):
         return {"operands": [operand(o) for o in g.operands], "inputs": list(g.inputs), "outputs": list(g.outputs),
@@ -171,21 +171,24 @@ def model_to_text(model, arrays, constants):
 
     states = [[s.input, s.output, None if s.initial is None else arrays.add(s.initial)] for s in model.states]
     return {"main": graph(model.main), "referenced": [graph(g) for g in model.referenced],
-            "relaxed": bool(model.relaxed), "states": states, "name": model.name}
+            "relaxed": bool(model.relaxed), "states": states, "name": model.name,
+            "extensions": [[name, int(prefix)] for name, prefix in model.extensions]}
 
 
 def restore_model(text, arrays):
     """The Model of model_to_text; constants without a stored value have none."""
     def operand(row):
-        kind, dims, scale, zero_point, lifetime, quant, data, name, subgraph = row
+        kind, dims, scale, zero_point, lifetime, quant, data, name, subgraph, parameters = row
         if quant is not None:
             quant = ChannelQuant(quant[0], tuple(arrays[quant[1]].tolist()))
         return Operand(kind, tuple(dims), float.fromhex(scale), zero_point, lifetime, quant,
-                       None if data is None else arrays[data], name, subgraph)
+                       None if data is None else arrays[data], name, subgraph,
+                       None if parameters is None else bytes.fromhex(parameters))
 
     def graph(g):
         operations = tuple(Operation(kind, tuple(i), tuple(o)) for kind, i, o in g["operations"])
         return Subgraph(tuple(map(operand, g["operands"])), operations, tuple(g["inputs"]), tuple(g["outputs"]))
 
     states = tuple(State(i, o, None if first is None else arrays[first]) for i, o, first in text["states"])
-    return Model(graph(text["main"]), tuple(map(graph, text["referenced"])), text["relaxed"], states, text["name"])
+    return Model(graph(text["main"]), tuple(map(graph, text["referenced"])), text["relaxed"], states, text["name"],
+                 tuple((name, prefix) for name, prefix in text["extensions"]))

@@ -11,8 +11,7 @@ from threading import Lock
 from .. import trace
 from ..engine.arena import place
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
-from ..errors import GeneralFailure
-from ..model.types import DTYPES
+from ..errors import GeneralFailure, InvalidArgument
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
@@ -108,7 +107,11 @@ class Planner:
             return self._lower(facts, nodes, start, stop, blocked_on)
 
     def _op(self, index):
-        return lookup(self.graph.operations[index].type)
+        op = lookup(self.graph.operations[index].type)
+        if op is None:
+            path = Facts(self.model, self.graph, self.name).path(index)
+            raise InvalidArgument(f"{path}: the operation is not supported")
+        return op
 
     def _data_step(self, facts, start, last):
         node = facts.node(start)
@@ -157,7 +160,7 @@ class Planner:
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
         with trace.span("LC", "PC", "bands"):
             bands.join(lowering)
-        tensors = {o: (facts.of[o].shape, DTYPES[self.graph.operands[o].type]) for o in (*inputs, *outputs)}
+        tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}
         with trace.span("LC", "PC", "place memory"):
             spec, aliases = _memory(lowering)
         return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,

@@ -10,7 +10,7 @@ import numpy as np
 from .. import vlog
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
-from ..model.types import type_name
+from ..model.types import Definition, type_name
 from .memory import FileBytes, Memory
 
 INPUT, OUTPUT = "input", "output"
@@ -222,6 +222,9 @@ def allocate(device, dims, input_roles, output_roles):
         dims = full
     if first.is_scalar and dims:
         raise InvalidArgument(f"allocate: dims are {list(dims)}, the roles are of a scalar, which has none")
+    if isinstance(first.type, Definition):
+        raise GeneralFailure(f"allocate: the roles are of {first.type.name}, there are no buffers for types of "
+                             f"extensions; use client memory")
     try:
         return device.tokens.add(first, dims, roles, device.budget)
     except MemoryError as error:

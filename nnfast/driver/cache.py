@@ -37,7 +37,7 @@ from .prepared import PreparedModel
 
 TOKEN_BYTES = 32
 MODEL_FILES, DATA_FILES = 1, 1
-FORMAT = 1
+FORMAT = 2
 _MODEL_MAGIC, _DATA_MAGIC = b"NNFMODEL", b"NNFDATA\0"
 _LINE = 64
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW
@@ -91,7 +91,7 @@ def _text_of(prepared, token):
     arrays = Arrays()
     segment = prepared._static
     # A request that omits an optional input calls for a plan of its own, which needs the whole model.
-    plan = can_store_plan(segment) and not has_open_form(prepared.model)
+    plan = can_store_plan(segment) and not prepared._original.extensions and not has_open_form(prepared.model)
     preference, priority, input_shapes, keep = prepared._options
     head = {
         "format": FORMAT, "driver": version_string(), "level": kernels.level(),
@@ -271,7 +271,7 @@ def prepare_in(folder, device, model, options, deadline):
 
     A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored.
     """
-    check_model(model)
+    check_model(model, extensions=device.extensions)
     token = _key(model, options)
     paths = [os.path.join(folder, f"{token.hex()}.{kind}") for kind in ("model", "data")]
     try:

@@ -5,8 +5,10 @@ from numbers import Integral
 from .. import config, trace, vlog
 from .._native import threads
 from ..compiler.check import check_model, unsupported
+from ..compiler.resolve import resolve
 from ..engine.budget import Budget
 from ..errors import InvalidArgument
+from ..extensions import chosen
 from ..model.types import VERSIONS, Model
 from .buffers import Tokens, allocate
 from .execution import PRIORITIES
@@ -20,14 +22,15 @@ class Device:
 
     num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
     quota allow. Results do not depend on it. memory_limit: bytes that its models' packed weights, working memory and
-    buffers may take together; None: no limit.
+    buffers may take together; None: no limit. extensions: the vendor extensions that its client may use, as
+    nnfast.extensions.Extension or by the name of a registered one; None: all that are registered now.
 
     One device is one client: the priorities of its models are relative to each other. An execution of higher priority
     goes first, and one of lower priority stops for it between two operations when there are not cores for both.
     """
 
     @vlog.telling(vlog.MANAGER, "Device")
-    def __init__(self, num_threads=None, memory_limit=None):
+    def __init__(self, num_threads=None, memory_limit=None, extensions=None):
         if num_threads is None:
             num_threads = threads.default_threads()
         if isinstance(num_threads, bool) or not isinstance(num_threads, Integral) or \
@@ -41,17 +44,18 @@ class Device:
         self.budget = None if memory_limit is None else Budget(int(memory_limit))
         self.gate = threads.Gate(max(self.num_threads, threads.available()))
         self.tokens = Tokens()
+        self.extensions = chosen(extensions)
         vlog.init()
         if vlog.mask & vlog.MANAGER:
-            vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors", self, memory_limit or "none",
-                      threads.available())
+            vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors, extensions %s", self, memory_limit or "none",
+                      threads.available(), ", ".join(self.extensions) or "none")
 
     @vlog.telling(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
         _model(model)
         with trace.span("LU", "PU", "validateModel"):
-            return check_model(model, newest)
+            return check_model(model, newest, self.extensions)
 
     def supported_operations(self, model):
         """One bool per operation of the main graph (getSupportedOperations).
@@ -66,8 +70,8 @@ class Device:
         """{operation index: reason} for what this device cannot run of a valid model."""
         _model(model)
         with trace.span("LD", "PC", "supported_operations"):
-            check_model(model)
-            refused = unsupported(model)
+            check_model(model, extensions=self.extensions)
+            refused = unsupported(resolve(model, self.extensions))
         for reason in refused.values():
             vlog.tell(vlog.COMPILATION, "not supported: %s", reason)
         return refused

@@ -6,13 +6,14 @@ import numpy as np
 
 from .. import vlog
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
-from ..model.types import OperandType
+from ..model.types import Definition, OperandType
 from .buffers import INPUT, OUTPUT, Buffer, combine_dims
 from .memory import FileBytes, Memory
 from .request import OutputShape, Request
 
 _CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
-"""Indexes, sizes and flags: taken out of shared memory once, lest they change between a check and their use."""
+"""Indexes, sizes and flags: taken out of shared memory once, lest they change between a check and their use; so is what
+an extension gives a meaning to."""
 
 
 class Arguments:
@@ -177,7 +178,8 @@ def bind_request(prepared, request, started=True):
                                   f"{list(shape)}")
         region = _region(argument, pools)
         shared = isinstance(request.pools[argument.pool], Memory)
-        if region.ctypes.data % record.dtype.itemsize or (shared and record.type in _CHECKED_TYPES):
+        if region.ctypes.data % record.dtype.itemsize or \
+                (shared and (record.type in _CHECKED_TYPES or isinstance(record.type, Definition))):
             region = region.copy()
         shapes[operand] = shape
         inputs[operand] = region.view(record.dtype).reshape(shape)

@@ -12,6 +12,7 @@ from .._native.plan import trim
 from .._native.runner import MAX_RANK, Runner
 from .._native.threads import Turn, now_ns
 from ..compiler.check import check_model, has_open_form, require_supported
+from ..compiler.resolve import resolve
 from ..engine.resources import Resources
 from ..engine.segment import Segment
 from ..errors import (
@@ -23,7 +24,7 @@ from ..errors import (
     ResourceExhaustedTransient,
 )
 from ..model.mapped import release
-from ..model.types import DTYPES, LifeTime
+from ..model.types import LifeTime, is_raw
 from .arguments import check_input, check_output, named
 from .execution import (
     DEFAULT_LOOP_TIMEOUT_NS,
@@ -64,9 +65,13 @@ class PreparedModel:
         began = now_ns()
         deadline_ns = deadline_to_ns(deadline, began, "prepare")
         with trace.span("LU", "PU", "validateModel"):
-            check_model(model)
+            check_model(model, extensions=device.extensions)
         self._options = (preference, priority, input_shapes, keep)
         self._original = model
+        model = resolve(model, device.extensions)
+        graph = model.main
+        if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
+            require_supported(model)  # what it is cannot be said: some operation on it will not run
         self._set_up(device, _resized(model, input_shapes))
         with trace.span("LD", "PC", "plan"):
             segment = self._plan_ahead(deadline_ns)
@@ -424,7 +429,7 @@ def _info(graph, operand, fallback):
 def _initial(operand, state):
     if state.initial is not None:
         return state.initial
-    value = np.full(operand.dims, operand.zero_point, DTYPES[operand.type])
+    value = np.full(operand.dims, operand.zero_point, operand.dtype)
     value.flags.writeable = False
     return value
 

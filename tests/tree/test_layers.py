@@ -20,10 +20,11 @@ MAY = {
     "_native": {"errors", "config"},
     "ops": {"errors", "model", "_native"},
     "engine": {"errors", "vlog", "model", "_native"},
+    "extensions": {"errors", "model", "ops"},
     "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
     "tflite": {"errors", "vlog", "trace", "model", "ops"},
     "driver": {"errors", "version", "config", "observe", "vlog", "trace", "model", "_native", "engine", "compiler",
-               "ops"},
+               "ops", "extensions"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 

@@ -1,0 +1,77 @@
+"""Vendor extensions of a model: definitions in the place of codes (hal.md 9.3)."""
+
+from dataclasses import replace
+from math import prod
+
+from ..errors import InvalidArgument
+from ..model.types import is_extension, operation_name, type_name
+from ..model.validate import graph_paths
+
+_UINT32_MAX = 0xFFFFFFFF
+
+
+def resolve(model, extensions):
+    """The structurally valid model with Definitions for what these extensions ({name: Extension}) have.
+
+    The parameters of operands become records, constants arrays of their type. Codes of other extensions stay. Raises
+    InvalidArgument for what a known extension does not have, or does not accept.
+    """
+    known = {prefix: extensions[name] for name, prefix in model.extensions if name in extensions}
+    if not known:
+        return model
+    main, *referenced = (_graph(path, graph, known) for path, graph in graph_paths(model))
+    return replace(model, main=main, referenced=tuple(referenced))
+
+
+def missing(model, code):
+    """Why a code that was left cannot be run."""
+    name = next(name for name, prefix in model.extensions if prefix == code >> 16)
+    return f"this device does not have extension {name}"
+
+
+def _graph(path, graph, known):
+    operands = tuple([_operand(f"{path}.operand[{place}]", operand, known)
+                      for place, operand in enumerate(graph.operands)])
+    operations = tuple([_operation(f"{path}.operation[{place}]", operation, known)
+                        for place, operation in enumerate(graph.operations)])
+    return replace(graph, operands=operands, operations=operations)
+
+
+def _found(path, code, known, members, name_of):
+    """The definition of a code, None when it is none of a known extension."""
+    extension = known.get(code >> 16) if is_extension(code) else None
+    if extension is None:
+        return None
+    found = getattr(extension, members).get(code & 0xFFFF)
+    if found is None:
+        raise InvalidArgument(f"{path}: {name_of(code)} does not exist in {extension.name}")
+    return found
+
+
+def _operation(path, operation, known):
+    found = _found(path, operation.type, known, "operations", operation_name)
+    return operation if found is None else replace(operation, type=found)
+
+
+def _operand(path, operand, known):
+    found = _found(path, operand.type, known, "types", type_name)
+    if found is None:
+        return operand
+    if operand.dims and not found.is_tensor:
+        raise InvalidArgument(f"{path}: rank is {len(operand.dims)}, must be 0 for scalar {found.name}")
+    nbytes = prod(operand.dims) * found.dtype.itemsize
+    if nbytes > _UINT32_MAX:
+        raise InvalidArgument(f"{path}: dimensions {list(operand.dims[:8])} need more than {_UINT32_MAX} bytes")
+    data = operand.data
+    if data is not None:
+        if not operand.dims and found.is_tensor:
+            raise InvalidArgument(f"{path}: rank of a constant tensor is 0 (unknown), must be at least 1")
+        if data.nbytes != nbytes:
+            raise InvalidArgument(f"{path}: data has {data.nbytes} bytes, must be {nbytes} for {found.name} "
+                                  f"{list(operand.dims)}")
+        data = data.view(found.dtype)
+        if not data.flags.aligned:
+            data = data.copy()
+        data = data.reshape(operand.dims)
+        data.flags.writeable = False
+    return replace(operand, type=found, data=data, parameters=found.unpack(path, operand.parameters))

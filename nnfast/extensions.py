@@ -1,0 +1,272 @@
+"""Vendor extensions: operand types and operations that other packages add to the driver (hal.md 9).
+
+    INT64 = Type("INT64", 0, np.int64, is_tensor=False)
+    TWICE = Operation("TWICE", 0, "x:T -> y:T", {"T": [INT64]},
+                      infer=lambda node: [node["x"].shape], run=lambda node, inputs: [inputs[0] * 2])
+    register(Extension("com.example.twice", [INT64], [TWICE]))
+
+Every `nnfast.Device` made after that runs them. docs/extensions.md tells how to write one.
+"""
+
+import threading
+from numbers import Integral
+
+import numpy as np
+
+from .errors import Error, GeneralFailure, InvalidArgument
+from .model.types import EXTENSION_NAME, Definition, OperandType, type_name
+from .ops.base import ABBREVIATIONS, OpDef, Signature, ValueUnknown
+
+ENTRY_POINTS = "nnfast.extensions"
+"""Group of entry points in which packages name their Extension objects."""
+
+_LAST_ID = 0xFFFF
+_registered, _lock = {}, threading.Lock()
+
+
+class Type(Definition):
+    """An operand type of an extension.
+
+    id: its code there, 0 to 65535; dtype: of a scalar, or of one element of a tensor. parameters: structured dtype of
+    the bytes that must go with every operand of the type (Operand.extraParams); None: there are none. check(parameters)
+    may raise ValueError for those that it does not accept. extension: name of the Extension that it is part of.
+    """
+
+    def __init__(self, name, id, dtype, is_tensor=True, parameters=None, check=None):
+        self.name, self.id, self.is_tensor, self.extension = name, _id(name, id), bool(is_tensor), None
+        self.dtype, self.parameters, self._check = _dtype(name, dtype), None, check
+        if parameters is not None:
+            self.parameters = _dtype(name, parameters)
+            if self.parameters.names is None:
+                raise InvalidArgument(f"extension type {name}: parameters are {parameters}, must be a structured dtype")
+
+    def pack(self, **fields):
+        """Bytes of the parameters with these fields, for an operand."""
+        if self.parameters is None or set(fields) != set(self.parameters.names):
+            wanted = ", ".join(self.parameters.names) if self.parameters is not None else "none"
+            raise InvalidArgument(f"extension type {self.name}: got parameters {', '.join(fields)}, must be {wanted}")
+        return np.array([tuple(fields[name] for name in self.parameters.names)], self.parameters).tobytes()
+
+    def unpack(self, path, raw):
+        """Record of an operand's parameter bytes (None = it has none). Raises InvalidArgument."""
+        if self.parameters is None:
+            if raw is not None:
+                raise InvalidArgument(f"{path}: has parameters, {self.name} takes none")
+            return None
+        if raw is None or len(raw) != self.parameters.itemsize:
+            raise InvalidArgument(f"{path}: has {'no' if raw is None else len(raw)} bytes of parameters, {self.name} "
+                                  f"needs {self.parameters.itemsize}")
+        record = np.frombuffer(raw, self.parameters)[0]
+        if self._check is not None:
+            try:
+                self._check(record)
+            except ValueError as error:
+                raise InvalidArgument(f"{path}: {error}") from None
+        return record
+
+    def __repr__(self):
+        return f"<Type {self.id} {self.name} of {self.extension}>"
+
+
+class Operation(Definition):
+    """An operation of an extension.
+
+    signature: operands as ``"n:N -> sequence:S"``: ``name:variable``; ``name?`` may be omitted, ``name*`` repeats.
+    types: {variable: what it may be}, each a Type or the name of a type of the standard; operands that share a variable
+    have the same type. All functions look at the operation through its `node` (ops.base.Node):
+    infer(node): list of output shapes (tuples); input shapes are known. Asking for a value that is not known yet
+        (node.scalar, node.value) puts planning off until it is.
+    run(node, inputs): list of output arrays from read-only input arrays (None = omitted), of the output types' dtypes.
+    validate(node): rules of model time, before shapes and values are known; node.fail(...) refuses.
+    data_dependent: only run knows the shapes of the outputs; infer is not needed then.
+    zero_sized: accept inputs with a zero dimension.
+    Several threads may call them at once. What they raise that is not an nnfast.Error ends as GeneralFailure.
+    """
+
+    def __init__(self, name, id, signature, types, run, infer=None, validate=None, data_dependent=False,
+                 zero_sized=False):
+        self.name, self.id, self.extension = name, _id(name, id), None
+        if infer is None and not data_dependent:
+            raise InvalidArgument(f"extension operation {name}: has no infer, only data dependent ones need none")
+        choices = {variable: tuple(_type(name, kind) for kind in kinds) for variable, kinds in types.items()}
+        try:
+            form = Signature.over(signature, choices, "1.2")
+        except (KeyError, ValueError) as error:
+            raise InvalidArgument(f"extension operation {name}: signature {signature!r}: {error}") from None
+        if set(choices) != set(form.variables):
+            raise InvalidArgument(f"extension operation {name}: types are of {', '.join(choices)}, the signature has "
+                                  f"variables {', '.join(form.variables)}")
+        self._infer, self._run, self._validate = infer, run, validate
+        self.op = OpDef(self, (form,), infer=self._shapes, compute=self._results,
+                        validate=self._rules if validate is not None else None,
+                        zero_sized="any" if zero_sized else "none", data_dependent=data_dependent)
+
+    def _rules(self, node):
+        try:
+            self._call("validate", self._validate, node)
+        except ValueUnknown:
+            raise GeneralFailure(f"{node.path}: validate asks for a value that only an execution knows; that is for "
+                                 f"infer to do") from None
+
+    def _shapes(self, node):
+        if self._infer is None:
+            return [t.shape for t in node.outputs]
+        shapes = self._call("infer", self._infer, node)
+        if not isinstance(shapes, list | tuple) or len(shapes) != len(node.outputs) or \
+                not all(map(_is_shape, shapes)):
+            raise GeneralFailure(f"{node.path}: infer of the extension gave {shapes!r}, must be a list of "
+                                 f"{len(node.outputs)} shapes")
+        return shapes
+
+    def _results(self, node, inputs):
+        """Output arrays, checked: a mistake of the extension must not reach what others compute."""
+        given = [None if array is None else _read_only(array) for array in inputs]
+        results = self._call("run", self._run, node, given)
+        if not isinstance(results, list | tuple) or len(results) != len(node.outputs):
+            raise GeneralFailure(f"{node.path}: run of the extension must give a list of {len(node.outputs)} arrays")
+        checked = []
+        for place, (tensor, result) in enumerate(zip(node.outputs, results)):
+            if not isinstance(result, np.ndarray | np.generic) or result.dtype != tensor.dtype:
+                kind = getattr(result, "dtype", type(result).__name__)
+                raise GeneralFailure(f"{node.path} output {place}: run of the extension gave {kind}, must be an array "
+                                     f"of {tensor.dtype}")
+            array = np.ascontiguousarray(result).reshape(result.shape)
+            if not self.op.data_dependent and 0 not in array.shape and array.shape != tensor.shape:
+                raise GeneralFailure(f"{node.path} output {place}: run of the extension gave shape "
+                                     f"{list(array.shape)}, infer said {list(tensor.shape)}")
+            shared = any(other is not None and np.may_share_memory(array, other) for other in given)
+            checked.append(array.copy() if shared else array)
+        return checked
+
+    def _call(self, phase, function, node, *arguments):
+        try:
+            return function(node, *arguments)
+        except (Error, ValueUnknown):
+            raise
+        except Exception as error:
+            raise GeneralFailure(f"{node.path}: {phase} of extension {self.extension} raised {type(error).__name__}: "
+                                 f"{error}") from error
+
+    def __repr__(self):
+        return f"<Operation {self.id} {self.name} of {self.extension}>"
+
+
+class Extension:
+    """A named set of operand types and operations, each by its id.
+
+    name: as a vendor's reverse domain: small letters, digits and _, at least one dot ("com.example.fibonacci").
+    """
+
+    def __init__(self, name, types=(), operations=()):
+        if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
+            raise InvalidArgument(f"extension name: is {name!r}, must be small letters, digits and _ in parts with "
+                                  f"dots between")
+        self.name = name
+        self.types, self.operations = self._by_id(Type, types), self._by_id(Operation, operations)
+        for member in (*self.types.values(), *self.operations.values()):
+            member.extension = name
+
+    def _by_id(self, kind, members):
+        found, names = {}, set()
+        for member in members:
+            if not isinstance(member, kind):
+                raise InvalidArgument(f"extension {self.name}: {member!r} is no extensions.{kind.__name__}")
+            if member.extension is not None:
+                raise InvalidArgument(f"extension {self.name}: {member.name} is part of {member.extension} already")
+            if member.id in found or member.name in names:
+                raise InvalidArgument(f"extension {self.name}: {member.name} and id {member.id} must be used once")
+            found[member.id] = member
+            names.add(member.name)
+        return found
+
+    def __repr__(self):
+        return f"<Extension {self.name}: {len(self.types)} types, {len(self.operations)} operations>"
+
+
+def register(extension):
+    """Make an Extension known to all devices that are made from now on; returns it."""
+    if not isinstance(extension, Extension):
+        raise InvalidArgument(f"register: got {extension!r}, must be an extensions.Extension")
+    with _lock:
+        if _registered.get(extension.name, extension) is not extension:
+            raise InvalidArgument(f"register: another extension {extension.name} is registered already")
+        _registered[extension.name] = extension
+    return extension
+
+
+def unregister(name):
+    """Forget an extension; devices that have it keep it."""
+    with _lock:
+        _registered.pop(name, None)
+
+
+def registered():
+    """{name: Extension} of what is registered now."""
+    with _lock:
+        return dict(_registered)
+
+
+def load_installed():
+    """Register the extensions of installed packages (entry points of group "nnfast.extensions"); their names."""
+    from importlib import metadata
+
+    return [register(entry.load()).name for entry in metadata.entry_points(group=ENTRY_POINTS)]
+
+
+def chosen(given):
+    """{name: Extension} of a device: all registered ones (None), or those listed, as objects or by registered name."""
+    known = registered()
+    if given is None:
+        return known
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InvalidArgument(f"Device extensions: is {given!r}, must be a list of names or extensions")
+    found = {}
+    for extension in given:
+        if isinstance(extension, str):
+            if extension not in known:
+                raise InvalidArgument(f"Device extensions: {extension!r} is not registered; there are "
+                                      f"{', '.join(sorted(known)) or 'none'}")
+            extension = known[extension]
+        if not isinstance(extension, Extension):
+            raise InvalidArgument(f"Device extensions: {extension!r} is no name and no extensions.Extension")
+        if extension.name in found:
+            raise InvalidArgument(f"Device extensions: {extension.name} is listed twice")
+        found[extension.name] = extension
+    return found
+
+
+def _id(name, id):
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument(f"extension member: name is {name!r}, must be a string")
+    if isinstance(id, bool) or not isinstance(id, Integral) or not 0 <= id <= _LAST_ID:
+        raise InvalidArgument(f"extension member {name}: id is {id!r}, must be 0 to {_LAST_ID}")
+    return int(id)
+
+
+def _dtype(name, dtype):
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise InvalidArgument(f"extension type {name}: {error}") from None
+    if found.hasobject or not found.itemsize or found.subdtype is not None or not found.isnative:
+        raise InvalidArgument(f"extension type {name}: dtype is {found}, must be of a fixed size in native byte order")
+    return found
+
+
+def _type(name, kind):
+    if isinstance(kind, str) and kind in OperandType.__members__:
+        kind = OperandType[kind]
+    if isinstance(kind, Type) or kind in ABBREVIATIONS.values():
+        return kind
+    text = repr(kind) if isinstance(kind, str) or not isinstance(kind, int) else type_name(kind)
+    raise InvalidArgument(f"extension operation {name}: {text} is no operand type")
+
+
+def _is_shape(shape):
+    return isinstance(shape, tuple | list) and all(isinstance(d, Integral) and d >= 0 for d in shape)
+
+
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view
