@@ -12,6 +12,7 @@ from .types import (
     HALS,
     MODELS,
     DataLocation,
+    ExtensionNameAndPrefix,
     MemoryPool,
     Operand,
     Operation,
@@ -64,12 +65,13 @@ class Layout:
         values = _Values(self._values)
         graphs = [self._graph(graph, values) for graph in (source.main, *source.referenced)]
         kind = MODELS[self.hal]
+        extensions = [ExtensionNameAndPrefix(name, prefix) for name, prefix in source.extensions]
         if self.hal == "1.3":
-            return kind(graphs[0], graphs[1:], values.joined(), list(self._pools), source.relaxed)
+            return kind(graphs[0], graphs[1:], values.joined(), list(self._pools), source.relaxed, extensions)
         main = graphs[0]
         fields = main.operands, main.operations, main.inputIndexes, main.outputIndexes, values.joined(), \
-            list(self._pools)
-        return kind(*fields) if self.hal == "1.0" else kind(*fields, source.relaxed)
+            list(self._pools), source.relaxed, extensions
+        return kind(*fields[:{"1.0": 6, "1.1": 7, "1.2": 8}[self.hal]])
 
     def _graph(self, graph, values):
         operands = []
@@ -88,7 +90,7 @@ class Layout:
         else:
             location = self._places.get(_key(operand.data)) or values.add(operand.data)
         return Operand(int(operand.type), list(operand.dims), consumers, operand.scale, operand.zero_point,
-                       int(operand.lifetime), location, _extra(operand.channel_quant))
+                       int(operand.lifetime), location, _extra(operand))
 
 
 class _Values:
@@ -140,8 +142,9 @@ def _argument(argument):
                            list(argument.dims))
 
 
-def _extra(quant):
-    return None if quant is None else SymmPerChannelQuantParams(list(quant.scales), quant.dim)
+def _extra(operand):
+    quant = operand.channel_quant
+    return operand.parameters if quant is None else SymmPerChannelQuantParams(list(quant.scales), quant.dim)
 
 
 def _key(data):

@@ -4,7 +4,6 @@ Locations, operandValues, pools, numberOfConsumers, the map of extensions, and w
 are those of the canonical model, which the device checks.
 """
 
-import re
 from collections import Counter
 from math import prod
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..errors import GeneralFailure
 from ..model import types as canonical
+from ..model.validate import check_extensions
 from .pools import to_memory
 from .types import (
     HALS,
@@ -30,10 +30,8 @@ from .values import boolean, fail, is_integer, record, uint32, vec
 
 _LIFETIMES = canonical.LifeTime
 _CONSTANTS, _SUBGRAPH = frozenset(map(int, canonical.CONSTANT_LIFETIMES)), int(_LIFETIMES.SUBGRAPH)
-_OEM_TYPES = frozenset(map(int, (canonical.OperandType.OEM, canonical.OperandType.TENSOR_OEM_BYTE)))
 _STORED = {int(code): (dtype, code in canonical.SCALAR_TYPES) for code, dtype in canonical.DTYPES.items()}
 _KNOWN = {hal: (frozenset(map(int, OPERAND_TYPES[hal])), frozenset(map(int, OPERATION_TYPES[hal]))) for hal in HALS}
-_EXTENSION_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _VALUE_TYPES = frozenset(map(int, canonical.SCALAR_TYPES | {canonical.OperandType.TENSOR_INT32}))
 """Types whose constants are rules (axes, sizes): kept as they were when they were checked."""
 
@@ -51,7 +49,8 @@ class _Reader:
         self.source, self.hal, self.level = model, hal, HALS.index(hal)
         self.values = _bytes_of(model.operandValues)
         self.pools = [self.pool(place, pool) for place, pool in enumerate(vec(model.pools, "pools"))]
-        self.prefixes = self.extensions() if self.level >= 2 else {}
+        self.extensions = self.map_of_extensions() if self.level >= 2 else ()
+        self.prefixes = frozenset(prefix for _, prefix in self.extensions)
         self.referenced = vec(model.referenced, "referenced") if self.level == 3 else ()
         self.operand_types, self.operation_types = _KNOWN[hal]
         self.last_lifetime = _LIFETIMES.SUBGRAPH if self.level == 3 else _LIFETIMES.NO_VALUE
@@ -66,7 +65,7 @@ class _Reader:
                            for place, graph in enumerate(self.referenced))
         relaxed = self.level >= 1 and boolean(source.relaxComputationFloat32toFloat16,
                                               "relaxComputationFloat32toFloat16")
-        return canonical.Model(main, referenced, relaxed)
+        return canonical.Model(main, referenced, relaxed, extensions=self.extensions)
 
     def pool(self, place, pool):
         """Bytes of a constant pool: its mapping where nobody can shrink it, else a copy."""
@@ -78,21 +77,14 @@ class _Reader:
         except GeneralFailure as error:
             return fail(path, error)
 
-    def extensions(self):
-        """Prefix -> name of the extensions that the model uses."""
-        result, names = {}, set()
-        for place, entry in enumerate(vec(self.source.extensionNameToPrefix, "extensionNameToPrefix")):
-            path = f"extensionNameToPrefix[{place}]"
-            record(entry, ExtensionNameAndPrefix, path)
-            if not isinstance(entry.name, str) or not _EXTENSION_NAME.fullmatch(entry.name):
-                fail(path, f"name is {entry.name!r}, must be small letters, digits and _ in parts with dots between")
-            if not is_integer(entry.prefix) or not 1 <= entry.prefix <= 0xFFFF:
-                fail(path, f"prefix is {entry.prefix!r}, must be 1 to 65535")
-            if entry.name in names or entry.prefix in result:
-                fail(path, f"name {entry.name} and prefix {entry.prefix} must be used once")
-            result[entry.prefix] = entry.name
-            names.add(entry.name)
-        return result
+    def map_of_extensions(self):
+        """(name, prefix) of the extensions that the model uses."""
+        path, entries = "extensionNameToPrefix", []
+        for place, entry in enumerate(vec(self.source.extensionNameToPrefix, path)):
+            record(entry, ExtensionNameAndPrefix, f"{path}[{place}]")
+            entries.append((entry.name, entry.prefix))
+        check_extensions(path, entries)
+        return tuple(entries)
 
     # -- graphs ------------------------------------------------------------------------------------------------------
     # A model may have thousands of operands and is read at every query and preparation: the usual types take a short
@@ -135,8 +127,7 @@ class _Reader:
             fail(what, f"{code} does not exist in HAL {self.hal}")
         if prefix not in self.prefixes:
             fail(what, f"0x{code & UINT32_MAX:08x} has a prefix that is not in extensionNameToPrefix")
-        return fail(what, f"0x{code & UINT32_MAX:08x} is of extension {self.prefixes[prefix]}, which this device does "
-                          "not have")
+        return code & UINT32_MAX
 
     # -- operands ----------------------------------------------------------------------------------------------------
     def operand(self, operand, path, consumers):
@@ -144,8 +135,6 @@ class _Reader:
         code = operand.type
         if type(code) is not int or code not in self.operand_types:
             code = self.code(code, self.operand_types, f"{path}: type")
-        if code in _OEM_TYPES:
-            fail(path, f"type is {canonical.type_name(code)}, OEM types are not supported")
         dims = self.dimensions(operand.dimensions, path)
         if self.level < 2 and not dims and code not in canonical.SCALAR_TYPES:
             fail(path, f"rank is 0 (unknown), must be at least 1 in HAL {self.hal}")
@@ -166,9 +155,11 @@ class _Reader:
             subgraph = uint32(location.offset, f"{path} location offset")
         elif not (_is_zero(location.poolIndex) and _is_zero(location.offset) and _is_zero(location.length)):
             fail(path, f"location is {location}, must be all zero for lifetime {_LIFETIMES(lifetime).name}")
-        quant = None if operand.extraParams is None else self.channel_quant(operand.extraParams, path)
+        quant = parameters = None
+        if operand.extraParams is not None:
+            quant, parameters = self.extra_params(operand.extraParams, code, path)
         return canonical.Operand(code, dims, operand.scale, operand.zeroPoint, int(lifetime), quant, data, "",
-                                 subgraph)
+                                 subgraph, parameters)
 
     @staticmethod
     def dimensions(value, path):
@@ -182,14 +173,17 @@ class _Reader:
             fail(path, f"dimensions are {list(dims)}, each must be 0 (unknown) to {UINT32_MAX}")
         return tuple(map(int, dims))
 
-    def channel_quant(self, extra, path):
+    def extra_params(self, extra, code, path):
+        """(per-channel quantization, bytes of an extension), one of them None."""
         if self.level < 2:
             fail(path, f"extraParams is {type(extra).__name__}, HAL {self.hal} has none")
         if isinstance(extra, bytes | bytearray):
-            fail(path, "extraParams holds data of an extension, must not for a type of the standard")
+            if not canonical.is_raw(code):
+                fail(path, "extraParams holds data of an extension, must not for a type of the standard")
+            return None, bytes(extra)
         record(extra, SymmPerChannelQuantParams, f"{path} extraParams")
         return canonical.ChannelQuant(uint32(extra.channelDim, f"{path} channelDim"),
-                                      vec(extra.scales, f"{path} scales"))
+                                      vec(extra.scales, f"{path} scales")), None
 
     def value(self, path, code, dims, lifetime, location):
         """Read-only array of a constant: over the memory it came in where that is aligned and stays as it is."""
@@ -206,6 +200,11 @@ class _Reader:
             if pool >= len(self.pools):
                 fail(path, f"pool is {pool}, the model has {len(self.pools)} pools")
             source = self.pools[pool]
+        if canonical.is_raw(code):  # how many bytes it takes is for the device to know
+            self.inside(path, source, lifetime, pool, offset, length)
+            array = source[offset:offset + length].copy()
+            array.flags.writeable = False
+            return array
         dtype, is_scalar = _STORED[code]
         if is_scalar and dims:
             fail(path, f"rank is {len(dims)}, must be 0 for scalar {canonical.type_name(code)}")
@@ -216,15 +215,19 @@ class _Reader:
             fail(path, f"dimensions {list(dims[:8])} need more than {UINT32_MAX} bytes")
         if length != needed:
             fail(path, f"length is {length}, must be {needed} for {canonical.type_name(code)} {list(dims)}")
-        if offset + length > source.nbytes:
-            where = "operandValues" if lifetime == _LIFETIMES.CONSTANT_COPY else f"pools[{pool}]"
-            fail(path, f"bytes {offset}..{offset + length} must lie in {where} of {source.nbytes} bytes")
+        self.inside(path, source, lifetime, pool, offset, length)
         array = source[offset:offset + length].view(dtype)
         if code in _VALUE_TYPES or not array.flags.aligned:
             array = array.copy()
         array.shape = dims
         array.flags.writeable = False
         return array
+
+    @staticmethod
+    def inside(path, source, lifetime, pool, offset, length):
+        if offset + length > source.nbytes:
+            where = "operandValues" if lifetime == _LIFETIMES.CONSTANT_COPY else f"pools[{pool}]"
+            fail(path, f"bytes {offset}..{offset + length} must lie in {where} of {source.nbytes} bytes")
 
 
 def _is_zero(value):

@@ -83,8 +83,11 @@ class Device(v1_1.Device):
         return ErrorStatus.NONE, DeviceType.CPU
 
     def getSupportedExtensions(self):
-        """(status, list of Extension): none."""
-        return ErrorStatus.NONE, []
+        """(status, list of Extension): those that the device was made with."""
+        return ErrorStatus.NONE, [
+            Extension(extension.name, [OperandTypeInformation(kind.id, kind.is_tensor, kind.dtype.itemsize)
+                                       for _, kind in sorted(extension.types.items())])
+            for _, extension in sorted(self.device.extensions.items())]
 
     def getNumberOfCacheFilesNeeded(self):
         """(status, model cache files, data cache files)."""
