@@ -32,6 +32,14 @@ def get(name):
     return os.environ.get(name, "").strip() or _BY_NAME[name].default
 
 
+def cache_folder():
+    """Folder for what outlives a process: NNFAST_CACHE_DIR, else `nnfast` in the user's cache folder (XDG)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return get("NNFAST_CACHE_DIR") or os.path.join(base, "nnfast")
+
+
 def get_int(name, low):
     """Whole-number value of a knob, at least `low`; None when unset. Raises InvalidArgument on anything else."""
     text = get(name)

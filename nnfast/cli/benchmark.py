@@ -1,7 +1,6 @@
 """`nnfast benchmark`: time of models, beside LiteRT where it is installed, and of each operation against the limits."""
 
 import os
-import platform
 import time
 from types import SimpleNamespace
 
@@ -63,19 +62,10 @@ def surroundings(device):
     """Where it was measured: processor, level, threads, version, load."""
     from .. import __version__
     from .._native import kernels
+    from ..driver.capabilities import processor
 
     return {"nnfast": __version__, "cpu": processor(), "level": kernels.level(), "threads": device.num_threads,
             "processors": os.cpu_count(), "load": os.getloadavg()[0]}
-
-
-def processor(path="/proc/cpuinfo"):
-    """Name of the processor."""
-    try:
-        with open(path, encoding="utf-8") as lines:
-            found = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    except OSError:
-        found = []
-    return found[0] if found else platform.processor() or platform.machine()
 
 
 def load(path, device):

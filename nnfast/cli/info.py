@@ -22,6 +22,8 @@ def add_arguments(parser):
     parser.add_argument("--ops", action="store_true", help="show which operation is native on which type (seconds)")
     parser.add_argument("--kernels", action="store_true", help="list every kernel that this machine can run")
     parser.add_argument("--peak", action="store_true", help="measure what the machine can do at most (seconds)")
+    parser.add_argument("--calibrate", action="store_true",
+                        help="measure and store the capabilities that the driver reports (seconds)")
     Output.add_argument(parser)
 
 
@@ -43,9 +45,30 @@ def collect():
         "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
         "kernels": rows,
         "picked": {op: kernels.picked(op) for op in sorted({row["op"] for row in rows})},
+        "capabilities": _capabilities(),
         "operations": {OperationType(code).name: _way(registry.lookup(code)) for code in codes},
         "missing": [code.name for code in OperationType if code not in codes and code != OperationType.OEM_OPERATION],
     }
+
+
+def _capabilities():
+    """What the driver reports of its speed; source: "" where nothing was measured."""
+    from ..driver.capabilities import OTHERS, capabilities
+    from ..model.types import OperandType
+
+    found = capabilities()
+    rows = {OperandType(kind).name: performance for kind, performance in found.operands.items()}
+    rows |= {name: getattr(found, name) for name in OTHERS}
+    return {"source": found.source,
+            "performance": {name: {"time": row.time, "power": row.power} for name, row in rows.items()}}
+
+
+def capabilities_table(found):
+    """Text of the capabilities, measured or by definition."""
+    if not found["source"]:
+        return "capabilities  1.0 by definition, time and power; `nnfast info --calibrate` measures them"
+    rows = [[name, row["time"], row["power"]] for name, row in found["performance"].items()]
+    return f"capabilities  {found['source']}\n\n" + table(["over the reference CPU", "time", "power"], rows)
 
 
 def _way(definition):
@@ -56,6 +79,11 @@ def _way(definition):
 
 def main(args):
     output = Output(args.json)
+    if args.calibrate:
+        from ..bench import calibration
+
+        with progress("calibration") as move:
+            calibration.calibrate(move)
     found = collect()
     cpu, operations = found["cpu"], found["operations"]
     native = sum(way == "native" for way in operations.values())
@@ -67,6 +95,8 @@ def main(args):
     output.say()
     output.say(table(["knob", "value", "meaning"],
                      [[name, knob["value"] or "-", knob["help"]] for name, knob in found["knobs"].items()]))
+    output.say()
+    output.say(capabilities_table(found["capabilities"]))
     if args.kernels:
         output.say()
         output.say(table(["kernel operation", "kernel", "level", "picked"], [

@@ -1,8 +1,31 @@
-"""What a device says of its speed (hal.md 1.8)."""
+"""What a device says of its speed (hal.md 1.8): measured on this machine once, and the same answer from then on.
 
+`nnfast info --calibrate` (bench/calibration.py) measures and stores a file; a process reads it when it is first asked.
+Without a file for this driver, level and processor a CPU driver is what a CPU is by definition: 1.0.
+"""
+
+import json
+import math
+import os
+import platform
+import threading
 from dataclasses import dataclass
 
+from .. import config, vlog
+from .._native import kernels
+from ..errors import InvalidArgument
 from ..model.types import DTYPES, OperandType
+
+FORMAT = 1
+OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
+"""What has a performance beside the operand types."""
+
+_NO_OPERANDS = (OperandType.SUBGRAPH, OperandType.OEM, OperandType.TENSOR_OEM_BYTE)
+OPERANDS = tuple(sorted(kind for kind in DTYPES if kind not in _NO_OPERANDS))
+"""Operand types with a performance, ascending."""
+
+_lock = threading.Lock()
+_answers = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,24 +38,113 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Performance by operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE."""
+    """Performance by operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE.
+
+    source: file that holds the measured numbers, "" where nothing was measured.
+    """
 
     operands: dict
     relaxed_scalar: Performance
     relaxed_tensor: Performance
     branch: Performance
     loop: Performance
+    source: str = ""
 
 
-_NO_OPERANDS = (OperandType.SUBGRAPH, OperandType.OEM, OperandType.TENSOR_OEM_BYTE)
 _AS_REFERENCE = Performance(1.0, 1.0)
 
 
-def capabilities(device):
-    """Capabilities of a device: the same on every call.
+def capabilities():
+    """Capabilities of the devices of this process at the level in force: the same on every call.
 
-    nnfast is a CPU driver, and without a calibration on this machine it claims what a CPU is by definition: 1.0.
+    A calibration by another process is seen by the processes that start after it.
     """
-    types = sorted(kind for kind in DTYPES if kind not in _NO_OPERANDS)
-    return Capabilities(dict.fromkeys(types, _AS_REFERENCE), _AS_REFERENCE, _AS_REFERENCE, _AS_REFERENCE,
-                        _AS_REFERENCE)
+    level = kernels.level()
+    with _lock:
+        if level not in _answers:
+            _answers[level] = _read(path_of(level)) or Capabilities(
+                dict.fromkeys(OPERANDS, _AS_REFERENCE), *[_AS_REFERENCE] * len(OTHERS))
+        return _answers[level]
+
+
+def store(operands, others):
+    """Write measured numbers for the level in force and answer with them from now on; returns the path of the file.
+
+    operands: {operand type: Performance} of all OPERANDS; others: {name: Performance} of OTHERS.
+    """
+    level = kernels.level()
+    path = path_of(level)
+    document = {"format": FORMAT, **_identity(level),
+                "operands": {OperandType(kind).name: _pair(operands[kind]) for kind in OPERANDS},
+                **{name: _pair(others[name]) for name in OTHERS}}
+    _parse(document, level, path)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    fresh = f"{path}.{os.getpid()}"
+    with open(fresh, "w", encoding="utf-8") as stream:
+        json.dump(document, stream, indent=1)
+        stream.write("\n")
+    os.replace(fresh, path)
+    with _lock:
+        _answers.pop(level, None)
+    return path
+
+
+def path_of(level):
+    """File with the numbers of a level."""
+    return os.path.join(config.cache_folder(), f"capabilities_{level}.json")
+
+
+def processor(path="/proc/cpuinfo"):
+    """Name of the processor."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            found = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        found = []
+    return found[0] if found else platform.processor() or platform.machine()
+
+
+def _identity(level):
+    """What numbers hold for."""
+    from .cache import version_string
+
+    return {"driver": version_string(), "level": level, "processor": processor()}
+
+
+def _pair(performance):
+    return [performance.time, performance.power]
+
+
+def _read(path):
+    """Capabilities of a file, or None where there is none that holds here."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            document = json.load(stream)
+        return _parse(document, kernels.level(), path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:  # InvalidArgument is a ValueError
+        vlog.tell(vlog.DRIVER, "capabilities: %s is not used: %s", path, error)
+        return None
+
+
+def _parse(document, level, path):
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidArgument(f"format must be {FORMAT}")
+    for name, wanted in _identity(level).items():
+        if document.get(name) != wanted:
+            raise InvalidArgument(f"it was measured with another {name}: {document.get(name)}")
+    operands = document.get("operands")
+    names = [OperandType(kind).name for kind in OPERANDS]
+    if not isinstance(operands, dict) or operands.keys() != set(names):
+        raise InvalidArgument(f"operands must be {', '.join(names)}")
+    return Capabilities({kind: _performance(name, operands[name]) for kind, name in zip(OPERANDS, names)},
+                        *(_performance(name, document.get(name)) for name in OTHERS), path)
+
+
+def _performance(name, pair):
+    if not isinstance(pair, list) or len(pair) != 2 or not all(
+            isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+            for value in pair):
+        raise InvalidArgument(f"{name} is {pair}, must be two positive numbers")
+    return Performance(*map(float, pair))

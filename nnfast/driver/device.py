@@ -50,6 +50,13 @@ class Device:
             vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors, extensions %s", self, memory_limit or "none",
                       threads.available(), ", ".join(self.extensions) or "none")
 
+    @property
+    def capabilities(self):
+        """What the device says of its speed (hal.md 1.8): Capabilities, the same on every call."""
+        from .capabilities import capabilities
+
+        return capabilities()
+
     @vlog.telling(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""

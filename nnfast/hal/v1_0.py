@@ -98,7 +98,7 @@ class Device:
     def _all_capabilities(self):
         from ..driver.capabilities import capabilities
 
-        canonical = capabilities(self.device)
+        canonical = capabilities()
         rows = [OperandPerformance(kind, _info(canonical.operands[kind])) for kind in sorted(canonical.operands)]
         return Capabilities1_3(_info(canonical.relaxed_scalar), _info(canonical.relaxed_tensor), rows,
                                _info(canonical.branch), _info(canonical.loop))

@@ -10,6 +10,7 @@ from test_main import assert_one_error_line, call
 import nnfast
 from nnfast.bench import peak, peers
 from nnfast.cli import benchmark
+from nnfast.driver import capabilities
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
 LIMITS = {"threads": [1], "arithmetic": [{"types": t, "isa": "scalar", "unit": u, "rates": {1: 10.0}}
@@ -121,8 +122,8 @@ def test_a_model_without_fixed_shapes(capsys, monkeypatch):
 
 def test_processor(tmp_path):
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: A Fine CPU\n")
-    assert benchmark.processor(tmp_path / "cpuinfo") == "A Fine CPU"
-    assert benchmark.processor(tmp_path / "absent")
+    assert capabilities.processor(tmp_path / "cpuinfo") == "A Fine CPU"
+    assert capabilities.processor(tmp_path / "absent")
 
 
 def test_three_figures():
