@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import vlog
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
-from ..model.types import Definition, OperandType
+from ..model.types import Definition, OperandType, is_raw
 from .buffers import INPUT, OUTPUT, Buffer, combine_dims
 from .memory import FileBytes, Memory
 from .request import OutputShape, Request
@@ -172,6 +172,9 @@ def bind_request(prepared, request, started=True):
             continue
         shape = _shape(path, argument, record, output=False)
         _check_region(path, argument, pools)
+        if is_raw(record.type):  # no device has said how many bytes it takes: there is nothing but the form to check
+            shapes[operand] = shape
+            continue
         nbytes = prod(shape) * record.dtype.itemsize
         if argument.length != nbytes:
             raise InvalidArgument(f"{path}: length is {argument.length}, must be {nbytes} for {record.dtype}"
@@ -201,14 +204,15 @@ def bind_request(prepared, request, started=True):
             outputs.append(_Device(path, operand, buffer))
             continue
         _check_region(path, argument, pools)
+        dtype = None if is_raw(record.type) else record.dtype
         pool = pools[argument.pool]
         if not (pool.writeable if isinstance(pool, FileBytes) else pool.flags.writeable):
             raise InvalidArgument(f"{path}: pool {argument.pool} is read-only")
         if isinstance(pool, FileBytes):
             own = np.zeros(argument.length, np.uint8)
-            outputs.append(_Written(path, operand, record.dtype, own, pool, argument.offset))
+            outputs.append(_Written(path, operand, dtype, own, pool, argument.offset))
         else:
-            outputs.append(_Region(path, operand, record.dtype, _region(argument, pools)))
+            outputs.append(_Region(path, operand, dtype, _region(argument, pools)))
     arguments = Arguments(inputs, shapes, outputs)
     static = prepared._static
     if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
@@ -269,6 +273,8 @@ def _shape(path, argument, record, output):
     if not argument.dims:
         if output:
             return declared
+        if declared is None and is_raw(record.type):
+            return None  # a scalar perhaps (hal.md 11.8 i)
         if declared is None or None in declared:
             raise InvalidArgument(f"{path}: the model leaves dimensions open, so the request must give them")
         return declared

@@ -2,6 +2,7 @@
 
 from ..driver import request as canonical
 from ..errors import OutputInsufficientSize
+from ..model.types import is_raw
 from .pools import to_memory
 from .types import (
     HALS,
@@ -65,6 +66,8 @@ def check_outputs(outputs, graph, call):
     """Before 1.2 no output may be of unknown size (hal.md 11.8 f, g)."""
     for place, (argument, operand) in enumerate(zip(outputs, graph.outputs)):
         shape = argument.dims or graph.operands[operand].shape
+        if shape is None and is_raw(graph.operands[operand].type):
+            continue  # a scalar perhaps, which only a device can tell (hal.md 11.8 i)
         if shape is None or not all(shape):
             fail(f"request output {place}", f"dimensions are not fully known, which {call} needs")
 

@@ -26,6 +26,7 @@ from nnfast.hal.types import (
     Request,
     RequestArgument,
 )
+from nnfast.hal.validate import reason, validateModel, validateRequest
 
 NAME = "com.example.money"
 FACES = {"1.2": v1_2, "1.3": v1_3}
@@ -258,6 +259,29 @@ def test_11_8_requests(face):
     assert execute(face, prepared, dims=[3])[::2] == (S.NONE, [21, -28, 35])
     for dims in ([2], [3, 1], [0]):
         assert execute(face, prepared, dims=dims)[0] == S.INVALID_ARGUMENT
+
+
+def test_11_8_what_can_be_said_of_models_and_requests_without_a_device(face):
+    model = times_model(face)
+    assert validateModel(model), reason(validateModel, model)
+    factor = main(model).operands[1]
+    factor.lifetime, factor.location, main(model).inputIndexes = L.SUBGRAPH_INPUT, DataLocation(), [0, 1]
+    assert validateModel(model), reason(validateModel, model)
+    memory = Memory.create(64)
+
+    def request(length=24, factor_length=8, dims=()):
+        pools = [MemoryPool(memory)] if face.hal == "1.3" else [memory]
+        return Request([RequestArgument(False, DataLocation(0, 0, length), list(dims)),
+                        RequestArgument(False, DataLocation(0, 24, factor_length))],
+                       [RequestArgument(False, DataLocation(0, 32, 24))], pools)
+
+    for right in (request(), request(length=5), request(dims=[3])):  # how long is for the device to say
+        assert validateRequest(right, model), reason(validateRequest, right, model)
+        assert validateRequest(right, model, False), reason(validateRequest, right, model, False)
+    for wrong in (request(length=65), request(factor_length=41), request(dims=[4]), request(length=0)):
+        assert not validateRequest(wrong, model)
+    main(model).operands[0].type += 1 << 16
+    assert "prefix that is not in extensionNameToPrefix" in reason(validateModel, model)
 
 
 def test_6_1_memory_domains():
