@@ -9,7 +9,7 @@ last refusal on this thread is in `device.last_error()` and in the log "nnfast".
 
 from importlib import import_module
 
-__all__ = ["convert", "v1_0", "v1_1", "v1_2", "v1_3", "validate"]
+__all__ = ["convert", "utils", "v1_0", "v1_1", "v1_2", "v1_3", "validate"]
 
 
 def __getattr__(name):
