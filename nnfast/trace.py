@@ -65,6 +65,22 @@ class record:
         observe.watch(-1)
 
 
+class pause:
+    """`with pause():` is not recorded, and runs at its usual speed."""
+
+    def __enter__(self):
+        global recorder
+        self._held, recorder = recorder, None
+        if self._held is not None:
+            observe.watch(-1)
+
+    def __exit__(self, *exc_info):
+        global recorder
+        recorder = self._held
+        if self._held is not None:
+            observe.watch(1)
+
+
 def mark(layer, phase, detail="", prefix=""):
     """Text of a mark."""
     return f"{prefix}[NN_{layer}_{phase}]{detail}"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .. import trace
 from ..errors import InvalidArgument
 from . import arrays
 from .output import (
@@ -21,6 +22,9 @@ from .output import (
 
 OPERATION_RUNS = 30
 """Timed runs behind the table of operations, at most; --runs may ask for fewer."""
+
+TRACED_RUNS = 10
+"""Runs that a trace shows; the timed ones are not recorded."""
 
 
 def add_arguments(parser):
@@ -45,8 +49,14 @@ def main(args):
         subjects = [load(path, device) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move:
-            found = [measure(subject, device, args, limits, position, len(subjects), move)
-                     for position, subject in enumerate(subjects)]
+            with trace.pause():
+                found = [measure(subject, device, args, limits, position, len(subjects), move)
+                         for position, subject in enumerate(subjects)]
+        if trace.recorder is not None:
+            for subject in subjects:
+                with trace.span("LA", "PBM", subject.path):
+                    for _ in range(TRACED_RUNS):
+                        subject.prepared.run(subject.inputs, subject.outputs)
     document = {**surroundings(device), "models": found}
     if limits is not None:
         document["limits"] = limits

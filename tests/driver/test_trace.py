@@ -141,6 +141,20 @@ def test_the_file_is_what_viewers_take(prepared, tmp_path):
     assert min(event["ts"] for event in document["traceEvents"]) == 0
 
 
+def test_a_pause_is_not_recorded(prepared):
+    x = np.ones((2, 3), np.float32)
+    with trace.record() as recorder:
+        with trace.pause():
+            assert observe.watchers == 0
+            prepared.run([x, x])
+        assert recorder.events == [] and observe.watchers == 1
+        prepared.run([x, x])
+        assert recorder.events
+    with trace.pause():
+        assert observe.watchers == 0
+    assert observe.watchers == 0
+
+
 def test_recording_within_recording_gives_back_the_outer():
     with trace.record() as outer:
         with trace.record() as inner, trace.span("LA", "PE", "a"):
