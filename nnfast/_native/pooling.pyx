@@ -68,7 +68,8 @@ cdef void run_pool(const nnf_step *step, const nnf_run *run, int thread, int thr
 cdef void band_pool(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
                     unsigned char *scratch) noexcept nogil:
     cdef const pool *p = <const pool *>step.params
-    p.f32(&p.g, first, last, 0, p.g.channels, <const float *>x, <float *>y + first * p.g.x.out * p.g.channels, p.lo, p.hi)
+    p.f32(&p.g, first, last, 0, p.g.channels, <const float *>x, <float *>y + first * p.g.x.out * p.g.channels, p.lo,
+          p.hi)
 
 
 cdef class Pool2D(Step):
