@@ -94,6 +94,13 @@ class LoopTimeoutDurationNs(IntEnum):
     MAXIMUM = 15_000_000_000
 
 
+class ExtensionTypeEncoding(IntEnum):
+    """Bits of a type code: the prefix of the extension above the id within it."""
+
+    HIGH_BITS_PREFIX = 16
+    LOW_BITS_TYPE = 16
+
+
 class Constant(IntEnum):
     """Limits of compilation caching."""
 

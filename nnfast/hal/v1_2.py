@@ -10,6 +10,7 @@ from .types import (
     ExecutionPreference,
     Extension,
     ExtensionNameAndPrefix,
+    ExtensionTypeEncoding,
     MeasureTiming,
     OperandPerformance,
     OperandTypeInformation,
@@ -37,9 +38,9 @@ OperandType, OperationType = OPERAND_TYPES["1.2"], OPERATION_TYPES["1.2"]
 
 __all__ = [
     "Capabilities", "Constant", "DataLocation", "Device", "DeviceStatus", "DeviceType", "ErrorStatus",
-    "ExecutionPreference", "Extension", "ExtensionNameAndPrefix", "Handle", "MeasureTiming", "Memory", "Model",
-    "Operand", "OperandLifeTime", "OperandPerformance", "OperandType", "OperandTypeInformation", "Operation",
-    "OperationType", "OutputShape", "PerformanceInfo", "PreparedModel", "Request", "RequestArgument",
+    "ExecutionPreference", "Extension", "ExtensionNameAndPrefix", "ExtensionTypeEncoding", "Handle", "MeasureTiming",
+    "Memory", "Model", "Operand", "OperandLifeTime", "OperandPerformance", "OperandType", "OperandTypeInformation",
+    "Operation", "OperationType", "OutputShape", "PerformanceInfo", "PreparedModel", "Request", "RequestArgument",
     "SymmPerChannelQuantParams", "Timing",
 ]
 

@@ -18,6 +18,7 @@ from .types import (
     ExecutionPreference,
     Extension,
     ExtensionNameAndPrefix,
+    ExtensionTypeEncoding,
     Handle,
     LoopTimeoutDurationNs,
     MeasureTiming,
@@ -45,10 +46,10 @@ OperandType, OperationType = OPERAND_TYPES["1.3"], OPERATION_TYPES["1.3"]
 __all__ = [
     "Buffer", "BufferDesc", "BufferRole", "Capabilities", "Constant", "DataLocation", "Device", "DeviceStatus",
     "DeviceType", "ErrorStatus", "ExecutionPreference", "Extension", "ExtensionNameAndPrefix",
-    "FencedExecutionCallback", "Handle", "LoopTimeoutDurationNs", "MeasureTiming", "Memory", "MemoryPool", "Model",
-    "Operand", "OperandLifeTime", "OperandPerformance", "OperandType", "OperandTypeInformation", "Operation",
-    "OperationType", "OutputShape", "PerformanceInfo", "PreparedModel", "Priority", "Request", "RequestArgument",
-    "Subgraph", "SymmPerChannelQuantParams", "Timing",
+    "ExtensionTypeEncoding", "FencedExecutionCallback", "Handle", "LoopTimeoutDurationNs", "MeasureTiming", "Memory",
+    "MemoryPool", "Model", "Operand", "OperandLifeTime", "OperandPerformance", "OperandType",
+    "OperandTypeInformation", "Operation", "OperationType", "OutputShape", "PerformanceInfo", "PreparedModel",
+    "Priority", "Request", "RequestArgument", "Subgraph", "SymmPerChannelQuantParams", "Timing",
 ]
 
 

@@ -10,8 +10,9 @@ from vendor_extensions import AMOUNTS, FACTOR, MONEY, SAME, TIMES, unit
 
 from nnfast import Device, Memory, ModelBuilder
 from nnfast.errors import ErrorStatus as S
+from nnfast.errors import InvalidArgument
 from nnfast.hal import types as hidl
-from nnfast.hal import v1_0, v1_1, v1_2, v1_3
+from nnfast.hal import utils, v1_0, v1_1, v1_2, v1_3
 from nnfast.hal.convert import convert_to
 from nnfast.hal.layout import from_canonical
 from nnfast.hal.models import to_canonical
@@ -107,6 +108,17 @@ def test_11_13_names_of_extensions(face):
     for extension in face.getSupportedExtensions()[1]:
         assert re.fullmatch(r"[a-z0-9_.]+", extension.name) and "." in extension.name
         assert len({t.type for t in extension.operandTypes}) == len(extension.operandTypes)
+
+
+def test_1_7_encoding(face):
+    bits = FACES[face.hal].ExtensionTypeEncoding
+    assert (bits.HIGH_BITS_PREFIX, bits.LOW_BITS_TYPE) == (16, 16)
+    code = 7 << bits.LOW_BITS_TYPE | AMOUNTS.id
+    assert utils.isExtensionOperandType(code) and utils.isExtensionOperationType(code - (1 << 32))
+    assert utils.tensorHasUnspecifiedDimensions(code, [0]) and not utils.tensorHasUnspecifiedDimensions(code, [])
+    for helper in (utils.nonExtensionOperandSizeOfData, utils.nonExtensionOperandSizeOfDataOverflowsUInt32):
+        with pytest.raises(InvalidArgument):
+            helper(code, [3])
 
 
 @pytest.mark.parametrize("prefix", [1, 7, 0x7FFF, 0x8000, 0xFFFF])
