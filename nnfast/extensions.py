@@ -13,6 +13,7 @@ from numbers import Integral
 
 import numpy as np
 
+from . import vlog
 from .errors import Error, GeneralFailure, InvalidArgument
 from .model.types import EXTENSION_NAME, Definition, OperandType, type_name
 from .ops.base import ABBREVIATIONS, OpDef, Signature, ValueUnknown
@@ -32,6 +33,7 @@ class Type(Definition):
     may raise ValueError for those that it does not accept. extension: name of the Extension that it is part of.
     """
 
+    @vlog.telling(vlog.MANAGER, "extension type")
     def __init__(self, name, id, dtype, is_tensor=True, parameters=None, check=None):
         self.name, self.id, self.is_tensor, self.extension = name, _id(name, id), bool(is_tensor), None
         self.dtype, self.parameters, self._check = _dtype(name, dtype), None, check
@@ -83,6 +85,7 @@ class Operation(Definition):
     Several threads may call them at once. What they raise that is not an nnfast.Error ends as GeneralFailure.
     """
 
+    @vlog.telling(vlog.MANAGER, "extension operation")
     def __init__(self, name, id, signature, types, run, infer=None, validate=None, data_dependent=False,
                  zero_sized=False):
         self.name, self.id, self.extension = name, _id(name, id), None
@@ -157,6 +160,7 @@ class Extension:
     name: as a vendor's reverse domain: small letters, digits and _, at least one dot ("com.example.fibonacci").
     """
 
+    @vlog.telling(vlog.MANAGER, "extension")
     def __init__(self, name, types=(), operations=()):
         if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
             raise InvalidArgument(f"extension name: is {name!r}, must be small letters, digits and _ in parts with "
@@ -183,6 +187,7 @@ class Extension:
         return f"<Extension {self.name}: {len(self.types)} types, {len(self.operations)} operations>"
 
 
+@vlog.telling(vlog.MANAGER, "register")
 def register(extension):
     """Make an Extension known to all devices that are made from now on; returns it."""
     if not isinstance(extension, Extension):
@@ -191,6 +196,8 @@ def register(extension):
         if _registered.get(extension.name, extension) is not extension:
             raise InvalidArgument(f"register: another extension {extension.name} is registered already")
         _registered[extension.name] = extension
+    if vlog.mask & vlog.MANAGER:
+        vlog.tell(vlog.MANAGER, "register: %r", extension)
     return extension
 
 

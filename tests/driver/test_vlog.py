@@ -11,7 +11,7 @@ import pytest
 from driver_models import conv_model, reshape_model, two_step_model
 
 import nnfast
-from nnfast import observe, vlog
+from nnfast import extensions, observe, vlog
 from nnfast.driver import watchdog
 
 DIGITS = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
@@ -116,6 +116,13 @@ def test_model_manager_and_memory_tell_their_part(lines, tmp_path):
         assert any(logger == f"nnfast.{name}" and words in line for logger, line in told), words
 
 
+def test_manager_tells_extensions(lines):
+    seen = lines("manager")
+    extensions.register(extensions.Extension("com.example.nothing"))
+    extensions.unregister("com.example.nothing")
+    assert seen() == [("nnfast.manager", "register: <Extension com.example.nothing: 0 types, 0 operations>")]
+
+
 def test_pools_and_cache_tell_what_becomes_of_them(lines, tmp_path):
     seen = lines("compilation,memory")
     device = nnfast.Device(1)
@@ -136,6 +143,10 @@ REFUSALS = {
     "allocate": lambda device, prepared: device.allocate(),
     "prepare_from_cache": lambda device, prepared: device.prepare_from_cache(nnfast.CacheFiles((), ()), bytes(32)),
     "Device": lambda device, prepared: nnfast.Device(0),
+    "register": lambda device, prepared: extensions.register("fibonacci"),
+    "extension": lambda device, prepared: extensions.Extension("nodots"),
+    "extension type": lambda device, prepared: extensions.Type("T", -1, np.int64),
+    "extension operation": lambda device, prepared: extensions.Operation("O", 0, "x:T -> y:T", {}, None),
     "memory": lambda device, prepared: nnfast.Memory("stone", 0, 1),
     "load": lambda device, prepared: nnfast.load(b"nothing"),
     "build": lambda device, prepared: nnfast.ModelBuilder().build(),

@@ -94,6 +94,15 @@ def test_12_7_control_flow_and_omitted_inputs():
     assert 'label="0: IF"' in dot and "RELU" not in dot
 
 
+def test_12_7_types_and_operations_without_a_short_name():
+    b = nnfast.ModelBuilder("vendor")
+    x = b.input(b.extension_code("com.example.money", 3), (2,))
+    y, z = b.output("TENSOR_OEM_BYTE", (4,)), b.output("TENSOR_FLOAT16", (2,))
+    dot = to_dot(b.operation(b.extension_code("com.example.money", 1), [x], [y, z]).build())
+    assert 'label="0 = input[0]\\nextension type 0x00010003(2)"' in dot and "TOEMB(4)" in dot
+    assert 'n0 [shape=box ordering=out label="0: extension operation 0x00010001"]' in dot
+
+
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_dot_takes_the_text():
     done = subprocess.run(["dot", "-Tsvg"], input=to_dot(small()), capture_output=True, text=True, check=True)

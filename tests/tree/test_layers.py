@@ -20,7 +20,7 @@ MAY = {
     "_native": {"errors", "config"},
     "ops": {"errors", "model", "_native"},
     "engine": {"errors", "vlog", "model", "_native"},
-    "extensions": {"errors", "model", "ops"},
+    "extensions": {"errors", "vlog", "model", "ops"},
     "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
     "tflite": {"errors", "vlog", "trace", "model", "ops"},
     "driver": {"errors", "version", "config", "observe", "vlog", "trace", "model", "_native", "engine", "compiler",
