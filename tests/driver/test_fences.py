@@ -107,9 +107,9 @@ def test_executions_wait_for_their_fences_and_see_what_came_before(prepared):
 
 
 def test_many_waiting_executions_need_no_threads(prepared):
-    fence = Fence()
+    fence, before = Fence(), threading.active_count()
     executions = [prepared.execute_fenced(request(), [fence]) for _ in range(100)]
-    assert threading.active_count() < 20
+    assert threading.active_count() <= before + 1  # the one that waits for all of them
     # One more that does not wait runs at once, in front of all that do.
     assert prepared.execute_fenced(request()).fence.wait(10) == "signaled"
     fence.signal()
