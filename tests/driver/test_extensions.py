@@ -371,6 +371,20 @@ def test_5_2_requests_on_pools(device, shared):
                                  (memory,)))
 
 
+def test_3_9_fenced_and_background_executions(device):
+    prepared = device.prepare(times_model())
+    memory = Memory.create(64)
+    memory.array()[:32] = np.array([*X, 5], np.int64).view(np.uint8)
+    request = Request((RequestArgument(0, 0, 24), RequestArgument(0, 24, 8)), (RequestArgument(0, 32, 24),), (memory,))
+    execution = prepared.execute_fenced(request)
+    execution.fence.wait(30)
+    execution.info()
+    assert memory.array()[32:56].view(np.int64).tolist() == [15, -20, 25]
+    assert prepared.submit([X, np.array(3, np.int64)]).result()[0].tolist() == [9, -12, 15]
+    with pytest.raises(InvalidArgument):
+        device.prepare(times_model(out=(0,))).execute_fenced(request)
+
+
 def test_6_1_there_are_no_buffers_for_types_of_extensions(device):
     prepared = device.prepare(times_model())
     for role in ({"input_roles": [Role(prepared, 0)]}, {"input_roles": [Role(prepared, 1)]},

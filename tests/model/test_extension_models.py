@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from vendor_extensions import AMOUNTS
 
 from nnfast import ModelBuilder
 from nnfast.errors import InvalidArgument
@@ -86,6 +87,7 @@ def test_9_3_a_model_is_valid_without_its_extension():
     (edit(0, scale=0.5), "main.operand[0]: scale is 0.5, must be 0 for extension type 0x00010001"),
     (edit(0, zero_point=1), "zero point is 1, must be 0 for extension type"),
     (edit(0, parameters="12345"), "parameters are str, must be bytes"),
+    (edit(0, type=AMOUNTS), "type is <Type 5 AMOUNTS of com.example.money>, must be an operand type code"),
     (edit(0, lifetime=LifeTime.SUBGRAPH), "lifetime SUBGRAPH has type extension type 0x00010001, must have SUBGRAPH"),
     (edit(0, dims=(1 << 31, 3)), "need more than 4294967295 bytes"),
     (edit(1, dims=(3, 0)), "dimension 1 of a constant is 0 (unknown), must be known"),
