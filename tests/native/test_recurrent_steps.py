@@ -69,8 +69,8 @@ def check(node, level):
         found = [build.arrays[place] for place in places]
         for have, want in zip(found, wanted):
             # Sums over units cancel and some cells amplify rounding from time to time, double sums included: 3.8e-6 of
-            # the largest value was the most in 180 runs of a peephole cell.
-            np.testing.assert_allclose(have, want, rtol=0, atol=2e-5 * max(1, np.abs(want).max()))
+            # the largest value was the most in 180 runs of a peephole cell, 2.3e-5 in some thousands of sequences.
+            np.testing.assert_allclose(have, want, rtol=0, atol=1e-4 * max(1, np.abs(want).max()))
         if first is None:
             first = found
         for one, other in zip(first, found):
