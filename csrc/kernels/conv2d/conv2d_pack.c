@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "conv2d_bf16.h"
+
 size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n)
 {
     const size_t whole = columns / n * n, rest = columns - whole;
@@ -178,5 +180,46 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         }
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
+    }
+}
+
+size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k)
+{
+    const size_t whole = columns / n * n, rest = columns - whole;
+    return nnf_conv2d_bf16_panel(whole, nnf_conv2d_bf16_pairs(depth, k)) +
+           (rest ? nnf_conv2d_bf16_panel(nnf_conv2d_width(rest, n), nnf_conv2d_bf16_pairs(depth, k)) : 0);
+}
+
+/* `count` pairs at `from`, of whose inputs the first `live` are there, as words. */
+static void round_pairs(size_t count, size_t live, const float *from, uint32_t *to)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t low = 2 * i < live ? nnf_bf16_of_f32(from[2 * i]) : 0;
+        const uint32_t high = 2 * i + 1 < live ? nnf_bf16_of_f32(from[2 * i + 1]) : 0;
+        to[i] = low | high << 16;
+    }
+}
+
+void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, const float *weights, const float *bias,
+                          unsigned char *packed)
+{
+    const size_t pairs = nnf_conv2d_bf16_pairs(depth, k);
+    for (size_t first = 0; first < columns; first += n) {
+        const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
+        float *biases = (float *)packed;
+        unsigned char *body = packed + 4 * width;
+        for (size_t j = 0; j < width; j++)
+            biases[j] = j < here ? bias[first + j] : 0;
+        for (size_t p = 0; p < pairs; p += BLOCK) {
+            const size_t count = pairs - p < BLOCK ? pairs - p : BLOCK, live = depth > 2 * p ? depth - 2 * p : 0;
+            /* Widths are multiples of four. */
+            for (size_t j = 0; j < width; j += 4) {
+                uint32_t rows[4][BLOCK] = {{0}};
+                for (size_t r = 0; r < 4 && j + r < here; r++)
+                    round_pairs(count, live, weights + (first + j + r) * depth + 2 * p, rows[r]);
+                turn(count, (const unsigned char *)rows, sizeof rows[0], body + 4 * (p * width + j), 4 * width, 0);
+            }
+        }
+        packed += nnf_conv2d_bf16_panel(width, pairs);
     }
 }

@@ -1,0 +1,86 @@
+#include "conv2d_bf16.h"
+
+#include <immintrin.h>
+
+#include "nnf/unroll.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { M = 12, N = 32 };
+
+/* Two bfloat16 at `from` in every lane. */
+INLINE __m512bh pair(const uint16_t *from)
+{
+    int32_t both;
+    memcpy(&both, from, sizeof both);
+    return (__m512bh)_mm512_set1_epi32(both);
+}
+
+INLINE void tile(const nnf_conv2d_bf16_tile *t, const int rows, const int vectors)
+{
+    __m512 sum[M][2];
+    const uint16_t *w = nnf_conv2d_bf16_weights(t->w, (size_t)(16 * vectors));
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_load_ps(t->w + 16 * v);
+    }
+    for (size_t k = 0; k < t->pairs; k++, w += 32 * vectors) {
+        __m512bh weights[2];
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            weights[v] = (__m512bh)_mm512_load_si512(w + 32 * v);
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m512bh a = pair(t->a + (size_t)i * t->lda + 2 * k);
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = _mm512_dpbf16_ps(sum[i][v], a, weights[v]);
+        }
+    }
+    const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
+    const uint32_t columns = UINT32_C(0xFFFFFFFF) >> (N - t->columns);
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            /* min and max return their second operand where one is a NaN. */
+            const __m512 y = _mm512_min_ps(hi, _mm512_max_ps(lo, sum[i][v]));
+            _mm512_mask_storeu_ps(t->c + (size_t)i * t->ldc + 16 * v, (__mmask16)(columns >> 16 * v), y);
+        }
+    }
+}
+
+#define TILES(rows)                                                                                                    \
+    static void half_##rows(const nnf_conv2d_bf16_tile *t) { tile(t, rows, 1); }                                       \
+    static void whole_##rows(const nnf_conv2d_bf16_tile *t) { tile(t, rows, 2); }
+
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
+
+void nnf_conv2d_bf16_nhwc__avx512bf16_12x32k2(const nnf_conv2d_bf16_tile *t)
+{
+    static void (*const tiles[2][M])(const nnf_conv2d_bf16_tile *) = {
+        {half_1, half_2, half_3, half_4, half_5, half_6, half_7, half_8, half_9, half_10, half_11, half_12},
+        {whole_1, whole_2, whole_3, whole_4, whole_5, whole_6, whole_7, whole_8, whole_9, whole_10, whole_11,
+         whole_12}};
+    tiles[nnf_conv2d_width(t->columns, N) == N][t->rows - 1](t);
+}
+
+void nnf_conv2d_gather_bf16_nhwc__avx512bf16_32(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
+                                                size_t ldt)
+{
+    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
+        size_t k = 0;
+        for (; k + 32 <= n; k += 32) {
+            const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + k + 16), _mm512_loadu_ps(x + k));
+            _mm512_storeu_si512(to + k, (__m512i)both);
+        }
+        if (k < n) {
+            const uint32_t live = UINT32_C(0xFFFFFFFF) >> (32 - (n - k));
+            const __m512 low = _mm512_maskz_loadu_ps((__mmask16)live, x + k);
+            const __m512 high = _mm512_maskz_loadu_ps((__mmask16)(live >> 16), x + k + 16);
+            _mm512_mask_storeu_epi16(to + k, live, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        }
+    }
+}

@@ -1,0 +1,26 @@
+#include "conv2d_bf16.h"
+
+enum { N = 8 };
+
+void nnf_conv2d_bf16_nhwc__scalar(const nnf_conv2d_bf16_tile *t)
+{
+    const size_t width = nnf_conv2d_width(t->columns, N);
+    const uint16_t *weights = nnf_conv2d_bf16_weights(t->w, width);
+    for (size_t i = 0; i < t->rows; i++) {
+        const uint16_t *a = t->a + i * t->lda;
+        for (size_t j = 0; j < t->columns; j++) {
+            float sum = t->w[j];
+            for (size_t k = 0; k < 2 * t->pairs; k++)
+                sum += nnf_f32_of_bf16(a[k]) * nnf_f32_of_bf16(weights[(k / 2 * width + j) * 2 + k % 2]);
+            t->c[i * t->ldc + j] = sum < t->lo ? t->lo : sum > t->hi ? t->hi : sum;
+        }
+    }
+}
+
+void nnf_conv2d_gather_bf16_nhwc__scalar(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to, size_t ldt)
+{
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t k = 0; k < n; k++)
+            to[i * ldt + k] = nnf_bf16_of_f32(x[i * ldx + k]);
+    }
+}
