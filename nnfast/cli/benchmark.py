@@ -11,6 +11,7 @@ from ..errors import InvalidArgument
 from . import arrays
 from .output import (
     Output,
+    add_precision_argument,
     add_trace_argument,
     check_target,
     console,
@@ -30,6 +31,7 @@ TRACED_RUNS = 10
 def add_arguments(parser):
     parser.add_argument("models", metavar="MODEL", nargs="+", help="model file (.tflite)")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    add_precision_argument(parser)
     parser.add_argument("--runs", type=positive, metavar="N", help="runs of each engine (default: two seconds of them)")
     parser.add_argument("--per-op", action="store_true",
                         help="time, share, rate and part of the machine's limit of every operation")
@@ -45,7 +47,7 @@ def main(args):
     if args.html:
         check_target(args.html)
     with tracing(args.trace, "nnfast benchmark"):
-        device = nnfast.Device(num_threads=args.threads)
+        device = nnfast.Device(num_threads=args.threads, precision=args.precision)
         subjects = [load(path, device) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move:
@@ -75,7 +77,7 @@ def surroundings(device):
     from ..driver.capabilities import processor
 
     return {"nnfast": __version__, "cpu": processor(), "level": kernels.level(), "threads": device.num_threads,
-            "processors": os.cpu_count(), "load": os.getloadavg()[0]}
+            "precision": device.precision, "processors": os.cpu_count(), "load": os.getloadavg()[0]}
 
 
 def load(path, device):
@@ -161,7 +163,8 @@ def difference(subject, theirs):
 # -- what is shown -----------------------------------------------------------------------------------------------------
 def table_of_models(document):
     threads = f"{document['threads']} of {document['processors']} threads"
-    title = f"{document['cpu']}, level {document['level']}, {threads}, load {document['load']:.1f}"
+    precision = f", {document['precision']}" if document["precision"] else ""
+    title = f"{document['cpu']}, level {document['level']}{precision}, {threads}, load {document['load']:.1f}"
     rows, notes = [], []
     for model in document["models"]:
         ours = model["engines"][0]

@@ -3,12 +3,13 @@
 import json
 
 from ..model.types import CONSTANT_LIFETIMES
-from .output import Output, positive
+from .output import Output, add_precision_argument, positive
 
 
 def add_arguments(parser):
     parser.add_argument("model", metavar="MODEL", help="model file (.tflite)")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    add_precision_argument(parser)
     Output.add_argument(parser)
 
 
@@ -17,7 +18,7 @@ def main(args):
 
     output = Output(args.json)
     model = nnfast.load(args.model)
-    explanation = nnfast.Device(num_threads=args.threads).prepare(model).explain()
+    explanation = nnfast.Device(num_threads=args.threads, precision=args.precision).prepare(model).explain()
     weights = weight_bytes(model)
     output.say(str(explanation))
     output.say(f"weights {weights:,} B in the model")

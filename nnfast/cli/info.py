@@ -34,13 +34,14 @@ def collect():
     from ..ops import registry
 
     try:
-        from .._native import kernels, threads
+        from .._native import conv2d_bf16, kernels, threads
     except ImportError as error:
         raise InvalidArgument(f"the native part of nnfast is not built: {error}") from None
     codes = registry.supported_codes()
     rows = kernels.table()
     return {
-        "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels()},
+        "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels(),
+                "bf16": conv2d_bf16.available()},
         "threads": {"default": threads.default_threads(), "available": threads.available()},
         "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
         "kernels": rows,
@@ -88,6 +89,8 @@ def main(args):
     cpu, operations = found["cpu"], found["operations"]
     native = sum(way == "native" for way in operations.values())
     output.say(f"CPU level   {cpu['level']} (machine has {cpu['detected']}; levels: {', '.join(cpu['levels'])})")
+    said = "kernels for it run" if cpu["bf16"] else "this level has no kernels for it: float32 runs"
+    output.say(f'bf16        {said} where precision="bf16" is asked for')
     output.say(f"threads     {found['threads']['default']} by default, {found['threads']['available']} usable")
     output.say(f"kernels     {len(found['kernels'])} for {len(found['picked'])} kernel operations")
     output.say(f"operations  {len(operations)}: {native} native, {len(operations) - native} numpy; "

@@ -21,6 +21,12 @@ def positive(text):
     return value
 
 
+def add_precision_argument(parser):
+    """--precision, as nnfast.Device takes it."""
+    parser.add_argument("--precision", metavar="P", help="bf16: faster and less exact convolutions and fully connected "
+                                                         "layers in float32 models (default: exact)")
+
+
 def check_target(path):
     """Refuse early a file that could not be written at the end."""
     folder = os.path.dirname(path) or "."

@@ -8,7 +8,15 @@ import numpy as np
 from .. import trace
 from ..errors import InvalidArgument
 from . import arrays
-from .output import Output, add_trace_argument, check_target, positive, table, tracing
+from .output import (
+    Output,
+    add_precision_argument,
+    add_trace_argument,
+    check_target,
+    positive,
+    table,
+    tracing,
+)
 
 MAX_RUNS = 5
 MAX_SECONDS = 2.0
@@ -25,6 +33,7 @@ def add_arguments(parser):
     parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
     parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    add_precision_argument(parser)
     add_trace_argument(parser)
     Output.add_argument(parser)
 
@@ -83,7 +92,7 @@ def main(args):
         check_target(args.output)
     labels = read_labels(args.labels) if args.labels else None
     with tracing(args.trace, "nnfast run"):
-        device = nnfast.Device(num_threads=args.threads)
+        device = nnfast.Device(num_threads=args.threads, precision=args.precision)
         model = nnfast.load(args.model)
         with trace.span("LA", "PC", "prepare"):
             prepared = device.prepare(model)

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from . import layout, widen
 
@@ -17,8 +18,8 @@ class Lowering:
     (segment input, segment output or constant).
     """
 
-    def __init__(self, facts, threads):
-        self.facts, self.threads = facts, threads
+    def __init__(self, facts, threads, precision=None):
+        self.facts, self.threads, self.precision = facts, threads, precision
         self.items = []            # Step objects and NumpyItem objects, in order
         self.rows = []             # what explain() shows, one per operation
         self.sizes = {}            # slot -> bytes, for what may lie in the arena
@@ -60,6 +61,11 @@ class Lowering:
         self._stand_ins[number] = made = replace(tensor, operand=number, **changes)
         self._stands_for[number] = self._stands_for.get(tensor.operand, tensor.operand)
         return made
+
+    def in_bf16(self, tensor):
+        """Whether products of this tensor may be bfloat16: the client asked for that, and it is a TENSOR_FLOAT32."""
+        operand = self._stands_for.get(tensor.operand, tensor.operand)
+        return self.precision == "bf16" and self.facts.graph.operands[operand].type == OperandType.TENSOR_FLOAT32
 
     def _new(self, size):
         slot = self._count

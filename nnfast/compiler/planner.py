@@ -142,7 +142,7 @@ class Planner:
         return nodes, len(self.graph.operations), None
 
     def _lower(self, facts, nodes, start, stop, blocked_on):
-        lowering = Lowering(facts, self.resources.threads)
+        lowering = Lowering(facts, self.resources.threads, self.resources.precision)
         made = {t.operand for _, node in nodes for t in node.outputs}
         read = {t.operand for _, node in nodes for t in node.inputs if t.present}
         inputs = sorted(o for o in read - made if not self.graph.operands[o].is_constant)

@@ -94,7 +94,7 @@ def _text_of(prepared, token):
     plan = can_store_plan(segment) and not prepared._original.extensions and not has_open_form(prepared.model)
     preference, priority, input_shapes, keep = prepared._options
     head = {
-        "format": FORMAT, "driver": version_string(), "level": kernels.level(),
+        "format": FORMAT, "driver": version_string(), "level": kernels.level(), "precision": prepared.device.precision,
         "token": token.hex(), "preference": preference, "priority": priority,
         "model": model_to_text(prepared.model if plan else prepared._original, arrays, constants=not plan),
         "plan": plan_to_text(segment, arrays) if plan else None,
@@ -158,7 +158,7 @@ def _checked(device, read_model, read_data, token):
     with trace.span("LD", "PC", "check cache"), _refusing():
         raw = read_model()
         head = _read_head(raw)
-        _check_head(head, token)
+        _check_head(head, device, token)
         content = read_data(head["data_length"])
         start = _DATA_MAGIC + bytes.fromhex(head["plan_digest"])
         if content.nbytes != head["data_length"] or bytes(content[:len(start)]) != start:
@@ -200,9 +200,10 @@ def _read_head(raw):
     return json.loads(raw[start:])
 
 
-def _check_head(head, token):
+def _check_head(head, device, token):
     for what, got, wanted in (("format", head["format"], FORMAT), ("driver", head["driver"], version_string()),
                               ("instruction level", head["level"], kernels.level()),
+                              ("precision", head["precision"], device.precision),
                               ("token", bytes.fromhex(head["token"]), bytes(token))):
         if got != wanted:
             raise _Unusable(f"it was stored with another {what}" + (f": {got}" if what != "token" else ""))
@@ -272,7 +273,7 @@ def prepare_in(folder, device, model, options, deadline):
     A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored.
     """
     check_model(model, extensions=device.extensions)
-    token = _key(model, options)
+    token = _key(model, options, device.precision)
     paths = [os.path.join(folder, f"{token.hex()}.{kind}") for kind in ("model", "data")]
     try:
         with _Opened(paths, os.O_RDONLY) as files:
@@ -318,10 +319,11 @@ class _Opened:
             os.close(descriptor)
 
 
-def _key(model, options):
-    """32 bytes that tell one compilation from any other: model, options, version and instruction level."""
+def _key(model, options, precision):
+    """32 bytes that tell one compilation from any other: model, options, precision, version and instruction level."""
     arrays = Arrays()
-    text = json.dumps([model_to_text(model, arrays, constants=True), repr(options), version_string(), kernels.level(),
+    text = json.dumps([model_to_text(model, arrays, constants=True), repr(options), precision, version_string(),
+                       kernels.level(),
                        [checksum(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for a in arrays.items]])
     return hashlib.sha256(text.encode()).digest()
 

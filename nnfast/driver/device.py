@@ -15,6 +15,7 @@ from .execution import PRIORITIES
 from .prepared import PreparedModel
 
 PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
+PRECISIONS = ("bf16",)
 
 
 class Device:
@@ -23,14 +24,17 @@ class Device:
     num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
     quota allow. Results do not depend on it. memory_limit: bytes that its models' packed weights, working memory and
     buffers may take together; None: no limit. extensions: the vendor extensions that its client may use, as
-    nnfast.extensions.Extension or by the name of a registered one; None: all that are registered now.
+    nnfast.extensions.Extension or by the name of a registered one; None: all that are registered now. precision: None
+    computes as exactly as the standard promises; "bf16" rounds the inputs and weights of CONV_2D and FULLY_CONNECTED in
+    TENSOR_FLOAT32 to bfloat16, which is faster and less exact, where the processor has instructions for it; explain()
+    says where that was. Raises InvalidArgument for any other value.
 
     One device is one client: the priorities of its models are relative to each other. An execution of higher priority
     goes first, and one of lower priority stops for it between two operations when there are not cores for both.
     """
 
     @vlog.telling(vlog.MANAGER, "Device")
-    def __init__(self, num_threads=None, memory_limit=None, extensions=None):
+    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None):
         if num_threads is None:
             num_threads = threads.default_threads()
         if isinstance(num_threads, bool) or not isinstance(num_threads, Integral) or \
@@ -42,6 +46,9 @@ class Device:
                                          memory_limit < 1):
             raise InvalidArgument(f"Device memory_limit: is {memory_limit!r}, must be a whole number of bytes or None")
         self.budget = None if memory_limit is None else Budget(int(memory_limit))
+        if precision is not None and (not isinstance(precision, str) or precision not in PRECISIONS):
+            raise InvalidArgument(f"Device precision: is {precision!r}, must be None or one of {', '.join(PRECISIONS)}")
+        self.precision = precision
         self.gate = threads.Gate(max(self.num_threads, threads.available()))
         self.tokens = Tokens()
         self.extensions = chosen(extensions)
@@ -139,7 +146,8 @@ class Device:
         return allocate(self, dims, input_roles, output_roles)
 
     def __repr__(self):
-        return f"Device(num_threads={self.num_threads})"
+        asked = f", precision={self.precision!r}" if self.precision else ""
+        return f"Device(num_threads={self.num_threads}{asked})"
 
 
 def _model(model):

@@ -2,14 +2,20 @@
 
 import json
 
+from .._native import conv2d_bf16, kernels
+
 
 class Explanation:
-    """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table."""
+    """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table.
+
+    precision: what the device was asked for, None for exact; reduced: how many operations run in it.
+    """
 
     def __init__(self, prepared):
         segment = prepared._static
         self.name = prepared.model.name
         self.threads = prepared.num_threads
+        self.precision, self.reduced = prepared.device.precision, 0
         self.dynamic = segment is None
         if segment is None:
             self.rows, self.arena_bytes, self.packed_bytes, self.native = [], 0, 0, False
@@ -18,10 +24,12 @@ class Explanation:
         self.arena_bytes = segment.arena_bytes
         self.packed_bytes = sum(row["packed_bytes"] for row in self.rows)
         self.native = segment.native
+        self.reduced = sum("_bf16_" in row["kernel"] for row in self.rows)
 
     def to_json(self):
         """The same as JSON text."""
         return json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
+                           "precision": self.precision, "reduced": self.reduced,
                            "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes, "rows": self.rows})
 
     def __str__(self):
@@ -37,4 +45,12 @@ class Explanation:
             lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {shape:<16} {note}".rstrip())
         lines.append(f"arena {self.arena_bytes:,} B, packed parameters {self.packed_bytes:,} B, "
                      f"{sum(row['kernel'] == 'numpy' for row in self.rows)} of {len(self.rows)} operations in numpy")
+        if self.precision:
+            lines.append(self._about_precision())
         return "\n".join(lines)
+
+    def _about_precision(self):
+        said = f"precision {self.precision} asked for: {self.reduced} of {len(self.rows)} operations multiply in it"
+        if self.reduced == 0 and not conv2d_bf16.available():
+            return f"{said}, level {kernels.level()} has no kernels for it"
+        return f"{said}, with sums and tensors in float32" if self.reduced else said

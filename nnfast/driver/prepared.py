@@ -119,7 +119,7 @@ class PreparedModel:
                               for s in model.states)
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
         turn = Turn(device.gate, PRIORITIES.index(priority))
-        self._resources = Resources(self.num_threads, turn, device.budget)
+        self._resources = Resources(self.num_threads, turn, device.budget, device.precision)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
 
     def _start(self, segment):
@@ -374,10 +374,10 @@ class PreparedModel:
 
     def __reduce__(self):
         preference, priority, input_shapes, keep = self._options
+        made = type(self.device), self.num_threads, self.device.precision
         if self._stored is not None:
-            return _restore_again, (type(self.device), self.num_threads, *self._stored)
-        return _prepare_again, (type(self.device), self.num_threads, self._original, preference, priority,
-                                input_shapes, keep)
+            return _restore_again, (*made, *self._stored)
+        return _prepare_again, (*made, self._original, preference, priority, input_shapes, keep)
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
@@ -410,14 +410,15 @@ class _NotYet(Exception):
     """Planning ahead met a value that only an execution has."""
 
 
-def _restore_again(device, num_threads, model, data, token):
+def _restore_again(device, num_threads, precision, model, data, token):
     from .cache import from_memory
 
-    return from_memory(device(num_threads), model, data, token)
+    return from_memory(device(num_threads, precision=precision), model, data, token)
 
 
-def _prepare_again(device, num_threads, model, preference, priority, input_shapes, keep):
-    return device(num_threads).prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)
+def _prepare_again(device, num_threads, precision, model, preference, priority, input_shapes, keep):
+    return device(num_threads, precision=precision).prepare(model, preference, priority, input_shapes=input_shapes,
+                                                            keep=keep)
 
 
 def _info(graph, operand, fallback):

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_line, conv2d_q8, conv2d_winograd
+from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_q8, conv2d_winograd
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -149,6 +149,11 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         slots = b.slot(source), b.const(packed), b.slot(target)
         output = finish.zero_point, finish.low, finish.high
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
+    elif place is None and b.in_bf16(source) and conv2d_bf16.available():
+        packed = conv2d_bf16.pack_bf16(matrix, bias, b.threads)
+        slots = b.slot(source), b.const(packed), b.slot(target)
+        clamp = quant.activation_float(node.scalar("activation"))
+        b.emit(conv2d_bf16.Conv2dBf16(slots, *shape, *clamp))
     elif place is None and values is None and conv2d_winograd.suits(win, batch, units, shape[2]):
         filter_ = np.ascontiguousarray(weights.value)
         slots = b.slot(source), b.const(conv2d_winograd.pack_f32(filter_)), b.slot(target)

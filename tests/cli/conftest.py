@@ -13,7 +13,7 @@ def fake_model(monkeypatch):
         prepared = FakePrepared(inputs, outputs, compute)
 
         class Device:
-            def __init__(self, num_threads=None):
+            def __init__(self, num_threads=None, precision=None):
                 prepared.threads = num_threads
 
             def prepare(self, model):

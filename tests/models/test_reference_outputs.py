@@ -11,10 +11,11 @@ import pytest
 from shared_models import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
 
 import nnfast
-from nnfast._native import kernels
+from nnfast._native import conv2d_bf16, kernels
 from nnfast.model import quant
 from nnfast.model.types import OperationType
 
+BF16_TOLERANCE = 0.03  # of the range of the reference: seven bits less of every product, through all layers
 FILES = sorted(MODELS.glob("*.tflite"))
 INT8 = [path for path in FILES if path.stem.endswith("_int8")]
 
@@ -90,3 +91,18 @@ def test_int8_is_byte_equal_with_channel_products_in_double(path, monkeypatch):
         np.testing.assert_array_equal(got, data[f"ref_{i}"], err_msg=f"output {i}")
     # The switched logits lead to the reference's bytes, so they are the reference's.
     assert steps_apart(standard[-1], switched[-1]) <= 1
+
+
+@pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem.endswith("_f32")], ids=lambda path: path.stem)
+def test_bf16_stays_near(path):
+    """At each level that has it, with one thread and with two; exact results for who does not ask."""
+    data, model = stored(path), nnfast.load(path)
+    exact = answers(nnfast.Device(num_threads=1).prepare(model), data)
+    for level in ("avx512bf16", "avx512amx"):
+        kernels.set_level(level)
+        one, two = (answers(nnfast.Device(threads, precision="bf16").prepare(model), data) for threads in (1, 2))
+        for i, (first, second) in enumerate(zip(one, two)):
+            assert relative_error(first, data[f"ref_{i}"]) <= BF16_TOLERANCE, level
+            np.testing.assert_array_equal(first, second, err_msg=f"{level}: 1 and 2 threads")
+    assert any(a.tobytes() != b.tobytes() for a, b in zip(exact, one))

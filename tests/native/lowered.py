@@ -57,6 +57,9 @@ class Build:
         self.constants[slot] = array
         return slot
 
+    def in_bf16(self, tensor_):
+        return False
+
     def alias(self, output, input):
         return False
 

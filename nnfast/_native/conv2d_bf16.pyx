@@ -1,0 +1,242 @@
+"""Steps of CONV_2D and FULLY_CONNECTED with bfloat16 products, for clients that ask for that precision: the product of
+conv2d.pyx over rows that are gathered and rounded. Inputs and outputs are float32."""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint16_t
+from libc.string cimport memset
+
+from .conv2d_window cimport GRAIN, cut, geometry, lines, measure, plan_split, split, tile_start
+from .kernels cimport nnf_kernel, pick, release_tiles
+from .plan cimport Step
+from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .window cimport axis_of
+
+from .plan import aligned_bytes
+
+cdef extern from "conv2d/conv2d_bf16.h":
+    ctypedef struct nnf_conv2d_bf16_tile:
+        size_t rows
+        size_t columns
+        size_t pairs
+        const uint16_t *a
+        size_t lda
+        const float *w
+        float *c
+        size_t ldc
+        float lo
+        float hi
+
+    ctypedef void (*nnf_conv2d_bf16_nhwc_fn)(const nnf_conv2d_bf16_tile *tile) noexcept nogil
+    ctypedef void (*nnf_conv2d_gather_bf16_nhwc_fn)(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
+                                                    size_t ldt) noexcept nogil
+
+    size_t nnf_conv2d_bf16_pairs(size_t depth, size_t k) nogil
+    size_t nnf_conv2d_bf16_panel(size_t width, size_t pairs) nogil
+    size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k) nogil
+    void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, const float *weights,
+                              const float *bias, unsigned char *packed) nogil
+
+cdef enum:
+    NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+    BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
+    PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
+
+
+cdef struct conv2d_bf16:
+    nnf_conv2d_bf16_nhwc_fn kernel
+    nnf_conv2d_gather_bf16_nhwc_fn gather
+    geometry g
+    split s
+    size_t pairs, lda           # of a row: 2 numbers each, those behind the depth zeros; numbers between rows
+    float lo, hi
+
+
+def available():
+    """Whether the level in force has instructions for such products."""
+    return pick("conv2d_bf16_nhwc").isa > 0
+
+
+cdef void gather_row(const conv2d_bf16 *p, const float *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
+                     uint16_t *to) noexcept nogil:
+    """Inputs under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
+
+    row: the input row, NULL where the filter lies above or below the image.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
+    while r < pixels:
+        ix = x + r * g.stride_x
+        run = 1
+        if row != NULL and ix >= 0 and ix + span <= g.width:
+            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, to + r * p.lda, p.lda)
+        else:
+            lo = max(-ix, 0)
+            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
+            memset(to + r * p.lda, 0, n * sizeof(uint16_t))
+            if lo < hi:
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, to + r * p.lda + lo * channels, 0)
+        r += run
+
+
+cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last, uint16_t *to) noexcept nogil:
+    """Rows of the product for output pixels first..last."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, span, depth = p.s.depth, lda = p.lda, r
+    cdef const float *row
+    if depth < lda:
+        for r in range(end - pixel):
+            memset(to + r * lda + depth, 0, (lda - depth) * sizeof(uint16_t))
+    if g.plain:
+        if depth == lda:
+            p.gather(1, (end - pixel) * depth, x + pixel * depth, 0, to, 0)
+        else:
+            p.gather(end - pixel, depth, x + pixel * depth, depth, to, lda)
+        return
+    span = g.filter_width if g.dilation_x == 1 else 1
+    while pixel < end:
+        image = pixel // area
+        y = (pixel - image * area) // g.out_width
+        x0 = pixel - image * area - y * g.out_width
+        pixels = min(end - pixel, g.out_width - x0)
+        for i in range(g.filter_height):
+            iy = y * g.stride_y - g.top + i * g.dilation_y
+            row = NULL
+            if 0 <= iy < g.height:
+                row = x + (image * g.height + iy) * g.width * g.pixel
+            j = 0
+            while j < g.filter_width:
+                gather_row(p, row, x0 * g.stride_x - g.left + j * g.dilation_x, pixels, span,
+                           to + (pixel - <ptrdiff_t>first) * lda + (i * g.filter_width + j) * g.channels)
+                j += span
+        pixel += pixels
+
+
+cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const float *x, const char *w, float *y,
+                  unsigned char *scratch, size_t item, size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`."""
+    cdef uint16_t *rows = <uint16_t *>scratch
+    cdef size_t stop, block, base, count, panel, t, low, begin
+    cdef nnf_conv2d_bf16_tile tile
+    tile.pairs = p.pairs
+    tile.lda = p.lda
+    tile.ldc = s.columns
+    tile.lo = p.lo
+    tile.hi = p.hi
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        begin = origin + tile_start(s, base)
+        gather(p, x, begin, origin + tile_start(s, base + count), rows)
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
+        while item < stop:
+            low = origin + tile_start(s, t)
+            tile.rows = origin + tile_start(s, t + 1) - low
+            tile.columns = min(s.n, s.columns - panel * s.n)
+            tile.a = rows + (low - begin) * p.lda
+            tile.w = <const float *>(w + panel * nnf_conv2d_bf16_panel(s.n, p.pairs))
+            tile.c = y + low * tile.ldc + panel * s.n
+            p.kernel(&tile)
+            item += 1
+            t += 1
+            if t == base + count:
+                t = base
+                panel += 1
+
+
+cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
+    cdef size_t item, last
+    nnf_share(p.s.tiles * p.s.panels, thread, threads, &item, &last)
+    product(p, &p.s, 0, <const float *>run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
+            <float *>run.slot[step.slots[2]], run.scratch + thread * run.scratch_stride, item, last)
+    release_tiles()
+
+
+cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                    unsigned char *scratch) noexcept nogil:
+    cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
+    cdef split s = p.s
+    cut(&s, (last - first) * p.g.out_width)
+    product(p, &s, first * p.g.out_width, <const float *>x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
+            0, s.tiles * s.panels)
+    release_tiles()
+
+
+cdef struct packing:
+    size_t columns, depth, n, k
+    const float *weights
+    const float *bias
+    unsigned char *to
+
+
+cdef void run_pack(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const packing *p = <const packing *>step.params
+    cdef size_t first, last, columns
+    nnf_share((p.columns + p.n - 1) // p.n, thread, threads, &first, &last)
+    if first < last:
+        # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
+        columns = min((last - first) * p.n, p.columns - first * p.n)
+        nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, p.weights + first * p.n * p.depth, p.bias + first * p.n,
+                             p.to + first * nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k)))
+
+
+def pack_bf16(const float[:, ::1] weights, const float[::1] bias, int threads=1):
+    """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step made now will run; uint8
+    array. threads: how many may share the work."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef packing p
+    p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, row.k
+    cdef size_t size = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
+    packed = aligned_bytes(size)
+    cdef unsigned char[::1] to = packed
+    p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
+    run_alone(run_pack, &p, min(threads, <int>(size // PACKING_GRAIN) + 1))
+    return packed
+
+
+cdef size_t row_elements(size_t depth, size_t k):
+    """Numbers of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
+    cdef size_t size = 2 * nnf_conv2d_bf16_pairs(depth, k), unit = 2
+    while k > 2 and unit < size and unit < 32:
+        unit *= 2
+    return (size + unit - 1) // unit * unit
+
+
+cdef class Conv2dBf16(Step):
+    """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
+
+    window, batch, channels, units: as Conv2dF32.
+    """
+
+    cdef conv2d_bf16 p
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi):
+        cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+        cdef geometry *g = &self.p.g
+        measure(g, window, channels, channels)
+        cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
+        self.p.kernel = <nnf_conv2d_bf16_nhwc_fn>row.fn
+        self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
+        self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
+        self.p.lda = row_elements(depth, row.k)
+        self.p.lo = lo
+        self.p.hi = hi
+        self.packed = nnf_pack_conv2d_bf16_size(units, depth, row.n, row.k)
+        cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
+        cdef nnf_kernel shape = row[0]
+        if shape.m > BLOCK:
+            shape.m = min(shape.m, max(1, TALL // row_bytes // BLOCK) * BLOCK)
+        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, NEAR)
+        self.scratch = lines(self.p.s.group * self.p.s.m * row_bytes)
+        self.work = <double>rows * units * depth
+        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.bind(run_bf16, &self.p, slots, row.name.decode())
+        if batch == 1:
+            self.bands(band_bf16, axis_of(window, 0), sizeof(float) * g.width * channels,
+                       sizeof(float) * g.out_width * units)

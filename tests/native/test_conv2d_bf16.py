@@ -1,0 +1,106 @@
+"""Convolution steps with bfloat16 products against their definition, at every level and for one to three threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from native_step import at_level, every_level, run, run_all_ways
+from nnfast._native.bands import Bands
+from test_conv2d import LARGE, cases, dense, sums
+
+from nnfast._native import conv2d_bf16, kernels
+
+
+def rounded(x):
+    """float32 rounded to bfloat16, to nearest even, as float64; what is below 2^-126 is zero, a NaN stays one."""
+    x = np.ascontiguousarray(x, np.float32)
+    bits = x.view(np.uint32).astype(np.uint64)
+    near = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    return np.where(np.isnan(x), x, np.where(abs(x) < 2.0**-126, 0, near)).astype(np.float64)
+
+
+def operands(case):
+    rng = np.random.default_rng(case.seed)
+    image = rng.uniform(-1, 1, (case.batch, *case.window.input, case.channels)).astype(np.float32)
+    filter_ = rng.uniform(-1, 1, (case.units, *case.window.filter, case.channels)).astype(np.float32)
+    bias = rng.uniform(-1, 1, case.units).astype(np.float32)
+    filter_.flags.writeable = bias.flags.writeable = False
+    return image, filter_, bias
+
+
+def check(case, level, low=-np.inf, high=np.inf):
+    image, filter_, bias = operands(case)
+    with at_level(level):
+        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias)
+    [actual] = run_all_ways(
+        lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, case.batch, case.channels, case.units, low, high)],
+        [image, packed], [((case.batch, *case.window.output, case.units), np.float32)], level)
+    exact = rounded(image), rounded(filter_)
+    expected = np.clip(sums(*exact, case.window) + bias, low, high)
+    bound = sums(abs(exact[0]), abs(exact[1]), case.window) + 1
+    assert (abs(actual - expected) <= 2.0**-21 * bound).all()
+
+
+@every_level
+def test_small(level):
+    @settings(max_examples=60, deadline=None)
+    @given(cases())
+    def examples(case):
+        check(case, level)
+
+    examples()
+
+
+@every_level
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_large(level, case):
+    check(case, level, 0, 1)
+
+
+@every_level
+def test_packing_by_several_threads_gives_the_same_bytes(level):
+    _, filter_, bias = operands(dense(1, 1, 1000, 1001))
+    with at_level(level):
+        one, three = (conv2d_bf16.pack_bf16(filter_.reshape(1001, -1), bias, threads) for threads in (1, 3))
+    assert one.tobytes() == three.tobytes()
+
+
+@every_level
+def test_numbers_that_are_no_plain_ones(level):
+    """NaN and infinities go through, what is below 2^-126 counts as zero; a clamp leaves NaN alone."""
+    case = dense(1, 6, 33, 20)
+    image, filter_, bias = np.zeros((1, 1, 6, 33), np.float32), np.ones((20, 33), np.float32), np.zeros(20, np.float32)
+    image[0, 0, :5, 32] = np.nan, np.inf, -np.inf, 1e-39, 3e38
+    with at_level(level):
+        packed = conv2d_bf16.pack_bf16(filter_, bias)
+        step = conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, 1, 33, 20, 0, np.inf)
+    y = np.full((1, 1, 6, 20), 77, np.float32)
+    run([step], [image, packed, y])
+    assert np.isnan(y[0, 0, 0]).all()
+    np.testing.assert_array_equal(y[0, 0, 1:, 0], [np.inf, 0, 0, rounded([3e38])[0], 0])
+    assert (y[0, 0, 1:] == y[0, 0, 1:, :1]).all()
+
+
+@every_level
+def test_bands_give_the_same_bytes(level):
+    """Two convolutions in bands of rows, against one after the other."""
+    first, second = dense(40, 33, 24, 48, filter_=3, head=1, tail=1), dense(40, 33, 48, 40, filter_=3, head=1, tail=1)
+    constants = [operands(case)[1:] for case in (first, second)]
+    with at_level(level):
+        packed = [conv2d_bf16.pack_bf16(f.reshape(len(f), -1), bias) for f, bias in constants]
+        steps = [conv2d_bf16.Conv2dBf16((0, 1, 2), first.window, 1, 24, 48, 0, 6),
+                 conv2d_bf16.Conv2dBf16((2, 3, 4), second.window, 1, 48, 40, 0, 6)]
+    image, between = operands(first)[0], np.zeros((1, 40, 33, 48), np.float32)
+    results = []
+    for made in (steps, [Bands(steps, 1 << 16)]):
+        for threads in (1, 2):
+            results.append(np.full((1, 40, 33, 40), 77, np.float32))
+            run(made, [image, packed[0], between, packed[1], results[-1]], threads)
+    assert len({y.tobytes() for y in results}) == 1
+
+
+def test_levels_with_such_instructions_have_kernels():
+    found = {}
+    for level in kernels.levels():
+        with at_level(level):
+            found[level] = conv2d_bf16.available()
+    assert all(found[level] == (level in ("avx512bf16", "avx512amx")) for level in found)
