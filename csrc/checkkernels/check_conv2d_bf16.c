@@ -8,29 +8,34 @@
 #include "conv2d/conv2d_bf16.h"
 
 typedef struct problem {
-    size_t rows, columns, depth;
+    size_t rows, columns, taps, depth; /* depth: of all taps */
     const float *x, *weights, *bias;
     float lo, hi;
 } problem;
 
-/* The whole product by the tiles of one kernel, into y [rows][columns]; between rows of inputs lie `gap` others. */
+/* The whole product by the tiles of one kernel, into y [rows][columns]; between rows of inputs lie `gap` others. Taps lie
+ * in reverse, so that nothing may depend on their order. */
 static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, size_t gap, float *y)
 {
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = (size_t)kernel->k;
     const size_t pairs = nnf_conv2d_bf16_pairs(p->depth, k), lda = 2 * pairs + gap;
+    const size_t each = p->taps > 1 ? p->depth / p->taps : 2 * pairs;
+    size_t tap[4];
+    for (size_t t = 0; t < p->taps; t++)
+        tap[t] = (p->taps - 1 - t) * each;
     const size_t read = (p->rows - 1) * lda + 2 * pairs;
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_bf16_size(p->columns, p->depth, n, k));
     uint16_t *a = nnf_check_alloc(c, 2 * read);
     nnf_pack_conv2d_bf16(p->columns, p->depth, n, k, p->weights, p->bias, packed);
     for (size_t i = 0; i < p->rows; i++) {
         for (size_t j = 0; j < 2 * pairs; j++)
-            a[i * lda + j] = j < p->depth ? nnf_bf16_of_f32(p->x[i * p->depth + j]) : 0;
+            a[i * lda + tap[j / each] + j % each] = j < p->depth ? nnf_bf16_of_f32(p->x[i * p->depth + j]) : 0;
     }
     for (size_t i = 0; i < p->rows; i += m) {
         for (size_t j = 0; j < p->columns; j += n) {
             const nnf_conv2d_bf16_tile tile = {
                 .rows = p->rows - i < m ? p->rows - i : m, .columns = p->columns - j < n ? p->columns - j : n,
-                .pairs = pairs, .a = a + i * lda, .lda = lda,
+                .taps = p->taps, .pairs = each / 2, .tap = tap, .a = a + i * lda, .lda = lda,
                 .w = (const float *)(packed + j / n * nnf_conv2d_bf16_panel(n, pairs)),
                 .c = y + i * p->columns + j, .ldc = p->columns, .lo = p->lo, .hi = p->hi,
             };
@@ -65,8 +70,8 @@ static void check_bf16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     multiply(c, twin, &p, gap, expected);
     multiply(c, kernel, &p, gap, actual);
     nnf_check_f32(c, expected, actual, outputs, scale, p.depth + 1);
-    nnf_check_done(c, "rows=%zu columns=%zu depth=%zu clamp=%g..%g", p.rows, p.columns, p.depth, (double)p.lo,
-                   (double)p.hi);
+    nnf_check_done(c, "rows=%zu columns=%zu taps=%zu depth=%zu clamp=%g..%g", p.rows, p.columns, p.taps, p.depth,
+                   (double)p.lo, (double)p.hi);
 }
 
 /* Pointwise layers of a well-known net: pixels, output channels, input channels. */
@@ -77,12 +82,13 @@ static void layer_bf16(const nnf_kernel *kernel, const size_t *layer, const uint
 {
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
     const size_t n = (size_t)kernel->n, m = kernel->m < 32 ? (size_t)kernel->m : 32, tiles = (rows + m - 1) / m;
-    const size_t pairs = nnf_conv2d_bf16_pairs(depth, (size_t)kernel->k);
+    const size_t pairs = nnf_conv2d_bf16_pairs(depth, (size_t)kernel->k), tap = 0;
     for (size_t t = 0; t < tiles; t++) {
         const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
         for (size_t j = 0; j < columns; j += n) {
             const nnf_conv2d_bf16_tile tile = {
-                .rows = last - first, .columns = n, .pairs = pairs, .a = a + first * depth, .lda = depth,
+                .rows = last - first, .columns = n, .taps = 1, .pairs = pairs, .tap = &tap, .a = a + first * depth,
+                .lda = depth,
                 .w = (const float *)(w + j / n * nnf_conv2d_bf16_panel(n, pairs)), .c = y + first * columns + j,
                 .ldc = columns, .lo = 0, .hi = 6,
             };
@@ -114,7 +120,8 @@ static void bench_bf16(nnf_check *c, const nnf_kernel *kernel)
 
 void nnf_check_conv2d_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    static const size_t depths[] = {1, 2, 3, 27, 31, 32, 33, 64, 65, 100, 160};
+    static const size_t inner[][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 27}, {1, 31}, {1, 32}, {1, 33}, {1, 65}, {1, 100},
+                                      {1, 160}, {2, 32}, {3, 64}, {4, 32}};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
     const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
     /* Every number of rows up to a few blocks of the widest kernel, then those around a whole tile. */
@@ -122,8 +129,8 @@ void nnf_check_conv2d_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             for (int i = 0; i < 3; i++) {
                 const bool clamp = nnf_check_below(c, 2);
-                const problem p = {.rows = rows, .columns = columns[j],
-                                   .depth = depths[nnf_check_below(c, sizeof depths / sizeof depths[0])],
+                const size_t *shape = inner[nnf_check_below(c, sizeof inner / sizeof inner[0])];
+                const problem p = {.rows = rows, .columns = columns[j], .taps = shape[0], .depth = shape[0] * shape[1],
                                    .lo = clamp ? 0 : -INFINITY, .hi = clamp ? 6 : INFINITY};
                 check_bf16(c, twin, kernel, p, i == 2);
             }

@@ -50,8 +50,15 @@ def test_small(level):
     examples()
 
 
+WIDE = [
+    dense(9, 56, 32, 48, filter_=3, head=1, tail=1), dense(7, 75, 64, 33, filter_=3, tail=1),
+    dense(41, 41, 32, 32, filter_=3, stride=2, head=1, tail=1), dense(6, 30, 96, 70, filter_=5, head=2, tail=2),
+]
+"""Convolutions whose output rows and channels fill tiles, so that no row of the product is gathered."""
+
+
 @every_level
-@pytest.mark.parametrize("case", LARGE, ids=str)
+@pytest.mark.parametrize("case", LARGE + WIDE, ids=str)
 def test_large(level, case):
     check(case, level, 0, 1)
 
@@ -83,17 +90,17 @@ def test_numbers_that_are_no_plain_ones(level):
 @every_level
 def test_bands_give_the_same_bytes(level):
     """Two convolutions in bands of rows, against one after the other."""
-    first, second = dense(40, 33, 24, 48, filter_=3, head=1, tail=1), dense(40, 33, 48, 40, filter_=3, head=1, tail=1)
+    first, second = dense(40, 30, 24, 32, filter_=3, head=1, tail=1), dense(40, 30, 32, 40, filter_=3, head=1, tail=1)
     constants = [operands(case)[1:] for case in (first, second)]
     with at_level(level):
         packed = [conv2d_bf16.pack_bf16(f.reshape(len(f), -1), bias) for f, bias in constants]
-        steps = [conv2d_bf16.Conv2dBf16((0, 1, 2), first.window, 1, 24, 48, 0, 6),
-                 conv2d_bf16.Conv2dBf16((2, 3, 4), second.window, 1, 48, 40, 0, 6)]
-    image, between = operands(first)[0], np.zeros((1, 40, 33, 48), np.float32)
+        steps = [conv2d_bf16.Conv2dBf16((0, 1, 2), first.window, 1, 24, 32, 0, 6),
+                 conv2d_bf16.Conv2dBf16((2, 3, 4), second.window, 1, 32, 40, 0, 6)]
+    image, between = operands(first)[0], np.zeros((1, 40, 30, 32), np.float32)
     results = []
     for made in (steps, [Bands(steps, 1 << 16)]):
         for threads in (1, 2):
-            results.append(np.full((1, 40, 33, 40), 77, np.float32))
+            results.append(np.full((1, 40, 30, 40), 77, np.float32))
             run(made, [image, packed[0], between, packed[1], results[-1]], threads)
     assert len({y.tobytes() for y in results}) == 1
 

@@ -49,12 +49,13 @@ static inline const uint16_t *nnf_conv2d_bf16_weights(const float *panel, size_t
     return (const uint16_t *)(panel + width);
 }
 
-/* One tile: c[i][j] = clamp(bias[j] + sum over k < 2 * pairs of a[i * lda + k] * weight[k][j], lo, hi); a NaN stays a
- * NaN. An output is added in one order, whatever the number of rows. */
+/* One tile: c[i][j] = clamp(bias[j] + sum over taps t and k < 2 * pairs of a[i * lda + tap[t] + k] * weight[t][k][j], lo,
+ * hi); a NaN stays a NaN. An output is added in one order, whatever the number of rows and wherever they lie. */
 typedef struct nnf_conv2d_bf16_tile {
     size_t rows, columns; /* 1..m, 1..n of the kernel */
-    size_t pairs;         /* by nnf_conv2d_bf16_pairs */
-    const uint16_t *a;    /* rows of 2 * pairs bfloat16 */
+    size_t taps, pairs;   /* pairs of a tap, by nnf_conv2d_bf16_pairs; of several taps 2 * pairs are whole ks */
+    const size_t *tap;    /* [taps] */
+    const uint16_t *a;
     size_t lda;
     const float *w; /* panel, 64-byte aligned */
     float *c;

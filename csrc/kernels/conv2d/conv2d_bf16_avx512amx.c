@@ -49,8 +49,8 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int tw
 {
     const size_t lda = 2 * t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N;
     const char *w = (const char *)nnf_conv2d_bf16_weights(t->w, (size_t)(16 * vectors));
-    const char *above = (const char *)a, *below = above + second * lda;
-    const size_t steps = (t->pairs + 15) / 16, each = before->rows / steps;
+    const char *above = (const char *)(a + t->tap[0]), *below = above + second * lda;
+    const size_t deep = (t->pairs + 15) / 16, steps = t->taps * deep, each = before->rows / steps;
     _tile_loadd(0, t->w, 0);
     if (vectors == 2)
         _tile_loadd(1, t->w + 16, 0);
@@ -58,7 +58,7 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int tw
         _tile_loadd(2, t->w, 0);
     if (two && vectors == 2)
         _tile_loadd(3, t->w + 16, 0);
-    for (size_t s = 0;; above += 64, below += 64, w += 16 * ldw) {
+    for (size_t s = 0, tap = 0, left = deep;; w += 16 * ldw) {
         _tile_loadd(6, w, ldw);
         _tile_loadd(4, above, lda);
         _tile_dpbf16ps(0, 4, 6);
@@ -75,6 +75,12 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int tw
         if (++s == steps)
             break;
         drain(f, before, each, vectors);
+        above += 64;
+        if (--left == 0) {
+            above = (const char *)(a + t->tap[++tap]);
+            left = deep;
+        }
+        below = above + second * lda;
     }
     _tile_stored(0, sums, ldc);
     if (vectors == 2)

@@ -26,17 +26,20 @@ INLINE void tile(const nnf_conv2d_bf16_tile *t, const int rows, const int vector
         for (int v = 0; v < vectors; v++)
             sum[i][v] = _mm512_load_ps(t->w + 16 * v);
     }
-    for (size_t k = 0; k < t->pairs; k++, w += 32 * vectors) {
-        __m512bh weights[2];
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            weights[v] = (__m512bh)_mm512_load_si512(w + 32 * v);
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const __m512bh a = pair(t->a + (size_t)i * t->lda + 2 * k);
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const uint16_t *from = t->a + t->tap[tap];
+        for (size_t k = 0; k < t->pairs; k++, from += 2, w += 32 * vectors) {
+            __m512bh weights[2];
             NNF_UNROLL
             for (int v = 0; v < vectors; v++)
-                sum[i][v] = _mm512_dpbf16_ps(sum[i][v], a, weights[v]);
+                weights[v] = (__m512bh)_mm512_load_si512(w + 32 * v);
+            NNF_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const __m512bh a = pair(from + (size_t)i * t->lda);
+                NNF_UNROLL
+                for (int v = 0; v < vectors; v++)
+                    sum[i][v] = _mm512_dpbf16_ps(sum[i][v], a, weights[v]);
+            }
         }
     }
     const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);

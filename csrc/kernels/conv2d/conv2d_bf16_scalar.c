@@ -10,8 +10,10 @@ void nnf_conv2d_bf16_nhwc__scalar(const nnf_conv2d_bf16_tile *t)
         const uint16_t *a = t->a + i * t->lda;
         for (size_t j = 0; j < t->columns; j++) {
             float sum = t->w[j];
-            for (size_t k = 0; k < 2 * t->pairs; k++)
-                sum += nnf_f32_of_bf16(a[k]) * nnf_f32_of_bf16(weights[(k / 2 * width + j) * 2 + k % 2]);
+            for (size_t k = 0; k < 2 * t->taps * t->pairs; k++) {
+                const float x = nnf_f32_of_bf16(a[t->tap[k / (2 * t->pairs)] + k % (2 * t->pairs)]);
+                sum += x * nnf_f32_of_bf16(weights[(k / 2 * width + j) * 2 + k % 2]);
+            }
             t->c[i * t->ldc + j] = sum < t->lo ? t->lo : sum > t->hi ? t->hi : sum;
         }
     }
