@@ -45,7 +45,7 @@ cdef extern from "conv2d/conv2d_bf16.h":
 cdef enum:
     TAPS = 64               # most taps of a filter that is not gathered
     NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
-    NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+    NEAR = 1 << 17          # bytes of gathered rows that leave room in the level 2 cache
     BLOCK = 32              # rows that a kernel of tall tiles takes at once
     TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves

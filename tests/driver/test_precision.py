@@ -71,6 +71,19 @@ def test_it_runs_where_it_is_asked_for_and_says_so():
 
 
 @needs_bf16
+def test_small_windows_on_few_channels_stay_in_float32():
+    b = nnfast.ModelBuilder("first")
+    x, one = b.input(FLOAT, (1, 32, 32, 3), name="x"), b.scalar(1)
+    for units in (16, 24):
+        w, bias = b.constant(weights(units, 3, 3, 3 if units == 16 else 16)), b.constant(np.zeros(units, np.float32))
+        y = b.operand(FLOAT, (1, 32, 32, 16)) if units == 16 else b.output(FLOAT, (1, 32, 32, 24), name="y")
+        b.operation("CONV_2D", [x, w, bias, one, one, one, one], [y])
+        x = y
+    asked = nnfast.Device(1, precision="bf16").prepare(b.build())
+    assert ["_bf16_" in kernel for kernel in kernels_of(asked)] == [False, True]
+
+
+@needs_bf16
 def test_threads_do_not_matter():
     one, two, three = (nnfast.Device(n, precision="bf16").prepare(net()).run([X])[0] for n in (1, 2, 3))
     assert one.tobytes() == two.tobytes() == three.tobytes()
