@@ -29,7 +29,7 @@ MAY = {
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 
 KERNEL = re.compile(
-    r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|qu8|qs8|qs8c|qs8z|qs16|qu16|s32|b8|x8|x16|x32))*"
+    r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|bf16|qu8|qs8|qs8c|qs8z|qs16|qu16|s32|b8|x8|x16|x32))*"
     r"_(?:flat|rows|nhwc|nchw|io|oi|tile)"
     r"__(?:scalar|(?:avx2|avx512|avx512vnni|avx512bf16|avx512amx|neon|neondot)(?:_\d+(?:[xp]\d+)?(?:k\d+)?)?)$")
 
