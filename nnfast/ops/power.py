@@ -12,11 +12,21 @@ def infer(node):
     return [broadcast_shape(node, "base", "exponent")]
 
 
-def compute(node, inputs):
-    """IEEE pow in float64, rounded once: a negative base with a broken exponent gives NaN."""
+def power(base, exponent):
+    """IEEE pow of float64: a negative base with a broken exponent gives NaN, pow(-inf, 0.5) is inf.
+
+    numpy takes a root where the exponent is one 0.5 for many bases, which is NaN of -inf and -0 of -0.
+    """
     with np.errstate(all="ignore"):
-        base, exponent = (np.asarray(x, np.float64) for x in inputs)
-        return [np.asarray(np.power(base, exponent)).astype(node.outputs[0].dtype)]
+        base, exponent = np.asarray(base, np.float64), np.asarray(exponent, np.float64)
+        rooted = (exponent == 0.5) & ((base == 0) | (base == -np.inf))
+        return np.where(rooted, np.abs(base), np.power(base, exponent))
+
+
+def compute(node, inputs):
+    """In float64, rounded once."""
+    with np.errstate(over="ignore"):
+        return [power(*inputs).astype(node.outputs[0].dtype)]
 
 
 def lower(node, b):

@@ -8,6 +8,7 @@ from native_step import at_level, every_level, run_all_ways
 from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse, obstacle
 
 from nnfast.model.quant import mbqm, rdbpot, srdhm
+from nnfast.ops.power import power
 
 OPERATIONS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "prelu": lambda a, b: np.where(a >= 0, a, a * b),
@@ -90,6 +91,14 @@ def test_prelu_codes_equal_the_fixed_point_definition(is_signed, level, shapes, 
     assert np.array_equal(found, wanted)
 
 
+def test_a_root_of_minus_infinity_is_what_ieee_says():
+    bases = np.array([-np.inf, -0.0, 0.0, 4.0, -4.0, np.nan])
+    for exponent in (np.float64(0.5), np.array([0.5]), np.full(6, 0.5)):
+        found = power(bases, exponent)
+        np.testing.assert_array_equal(found, [np.inf, 0, 0, 2, np.nan, np.nan])
+        assert not np.signbit(found[1])
+
+
 @every_level
 @given(shapes=shapes(), spread=st.sampled_from([1, 8, 200]), whole=st.booleans(), seed=st.integers(0, 999))
 @settings(max_examples=40, deadline=None)
@@ -100,7 +109,7 @@ def test_powers_are_rounded_once(level, shapes, spread, whole, seed):
     for x in (a, b):
         x[...] = np.where(random.random(x.shape) < 0.3, random.choice(odd, x.shape), np.rint(x) if whole else x)
     with np.errstate(all="ignore"):
-        wanted = np.power(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+        wanted = power(a, b).astype(np.float32)
     (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "pow", *shapes)], [a, b], [(wanted.shape, np.float32)], level)
     np.testing.assert_array_max_ulp(np.nan_to_num(found), np.nan_to_num(wanted), 1)
     assert np.array_equal(np.isnan(found), np.isnan(wanted))
