@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,7 +26,8 @@ static inline void pause_cpu(void)
 #endif
 }
 
-/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses. */
+/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses; after
+ * 2, 4, 8 ... of them the processor is offered to others: the awaited thread may have been woken on this one. */
 static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
 {
     if (atomic_load_explicit(word, memory_order_acquire) != value)
@@ -33,14 +35,17 @@ static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
     if (spin_us <= 0)
         return 0;
     const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
-    do {
+    for (int round = 0;; round++) {
         for (int i = 0; i < 64; i++) {
             pause_cpu();
             if (atomic_load_explicit(word, memory_order_acquire) != value)
                 return 1;
         }
-    } while (nnf_now_ns() < end);
-    return 0;
+        if (nnf_now_ns() >= end)
+            return 0;
+        if (round >= 2 && (round & (round - 1)) == 0)
+            sched_yield();
+    }
 }
 
 /* Waits until *word differs from value. `sleepers` tells the waker that a system call is needed: it is raised before
@@ -87,6 +92,7 @@ typedef struct job {
     void *argument;
     int threads;
     int spin_us;
+    int cpu; /* where the caller was */
     _Atomic uint32_t running; /* workers not done yet; futex word */
 } job;
 
@@ -133,17 +139,31 @@ uint32_t nnf_team_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+/* Goes to another processor than `cpu`, out of those in `home`. A worker is often woken where its caller runs, and would
+ * wait there until the system moves it some milliseconds later. */
+static void leave(int cpu, const cpu_set_t *home)
+{
+    cpu_set_t others = *home;
+    CPU_CLR((size_t)cpu, &others);
+    if (CPU_COUNT(&others) > 0)
+        sched_setaffinity(0, sizeof others, &others);
+}
+
 static void *worker_main(void *argument)
 {
     worker *self = argument;
     uint32_t seen = 0;
     int spin_us = 0;
+    cpu_set_t home;
+    const int may_move = sched_getaffinity(0, sizeof home, &home) == 0;
     for (;;) {
         wait_while(&self->ticket, seen, &self->sleepers, spin_us);
         seen++;
         job *current = self->job;
         const int thread = self->thread;
         spin_us = current->spin_us;
+        if (may_move && current->cpu >= 0 && sched_getcpu() == current->cpu)
+            leave(current->cpu, &home);
         current->fn(current->argument, thread, current->threads);
         /* Idle again before the caller may return, so that its next run finds this worker. */
         pthread_mutex_lock(&team_lock);
@@ -210,7 +230,7 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
         fn(argument, 0, 1);
         return 1;
     }
-    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us};
+    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us, .cpu = sched_getcpu()};
     atomic_store_explicit(&current.running, (uint32_t)count, memory_order_relaxed);
     for (int i = 0; i < count; i++) {
         mine[i]->job = &current;
