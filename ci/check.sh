@@ -44,7 +44,7 @@ benchmarks() {
     fi
     (cd asv_bench && asv check -E existing)
 }
-tests() { python -m pytest -q -n 2; }
+tests() { python -m pytest -q -n 2 && python -m pytest -q tests/driver/test_waking.py; }
 soak() { python ci/soak.py --executions 20000; }
 vectors() {
     if [ ! -d "$NNFAST_SHARED/vts" ]; then

@@ -26,8 +26,7 @@ static inline void pause_cpu(void)
 #endif
 }
 
-/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses; after
- * 2, 4, 8 ... of them the processor is offered to others: the awaited thread may have been woken on this one. */
+/* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses. */
 static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
 {
     if (atomic_load_explicit(word, memory_order_acquire) != value)
@@ -35,17 +34,14 @@ static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
     if (spin_us <= 0)
         return 0;
     const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
-    for (int round = 0;; round++) {
+    do {
         for (int i = 0; i < 64; i++) {
             pause_cpu();
             if (atomic_load_explicit(word, memory_order_acquire) != value)
                 return 1;
         }
-        if (nnf_now_ns() >= end)
-            return 0;
-        if (round >= 2 && (round & (round - 1)) == 0)
-            sched_yield();
-    }
+    } while (nnf_now_ns() < end);
+    return 0;
 }
 
 /* Waits until *word differs from value. `sleepers` tells the waker that a system call is needed: it is raised before
@@ -84,6 +80,9 @@ typedef struct worker {
     _Atomic uint32_t sleepers;
     struct job *job;
     int thread;
+    cpu_set_t home;     /* processors it may use */
+    _Atomic pid_t id;   /* 0 until the above is known */
+    _Atomic int is_sent; /* its processors were narrowed for this job */
 } worker;
 
 /* One call of nnf_team_run, on its caller's stack. */
@@ -92,7 +91,6 @@ typedef struct job {
     void *argument;
     int threads;
     int spin_us;
-    int cpu; /* where the caller was */
     _Atomic uint32_t running; /* workers not done yet; futex word */
 } job;
 
@@ -139,14 +137,18 @@ uint32_t nnf_team_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-/* Goes to another processor than `cpu`, out of those in `home`. A worker is often woken where its caller runs, and would
- * wait there until the system moves it some milliseconds later. */
-static void leave(int cpu, const cpu_set_t *home)
+/* A sleeping worker is often woken on the processor of the thread that wakes it, and waits there for milliseconds while
+ * that thread works and spins: it is sent elsewhere first, and lifts the restriction itself. */
+static void send_away(worker *to, int cpu)
 {
-    cpu_set_t others = *home;
+    const pid_t id = atomic_load(&to->id);
+    cpu_set_t others;
+    if (!id || cpu < 0)
+        return;
+    others = to->home;
     CPU_CLR((size_t)cpu, &others);
-    if (CPU_COUNT(&others) > 0)
-        sched_setaffinity(0, sizeof others, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(id, sizeof others, &others) == 0)
+        atomic_store(&to->is_sent, 1);
 }
 
 static void *worker_main(void *argument)
@@ -154,16 +156,16 @@ static void *worker_main(void *argument)
     worker *self = argument;
     uint32_t seen = 0;
     int spin_us = 0;
-    cpu_set_t home;
-    const int may_move = sched_getaffinity(0, sizeof home, &home) == 0;
+    if (sched_getaffinity(0, sizeof self->home, &self->home) == 0)
+        atomic_store(&self->id, (pid_t)syscall(SYS_gettid));
     for (;;) {
         wait_while(&self->ticket, seen, &self->sleepers, spin_us);
         seen++;
         job *current = self->job;
         const int thread = self->thread;
         spin_us = current->spin_us;
-        if (may_move && current->cpu >= 0 && sched_getcpu() == current->cpu)
-            leave(current->cpu, &home);
+        if (atomic_exchange(&self->is_sent, 0))
+            sched_setaffinity(0, sizeof self->home, &self->home);
         current->fn(current->argument, thread, current->threads);
         /* Idle again before the caller may return, so that its next run finds this worker. */
         pthread_mutex_lock(&team_lock);
@@ -230,14 +232,16 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
         fn(argument, 0, 1);
         return 1;
     }
-    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us, .cpu = sched_getcpu()};
+    job current = {.fn = fn, .argument = argument, .threads = count + 1, .spin_us = spin_us};
     atomic_store_explicit(&current.running, (uint32_t)count, memory_order_relaxed);
     for (int i = 0; i < count; i++) {
         mine[i]->job = &current;
         mine[i]->thread = i + 1;
         atomic_fetch_add(&mine[i]->ticket, 1); /* publishes the job; pairs with the worker's acquire */
-        if (atomic_load(&mine[i]->sleepers))
+        if (atomic_load(&mine[i]->sleepers)) {
+            send_away(mine[i], sched_getcpu());
             nnf_futex_wake(&mine[i]->ticket, 1);
+        }
     }
     fn(argument, 0, count + 1);
     for (;;) {

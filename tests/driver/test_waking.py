@@ -1,5 +1,6 @@
 """Time of executions after a pause, when the workers of the team sleep."""
 
+import os
 import time
 
 import numpy as np
@@ -34,9 +35,10 @@ def median_after_pauses(count):
     return sorted(times)[20]
 
 
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="times, which the gate takes without other tests beside")
 @pytest.mark.skipif(threads.available() < 2, reason="this process has one processor")
 def test_two_threads_after_a_pause_are_about_as_fast_as_one():
-    """A worker is often woken where its caller runs: it has to leave, or the caller spins in its way."""
+    """A worker that is woken where its caller runs would wait there while the caller spins."""
     for _ in range(5):
         one, two = median_after_pauses(1), median_after_pauses(2)
         if two < 3 * one:
