@@ -35,7 +35,7 @@ def median_after_pauses(count):
     return sorted(times)[20]
 
 
-@pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="times, which the gate takes without other tests beside")
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="times, which the gate takes without others beside")
 @pytest.mark.skipif(threads.available() < 2, reason="this process has one processor")
 def test_two_threads_after_a_pause_are_about_as_fast_as_one():
     """A worker that is woken where its caller runs would wait there while the caller spins."""
