@@ -119,6 +119,25 @@ cdef inline void offsets(const walk *w, size_t row, size_t *a, size_t *b) noexce
         row //= w.size[d]
 
 
+# One row of a step's own type: n elements of operands whose strides are in elements.
+ctypedef void (*row_fn)(const void *p, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                        void *y) noexcept nogil
+
+
+cdef inline void walk_rows(const nnf_step *step, const nnf_run *run, int thread, int threads, const walk *w,
+                           size_t item, size_t item_y, row_fn do_row) noexcept nogil:
+    # A thread's part of y = a op b; item, item_y: bytes of an element of the operands, of y.
+    cdef const uint8_t *a = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef size_t row, last, column, end, at_a, at_b
+    share(w, thread, threads, &row, &last, &column, &end)
+    for row in range(row, last):
+        offsets(w, row, &at_a, &at_b)
+        do_row(step.params, end - column, a + (at_a + column * w.step_a) * item, w.step_a,
+               b + (at_b + column * w.step_b) * item, w.step_b, y + (row * w.n + column) * item_y)
+
+
 cdef struct binary_f32:
     nnf_binary_f32_flat_fn kernel
     walk over
@@ -126,17 +145,15 @@ cdef struct binary_f32:
     float hi
 
 
+cdef void binary_f32_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                         void *y) noexcept nogil:
+    cdef const binary_f32 *p = <const binary_f32 *>params
+    p.kernel(n, <const float *>a, step_a, <const float *>b, step_b, <float *>y, p.lo, p.hi)
+
+
 cdef void run_binary_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const binary_f32 *p = <const binary_f32 *>step.params
-    cdef const float *a = <const float *>run.slot[step.slots[0]]
-    cdef const float *b = <const float *>run.slot[step.slots[1]]
-    cdef float *y = <float *>run.slot[step.slots[2]]
-    cdef size_t row, last, column, end, at_a, at_b
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    for row in range(row, last):
-        offsets(&p.over, row, &at_a, &at_b)
-        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
-                 p.over.step_b, y + row * p.over.n + column, p.lo, p.hi)
+    walk_rows(step, run, thread, threads, &p.over, sizeof(float), sizeof(float), binary_f32_row)
 
 
 cdef class BinaryF32(Step):
@@ -164,17 +181,15 @@ cdef struct binary_q8:
     nnf_binary_q8 constants
 
 
+cdef void binary_q8_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                        void *y) noexcept nogil:
+    cdef const binary_q8 *p = <const binary_q8 *>params
+    p.kernel(n, <const uint8_t *>a, step_a, <const uint8_t *>b, step_b, <uint8_t *>y, &p.constants)
+
+
 cdef void run_binary_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const binary_q8 *p = <const binary_q8 *>step.params
-    cdef const uint8_t *a = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[1]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, last, column, end, at_a, at_b
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    for row in range(row, last):
-        offsets(&p.over, row, &at_a, &at_b)
-        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
-                 p.over.step_b, y + row * p.over.n + column, &p.constants)
+    walk_rows(step, run, thread, threads, &p.over, 1, 1, binary_q8_row)
 
 
 cdef halves(scale):
@@ -219,17 +234,15 @@ cdef struct binary_s32:
     walk over
 
 
+cdef void binary_s32_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                         void *y) noexcept nogil:
+    cdef const binary_s32 *p = <const binary_s32 *>params
+    p.kernel(n, <const int32_t *>a, step_a, <const int32_t *>b, step_b, <int32_t *>y)
+
+
 cdef void run_binary_s32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const binary_s32 *p = <const binary_s32 *>step.params
-    cdef const int32_t *a = <const int32_t *>run.slot[step.slots[0]]
-    cdef const int32_t *b = <const int32_t *>run.slot[step.slots[1]]
-    cdef int32_t *y = <int32_t *>run.slot[step.slots[2]]
-    cdef size_t row, last, column, end, at_a, at_b
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    for row in range(row, last):
-        offsets(&p.over, row, &at_a, &at_b)
-        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
-                 p.over.step_b, y + row * p.over.n + column)
+    walk_rows(step, run, thread, threads, &p.over, sizeof(int32_t), sizeof(int32_t), binary_s32_row)
 
 
 cdef class BinaryS32(Step):
@@ -254,17 +267,15 @@ cdef struct binary_bytes:
     walk over
 
 
+cdef void binary_bytes_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                           void *y) noexcept nogil:
+    cdef const binary_bytes *p = <const binary_bytes *>params
+    p.kernel(n, <const uint8_t *>a, step_a, <const uint8_t *>b, step_b, <uint8_t *>y)
+
+
 cdef void run_binary_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const binary_bytes *p = <const binary_bytes *>step.params
-    cdef const uint8_t *a = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[1]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, last, column, end, at_a, at_b
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    for row in range(row, last):
-        offsets(&p.over, row, &at_a, &at_b)
-        p.kernel(end - column, a + at_a + column * p.over.step_a, p.over.step_a, b + at_b + column * p.over.step_b,
-                 p.over.step_b, y + row * p.over.n + column)
+    walk_rows(step, run, thread, threads, &p.over, 1, 1, binary_bytes_row)
 
 
 cdef class BinaryBytes(Step):
@@ -291,23 +302,18 @@ cdef struct compare:
     walk over
 
 
+cdef void compare_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                      void *y) noexcept nogil:
+    cdef const compare *p = <const compare *>params
+    if p.float_kernel != NULL:
+        p.float_kernel(n, <const float *>a, step_a, <const float *>b, step_b, <uint8_t *>y)
+    else:
+        p.integer_kernel(n, <const int32_t *>a, step_a, <const int32_t *>b, step_b, <uint8_t *>y)
+
+
 cdef void run_compare(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const compare *p = <const compare *>step.params
-    cdef const void *a = run.slot[step.slots[0]]
-    cdef const void *b = run.slot[step.slots[1]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, last, column, end, at_a, at_b, target
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    for row in range(row, last):
-        offsets(&p.over, row, &at_a, &at_b)
-        at_a, at_b = at_a + column * p.over.step_a, at_b + column * p.over.step_b
-        target = row * p.over.n + column
-        if p.float_kernel != NULL:
-            p.float_kernel(end - column, <const float *>a + at_a, p.over.step_a, <const float *>b + at_b,
-                           p.over.step_b, y + target)
-        else:
-            p.integer_kernel(end - column, <const int32_t *>a + at_a, p.over.step_a, <const int32_t *>b + at_b,
-                             p.over.step_b, y + target)
+    walk_rows(step, run, thread, threads, &p.over, sizeof(int32_t), 1, compare_row)
 
 
 cdef class Compare(Step):
