@@ -62,10 +62,26 @@ static inline V fmadd(V a, V b, V c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* min/max return the second operand when either is NaN. */
+/* c - a b */
+static inline V fnmadd(V a, V b, V c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+
+/* min/max return the second operand when either is NaN: x comes second, so that a NaN stays. */
+static inline V between(V lo, V hi, V x)
+{
+    return _mm256_min_ps(hi, _mm256_max_ps(lo, x));
+}
+
+static inline int has_nan(V x)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0;
+}
+
 static inline V clamp(V x, float limit)
 {
-    return _mm256_min_ps(all(limit), _mm256_max_ps(all(-limit), x));
+    return between(all(-limit), all(limit), x);
 }
 
 static inline V inverse_root(float x)

@@ -89,9 +89,26 @@ static inline V fmadd(V a, V b, V c)
     return vfmaq_f32(c, a, b);
 }
 
+/* c - a b */
+static inline V fnmadd(V a, V b, V c)
+{
+    return vfmsq_f32(c, a, b);
+}
+
+/* A NaN stays. */
+static inline V between(V lo, V hi, V x)
+{
+    return vminq_f32(hi, vmaxq_f32(lo, x));
+}
+
+static inline int has_nan(V x)
+{
+    return vminvq_u32(vceqq_f32(x, x)) == 0;
+}
+
 static inline V clamp(V x, float limit)
 {
-    return vminq_f32(all(limit), vmaxq_f32(all(-limit), x)); /* both keep a NaN */
+    return between(all(-limit), all(limit), x);
 }
 
 static inline V inverse_root(float x)

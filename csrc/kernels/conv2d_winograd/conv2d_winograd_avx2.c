@@ -1,110 +1,16 @@
 #include "conv2d_winograd.h"
 
-#include <immintrin.h>
-#include <stdbool.h>
+#include "nnf/lanes_avx2.h"
 
-#include "nnf/unroll.h"
-
-#define INLINE static inline __attribute__((always_inline))
-
-enum { IN = NNF_WINOGRAD_IN, OUT = NNF_WINOGRAD_OUT, N = 8 };
-
-/* Six vectors `step` apart, transformed in place. */
-INLINE void input_line(__m256 *d, const int step)
-{
-    const __m256 half = _mm256_set1_ps(0.5f), two = _mm256_set1_ps(2), more = _mm256_set1_ps(2.5f);
-    const __m256 a = _mm256_set1_ps(NNF_WINOGRAD_A), b = _mm256_set1_ps(NNF_WINOGRAD_B);
-    const __m256 d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step];
-    const __m256 even_a = _mm256_fnmadd_ps(two, d2, d4), odd_a = _mm256_fnmadd_ps(two, d1, d3);
-    const __m256 even_b = _mm256_fnmadd_ps(half, d2, d4), odd_b = _mm256_fnmadd_ps(half, d1, d3);
-    d[0] = _mm256_fnmadd_ps(more, d2, _mm256_add_ps(d[0], d4));
-    d[step] = _mm256_fmadd_ps(a, odd_a, even_a);
-    d[2 * step] = _mm256_fnmadd_ps(a, odd_a, even_a);
-    d[3 * step] = _mm256_fmadd_ps(b, odd_b, even_b);
-    d[4 * step] = _mm256_fnmadd_ps(b, odd_b, even_b);
-    d[5 * step] = _mm256_fnmadd_ps(more, d3, _mm256_add_ps(d1, d[5 * step]));
-}
-
-/* Likewise six vectors to four, in the places of the first four. */
-INLINE void output_line(__m256 *m, const int step)
-{
-    const __m256 half = _mm256_set1_ps(0.5f), two = _mm256_set1_ps(2);
-    const __m256 a = _mm256_set1_ps(NNF_WINOGRAD_A), b = _mm256_set1_ps(NNF_WINOGRAD_B);
-    const __m256 a3 = _mm256_set1_ps(NNF_WINOGRAD_A3), b3 = _mm256_set1_ps(NNF_WINOGRAD_B3);
-    const __m256 s = _mm256_add_ps(m[step], m[2 * step]), t = _mm256_sub_ps(m[step], m[2 * step]);
-    const __m256 p = _mm256_add_ps(m[3 * step], m[4 * step]), q = _mm256_sub_ps(m[3 * step], m[4 * step]);
-    m[0] = _mm256_add_ps(_mm256_add_ps(m[0], s), p);
-    m[step] = _mm256_fmadd_ps(a, t, _mm256_mul_ps(b, q));
-    m[2 * step] = _mm256_fmadd_ps(half, s, _mm256_mul_ps(two, p));
-    m[3 * step] = _mm256_fmadd_ps(a3, t, _mm256_fmadd_ps(b3, q, m[5 * step]));
-}
-
-/* Lanes of the channels that are left, at most 8. */
-INLINE __m256i lanes(size_t left)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(left < N ? left : N)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-/* whole: every input is inside. */
-INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, __m256i mask, bool whole)
-{
-    __m256 d[IN * IN];
-    for (size_t j = 0; j < IN; j++) {
-NNF_UNROLL
-        for (size_t i = 0; i < IN; i++) {
-            const bool inside = whole || (i >= p->top && i < p->bottom && j >= p->left && j < p->right);
-            d[i * IN + j] = inside ? _mm256_maskload_ps(x + i * p->row + j * p->pixel, mask) : _mm256_setzero_ps();
-        }
-        input_line(d + j, IN);
-    }
-    for (size_t i = 0; i < IN; i++) {
-        input_line(d + i * IN, 1);
-NNF_UNROLL
-        for (size_t j = 0; j < IN; j++)
-            _mm256_maskstore_ps(v + (i * IN + j) * p->stride, mask, d[i * IN + j]);
-    }
-}
+#include "conv2d_winograd/conv2d_winograd_simd.h"
 
 void nnf_conv2d_winograd_input_f32_nhwc__avx2_8(const nnf_winograd_patch *p, const float *x, float *v)
 {
-    const bool whole = p->top == 0 && p->left == 0 && p->bottom == IN && p->right == IN;
-    for (size_t c = 0; c < p->channels; c += N) {
-        const __m256i mask = lanes(p->channels - c);
-        if (whole)
-            input_block(p, x + c, v + c, mask, true);
-        else
-            input_block(p, x + c, v + c, mask, false);
-    }
+    winograd_input(p, x, v);
 }
 
 int nnf_conv2d_winograd_output_f32_nhwc__avx2_8(const nnf_winograd_result *p, const float *m, const float *bias,
                                                 float *y)
 {
-    const __m256 lo = _mm256_set1_ps(p->lo), hi = _mm256_set1_ps(p->hi);
-    int wrong = 0;
-    for (size_t c = 0; c < p->channels; c += N) {
-        const __m256i mask = lanes(p->channels - c);
-        const __m256 offset = _mm256_maskload_ps(bias + c, mask);
-        __m256 d[IN * IN], sum = _mm256_setzero_ps();
-        for (size_t j = 0; j < IN; j++) {
-NNF_UNROLL
-            for (size_t i = 0; i < IN; i++)
-                d[i * IN + j] = _mm256_maskload_ps(m + (i * IN + j) * p->stride + c, mask);
-            output_line(d + j, IN);
-        }
-        for (size_t i = 0; i < OUT; i++) {
-            output_line(d + i * IN, 1);
-NNF_UNROLL
-            for (size_t j = 0; j < OUT; j++) {
-                /* x * 0 is 0, or NaN where x is not finite. */
-                sum = _mm256_fmadd_ps(d[i * IN + j], _mm256_setzero_ps(), sum);
-                /* min/max return the second operand when either is NaN: the sum comes second, so that a NaN stays. */
-                const __m256 z = _mm256_min_ps(hi, _mm256_max_ps(lo, _mm256_add_ps(d[i * IN + j], offset)));
-                if (i < p->height && j < p->width)
-                    _mm256_maskstore_ps(y + i * p->row + j * p->pixel + c, mask, z);
-            }
-        }
-        wrong |= _mm256_movemask_ps(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q));
-    }
-    return wrong == 0;
+    return winograd_output(p, m, bias, y);
 }
