@@ -29,7 +29,7 @@ from c_build import INCLUDES, c_flags, csrc, machine_flags  # noqa: E402  (the f
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
-             "threads": [f"csrc/base/{name}.c" for name in ("gate", "program", "team")],
+             "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "peak": csrc("peak/*.c"),
              **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("bf16", "line", "pack", "q8")}}
     result = []

@@ -2,7 +2,7 @@
 
 #include "nnf/gate.h"
 
-enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of higher priority */
+enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of higher priority or of another client */
 
 typedef struct execution {
     const nnf_program *program;
@@ -11,12 +11,19 @@ typedef struct execution {
     int64_t deadline_ns;
     int64_t *times_ns;
     int64_t last_ns;
+    int64_t began_ns; /* of the part that runs now, where clients share the cores */
     int spin_us;
     int threads;
     int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
     size_t done;
     nnf_barrier barrier;
 } execution;
+
+static bool must_yield(const execution *e)
+{
+    nnf_client *client = e->run->turn->gate->client;
+    return nnf_gate_closed(e->run->turn, e->threads) || (client && nnf_fair_is_due(client, e->threads, e->began_ns));
+}
 
 /* What has to happen between two steps, once for the whole team. */
 static void between(execution *e, size_t finished)
@@ -37,7 +44,7 @@ static void between(execution *e, size_t finished)
         e->outcome = NNF_CANCELLED;
     else if (e->deadline_ns && nnf_now_ns() >= e->deadline_ns)
         e->outcome = NNF_DEADLINE;
-    else if (e->run->turn && nnf_gate_closed(e->run->turn, e->threads))
+    else if (e->run->turn && must_yield(e))
         e->outcome = YIELDED;
 }
 
@@ -71,6 +78,17 @@ static void run_on(execution *e)
         nnf_team_run(body, e, e->threads, e->spin_us);
 }
 
+/* Likewise, once the execution's client may use the cores. */
+static void run_fairly(execution *e, nnf_client *client)
+{
+    e->outcome = nnf_fair_enter(client, e->threads, e->run->turn->priority, e->cancel, e->deadline_ns);
+    if (e->outcome != NNF_DONE)
+        return;
+    e->began_ns = nnf_now_ns();
+    run_on(e);
+    nnf_fair_leave(client, e->threads, nnf_now_ns() - e->began_ns);
+}
+
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
@@ -85,7 +103,9 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
         nnf_gate_enter(run->turn, e.threads);
         do {
             e.outcome = nnf_gate_wait(run->turn, e.threads, cancel, deadline_ns);
-            if (e.outcome == NNF_DONE)
+            if (e.outcome == NNF_DONE && run->turn->gate->client)
+                run_fairly(&e, run->turn->gate->client);
+            else if (e.outcome == NNF_DONE)
                 run_on(&e);
         } while (e.outcome == YIELDED);
         nnf_gate_leave(run->turn, e.threads);

@@ -1,5 +1,6 @@
 /* Stress of the thread team, the step loop and the gate, for the thread sanitizer: several callers of different
- * priorities run dependent steps at the same time, cancel some runs, and with --fork a forked child does so too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
+ * priorities and clients run dependent steps at the same time, cancel some runs, and with --fork a forked child does so
+ * too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -40,11 +41,15 @@ static void expected_values(uint32_t *x)
     }
 }
 
-static nnf_gate gate = {.capacity = 3};
+static nnf_fair fair;
+static nnf_client clients[2] = {{.fair = &fair}, {.fair = &fair}};
+/* One client that shares with nobody, and two that share three cores. */
+static nnf_gate gates[3] = {{.capacity = 3}, {.capacity = 3, .client = &clients[0]},
+                            {.capacity = 3, .client = &clients[1]}};
 
 static int run_many(unsigned seed, int runs)
 {
-    const nnf_turn turn = {&gate, (int32_t)(seed % NNF_PRIORITIES)};
+    const nnf_turn turn = {&gates[seed % 3], (int32_t)(seed / 3 % NNF_PRIORITIES)};
     nnf_step steps[STEPS];
     for (int s = 0; s < STEPS; s++)
         steps[s] = (nnf_step){.fn = sum_step, .slots = s % 2 ? odd : even};
@@ -59,7 +64,7 @@ static int run_many(unsigned seed, int runs)
         size_t done = 0;
         const int cancel = r % 17 == 0;
         const int outcome = nnf_program_run(&program, &run, 1 + r % 4, r % 3 * 20, &cancel, 0, NULL, &done);
-        /* Cancelled after the first step, or before it while the gate was closed. */
+        /* Cancelled after the first step, or before it while it waited. */
         if (cancel ? outcome != NNF_CANCELLED || done > 1 : outcome != NNF_DONE || done != STEPS)
             return 1;
         if (!cancel && memcmp(a, wanted, sizeof a))
@@ -77,6 +82,7 @@ int main(int argc, char **argv)
 {
     const int with_fork = argc > 1 && strcmp(argv[1], "--fork") == 0;
     nnf_team_set_limit(3);
+    nnf_fair_init(&fair, 3);
     for (int round = 0; round < 5; round++) {
         pthread_t threads[CALLERS];
         unsigned seeds[CALLERS];
@@ -104,11 +110,17 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    for (int p = 0; p < NNF_PRIORITIES; p++) {
-        if (atomic_load(&gate.asked[p])) {
-            puts("team_stress: the gate still counts executions");
-            return 1;
+    for (int g = 0; g < 3; g++) {
+        for (int p = 0; p < NNF_PRIORITIES; p++) {
+            if (atomic_load(&gates[g].asked[p])) {
+                puts("team_stress: a gate still counts executions");
+                return 1;
+            }
         }
+    }
+    if (fair.running || fair.first || clients[0].active || clients[1].active || !clients[0].used_ns) {
+        puts("team_stress: executions that have ended still count, or took no time");
+        return 1;
     }
     printf("team_stress: %d runs, %d workers\n", 5 * CALLERS * RUNS, nnf_team_size());
     return 0;

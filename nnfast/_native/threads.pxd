@@ -1,8 +1,16 @@
 from libc.stdint cimport int32_t, int64_t
 
+cdef extern from "nnf/fair.h":
+    ctypedef struct nnf_fair:
+        int32_t capacity
+
+    ctypedef struct nnf_client:
+        nnf_fair *fair
+
 cdef extern from "nnf/gate.h":
     ctypedef struct nnf_gate:
         int32_t capacity
+        nnf_client *client
 
     ctypedef struct nnf_turn:
         nnf_gate *gate
@@ -42,8 +50,14 @@ cdef int run_program(const nnf_program *program, const nnf_run *run, int threads
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil
 
 
+cdef class Fair:
+    cdef nnf_fair c
+
+
 cdef class Gate:
     cdef nnf_gate c
+    cdef nnf_client client
+    cdef readonly Fair fair
 
 
 cdef class Turn:

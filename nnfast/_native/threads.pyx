@@ -18,6 +18,10 @@ cdef extern from "nnf/gate.h":
     int NNF_PRIORITIES
     int nnf_gate_wait(const nnf_turn *turn, int threads, const int *cancel, int64_t deadline_ns) nogil
 
+cdef extern from "nnf/fair.h":
+    void nnf_fair_init(nnf_fair *fair, int32_t capacity)
+    int64_t nnf_fair_used_ns(nnf_client *client)
+
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
     void nnf_team_set_limit(int workers) nogil
@@ -119,6 +123,17 @@ def now_ns():
     return nnf_now_ns()
 
 
+cdef class Fair:
+    """What several clients share: while their executions want more than `capacity` cores, the client that has used the
+    least core time goes next, and an execution of one that has used more stops for it between two steps."""
+
+    def __cinit__(self, int capacity):
+        if capacity < 1:
+            raise ValueError(f"capacity is {capacity}, must be at least 1")
+        nnf_team_watch_forks()
+        nnf_fair_init(&self.c, capacity)
+
+
 cdef class Gate:
     """Where the executions of one client meet: those of higher priority get the cores first (hal.md 8.1).
 
@@ -129,6 +144,19 @@ cdef class Gate:
     def __cinit__(self, int capacity):
         self.c.capacity = capacity
         nnf_team_watch_forks()
+
+    def join(self, Fair fair):
+        """Let this client's executions share the cores fairly with those of others. Once, before the first of them."""
+        if self.fair is not None:
+            raise ValueError("the gate has joined already")
+        self.fair = fair
+        self.client.fair = &fair.c
+        self.c.client = &self.client
+
+    @property
+    def used_ns(self):
+        """Core time that the client's executions have taken, in nanoseconds; 0 for one that shares with nobody."""
+        return nnf_fair_used_ns(&self.client)
 
 
 cdef class Turn:

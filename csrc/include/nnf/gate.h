@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "nnf/fair.h"
+
 enum { NNF_PRIORITIES = 3 }; /* 0 is the lowest */
 
 /* One for all executions that compete; zero-initialised but for the capacity. */
@@ -15,6 +17,7 @@ typedef struct nnf_gate {
     _Atomic uint32_t sleepers;
     _Atomic uint32_t forks; /* of the process whose executions are counted */
     int32_t capacity;       /* threads for which there are cores */
+    nnf_client *client;     /* whose executions these are, where several clients share the cores; else NULL */
 } nnf_gate;
 
 /* What one execution asks for. */

@@ -1,0 +1,160 @@
+#define _GNU_SOURCE
+#include "nnf/fair.h"
+
+#include "nnf/futex.h"
+#include "nnf/program.h"
+
+enum {
+    LOOK_NS = 1000000,
+    SLICE_NS = 2000000 /* core time that a client may be ahead of another before it stops for that one */
+};
+
+/* An execution that waits, on its own stack. */
+typedef struct nnf_waiter {
+    struct nnf_waiter *next;
+    nnf_client *client;
+    int threads, priority;
+    _Atomic uint32_t go; /* futex word: 1 once it has been let in */
+} nnf_waiter;
+
+static void reset(nnf_fair *fair)
+{
+    pthread_mutex_init(&fair->mutex, NULL);
+    fair->running = 0;
+    fair->first = NULL;
+    atomic_store(&fair->waiting, 0);
+}
+
+void nnf_fair_init(nnf_fair *fair, int32_t capacity)
+{
+    fair->capacity = capacity;
+    fair->floor_ns = 0;
+    fair->forks = nnf_team_forks();
+    reset(fair);
+}
+
+static bool has_room(const nnf_fair *fair, int threads)
+{
+    return fair->running == 0 || fair->running + threads <= fair->capacity;
+}
+
+static bool goes_before(const nnf_waiter *a, const nnf_waiter *b)
+{
+    if (a->client->share_ns != b->client->share_ns)
+        return a->client->share_ns < b->client->share_ns;
+    return a->priority >= b->priority; /* the list begins with the youngest: among equals the last seen is the oldest */
+}
+
+/* The place in the list of the one that goes next, NULL when nobody waits. */
+static nnf_waiter **next_of(nnf_fair *fair)
+{
+    nnf_waiter **best = NULL;
+    for (nnf_waiter **at = &fair->first; *at; at = &(*at)->next) {
+        if (!best || goes_before(*at, *best))
+            best = at;
+    }
+    return best;
+}
+
+static void take_out(nnf_fair *fair, nnf_waiter **at)
+{
+    *at = (*at)->next;
+    atomic_fetch_sub(&fair->waiting, 1);
+}
+
+/* Lets in whoever goes next, while there is room. The mutex is held, so that no waiter can go away under the wake. */
+static void let_in(nnf_fair *fair)
+{
+    for (nnf_waiter **at; (at = next_of(fair)) && has_room(fair, (*at)->threads);) {
+        nnf_waiter *waiter = *at;
+        take_out(fair, at);
+        fair->running += waiter->threads;
+        if (waiter->client->share_ns > fair->floor_ns)
+            fair->floor_ns = waiter->client->share_ns;
+        atomic_store(&waiter->go, 1);
+        nnf_futex_wake(&waiter->go, 1);
+    }
+}
+
+int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns)
+{
+    nnf_fair *fair = client->fair;
+    if (fair->forks != nnf_team_forks()) { /* what the parent of a forked child was running does not run here */
+        fair->forks = nnf_team_forks();
+        client->active = 0;
+        reset(fair);
+    }
+    nnf_waiter self = {.client = client, .threads = threads, .priority = priority};
+    int outcome = NNF_DONE;
+    pthread_mutex_lock(&fair->mutex);
+    if (client->active++ == 0 && client->share_ns < fair->floor_ns)
+        client->share_ns = fair->floor_ns;
+    if (!fair->first && has_room(fair, threads)) {
+        fair->running += threads;
+        pthread_mutex_unlock(&fair->mutex);
+        return outcome;
+    }
+    self.next = fair->first;
+    fair->first = &self;
+    atomic_fetch_add(&fair->waiting, 1);
+    let_in(fair);
+    pthread_mutex_unlock(&fair->mutex);
+    while (!atomic_load(&self.go)) {
+        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+            outcome = NNF_CANCELLED;
+        else if (deadline_ns && nnf_now_ns() >= deadline_ns)
+            outcome = NNF_DEADLINE;
+        if (outcome != NNF_DONE)
+            break;
+        nnf_futex_wait(&self.go, 0, LOOK_NS);
+    }
+    pthread_mutex_lock(&fair->mutex); /* who lets this one in still touches `self` */
+    if (atomic_load(&self.go)) {
+        outcome = NNF_DONE;
+    } else {
+        nnf_waiter **at = &fair->first;
+        while (*at != &self)
+            at = &(*at)->next;
+        take_out(fair, at);
+        client->active--;
+        let_in(fair); /* it may have kept somebody behind it from going */
+    }
+    pthread_mutex_unlock(&fair->mutex);
+    return outcome;
+}
+
+void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns)
+{
+    nnf_fair *fair = client->fair;
+    pthread_mutex_lock(&fair->mutex);
+    client->share_ns += spent_ns * threads;
+    client->used_ns += spent_ns * threads;
+    client->active--;
+    fair->running -= threads;
+    let_in(fair);
+    pthread_mutex_unlock(&fair->mutex);
+}
+
+bool nnf_fair_is_due(nnf_client *client, int threads, int64_t began_ns)
+{
+    nnf_fair *fair = client->fair;
+    if (!atomic_load_explicit(&fair->waiting, memory_order_relaxed))
+        return false;
+    const int64_t spent_ns = nnf_now_ns() - began_ns;
+    pthread_mutex_lock(&fair->mutex);
+    nnf_waiter **at = next_of(fair);
+    const bool due = at && (*at)->client != client &&
+                     (*at)->client->share_ns + SLICE_NS < client->share_ns + spent_ns * threads;
+    pthread_mutex_unlock(&fair->mutex);
+    return due;
+}
+
+int64_t nnf_fair_used_ns(nnf_client *client)
+{
+    if (!client->fair)
+        return 0;
+    pthread_mutex_lock(&client->fair->mutex);
+    const int64_t used = client->used_ns;
+    pthread_mutex_unlock(&client->fair->mutex);
+    return used;
+}

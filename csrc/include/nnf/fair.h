@@ -1,0 +1,48 @@
+/* Fair share between clients: while their executions want more cores than there are, the client that has used the
+ * least goes next, and an execution of one that has used more stops for it between two steps. */
+#ifndef NNF_FAIR_H
+#define NNF_FAIR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nnf_waiter;
+
+/* One for all clients that compete. */
+typedef struct nnf_fair {
+    pthread_mutex_t mutex;
+    int32_t capacity;          /* cores */
+    int32_t running;           /* threads of the executions that have been let in */
+    struct nnf_waiter *first;  /* in no order */
+    _Atomic uint32_t waiting;  /* how many there are, for a look without the mutex */
+    int64_t floor_ns;          /* share of the last one that was let in after a wait; it only grows */
+    uint32_t forks;            /* of the process whose executions are counted */
+} nnf_fair;
+
+/* One client; zero-initialised but for `fair`. All but that under the mutex. */
+typedef struct nnf_client {
+    nnf_fair *fair;
+    int64_t share_ns; /* core time used, raised to the floor when it comes back from being idle: nobody saves up */
+    int64_t used_ns;  /* core time used */
+    int32_t active;   /* executions that wait or run */
+} nnf_client;
+
+void nnf_fair_init(nnf_fair *fair, int32_t capacity);
+
+/* Waits until an execution of so many threads may run; one that needs more cores than there are runs alone. Among those
+ * of one client the higher priority goes first. Looks every millisecond whether *cancel (NULL: never) or the deadline
+ * (0: none) ends the wait. Returns enum nnf_outcome (program.h); only after NNF_DONE the caller must leave. */
+int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns);
+
+/* The execution has stopped after `spent_ns`. */
+void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns);
+
+/* Whether an execution that has run since `began_ns` should let another client go first. */
+bool nnf_fair_is_due(nnf_client *client, int threads, int64_t began_ns);
+
+/* Core time that the client has used. */
+int64_t nnf_fair_used_ns(nnf_client *client);
+
+#endif

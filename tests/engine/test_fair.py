@@ -1,0 +1,117 @@
+"""Clients that share the cores: nobody is starved by one that asks for more, and what waits can still be ended."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from nnfast import Device, ModelBuilder, Request, RequestArgument
+from nnfast._native import threads
+from nnfast.errors import MissedDeadlinePersistent, MissedDeadlineTransient
+
+
+def steps_model(count, size):
+    """`count` additions in a row, each a step."""
+    b = ModelBuilder()
+    x = b.input("TENSOR_FLOAT32", (size, size))
+    w = b.constant(np.eye(size, dtype=np.float32))
+    bias = b.constant(np.zeros(size, np.float32))
+    none = b.scalar(0)
+    for step in range(count):
+        y = b.output("TENSOR_FLOAT32", (size, size)) if step == count - 1 else b.operand("TENSOR_FLOAT32", (size, size))
+        b.operation("FULLY_CONNECTED", [x, w, bias, none], [y])
+        x = y
+    return b.build()
+
+
+@pytest.fixture
+def clients():
+    """Two devices of one thread that share one core, with a model of many steps of some 100 us each."""
+    fair, result = threads.Fair(1), []
+    for _ in range(2):
+        device = Device(num_threads=1)
+        device.gate.join(fair)
+        result.append((device, device.prepare(steps_model(20, 128))))
+    return result
+
+
+def flood(prepared, stop, results):
+    x = np.random.default_rng(1).standard_normal((128, 128)).astype(np.float32)
+    while not stop.is_set():
+        results.append(np.array_equal(prepared.run([x])[0], x))
+
+
+def run_for(seconds, *loads):
+    """Run `flood` on prepared models, one thread for each mention; results right?"""
+    stop, results = threading.Event(), []
+    workers = [threading.Thread(target=flood, args=(prepared, stop, results)) for prepared in loads]
+    for worker in workers:
+        worker.start()
+    time.sleep(seconds)
+    stop.set()
+    for worker in workers:
+        worker.join(30)
+    assert not any(worker.is_alive() for worker in workers)
+    return results
+
+
+def test_a_client_that_floods_gets_no_more_than_its_share(clients):
+    (greedy, many), (modest, one) = clients
+    results = run_for(1.0, *[many] * 6, one)
+    assert results and all(results)
+    share = modest.gate.used_ns / (modest.gate.used_ns + greedy.gate.used_ns)
+    assert 0.3 < share < 0.7, f"one of seven threads got {share:.0%} of the core, its client's half is fair"
+
+
+def test_a_client_alone_gets_everything(clients):
+    (device, prepared), (other, _) = clients
+    results = run_for(0.2, prepared)
+    assert results and all(results)
+    assert device.gate.used_ns > 0.05e9 and other.gate.used_ns == 0
+
+
+def test_idling_saves_nothing_up(clients):
+    """A client that comes back shares from then on; it is not first until it has caught up."""
+    (first, early), (second, late) = clients
+    run_for(0.6, early)
+    before = first.gate.used_ns, second.gate.used_ns
+    run_for(0.6, early, late)
+    share = (second.gate.used_ns - before[1]) / (sum(d.gate.used_ns for d in (first, second)) - sum(before))
+    assert share < 0.8, f"the one that idled got {share:.0%} of the core"
+
+
+def test_a_deadline_ends_the_wait(clients):
+    (_, busy), (_, prepared) = clients
+    x = np.ones((128, 128), np.float32)
+    request = Request((RequestArgument(0, 0, x.nbytes),), (RequestArgument(1, 0, x.nbytes),), (x, np.empty_like(x)))
+    prepared.execute(request)
+    stop, results = threading.Event(), []
+    workers = [threading.Thread(target=flood, args=(busy, stop, results)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    try:
+        missed = 0
+        for _ in range(50):
+            began = time.monotonic()
+            try:
+                prepared.execute(request, deadline=began + 0.0005)
+            except (MissedDeadlineTransient, MissedDeadlinePersistent):
+                missed += 1
+            assert time.monotonic() - began < 1
+        assert missed
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.join(30)
+    prepared.execute(request, deadline=time.monotonic() + 60)
+    assert np.array_equal(request.pools[1], x)
+
+
+def test_one_gate_joins_once():
+    gate, fair = threads.Gate(1), threads.Fair(2)
+    gate.join(fair)
+    with pytest.raises(ValueError, match="joined"):
+        gate.join(fair)
+    with pytest.raises(ValueError, match="capacity"):
+        threads.Fair(0)
