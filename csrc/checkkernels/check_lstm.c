@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lstm/lstm.h"
+#include "nnf/half.h"
 
 static float *filled(nnf_check *c, size_t count, float size)
 {
@@ -13,14 +14,35 @@ static float *filled(nnf_check *c, size_t count, float size)
     return x;
 }
 
-/* Packed floats of a tile: bias, peephole weights, k rows. */
-static size_t packed_size(const nnf_lstm_form *form, size_t k)
+/* Floats of a tile before its weights: bias, peephole weights. */
+static size_t head_size(const nnf_lstm_form *form)
 {
     const size_t row = (size_t)form->gates * NNF_LSTM_N;
-    return row * (1 + k) + (form->peephole ? row - NNF_LSTM_N : 0);
+    return row + (form->peephole ? row - NNF_LSTM_N : 0);
 }
 
-void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+/* A packed tile of k rows of weights of -size..size. 64-byte aligned, since its size is a multiple of 32 floats or
+ * halves and the block ends at a page. */
+static float *packed_tile(nnf_check *c, const nnf_lstm_form *form, size_t k, bool half, float size)
+{
+    const size_t head = head_size(form), count = k * (size_t)form->gates * NNF_LSTM_N;
+    if (!half)
+        return filled(c, head + count, size);
+    float *packed = nnf_check_alloc(c, (4 * head + 2 * count + 63) / 64 * 64);
+    uint16_t *weights = (uint16_t *)(packed + head);
+    nnf_check_fill_f32(c, packed, head, -size, size);
+    for (size_t i = 0; i < count; i++) /* both signs, and every exponent below that of `size` */
+        weights[i] = (uint16_t)(nnf_check_u32(c) & 0x8000) | (uint16_t)nnf_check_below(c, size >= 0.5f ? 0x3800 : 0x2E00);
+    return packed;
+}
+
+static float weight(const nnf_lstm_form *form, const float *packed, bool half, size_t at)
+{
+    const float *w = packed + head_size(form);
+    return half ? nnf_half_to_float(((const uint16_t *)w)[at]) : w[at];
+}
+
+static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, bool half)
 {
     const nnf_lstm_f32_tile_fn slow = (nnf_lstm_f32_tile_fn)twin->fn, fast = (nnf_lstm_f32_tile_fn)kernel->fn;
     static const size_t depths[] = {0, 1, 2, 3, 4, 7, 8, 120};
@@ -30,8 +52,8 @@ void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_ker
             const nnf_lstm_form form = {.gates = i & 1 ? 3 : 4, .peephole = i >> 1 & 1,
                                         .activation = activations[i % 5], .clip = i & 4 ? 0.5f : INFINITY};
             const size_t k_x = depths[i % 8], k_h = depths[(3 * i + units) % 8];
-            const size_t row = (size_t)form.gates * NNF_LSTM_N, skip = form.peephole ? row - NNF_LSTM_N : 0;
-            float *packed = filled(c, packed_size(&form, k_x + k_h), 0.5f), *start = filled(c, row, 2);
+            const size_t row = (size_t)form.gates * NNF_LSTM_N;
+            float *packed = packed_tile(c, &form, k_x + k_h, half, 0.5f), *start = filled(c, row, 2);
             float *c_in = filled(c, units, 1), *scale = nnf_check_alloc(c, 4 * units);
             float *expected_c = nnf_check_alloc(c, 4 * units), *expected_y = nnf_check_alloc(c, 4 * units);
             float *actual_c = nnf_check_alloc(c, 4 * units), *actual_y = nnf_check_alloc(c, 4 * units);
@@ -45,7 +67,7 @@ void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_ker
                 for (size_t j = u; j < row; j += NNF_LSTM_N) {
                     total += fabsf((tile.start ? start : packed)[j]) + 0.5f;
                     for (size_t k = 0; k < k_x + k_h; k++)
-                        total += fabsf((k < k_x ? tile.x[k] : tile.h[k - k_x]) * packed[row * (1 + k) + skip + j]);
+                        total += fabsf((k < k_x ? tile.x[k] : tile.h[k - k_x]) * weight(&form, packed, half, k * row + j));
                 }
                 scale[u] = total * total;
             }
@@ -64,11 +86,21 @@ void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     const nnf_lstm_form form = {.gates = 4, .activation = 4, .clip = INFINITY};
     const size_t k = 120;
     float *state = filled(c, NNF_LSTM_N, 1), *y = nnf_check_alloc(c, 4 * NNF_LSTM_N);
-    const nnf_lstm_tile tile = {.packed = filled(c, packed_size(&form, 2 * k), 0.1f), .x = filled(c, k, 1),
+    const nnf_lstm_tile tile = {.packed = packed_tile(c, &form, 2 * k, half, 0.1f), .x = filled(c, k, 1),
                                 .h = filled(c, k, 1), .c_in = state, .k_x = k, .k_h = k, .units = NNF_LSTM_N,
                                 .c_out = state, .y = y};
     NNF_BENCH(c, "k=240 units=16", 2 * k * 4 * NNF_LSTM_N, fast(&form, &tile));
     nnf_check_done(c, "bench");
+}
+
+void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_tile(c, twin, kernel, false);
+}
+
+void nnf_check_lstm_f16_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_tile(c, twin, kernel, true);
 }
 
 /* Sums of a row, bias, peephole and layer norm weights of each gate where `bits` asks for them. */

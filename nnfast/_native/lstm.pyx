@@ -29,24 +29,33 @@ def interleave(gates):
     return result.reshape(tiles, NNF_LSTM_N, len(gates), *rest).swapaxes(1, 2)
 
 
-def pack_f32(weights, bias, peephole=()):
+def pack_f32(weights, bias, peephole=(), half=False):
     """Tiles of a layer, each its bias, peephole weights and weights [inputs, gates, 16]; float32 array.
 
     weights: [units, inputs] of each gate, input beside recurrent side; bias: [units] of each gate; peephole: [units]
-    of the gates but the cell's.
+    of the gates but the cell's. half: the weights are stored as halves, two to a float.
     """
-    parts = [interleave(bias)]
+    head = [interleave(bias)]
     if peephole:
-        parts.append(interleave(peephole))
-    tiles = parts[0].shape[0]
-    matrix = interleave(weights).transpose(0, 3, 1, 2)
-    sizes = [part.size // tiles for part in (*parts, matrix)]
-    packed = aligned_bytes(4 * tiles * sum(sizes)).view(np.float32).reshape(tiles, sum(sizes))
+        head.append(interleave(peephole))
+    tiles = head[0].shape[0]
+    matrix = interleave(weights).transpose(0, 3, 1, 2).reshape(tiles, len(weights) * NNF_LSTM_N * weights[0].shape[1])
+    if half:
+        matrix = matrix.astype(np.float16).view(np.float32)
+    parts = [*(part.reshape(tiles, -1) for part in head), matrix]
+    size = tile_floats(sum(part.shape[1] for part in parts))
+    packed = aligned_bytes(4 * tiles * size).view(np.float32).reshape(tiles, size)
     at = 0
-    for part, size in zip((*parts, matrix), sizes):
-        packed[:, at:at + size] = part.reshape(tiles, size)
-        at += size
+    for part in parts:
+        packed[:, at:at + part.shape[1]] = part
+        at += part.shape[1]
+    packed[:, at:] = 0
     return packed
+
+
+def tile_floats(count):
+    """Floats from one tile of `count` floats to the next, which is aligned as the first."""
+    return -(-count // NNF_LSTM_N) * NNF_LSTM_N
 
 
 cdef struct lstm_f32:
@@ -142,14 +151,15 @@ cdef class LstmF32(Step):
     input's share of the gate sums, bias included, in the order of `interleave`.
     cifg, peephole, activation (0, 1, 3, 4, 6), cell_clip, clamp of the projection: as in the standard.
     alone: one thread does all of the span; otherwise the span is one time and the step one part.
+    half: the packed weights of the cells are halves.
     """
 
     cdef lstm_f32 p
 
     def __init__(self, slots, str part, Walk walk, sizes, span, bint alone, *, bint cifg, bint peephole, int activation,
                  float cell_clip=float("inf"), clamp=(float("-inf"), float("inf")), bint projects=False,
-                 state_out=None, cleared=None, size_t clear_count=0):
-        cdef const nnf_kernel *cell = pick("lstm_f32_tile")
+                 state_out=None, cleared=None, size_t clear_count=0, bint half=False):
+        cdef const nnf_kernel *cell = pick("lstm_f16_tile" if half else "lstm_f32_tile")
         cdef const nnf_kernel *project = pick("gemv_f32_tile")
         self.p.cell = <nnf_lstm_f32_tile_fn>cell.fn
         self.p.project = <nnf_gemv_f32_tile_fn>project.fn
@@ -169,7 +179,7 @@ cdef class LstmF32(Step):
         self.p.tiles = (self.p.units + NNF_LSTM_N - 1) // NNF_LSTM_N
         self.p.panels = (self.p.outputs + NNF_GEMV_N - 1) // NNF_GEMV_N
         cdef size_t row = <size_t>self.p.form.gates * NNF_LSTM_N, depth = self.p.inputs + self.p.outputs
-        self.p.tile_size = row * (1 + depth) + (row - NNF_LSTM_N if peephole else 0)
+        self.p.tile_size = tile_floats(row + row * depth // (2 if half else 1) + (row - NNF_LSTM_N if peephole else 0))
         self.p.lo, self.p.hi = clamp
         slots = list(slots)
         self.p.state_out = self.p.cleared = -1

@@ -48,7 +48,7 @@ def main(args):
         check_target(args.html)
     with tracing(args.trace, "nnfast benchmark"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
-        subjects = [load(path, device) for path in args.models]
+        subjects = [load(path, device, args.relaxed) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move:
             with trace.pause():
@@ -59,7 +59,7 @@ def main(args):
                 with trace.span("LA", "PBM", subject.path):
                     for _ in range(TRACED_RUNS):
                         subject.prepared.run(subject.inputs, subject.outputs)
-    document = {**surroundings(device), "models": found}
+    document = {**surroundings(device, args.relaxed), "models": found}
     if limits is not None:
         document["limits"] = limits
     tables = [table_of_models(document), *(table_of_operations(row, document) for row in found if "operations" in row)]
@@ -70,17 +70,18 @@ def main(args):
     return 0
 
 
-def surroundings(device):
+def surroundings(device, relaxed):
     """Where it was measured: processor, level, threads, version, load."""
     from .. import __version__
     from .._native import kernels
     from ..driver.capabilities import processor
 
     return {"nnfast": __version__, "cpu": processor(), "level": kernels.level(), "threads": device.num_threads,
-            "precision": device.precision, "processors": os.cpu_count(), "load": os.getloadavg()[0]}
+            "precision": device.precision, "relaxed": relaxed, "processors": os.cpu_count(),
+            "load": os.getloadavg()[0]}
 
 
-def load(path, device):
+def load(path, device, relaxed):
     """A model, prepared, with inputs and the milliseconds of each step; refused early where it cannot be timed."""
     import nnfast
 
@@ -89,7 +90,7 @@ def load(path, device):
         result = action()
         return result, 1e3 * (time.perf_counter() - start)
 
-    model, load_ms = timed(lambda: nnfast.load(path))
+    model, load_ms = timed(lambda: nnfast.load(path, relaxed))
     prepared, prepare_ms = timed(lambda: device.prepare(model))
     try:
         inputs = arrays.random(prepared.inputs)
@@ -163,7 +164,8 @@ def difference(subject, theirs):
 # -- what is shown -----------------------------------------------------------------------------------------------------
 def table_of_models(document):
     threads = f"{document['threads']} of {document['processors']} threads"
-    precision = f", {document['precision']}" if document["precision"] else ""
+    precision = (f", {document['precision']}" if document["precision"] else "") + \
+        (", relaxed" if document["relaxed"] else "")
     title = f"{document['cpu']}, level {document['level']}{precision}, {threads}, load {document['load']:.1f}"
     rows, notes = [], []
     for model in document["models"]:

@@ -17,7 +17,7 @@ def main(args):
     import nnfast
 
     output = Output(args.json)
-    model = nnfast.load(args.model)
+    model = nnfast.load(args.model, args.relaxed)
     explanation = nnfast.Device(num_threads=args.threads, precision=args.precision).prepare(model).explain()
     weights = weight_bytes(model)
     output.say(str(explanation))

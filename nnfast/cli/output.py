@@ -22,9 +22,11 @@ def positive(text):
 
 
 def add_precision_argument(parser):
-    """--precision, as nnfast.Device takes it."""
+    """--precision, as nnfast.Device takes it, and --relaxed, as nnfast.load does."""
     parser.add_argument("--precision", metavar="P", help="bf16: faster and less exact convolutions and fully connected "
                                                          "layers in float32 models (default: exact)")
+    parser.add_argument("--relaxed", action="store_true", help="float32 may be computed as precisely as float16: large "
+                                                               "LSTM weights are stored as halves")
 
 
 def check_target(path):

@@ -93,7 +93,7 @@ def main(args):
     labels = read_labels(args.labels) if args.labels else None
     with tracing(args.trace, "nnfast run"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
-        model = nnfast.load(args.model)
+        model = nnfast.load(args.model, args.relaxed)
         with trace.span("LA", "PC", "prepare"):
             prepared = device.prepare(model)
         calls, sequence, source = read_input(args, prepared.inputs)

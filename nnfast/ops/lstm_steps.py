@@ -66,6 +66,13 @@ def steps(node, b, path, source, output, state_out=None, cell_out=None, scratch=
     return _as_they_lie(layer, constant, state_out, cell_out, cleared, count)
 
 
+def _fits_half(node, weights):
+    """True where the weights may be stored as halves, and pay: a relaxed model, and more than a core keeps near."""
+    most = np.finfo(np.float16).max
+    return node.relaxed and sum(array.nbytes for array in weights) > recurrent.NEAR_BYTES and \
+        all(np.abs(array).max(initial=0) <= most for array in weights)
+
+
 def _packed(layer, state_out, cell_out, cleared, clear_count):
     """Steps on packed weights."""
     node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
@@ -80,7 +87,8 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         rows = lstm.interleave(from_input).reshape(-1, size)
         data = recurrent.input_sums(b, layer.source, rows, lstm.interleave(bias).reshape(-1))
         width, size = rows.shape[0], 0
-    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"))
+    half = _fits_half(node, weights)
+    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"), half)
     slots = [data, *layer.state_slots(cell_out), b.slot(layer.output), b.const(packed)]
     parts, near = ["cells"], packed.nbytes
     if layer.projects:
@@ -91,7 +99,7 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         near += project.nbytes
     form = {"cifg": len(gates) == 3, "peephole": layer.peephole, "activation": layer.activation,
             "cell_clip": layer.cell_clip, "clamp": layer.clamp, "projects": layer.projects, "state_out": state_out,
-            "cleared": cleared, "clear_count": clear_count}
+            "cleared": cleared, "clear_count": clear_count, "half": half}
     made, walk = [], path.walk(width, layer.outputs)
     for first, last, alone in path.spans(near):
         for part in ["both" if layer.projects else "cells"] if alone else parts:

@@ -3,7 +3,7 @@
 import mmap
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,9 +64,11 @@ class FileOperator:
 
 
 @vlog.telling(vlog.MODEL, "load")
-def load(source):
+def load(source, relaxed=False):
     """Canonical Model of a TFLite file.
 
+    relaxed: float32 may be computed with the range and precision of float16 (relaxComputationFloat32toFloat16): large
+    LSTM weights are then stored as halves.
     source: path, or the bytes of a file. A file is memory-mapped: constants are read-only views of the mapping, which
     lives as long as they do; it must not be cut short while in use. Translated are the main subgraph
     and those that its IF and WHILE run.
@@ -74,6 +76,8 @@ def load(source):
     """
     with trace.span("LA", "PP", "load"):
         model = _load(source)
+        if relaxed:
+            model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:
         graphs = model.main, *model.referenced
         vlog.tell(vlog.MODEL, "load %s: %d operations, %d operands, %d graphs, constants of %d bytes", model.name,

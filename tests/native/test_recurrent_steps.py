@@ -179,6 +179,44 @@ def test_svdf(level, batch, size, units, rank, memory, bias, activation, seed):
     assert [step.kernel.count("nnf_svdf_f32_rows__") for step in steps] == [1]
 
 
+@every_level
+@pytest.mark.parametrize("cifg", [False, True])
+@pytest.mark.parametrize("scale, kernel", [(1, "nnf_lstm_f16_tile__"), (1e7, "nnf_lstm_f32_tile__")])
+def test_relaxed_lstm_stores_large_weights_as_halves(level, cifg, scale, kernel):
+    """Unless one of them is beyond their range."""
+    random = np.random.default_rng(5)
+    data = random.normal(size=(2, 301)).astype(np.float32)
+    inputs, scalars = lstm_inputs(random, data, 333, 333, cifg, True, False, False, 4, (0, 0))
+    for place in range(1, 9):
+        if inputs[place].present:
+            inputs[place] = known(np.float32(0.1) * inputs[place].value)
+    inputs[3] = known(np.where(np.arange(301) == 7, np.float32(scale), 1) * inputs[3].value)
+    states = [known(random.normal(size=(2, 333)).astype(np.float32)) for _ in range(2)]
+    node = prepared("LSTM", [*inputs, *states, *scalars], 4)
+    node.relaxed = True
+    wanted = node.op.compute(node, [t.value if t.present else None for t in node.inputs])
+    build = Arrays()
+    with at_level(level):
+        assert node.op.lower(node, build) is None
+    program = Program(build.steps)
+    frame = Frame(len(build.arrays), {}, 0, dict(enumerate(build.arrays)), program.scratch, 1)
+    assert build.steps[0].kernel.startswith(kernel) and program.run(frame, 1)[0] == "done"
+    for tensor, want in zip(node.outputs[1:], wanted[1:]):
+        np.testing.assert_allclose(build.arrays[build.slot(tensor)], want, rtol=5 * 2**-10, atol=5 * 2**-10)
+
+
+def test_exact_and_small_lstm_keep_their_floats():
+    random = np.random.default_rng(6)
+    for relaxed, units in ((True, 32), (False, 333)):
+        data = np.ones((1, 300), np.float32)
+        inputs, scalars = lstm_inputs(random, data, units, units, False, False, False, False, 4, (0, 0))
+        states = [known(np.zeros((1, units), np.float32)) for _ in range(2)]
+        node = prepared("LSTM", [*inputs, *states, *scalars], 4)
+        node.relaxed = relaxed
+        build = Arrays()
+        assert node.op.lower(node, build) is None and build.steps[0].kernel.startswith("nnf_lstm_f32_tile__")
+
+
 def test_panels_hold_bias_then_columns():
     weights, bias = np.arange(33 * 2, dtype=np.float32).reshape(33, 2), np.arange(33, dtype=np.float32)
     packed = gemv.pack_f32(weights, bias)

@@ -2,18 +2,7 @@
 
 #include <string.h>
 
-static uint32_t widen(uint16_t half)
-{
-    const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3FF;
-    if (exponent == 31)
-        return sign | 0x7F800000 | fraction << 13 | (fraction ? 0x400000 : 0);
-    if (exponent)
-        return sign | (exponent + 112) << 23 | fraction << 13;
-    uint32_t bits;
-    const float magnitude = (float)fraction * 0x1p-24f; /* a denormal half is a normal float */
-    memcpy(&bits, &magnitude, 4);
-    return sign | bits;
-}
+#include "nnf/half.h"
 
 /* `bits` shifted right by 1..31, to nearest even. */
 static uint32_t rounded(uint32_t bits, uint32_t shift)
@@ -37,10 +26,8 @@ static uint16_t narrow(uint32_t bits)
 
 void nnf_convert_f16_f32_flat__scalar(size_t n, const uint16_t *x, float *y)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t bits = widen(x[i]);
-        memcpy(y + i, &bits, 4);
-    }
+    for (size_t i = 0; i < n; i++)
+        y[i] = nnf_half_to_float(x[i]);
 }
 
 void nnf_convert_f32_f16_flat__scalar(size_t n, const float *x, uint16_t *y)

@@ -16,7 +16,7 @@ typedef struct nnf_lstm_form {
 
 /* One tile of one batch row (ops_a.md B LSTM without layer norm).
  *   packed   64-byte aligned: bias [gates][16]; with peephole their weights [gates - 1][16] (input, forget, output);
- *            w[k_x + k_h][gates][16]; zeros beyond `units`
+ *            w[k_x + k_h][gates][16], in op lstm_f16_tile as halves; zeros beyond `units`
  *   start    [gates][16] sums that include the bias, or NULL for the packed bias
  *   c_out    may be the same address as c_in
  * 1 <= units <= 16; k_x, k_h >= 0; any alignment elsewhere. Reads and writes exactly k_x, k_h and `units` elements.

@@ -1,20 +1,30 @@
 #include "lstm.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "lstm/lstm_activate_avx2.h"
 
 enum { LANES = 8, MOST = 4 * NNF_LSTM_N / LANES };
 
-static inline __attribute__((always_inline)) const float *accumulate(int parts, __m256 *sum, const float *x,
-                                                                     size_t count, const float *w)
+/* 8 weights. half: they are halves. */
+static inline __attribute__((always_inline)) __m256 weights_at(const bool half, const void *w, size_t at)
 {
-    for (size_t k = 0; k < count; k++, w += parts * LANES) {
+    if (half)
+        return _mm256_cvtph_ps(_mm_load_si128((const __m128i *)((const uint16_t *)w + at)));
+    return _mm256_load_ps((const float *)w + at);
+}
+
+/* Adds `count` rows of weights. */
+static inline __attribute__((always_inline)) void accumulate(const bool half, size_t parts, __m256 *sum, const float *x,
+                                                             size_t count, const void *w)
+{
+    for (size_t k = 0; k < count; k++) {
         const __m256 value = _mm256_set1_ps(x[k]);
-        for (int i = 0; i < parts; i++)
-            sum[i] = _mm256_fmadd_ps(value, _mm256_load_ps(w + i * LANES), sum[i]);
+        for (size_t i = 0; i < parts; i++)
+            sum[i] = _mm256_fmadd_ps(value, weights_at(half, w, (k * parts + i) * LANES), sum[i]);
     }
-    return w;
 }
 
 /* Units 8 half .. of the tile from their sums, which lie two vectors apart. */
@@ -45,15 +55,17 @@ static inline __attribute__((always_inline)) void finish(int gates, int half, co
     _mm256_maskstore_ps(tile->y + at, live, y);
 }
 
-static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+static inline __attribute__((always_inline)) void cell(const bool half, int gates, const nnf_lstm_form *form,
+                                                       const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, parts = row / LANES;
     const float *start = tile->start ? tile->start : tile->packed, *peephole = tile->packed + row;
     __m256 sum[MOST];
     for (int i = 0; i < parts; i++)
         sum[i] = _mm256_loadu_ps(start + i * LANES);
-    const float *w = accumulate(parts, sum, tile->x, tile->k_x, peephole + (form->peephole ? row - NNF_LSTM_N : 0));
-    accumulate(parts, sum, tile->h, tile->k_h, w);
+    const char *w = (const char *)(peephole + (form->peephole ? row - NNF_LSTM_N : 0));
+    accumulate(half, (size_t)parts, sum, tile->x, tile->k_x, w);
+    accumulate(half, (size_t)parts, sum, tile->h, tile->k_h, w + tile->k_x * (size_t)row * (half ? 2 : 4));
     finish(gates, 0, form, tile, sum);
     if (tile->units > LANES)
         finish(gates, 1, form, tile, sum);
@@ -62,7 +74,15 @@ static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm
 void nnf_lstm_f32_tile__avx2_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     if (form->gates == 4)
-        cell(4, form, tile);
+        cell(false, 4, form, tile);
     else
-        cell(3, form, tile);
+        cell(false, 3, form, tile);
+}
+
+void nnf_lstm_f16_tile__avx2_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    if (form->gates == 4)
+        cell(true, 4, form, tile);
+    else
+        cell(true, 3, form, tile);
 }

@@ -1,32 +1,42 @@
 #include "lstm.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "lstm/lstm_activate_avx512.h"
 
-/* Two sets of accumulators hide the latency of the multiply-add. */
-static inline __attribute__((always_inline)) const float *accumulate(int gates, __m512 *sum, const float *x,
-                                                                     size_t count, const float *w)
+/* 16 weights. half: they are halves. */
+static inline __attribute__((always_inline)) __m512 weights_at(const bool half, const void *w, size_t at)
 {
-    const int row = gates * NNF_LSTM_N;
+    if (half)
+        return _mm512_cvtph_ps(_mm256_load_si256((const __m256i *)((const uint16_t *)w + at)));
+    return _mm512_load_ps((const float *)w + at);
+}
+
+/* Adds `count` rows of weights. Two sets of accumulators hide the latency of the multiply-add. */
+static inline __attribute__((always_inline)) void accumulate(const bool half, int gates, __m512 *sum, const float *x,
+                                                             size_t count, const void *w)
+{
+    const size_t row = (size_t)gates * NNF_LSTM_N;
     size_t k = 0;
-    for (; k + 2 <= count; k += 2, w += 2 * row) {
-        for (int d = 0; d < 2; d++) {
-            const __m512 value = _mm512_set1_ps(x[k + (size_t)d]);
-            for (int g = 0; g < gates; g++)
-                sum[4 * d + g] = _mm512_fmadd_ps(value, _mm512_load_ps(w + d * row + g * NNF_LSTM_N), sum[4 * d + g]);
+    for (; k + 2 <= count; k += 2) {
+        for (size_t d = 0; d < 2; d++) {
+            const __m512 value = _mm512_set1_ps(x[k + d]);
+            for (size_t g = 0; g < (size_t)gates; g++)
+                sum[4 * d + g] = _mm512_fmadd_ps(value, weights_at(half, w, (k + d) * row + g * NNF_LSTM_N),
+                                                 sum[4 * d + g]);
         }
     }
     if (k < count) {
         const __m512 value = _mm512_set1_ps(x[k]);
-        for (int g = 0; g < gates; g++)
-            sum[g] = _mm512_fmadd_ps(value, _mm512_load_ps(w + g * NNF_LSTM_N), sum[g]);
-        w += row;
+        for (size_t g = 0; g < (size_t)gates; g++)
+            sum[g] = _mm512_fmadd_ps(value, weights_at(half, w, k * row + g * NNF_LSTM_N), sum[g]);
     }
-    return w;
 }
 
-static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+static inline __attribute__((always_inline)) void cell(const bool half, int gates, const nnf_lstm_form *form,
+                                                       const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, forget = gates - 3;
     const __mmask16 live = (__mmask16)((1u << tile->units) - 1);
@@ -36,8 +46,9 @@ static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm
         sum[g] = _mm512_loadu_ps(start + g * NNF_LSTM_N);
         sum[4 + g] = _mm512_setzero_ps();
     }
-    const float *w = accumulate(gates, sum, tile->x, tile->k_x, peephole + (form->peephole ? row - NNF_LSTM_N : 0));
-    accumulate(gates, sum, tile->h, tile->k_h, w);
+    const char *w = (const char *)(peephole + (form->peephole ? row - NNF_LSTM_N : 0));
+    accumulate(half, gates, sum, tile->x, tile->k_x, w);
+    accumulate(half, gates, sum, tile->h, tile->k_h, w + tile->k_x * (size_t)row * (half ? 2 : 4));
     for (int g = 0; g < gates; g++)
         sum[g] = _mm512_add_ps(sum[g], sum[4 + g]);
     __m512 c = _mm512_maskz_loadu_ps(live, tile->c_in);
@@ -60,7 +71,15 @@ static inline __attribute__((always_inline)) void cell(int gates, const nnf_lstm
 void nnf_lstm_f32_tile__avx512_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     if (form->gates == 4)
-        cell(4, form, tile);
+        cell(false, 4, form, tile);
     else
-        cell(3, form, tile);
+        cell(false, 3, form, tile);
+}
+
+void nnf_lstm_f16_tile__avx512_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    if (form->gates == 4)
+        cell(true, 4, form, tile);
+    else
+        cell(true, 3, form, tile);
 }

@@ -1,5 +1,8 @@
 #include "lstm.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lstm/lstm_activate_neon.h"
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
@@ -10,14 +13,23 @@ enum { LANES = 4, QUARTERS = NNF_LSTM_N / LANES, MOST = 4 * QUARTERS };
     do {                                                                                                               \
         NNF_UNROLL                                                                                                     \
         for (int i = 0; i < parts; i++)                                                                                \
-            sum[i] = vfmaq_laneq_f32(sum[i], vld1q_f32(w + i * LANES), value, lane);                                   \
-        w += parts * LANES;                                                                                            \
+            sum[i] = vfmaq_laneq_f32(sum[i], weights_at(half, w, at + (size_t)i * LANES), value, lane);                \
+        at += (size_t)parts * LANES;                                                                                   \
     } while (0)
 
-static inline __attribute__((always_inline)) const float *accumulate(const int parts, float32x4_t *sum, const float *x,
-                                                                     size_t count, const float *w)
+/* 4 weights. half: they are halves. */
+static inline __attribute__((always_inline)) float32x4_t weights_at(const bool half, const void *w, size_t at)
 {
-    size_t k = 0;
+    if (half)
+        return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)w + at)));
+    return vld1q_f32((const float *)w + at);
+}
+
+/* Adds `count` rows of weights. */
+static inline __attribute__((always_inline)) void accumulate(const bool half, const int parts, float32x4_t *sum,
+                                                             const float *x, size_t count, const void *w)
+{
+    size_t k = 0, at = 0;
     for (; k + 4 <= count; k += 4) {
         const float32x4_t value = vld1q_f32(x + k);
         STEP(value, 0);
@@ -29,7 +41,6 @@ static inline __attribute__((always_inline)) const float *accumulate(const int p
         const float32x4_t value = vdupq_n_f32(x[k]);
         STEP(value, 0);
     }
-    return w;
 }
 
 /* Units 4 quarter .. of the tile from their sums, which lie four vectors apart. */
@@ -60,7 +71,7 @@ static inline __attribute__((always_inline)) void finish(const int gates, size_t
     nnf_store_f32_neon(tile->y + at, y, units);
 }
 
-static inline __attribute__((always_inline)) void cell(const int gates, const nnf_lstm_form *form,
+static inline __attribute__((always_inline)) void cell(const bool half, const int gates, const nnf_lstm_form *form,
                                                        const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, parts = row / LANES;
@@ -69,8 +80,9 @@ static inline __attribute__((always_inline)) void cell(const int gates, const nn
     NNF_UNROLL
     for (int i = 0; i < parts; i++)
         sum[i] = vld1q_f32(start + i * LANES);
-    const float *w = accumulate(parts, sum, tile->x, tile->k_x, peephole + (form->peephole ? row - NNF_LSTM_N : 0));
-    accumulate(parts, sum, tile->h, tile->k_h, w);
+    const char *w = (const char *)(peephole + (form->peephole ? row - NNF_LSTM_N : 0));
+    accumulate(half, parts, sum, tile->x, tile->k_x, w);
+    accumulate(half, parts, sum, tile->h, tile->k_h, w + tile->k_x * (size_t)row * (half ? 2 : 4));
     float32x4_t done[MOST]; /* in memory, so that the quarters can be a loop and the sums above stay in registers */
     NNF_UNROLL
     for (int i = 0; i < parts; i++)
@@ -82,7 +94,15 @@ static inline __attribute__((always_inline)) void cell(const int gates, const nn
 void nnf_lstm_f32_tile__neon_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     if (form->gates == 4)
-        cell(4, form, tile);
+        cell(false, 4, form, tile);
     else
-        cell(3, form, tile);
+        cell(false, 3, form, tile);
+}
+
+void nnf_lstm_f16_tile__neon_1x16(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    if (form->gates == 4)
+        cell(true, 4, form, tile);
+    else
+        cell(true, 3, form, tile);
 }

@@ -1,7 +1,9 @@
 #include "lstm.h"
 
 #include <math.h>
+#include <stdbool.h>
 
+#include "nnf/half.h"
 #include "nnf/math_scalar.h"
 
 static double activate(int activation, double x)
@@ -20,20 +22,25 @@ static double activate(int activation, double x)
     }
 }
 
-void nnf_lstm_f32_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+static double weight(bool half, const void *w, size_t at)
+{
+    return half ? nnf_half_to_float(((const uint16_t *)w)[at]) : ((const float *)w)[at];
+}
+
+static void cell(bool half, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     const int gates = form->gates, has_input = gates == 4, forget = has_input, row = gates * NNF_LSTM_N;
     const float *peephole = tile->packed + row;
-    const float *w = peephole + (form->peephole ? row - NNF_LSTM_N : 0), *w_h = w + tile->k_x * (size_t)row;
+    const float *w = peephole + (form->peephole ? row - NNF_LSTM_N : 0);
     for (size_t u = 0; u < tile->units; u++) {
         double sum[4] = {0};
         for (int g = 0; g < gates; g++) {
             const size_t j = (size_t)g * NNF_LSTM_N + u;
             sum[g] = tile->start ? tile->start[j] : tile->packed[j];
             for (size_t k = 0; k < tile->k_x; k++)
-                sum[g] += (double)tile->x[k] * w[k * (size_t)row + j];
+                sum[g] += tile->x[k] * weight(half, w, k * (size_t)row + j);
             for (size_t k = 0; k < tile->k_h; k++)
-                sum[g] += (double)tile->h[k] * w_h[k * (size_t)row + j];
+                sum[g] += tile->h[k] * weight(half, w, (tile->k_x + k) * (size_t)row + j);
         }
         double c = tile->c_in[u];
         if (form->peephole) {
@@ -49,6 +56,16 @@ void nnf_lstm_f32_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *t
         tile->c_out[u] = (float)c;
         tile->y[u] = (float)(nnf_logistic(sum[forget + 2]) * activate(form->activation, c));
     }
+}
+
+void nnf_lstm_f32_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    cell(false, form, tile);
+}
+
+void nnf_lstm_f16_tile__scalar(const nnf_lstm_form *form, const nnf_lstm_tile *tile)
+{
+    cell(true, form, tile);
 }
 
 /* A gate before its activation: unit u of gate g. */
