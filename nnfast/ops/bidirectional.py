@@ -44,6 +44,11 @@ class Direction:
         """As Node.place."""
         return self._node.place(self._name(name))
 
+    @property
+    def relaxed(self):
+        """As of a node."""
+        return self._node.relaxed
+
     def scalar(self, name):
         """As Node.scalar."""
         return self._node.scalar(self._name(name))
