@@ -2,8 +2,9 @@
 
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
 nnfast/_native/<name>.pyx is one extension; csrc/kernels/<name>/<name>_pack.c is linked into it where there is one; the
-kernels and the registry go into `kernels`, the thread team into `threads`. conv2d is several extensions: one for each
-type, Winograd's method, images of few channels, and the steps that pack its weights while a program runs.
+kernels and the registry go into `kernels`, the thread team into `threads`, the ring into `fmq`. conv2d is several
+extensions: one for each type, Winograd's method, images of few channels, and the steps that pack its weights while a
+program runs.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -30,7 +31,7 @@ def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
-             "checksum": ["csrc/base/checksum.c"], "peak": csrc("peak/*.c"),
+             "checksum": ["csrc/base/checksum.c"], "fmq": ["csrc/fmq/ring.c"], "peak": csrc("peak/*.c"),
              **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("bf16", "line", "pack", "q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):

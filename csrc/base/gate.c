@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "nnf/clock.h"
 #include "nnf/futex.h"
 #include "nnf/program.h"
 

@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "nnf/program.h"
 
+#include "nnf/clock.h"
 #include "nnf/gate.h"
 
 enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of higher priority or of another client */

@@ -6,25 +6,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "nnf/clock.h"
 #include "nnf/futex.h"
-
-int64_t nnf_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 /* Spins until *word differs from value or the time is up; true when it differs. The clock is read every 64 pauses. */
 static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
@@ -36,7 +20,7 @@ static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
     const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
     do {
         for (int i = 0; i < 64; i++) {
-            pause_cpu();
+            nnf_pause();
             if (atomic_load_explicit(word, memory_order_acquire) != value)
                 return 1;
         }

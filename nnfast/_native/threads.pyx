@@ -18,6 +18,9 @@ cdef extern from "nnf/gate.h":
     int NNF_PRIORITIES
     int nnf_gate_wait(const nnf_turn *turn, int threads, const int *cancel, int64_t deadline_ns) nogil
 
+cdef extern from "nnf/clock.h":
+    int64_t nnf_now_ns() nogil
+
 cdef extern from "nnf/fair.h":
     void nnf_fair_init(nnf_fair *fair, int32_t capacity)
     int64_t nnf_fair_used_ns(nnf_client *client)
@@ -27,7 +30,6 @@ cdef extern from "nnf/team.h":
     void nnf_team_set_limit(int workers) nogil
     int nnf_team_limit() nogil
     int nnf_team_size() nogil
-    int64_t nnf_now_ns() nogil
     int NNF_TEAM_MAX
 
 cdef int spin_us = 100

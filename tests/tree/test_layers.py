@@ -19,12 +19,13 @@ MAY = {
     "model": {"errors", "vlog"},
     "_native": {"errors", "config"},
     "ops": {"errors", "model", "_native"},
+    "fmq": {"errors", "_native"},
     "engine": {"errors", "vlog", "model", "_native"},
     "extensions": {"errors", "vlog", "model", "ops"},
     "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
     "tflite": {"errors", "vlog", "trace", "model", "ops"},
     "driver": {"errors", "version", "config", "observe", "vlog", "trace", "model", "_native", "engine", "compiler",
-               "ops", "extensions"},
+               "ops", "extensions", "fmq"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 
@@ -94,6 +95,14 @@ def test_kernel_names_follow_the_grammar():
     names = [name for name, _ in rows()]
     assert len(names) == len(set(names)) > 20
     assert [name for name in names if not KERNEL.match(name)] == []
+
+
+def test_memory_order_of_rings_has_one_place():
+    """csrc/fmq orders memory in order.h only: four functions, each with its one atomic access."""
+    found = {p.name: re.findall(r"memory_order_(?!relaxed)\w+", p.read_text()) for p in
+             (ROOT / "csrc" / "fmq").glob("*.[ch]")}
+    assert len(found.pop("order.h")) == 4
+    assert not any(found.values()), found
 
 
 def test_kernels_live_in_the_file_of_their_level():

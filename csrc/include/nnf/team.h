@@ -41,7 +41,4 @@ typedef struct nnf_barrier {
 int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us);
 void nnf_barrier_release(nnf_barrier *barrier);
 
-/* Monotonic clock, nanoseconds. */
-int64_t nnf_now_ns(void);
-
 #endif

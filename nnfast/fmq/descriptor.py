@@ -1,0 +1,115 @@
+"""What two processes exchange to share a queue: the grantors, their files, the size of an element (hal.md 4.13)."""
+
+import fcntl
+import os
+import struct
+from dataclasses import dataclass
+from numbers import Integral
+
+from ..errors import InvalidArgument
+
+SYNCHRONIZED, UNSYNCHRONIZED_WRITE = 1, 2
+"""Flavours of libfmq. Bursts use the first, and so do all queues here."""
+READ, WRITE, DATA, EVENT = range(4)
+"""Order of the grantors."""
+NAMES = ("read counter", "write counter", "data", "event flag")
+RECORD = struct.Struct("=IIIxxxxQ")
+"""A grantor in libfmq's table: flags, index of the file, offset, extent."""
+
+_EXTENTS = {READ: 8, WRITE: 8, EVENT: 4}
+_ALIGNED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Grantor:
+    """One piece of a queue: `extent` bytes from `offset` of file number `fd_index`."""
+
+    flags: int
+    fd_index: int
+    offset: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A queue for another process: grantors in the order of NAMES (the last may be missing), their files, bytes of an
+    element, flavour.
+
+    `fds` belong to the queue that the descriptor comes from, or to whoever received them; attaching copies them.
+    """
+
+    grantors: tuple[Grantor, ...]
+    fds: tuple[int, ...]
+    quantum: int
+    flavor: int = SYNCHRONIZED
+
+    def table(self):
+        """The grantors as libfmq lays them out: 24 bytes each."""
+        return b"".join(RECORD.pack(g.flags, g.fd_index, g.offset, g.extent) for g in self.grantors)
+
+    @classmethod
+    def from_table(cls, table, fds, quantum, flavor=SYNCHRONIZED):
+        """A descriptor from such bytes. Raises InvalidArgument when they are no whole records."""
+        if len(table) % RECORD.size:
+            raise InvalidArgument(f"message queue: a table of {len(table)} bytes is no records of {RECORD.size} bytes")
+        return cls(tuple(Grantor(*fields) for fields in RECORD.iter_unpack(table)), tuple(fds), quantum, flavor)
+
+
+def check(descriptor, itemsize):
+    """Refuse what no queue of such elements can be, before anything is mapped: InvalidArgument with the reason."""
+    _number("quantum", descriptor.quantum, 32)
+    if descriptor.flavor != SYNCHRONIZED:
+        raise InvalidArgument(f"message queue: flavor is {descriptor.flavor!r}, must be {SYNCHRONIZED} (synchronized)")
+    if descriptor.quantum != itemsize:
+        raise InvalidArgument(f"message queue: quantum is {descriptor.quantum}, elements here have {itemsize} bytes")
+    if len(descriptor.grantors) not in (3, 4):
+        raise InvalidArgument(f"message queue: {len(descriptor.grantors)} grantors, must be 3, or 4 with an event flag")
+    files = [_file(i, fd) for i, fd in enumerate(descriptor.fds)]
+    for place, grantor in enumerate(descriptor.grantors):
+        _check_grantor(f"message queue: grantor {place} ({NAMES[place]})", place, grantor, files, itemsize)
+    _check_apart(descriptor, files)
+
+
+def _check_grantor(where, place, grantor, files, quantum):
+    if not isinstance(grantor, Grantor):
+        raise InvalidArgument(f"{where}: {grantor!r} is no Grantor")
+    for name, bits in (("flags", 32), ("fd_index", 32), ("offset", 32), ("extent", 64)):
+        _number(f"grantor {place} ({NAMES[place]}): {name}", getattr(grantor, name), bits)
+    if grantor.flags:
+        raise InvalidArgument(f"{where}: flags are {grantor.flags}, must be 0")
+    if grantor.fd_index >= len(files):
+        raise InvalidArgument(f"{where}: fd_index is {grantor.fd_index}, there are {len(files)} files")
+    if grantor.offset % _ALIGNED:
+        raise InvalidArgument(f"{where}: offset is {grantor.offset}, must be a multiple of {_ALIGNED}")
+    if grantor.extent != _EXTENTS.get(place, grantor.extent):
+        raise InvalidArgument(f"{where}: extent is {grantor.extent}, must be {_EXTENTS[place]}")
+    if grantor.extent == 0 or place == DATA and grantor.extent % quantum:
+        raise InvalidArgument(f"{where}: extent is {grantor.extent}, must be one or more elements of {quantum} bytes")
+    size = files[grantor.fd_index][1]
+    if grantor.offset + grantor.extent > size:
+        raise InvalidArgument(f"{where}: ends at {grantor.offset + grantor.extent}, its file has {size} bytes")
+
+
+def _number(name, value, bits):
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << bits:
+        raise InvalidArgument(f"message queue: {name} is {value!r}, must be a whole number of {bits} bits")
+
+
+def _file(place, fd):
+    """(identity, size) of a file that can be mapped without fear."""
+    found = os.fstat(fd)
+    try:
+        seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+    except OSError:
+        raise InvalidArgument(f"message queue: file {place} is no memfd that takes seals") from None
+    if not seals & fcntl.F_SEAL_SHRINK:
+        raise InvalidArgument(f"message queue: file {place} may shrink while it is mapped; seal it with F_SEAL_SHRINK")
+    return (found.st_dev, found.st_ino), found.st_size
+
+
+def _check_apart(descriptor, files):
+    """Refuse pieces that lie on one another."""
+    pieces = sorted((files[g.fd_index][0], g.offset, g.extent, NAMES[i]) for i, g in enumerate(descriptor.grantors))
+    for (one, offset, extent, name), (other, start, _, next_name) in zip(pieces, pieces[1:]):
+        if one == other and start < offset + extent:
+            raise InvalidArgument(f"message queue: {name} and {next_name} overlap at offset {start}")
