@@ -13,6 +13,17 @@ enum {
     LOOKS = 16,          /* between two readings of the clock while it spins */
 };
 
+/* What was seen of the other counter is no longer of use: so much can be in no ring, and the next look reads it. */
+static inline void forget_reader(nnf_ring_side *side)
+{
+    side->seen = side->at - 1;
+}
+
+static inline void forget_writer(nnf_ring_side *side)
+{
+    side->seen = side->at + 1;
+}
+
 void nnf_ring_init(nnf_ring *ring, _Atomic uint64_t *read, _Atomic uint64_t *write, unsigned char *data,
                    uint64_t bytes, size_t quantum, _Atomic uint32_t *event)
 {
@@ -24,8 +35,8 @@ void nnf_ring_init(nnf_ring *ring, _Atomic uint64_t *read, _Atomic uint64_t *wri
     ring->quantum = quantum;
     ring->capacity = (size_t)(bytes / quantum);
     ring->event = event;
-    /* No counter has this value while it is well: the first call reads them. */
-    ring->reader.at = ring->writer.at = UINT64_MAX;
+    forget_reader(&ring->reader);
+    forget_writer(&ring->writer);
 }
 
 /* Takes up where the own counter is, when this side did not leave it there: the first call, a reset. */
@@ -57,7 +68,7 @@ static inline int look_reader(nnf_ring *ring, size_t n)
         return NNF_RING_BROKEN;
     side->seen = nnf_order_counter(ring->write); /* pairs with the publish in nnf_ring_commit */
     if (!is_sound(ring, side->seen - own)) {
-        side->at = UINT64_MAX;
+        forget_reader(side);
         return NNF_RING_BROKEN;
     }
     return side->seen - own >= wanted ? NNF_RING_OK : NNF_RING_TIMEOUT;
@@ -77,7 +88,7 @@ static inline int look_writer(nnf_ring *ring, size_t n)
         return NNF_RING_BROKEN;
     side->seen = nnf_order_counter(ring->read); /* pairs with the publish in nnf_ring_release */
     if (!is_sound(ring, own - side->seen)) {
-        side->at = UINT64_MAX;
+        forget_writer(side);
         return NNF_RING_BROKEN;
     }
     return own - side->seen <= most ? NNF_RING_OK : NNF_RING_TIMEOUT;

@@ -1,5 +1,6 @@
 """What a message queue does, one behaviour per test: two objects on the same memory, as two processes have them."""
 
+import gc
 import os
 import threading
 import time
@@ -387,6 +388,7 @@ def test_closed_and_dropped_queues_leave_no_files():
     def count():
         return len(os.listdir("/proc/self/fd"))
 
+    gc.collect()
     before = count()
     for how in range(30):
         queue = fmq.MessageQueue.create(ITEM, 4)
