@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sanitizer runs: kernel checks under address + undefined behaviour, the thread team under the thread sanitizer.
+# Sanitizer runs: kernel checks and mutated packets under address + undefined behaviour, the thread team under the
+# thread sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
@@ -13,3 +14,6 @@ gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=thread -pthread $team -o "$folder/
 # shellcheck disable=SC2086
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -pthread $team -o "$folder/stress"
 "$folder/stress" --fork
+gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all csrc/fmq/packet.c \
+    csrc/stress/packet_fuzz.c -o "$folder/packet_fuzz"
+"$folder/packet_fuzz" 2500000 1 2 3 4
