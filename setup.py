@@ -32,7 +32,7 @@ def extensions():
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
-             "peak": csrc("peak/*.c"),
+             "burst": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"], "peak": csrc("peak/*.c"),
              **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("bf16", "line", "pack", "q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):

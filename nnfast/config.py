@@ -8,11 +8,15 @@ from .errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """An environment variable: name, default (as text), and one line of help."""
+    """An environment variable: name, default (as text), and one line of help.
+
+    properties: names under which Android knows it (hal.md 12.2); variables of these names count too, in this order.
+    """
 
     name: str
     default: str
     help: str
+    properties: tuple = ()
 
 
 KNOBS = (
@@ -22,6 +26,11 @@ KNOBS = (
     Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "
          "execution, cpuexe, manager, driver, memory; all or 1"),
     Knob("NNFAST_CACHE_DIR", "", "folder for compiled models and measured capabilities"),
+    Knob("NNFAST_BURST_DRIVER_WINDOW", "", "microseconds for which the driver's end of a burst polls before it sleeps; "
+         "default: 50, and 0 for models prepared for low power",
+         ("debug.nn.sample-driver-burst-polling-window", "debug.nn.burst-server-polling-window")),
+    Knob("NNFAST_BURST_CONTROLLER_WINDOW", "0", "microseconds for which the caller's end of a burst polls before it "
+         "sleeps", ("debug.nn.burst-controller-polling-window",)),
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
 )
 _BY_NAME = {knob.name: knob for knob in KNOBS}
@@ -29,7 +38,9 @@ _BY_NAME = {knob.name: knob for knob in KNOBS}
 
 def get(name):
     """Text value of a knob: environment, else default."""
-    return os.environ.get(name, "").strip() or _BY_NAME[name].default
+    knob = _BY_NAME[name]
+    found = (os.environ.get(variable, "").strip() for variable in (name, *knob.properties))
+    return next(filter(None, found), knob.default)
 
 
 def cache_folder():

@@ -1,9 +1,11 @@
 """How many profiles, traces and log tags want to see executions: all that a warm run looks at before it starts."""
 
 from threading import Lock
+from weakref import WeakSet
 
 watchers = 0
 _lock = Lock()
+_followers = WeakSet()
 
 
 def watch(change):
@@ -11,3 +13,15 @@ def watch(change):
     global watchers
     with _lock:
         watchers += change
+        for follower in list(_followers):
+            follower.observed(watchers)
+
+
+def follow(follower):
+    """Have follower.observed(number of watchers) called now and at every change, as long as the object lives.
+
+    For loops that do not come by here: those of bursts.
+    """
+    with _lock:
+        _followers.add(follower)
+        follower.observed(watchers)

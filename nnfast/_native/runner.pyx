@@ -10,28 +10,15 @@ cimport numpy as cnp
 
 cnp.import_array()
 
-cpdef enum:
-    MAX_RANK = 8       # of the arrays that the short way takes
+MAX_RANK = RANKS
+"""Of the arrays that the short way takes."""
 
 cdef enum:
     MAX_IDLE = 64      # frames kept for the next runs
 
 
-cdef struct Argument:
-    int slot          # -1: nothing reads or writes it
-    int type
-    int rank
-    cnp.npy_intp dims[MAX_RANK]
-    int first_alias   # its aliases lie at first_alias .. last_alias - 1 of the alias table
-    int last_alias
-
-
 cdef class Arguments:
     """A row of arguments with known dtype and shape: [(slot or None, dtype, shape, aliased slots)]."""
-
-    cdef Argument *items
-    cdef int *alias_slots
-    cdef int count
 
     def __cinit__(self, rows):
         cdef int i, axis, total = sum(len(row[3]) for row in rows), used = 0
@@ -41,13 +28,15 @@ cdef class Arguments:
         if self.items == NULL or self.alias_slots == NULL:
             raise MemoryError()
         for i, (slot, dtype, shape, aliased) in enumerate(rows):
-            if len(shape) > MAX_RANK:
-                raise ValueError(f"rank {len(shape)} is above {MAX_RANK}")
+            if len(shape) > RANKS:
+                raise ValueError(f"rank {len(shape)} is above {RANKS}")
             self.items[i].slot = -1 if slot is None else slot
             self.items[i].type = dtype.num
             self.items[i].rank = len(shape)
+            self.items[i].itemsize = self.items[i].nbytes = dtype.itemsize
             for axis in range(len(shape)):
                 self.items[i].dims[axis] = shape[axis]
+                self.items[i].nbytes *= <size_t>shape[axis]
             self.items[i].first_alias = used
             for other in aliased:
                 self.alias_slots[used] = other
@@ -90,15 +79,19 @@ cdef class Arguments:
 
     cdef void bind(self, Frame frame, list arrays) noexcept:
         """Put the addresses of the arrays into the frame; the caller keeps the arrays alive."""
-        cdef int i, k
-        cdef Argument *a
+        cdef int i
         for i in range(self.count):
-            a = &self.items[i]
-            if a.slot < 0:
-                continue
-            frame.table[a.slot] = cnp.PyArray_DATA(<cnp.ndarray>arrays[i])
-            for k in range(a.first_alias, a.last_alias):
-                frame.table[self.alias_slots[k]] = frame.table[a.slot]
+            self.set(frame, i, cnp.PyArray_DATA(<cnp.ndarray>arrays[i]))
+
+    cdef void set(self, Frame frame, int i, void *address) noexcept nogil:
+        """Put one address into the frame."""
+        cdef Argument *a = &self.items[i]
+        cdef int k
+        if a.slot < 0:
+            return
+        frame.table[a.slot] = address
+        for k in range(a.first_alias, a.last_alias):
+            frame.table[self.alias_slots[k]] = address
 
 
 cdef bint _overlap(object first, object second) noexcept:
@@ -114,14 +107,6 @@ cdef class Runner:
     frame(): a new frame; threads: of a run. `run` returns None when an argument does not fit or a step declines (the
     long way then says why, or finds the results); any number of threads may call it.
     """
-
-    cdef Program program
-    cdef Arguments inputs, outputs, states_in, states_out
-    cdef list initial, idle    # idle: the first idle_count entries, so that taking and giving allocate nothing
-    cdef int idle_count
-    cdef readonly unsigned long runs
-    cdef object new_frame
-    cdef int threads
 
     def __init__(self, Program program, frame, int threads, inputs, outputs, states_in, states_out, list initial):
         self.program, self.new_frame, self.threads = program, frame, threads

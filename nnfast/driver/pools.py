@@ -11,9 +11,25 @@ from .buffers import INPUT, OUTPUT, Buffer, combine_dims
 from .memory import FileBytes, Memory
 from .request import OutputShape, Request
 
-_CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
+CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
 """Indexes, sizes and flags: taken out of shared memory once, lest they change between a check and their use; so is what
 an extension gives a meaning to."""
+
+
+def is_checked(operand):
+    """True for operands whose values must not change while an execution uses them."""
+    return operand.type in CHECKED_TYPES or isinstance(operand.type, Definition)
+
+
+def read_back(graph):
+    """Outputs that must not be computed in memory a client can change: the execution may rely on them later.
+
+    That is so for all checked outputs once an operation reads any checked value that was computed: it may be an output,
+    or lie where one does.
+    """
+    outputs = frozenset(o for o in graph.outputs if is_checked(graph.operands[o]))
+    computed = {o for operation in graph.operations for o in operation.outputs if is_checked(graph.operands[o])}
+    return outputs if any(computed.intersection(operation.inputs) for operation in graph.operations) else frozenset()
 
 
 class Arguments:
@@ -70,10 +86,10 @@ class Arguments:
 
 
 class _Region:
-    """An output in client memory."""
+    """An output in client memory. private: the values must be out of the client's reach until all is done."""
 
-    def __init__(self, path, operand, dtype, region):
-        self.path, self.operand, self.dtype, self.memory = path, operand, dtype, region
+    def __init__(self, path, operand, dtype, region, private=False):
+        self.path, self.operand, self.dtype, self.memory, self.private = path, operand, dtype, region, private
 
     def start_writing(self):
         """Client memory has no state."""
@@ -86,7 +102,7 @@ class _Region:
 
     def place(self, shape):
         view = self.memory[:prod(shape) * self.dtype.itemsize]
-        if not self.fits(shape) or view.ctypes.data % max(1, self.dtype.itemsize):
+        if self.private or not self.fits(shape) or view.ctypes.data % max(1, self.dtype.itemsize):
             return None
         return view.view(self.dtype).reshape(shape)
 
@@ -182,7 +198,7 @@ def bind_request(prepared, request, started=True):
         region = _region(argument, pools)
         shared = isinstance(request.pools[argument.pool], Memory)
         if region.ctypes.data % record.dtype.itemsize or \
-                (shared and (record.type in _CHECKED_TYPES or isinstance(record.type, Definition))):
+                (shared and is_checked(record)):
             region = region.copy()
         shapes[operand] = shape
         inputs[operand] = region.view(record.dtype).reshape(shape)
@@ -212,7 +228,8 @@ def bind_request(prepared, request, started=True):
             own = np.zeros(argument.length, np.uint8)
             outputs.append(_Written(path, operand, dtype, own, pool, argument.offset))
         else:
-            outputs.append(_Region(path, operand, dtype, _region(argument, pools)))
+            private = operand in prepared.read_back and isinstance(request.pools[argument.pool], Memory)
+            outputs.append(_Region(path, operand, dtype, _region(argument, pools), private))
     arguments = Arguments(inputs, shapes, outputs)
     static = prepared._static
     if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):

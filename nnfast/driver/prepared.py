@@ -4,6 +4,7 @@ What the first result does not need is imported by the method that needs it: a c
 """
 
 from dataclasses import dataclass, replace
+from weakref import WeakSet
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from .execution import (
     Limits,
     deadline_to_ns,
 )
+from .pools import read_back
 from .stream import Stream
 from .watchdog import watch
 
@@ -101,7 +103,7 @@ class PreparedModel:
 
     def _set_up(self, device, model):
         """What can be said of a checked model before it is planned."""
-        _, priority, _, keep = self._options
+        self.preference, priority, _, keep = self._options
         self.device, self.num_threads, self.priority = device, device.num_threads, priority
         self.model = model
         graph = model.main
@@ -118,6 +120,8 @@ class PreparedModel:
         self._initial = tuple((graph.inputs[s.input], _initial(graph.operands[graph.inputs[s.input]], s))
                               for s in model.states)
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
+        self.read_back = read_back(graph)
+        self._bursts = WeakSet()
         turn = Turn(device.gate, PRIORITIES.index(priority))
         self._resources = Resources(self.num_threads, turn, device.budget, device.precision)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
@@ -179,6 +183,11 @@ class PreparedModel:
                       rows(self._input_operands), rows(self._output_operands),
                       rows(o for o, _ in self._state_pairs), rows(o for _, o in self._state_pairs),
                       [array for _, array in self._initial])
+
+    @property
+    def is_plain(self):
+        """True when a request has exactly `inputs` and `outputs`: no states, no intermediate operands beside them."""
+        return not self._kept and not self._state_pairs
 
     def _shape(self, operand):
         segment = self._static
@@ -346,12 +355,15 @@ class PreparedModel:
     def run_count(self):
         """How often memory was used for a run; for the watchdog."""
         own = self._runner.runs if self._runner is not None else 0
-        return own + sum(segment.runs for segment in self._main.segments())
+        return own + sum(burst.runs for burst in list(self._bursts)) + \
+            sum(segment.runs for segment in self._main.segments())
 
     def release_idle(self):
         """Give working memory that no execution uses back to the system; the next execution takes it anew."""
         if self._runner is not None:
             self._runner.release_idle()
+        for burst in list(self._bursts):
+            burst.release_idle()
         for segment in self._main.segments():
             segment.release_idle()
 
@@ -361,6 +373,29 @@ class PreparedModel:
         from .submit import submit
 
         return submit(self, inputs, timeout)
+
+    @vlog.telling(vlog.EXECUTION, "burst")
+    def burst(self, capacity=1024, spin_us=None):
+        """A Controller, whose execute and run go through queues in shared memory to a thread of this model's.
+
+        capacity: elements of the queues; spin_us: how long a waiting call polls before it sleeps, None takes
+        NNFAST_BURST_CONTROLLER_WINDOW.
+        """
+        from .controller import Controller
+
+        return Controller(self, capacity, spin_us)
+
+    @vlog.telling(vlog.EXECUTION, "configure_burst")
+    def configure_burst(self, get_memories, requests, results, spin_us=None):
+        """Serve a burst (hal.md 4): a Burst, whose thread reads request packets and writes result packets.
+
+        get_memories(slots): the Memory of each slot, or an Error. requests, results: fmq.Descriptor of queues with an
+        event flag. spin_us: how long the thread polls before it sleeps, None takes NNFAST_BURST_DRIVER_WINDOW. The
+        burst ends with its `close`. Raises InvalidArgument for what is no such queue.
+        """
+        from .burst import Burst
+
+        return Burst(self, get_memories, requests, results, spin_us)
 
     def stream(self):
         """A Stream, which carries state (LSTM, RNN, TFLite variables) from call to call."""

@@ -1,0 +1,215 @@
+"""The driver's end of a burst: a thread that runs one client's requests on one prepared model (hal.md 4).
+
+Requests that the plan can run as they are, on memories that are known, never come here: `_native.burst` answers them
+without the GIL. The rest is done as any other request is.
+"""
+
+import os
+import threading
+from numbers import Integral
+
+from .. import config, observe, trace, vlog
+from .._native.burst import ENDED, ILL_FORMED, MAX_SLOTS, Server
+from .._native.packet import NO_TIME, build_result
+from .._native.plan import Cancel
+from .._native.threads import now_ns
+from ..errors import Error, ErrorStatus, GeneralFailure, InvalidArgument, OutputInsufficientSize
+from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
+from .execution import Limits
+from .memory import FileBytes, Memory
+from .pools import bind_request, is_checked
+from .request import Request, RequestArgument
+
+DRIVER_WINDOW_US = 50
+"""How long the thread polls before it sleeps, where nobody says (hal.md 4.10); not at all for low power."""
+
+_MAX_WINDOW_US = 1_000_000_000
+"""Longer is as good as for ever."""
+
+_LAST_STATUS = ErrorStatus.INVALID_ARGUMENT
+
+
+class Burst:
+    """A session of one client: see PreparedModel.configure_burst. Ends with `close`; the model lives as long as it.
+
+    The client sends the next request after the answer to the last; each gets exactly one.
+    """
+
+    def __init__(self, prepared, get_memories, requests, results, spin_us=None):
+        if not callable(get_memories):
+            raise InvalidArgument(f"burst get_memories: is {get_memories!r}, must be a function")
+        self.prepared, self._get_memories, self._owner = prepared, get_memories, os.getpid()
+        self._memories, self._cancel, self._reason = {}, Cancel(), ""
+        self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
+        self._server = Server(*(queue._ring for queue in self._queues), _window(prepared, spin_us))
+        self._plan()
+        observe.follow(self)
+        prepared._bursts.add(self)
+        self._thread = threading.Thread(target=self._work, name="nnfast-burst", daemon=True)
+        self._thread.start()
+
+    def _plan(self):
+        """Let the native loop run requests, where the short way of PreparedModel.run can."""
+        prepared, graph = self.prepared, self.prepared.model.main
+        if prepared._runner is None or prepared._kept or prepared._state_pairs or prepared.read_back:
+            return
+        shapes = [(prepared._static.shape_of(operand), True) for operand in graph.outputs]
+        self._server.plan(prepared._runner, [is_checked(graph.operands[operand]) for operand in graph.inputs],
+                          build_result(ErrorStatus.NONE, shapes))
+
+    # -- for the client ----------------------------------------------------------------------------------------------
+    def free_memory(self, slot):
+        """Forget the memory of a slot, after a running execution; what is unknown or freed is ignored (hal.md 4.6)."""
+        if self._owner != os.getpid():
+            return
+        with self._server as server:
+            if self._memories.pop(slot, None) is not None:
+                server.set_memory(slot, None)
+
+    def is_alive(self):
+        """False when no request will be answered any more."""
+        return self._owner == os.getpid() and self._thread.is_alive()
+
+    def last_error(self):
+        """Why the last request was refused, or ""."""
+        return self._reason
+
+    def close(self):
+        """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12)."""
+        if self._owner != os.getpid():
+            return  # a forked child has not the thread, and must not disturb the parent's
+        self._cancel.set()
+        self._server.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    # -- for the driver ----------------------------------------------------------------------------------------------
+    @property
+    def runs(self):
+        """How many requests the native loop has answered."""
+        return self._server.runs
+
+    def release_idle(self):
+        """Give the working memory back; the next request takes it anew."""
+        with self._server as server:
+            server.set_frame(None)
+
+    def observed(self, watchers):
+        """Profiles, traces and log lines see executions only when Python does them."""
+        self._server.watched = watchers > 0
+
+    def _work(self):
+        server = self._server
+        try:
+            while (outcome := server.serve()) != ENDED:
+                if outcome == ILL_FORMED:
+                    server.send(*self._refusal(GeneralFailure(server.reason())))
+                    continue
+                answer = self._answer()
+                if not server.is_closed:
+                    server.send(*answer)
+        finally:
+            self._end()
+
+    def _end(self):
+        """Nothing is answered from now on; what the client gave is let go."""
+        with self._server as server:
+            server.close()
+            server.set_frame(None)
+            for slot in self._memories:
+                server.set_memory(slot, None)
+            self._memories.clear()
+        for queue in self._queues:
+            queue.close()
+
+    def _answer(self):
+        """(status, shapes, time on device, time in driver) of the request that lies in the server."""
+        prepared, server = self.prepared, self._server
+        try:
+            with server, trace.span("LD", "PE", "burst"):
+                if server.needs_frame:
+                    self._take_frame()
+                inputs, outputs, slots, measure = server.values()
+                self._fetch(sorted(set(slots).difference(self._memories)))
+                request = Request(tuple(map(_argument, inputs)), tuple(map(_argument, outputs)),
+                                  tuple(self._memories[slot] for slot in slots))
+                result = prepared.execute_arguments(bind_request(prepared, request), Limits(self._cancel),
+                                                    server.began, measure)
+        except Exception as error:
+            return self._refusal(error)
+        self._reason = ""
+        times = (NO_TIME if us is None else us for us in (result.timing.on_device_us, result.timing.in_driver_us))
+        return ErrorStatus.NONE, [(shape.dims, True) for shape in result.shapes], *times
+
+    def _refusal(self, error):
+        """(status, shapes) of an error, whose reason is kept."""
+        if not isinstance(error, Error):
+            error = GeneralFailure(f"internal error: {type(error).__name__}: {error}")
+        self._reason = str(error)
+        vlog.tell(vlog.EXECUTION, "burst: %s: %s", error.status.name, error)
+        shapes = error.shapes if isinstance(error, OutputInsufficientSize) else ()
+        status = error.status if error.status <= _LAST_STATUS else ErrorStatus.GENERAL_FAILURE  # of HAL 1.2
+        return status, [([dim or 0 for dim in shape.dims], shape.is_sufficient) for shape in shapes]
+
+    def _take_frame(self):
+        try:
+            self._server.set_frame(self.prepared._static.new_frame())
+        except MemoryError:
+            pass  # the execution says what was exhausted
+
+    def _fetch(self, unknown):
+        """Ask the client for the memories of slots, in one call. None is known after a failure (hal.md 4.6)."""
+        if not unknown:
+            return
+        if len(self._memories) + len(unknown) > MAX_SLOTS:
+            raise InvalidArgument(f"request pools: {len(self._memories) + len(unknown)} memories, a burst has at most "
+                                  f"{MAX_SLOTS}; free some")
+        began = now_ns()
+        try:
+            memories = list(self._get_memories(unknown))
+            if len(memories) != len(unknown) or not all(isinstance(memory, Memory) for memory in memories):
+                raise InvalidArgument(f"got {len(memories)} memories, must be {len(unknown)} nnfast.Memory")
+            opened = [memory.open() for memory in memories]
+        except Exception as error:
+            raise InvalidArgument(f"request pools: no memory for slots {unknown}: {error}") from None
+        for slot, memory, array in zip(unknown, memories, opened):
+            self._memories[slot] = memory
+            self._server.set_memory(slot, None if isinstance(array, FileBytes) else array)
+        if vlog.mask & vlog.MEMORY:
+            vlog.tell(vlog.MEMORY, "burst: slots %s: %s, in %.1f us", unknown, memories, (now_ns() - began) / 1e3)
+
+    def __repr__(self):
+        state = "alive" if self.is_alive() else "ended"
+        return f"<Burst on {self.prepared!r}: {state}, {len(self._memories)} memories>"
+
+
+def attach(channel, dtype, name):
+    """The queue of a client's descriptor, which must be one that can be waited for. Raises InvalidArgument."""
+    try:
+        queue = MessageQueue.attach(channel, dtype)
+    except Error as error:
+        raise InvalidArgument(f"burst {name} channel: {error}") from None
+    if not queue.has_event_flag:
+        queue.close()
+        raise InvalidArgument(f"burst {name} channel: has no event flag, so that nobody can wait")
+    return queue
+
+
+def window(spin_us):
+    """Microseconds to poll, as the rings take them. Raises InvalidArgument."""
+    if isinstance(spin_us, bool) or not isinstance(spin_us, Integral) or spin_us < 0:
+        raise InvalidArgument(f"burst spin_us: is {spin_us!r}, must be microseconds or None")
+    return min(int(spin_us), _MAX_WINDOW_US)
+
+
+def _argument(values):
+    no_value, pool, offset, length, dims = values
+    return RequestArgument(pool, offset, length, dims, no_value)
+
+
+def _window(prepared, spin_us):
+    if spin_us is None:
+        spin_us = config.get_int("NNFAST_BURST_DRIVER_WINDOW", 0)
+    if spin_us is None:
+        spin_us = 0 if prepared.preference == "low_power" else DRIVER_WINDOW_US
+    return window(spin_us)

@@ -1,0 +1,277 @@
+"""The caller's end of a burst (hal.md 4.9): packets, slots for memories, and when to take the normal way instead."""
+
+import os
+import threading
+import weakref
+from math import prod
+
+from .. import config, errors, vlog
+from .._native.burst import Client
+from .._native.packet import NO_TIME
+from ..errors import ErrorStatus, InvalidArgument
+from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
+from .arguments import check_input
+from .burst import window
+from .memory import Memory
+from .request import ExecutionResult, OutputShape, Request, RequestArgument, Timing
+
+_ALIGNMENT = 64
+_CLASSES = {kind.status: kind for kind in (errors.DeviceUnavailable, errors.GeneralFailure,
+                                           errors.OutputInsufficientSize, errors.InvalidArgument)}
+
+
+class Slots:
+    """The memories that a burst's packets name by number: the same object keeps its number until it is freed.
+
+    Numbers of freed ones are used again, last first. What can be referred to weakly is let go when its owner does so.
+    Any thread may call it.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._numbers, self._objects = {}, {}  # identity: slot; slot: function that gives the object
+        self._free, self._next, self._gone = [], 0, []
+
+    def bind(self, memory):
+        """The slot of a memory."""
+        key = id(memory)
+        with self._lock:
+            slot = self._numbers.get(key)
+            if slot is not None and self._objects[slot]() is memory:
+                return slot
+            if self._free:
+                slot = self._free.pop()
+            else:
+                slot, self._next = self._next, self._next + 1
+            self._numbers[key] = slot
+            try:
+                self._objects[slot] = weakref.ref(memory, lambda _: self._gone.append((key, slot)))
+            except TypeError:
+                self._objects[slot] = lambda: memory
+            return slot
+
+    def find(self, slots):
+        """The objects of slots; InvalidArgument when one of them has none (hal.md 4.6)."""
+        with self._lock:
+            found = [self._objects.get(slot, lambda: None)() for slot in slots]
+        missing = [slot for slot, memory in zip(slots, found) if memory is None]
+        if missing:
+            raise InvalidArgument(f"no memory was bound to slots {missing}")
+        return found
+
+    def unbind(self, memory):
+        """Forget a memory; its slot, or None for one that has none. `give_back` makes the number free."""
+        with self._lock:
+            slot = self._numbers.get(id(memory))
+            if slot is None or self._objects[slot]() is not memory:
+                return None
+            del self._numbers[id(memory)], self._objects[slot]
+            return slot
+
+    def unbind_gone(self):
+        """Slots of memories that live no more, which are forgotten now."""
+        slots = []
+        while self._gone:
+            key, slot = self._gone.pop()
+            with self._lock:
+                if slot in self._objects and self._objects[slot]() is None:
+                    del self._objects[slot]
+                    if self._numbers.get(key) == slot:
+                        del self._numbers[key]
+                    slots.append(slot)
+        return slots
+
+    def give_back(self, slot):
+        """The driver has forgotten the slot too."""
+        with self._lock:
+            self._free.append(slot)
+
+    @property
+    def has_gone(self):
+        """True when `unbind_gone` has something to do."""
+        return bool(self._gone)
+
+
+class Channel:
+    """Queues, slots and context of one burst, and the exchange of packets on it, one at a time.
+
+    configure(slots, requests, results): makes the burst and gives its context, with free_memory(slot), is_alive(),
+    last_error() and close().
+    """
+
+    def __init__(self, configure, capacity, spin_us):
+        if spin_us is None:
+            spin_us = config.get_int("NNFAST_BURST_CONTROLLER_WINDOW", 0)
+        self.slots, self._lock, self._owner = Slots(), threading.Lock(), os.getpid()
+        queues = MessageQueue.create(REQUEST_DATUM, capacity), MessageQueue.create(RESULT_DATUM, capacity)
+        self.context = configure(self.slots, *(queue.descriptor for queue in queues))
+        self._client = Client(*(queue._ring for queue in queues), window(spin_us), self.context.is_alive)
+        self._end = weakref.finalize(self, _end, self._owner, self._client, self.context, queues)
+
+    def exchange(self, request, memories, measure):
+        """The answer (packet.parse_result) to a canonical request whose pools are these memories.
+
+        None when a packet cannot say it or cannot be sent now: nothing was sent then, and the normal way is open.
+        Raises GeneralFailure when there is no answer, or none that is one.
+        """
+        with self._lock:
+            client = self._client
+            if self.slots.has_gone:
+                self._free_gone()
+            if not self._end.alive or self._owner != os.getpid():
+                return None
+            try:
+                if not client.holds(request) and not client.build(request, [self.slots.bind(m) for m in memories]):
+                    return None
+            except (TypeError, ValueError, OverflowError, AttributeError):
+                return None  # no numbers, or too large for a packet
+            if not client.fits():
+                return None
+            try:
+                return client.exchange(measure)
+            except BaseException:
+                self._end()  # who knows what will come through the queue: it is of no use any more
+                raise
+
+    def free(self, memory):
+        """Have the driver forget a memory; whether it knew it."""
+        with self._lock:
+            self._client.forget()
+            slot = self.slots.unbind(memory)
+            if slot is not None:
+                self.context.free_memory(slot)
+                self.slots.give_back(slot)
+            return slot is not None
+
+    def _free_gone(self):
+        self._client.forget()
+        for slot in self.slots.unbind_gone():
+            self.context.free_memory(slot)
+            self.slots.give_back(slot)
+
+    def close(self):
+        """End the burst."""
+        self._end()
+
+
+def _end(owner, client, context, queues):
+    if owner != os.getpid():
+        return  # a forked child does not end its parent's burst
+    client.close()
+    context.close()
+    for queue in queues:
+        queue.close()
+
+
+class Controller:
+    """Executions on one prepared model through a burst of its own: see PreparedModel.burst.
+
+    Any thread may call it; calls go one after the other. A context, which ends the burst. fallbacks: how many calls of
+    `execute` took the normal way.
+    """
+
+    def __init__(self, prepared, capacity=1024, spin_us=None):
+        def configure(slots, requests, results):
+            return prepared.configure_burst(lambda wanted: list(map(_copy, slots.find(wanted))), requests, results)
+
+        self.prepared = prepared
+        self._channel = Channel(configure, capacity, spin_us)
+        self._last = None, None
+        self.fallbacks = 0
+        self._arrays = None
+
+    @vlog.telling(vlog.EXECUTION, "burst execute")
+    def execute(self, request, measure_timing=False):
+        """As PreparedModel.execute, whose way it takes for what a packet cannot say: pools that are no Memory.
+
+        The driver keeps the memories of a request mapped until they are gone or given to `free`. Raises what the driver
+        answers; GeneralFailure when there is no answer.
+        """
+        answer = None
+        if isinstance(request, Request) and all(type(pool) is Memory for pool in request.pools):
+            answer = self._channel.exchange(request, request.pools, measure_timing)
+        if answer is None:
+            self.fallbacks += 1
+            return self.prepared.execute(request, measure_timing)
+        before, result = self._last
+        if answer is not before:
+            result = result_of(answer, self._channel.context)
+            self._last = answer, result
+        return result
+
+    def run(self, inputs):
+        """As PreparedModel.run on a list of arrays, copied to shared memory and back.
+
+        Models with open shapes, states or omitted inputs take the normal way.
+        """
+        if self._arrays is None:
+            self._arrays = _Arrays.of(self.prepared)
+        arrays = self._arrays
+        if not arrays or not isinstance(inputs, list | tuple) or len(inputs) != len(arrays.inputs) or \
+                any(array is None for array in inputs):
+            return self.prepared.run(inputs)
+        with arrays.lock:
+            for info, array, view in zip(self.prepared.inputs, inputs, arrays.inputs):
+                check_input(info, array)
+                view[...] = array
+            self.execute(arrays.request)
+            return [view.copy() for view in arrays.outputs]
+
+    def free(self, memory):
+        """Have the driver forget a memory that requests had among their pools; True when it knew it."""
+        return self._channel.free(memory)
+
+    def is_alive(self):
+        """False when requests go the normal way for good."""
+        return self._channel._end.alive and self._channel.context.is_alive()
+
+    def close(self):
+        """End the burst; later calls go the normal way."""
+        self._channel.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+class _Arrays:
+    """A memory for all inputs and outputs of a model with known shapes, and the request that uses it."""
+
+    def __init__(self, inputs, outputs):
+        ends, arguments = 0, []
+        for info in (*inputs, *outputs):
+            arguments.append(RequestArgument(0, ends, prod(info.shape) * info.dtype.itemsize))
+            ends += -(-arguments[-1].length // _ALIGNMENT) * _ALIGNMENT
+        memory = Memory.create(ends)
+        views = [memory.array()[a.offset:a.offset + a.length].view(info.dtype).reshape(info.shape)
+                 for a, info in zip(arguments, (*inputs, *outputs))]
+        self.inputs, self.outputs = views[:len(inputs)], views[len(inputs):]
+        self.request = Request(tuple(arguments[:len(inputs)]), tuple(arguments[len(inputs):]), (memory,))
+        self.lock = threading.Lock()
+
+    @classmethod
+    def of(cls, prepared):
+        """The arrays of a model whose requests have exactly its inputs and outputs, all of known sizes; else False."""
+        infos = (*prepared.inputs, *prepared.outputs)
+        if not prepared.is_plain or any(i.shape is None or None in i.shape or 0 in i.shape for i in infos):
+            return False
+        return cls(prepared.inputs, prepared.outputs)
+
+
+def result_of(answer, context):
+    """ExecutionResult of an answer; raises the error of any status but NONE. What else it says then is dropped."""
+    status, shapes, *times = answer
+    shapes = tuple(OutputShape(dims, sufficient) for dims, sufficient in shapes)
+    if status == ErrorStatus.NONE:
+        return ExecutionResult(shapes, Timing(*(None if us == NO_TIME else us for us in times)))
+    error = _CLASSES[status](context.last_error() or f"burst: the driver answered {ErrorStatus(status).name}")
+    if status == ErrorStatus.OUTPUT_INSUFFICIENT_SIZE:
+        error.shapes = list(shapes)
+    raise error
+
+
+def _copy(memory):
+    """Another Memory over the same bytes, so that the driver's does not keep the caller's alive."""
+    return Memory(memory.kind, memory.fileno(), memory.size, memory.prot, memory.offset)
