@@ -1,12 +1,15 @@
 """The driver under test through its canonical face."""
 
+from dataclasses import replace
+
 from ..driver.buffers import Role
+from ..driver.memory import ASHMEM
 from ..driver.memory import Memory as SharedMemory
 from ..driver.request import ExecutionResult
 from ..errors import Error, ErrorStatus
 from .memory import Memory
 from .mutations import model_mutations
-from .steps import FENCED
+from .steps import BURST, FENCED
 from .verdict import Fail
 
 PATIENCE_SECONDS = 60.0
@@ -16,8 +19,8 @@ PATIENCE_SECONDS = 60.0
 class CanonicalFace:
     """What the kinds ask of a face; here every call goes straight to the device.
 
-    timings: values of "measure timing" to try; priorities: those other than the default; has_arrays: prepared models
-    also have `run`.
+    timings: values of "measure timing" to try; priorities: those other than the default; has_arrays: `run` takes
+    arrays; bursts_only: no way but the burst; validates_bursts: packets of bursts are tried too.
     """
 
     hal = "canonical"
@@ -25,8 +28,8 @@ class CanonicalFace:
     priorities = ("low", "high")
     has_arrays = True
 
-    def __init__(self, device):
-        self.device = device
+    def __init__(self, device, bursts_only=False):
+        self.device, self.bursts_only, self.validates_bursts = device, bursts_only, bursts_only
 
     def supported_operations(self, model):
         """One flag per operation; raises an Error."""
@@ -55,10 +58,23 @@ class CanonicalFace:
                 execution = second
             return ExecutionResult((), _info(execution)[0])
 
-        return {"execute": execute, FENCED: fenced}
+        bursts = {BURST: _Burst(prepared).execute} if hasattr(prepared, "burst") else {}  # a foreign device may have none
+        return bursts if self.bursts_only else {"execute": execute, FENCED: fenced, **bursts}
+
+    def run(self, prepared, arrays):
+        """Outputs of a prepared model for arrays."""
+        if not self.bursts_only:
+            return prepared.run(arrays)
+        with prepared.burst() as burst:
+            return burst.run(arrays)
+
+    def configure_burst(self, prepared, get_memories, requests, results):
+        """Context of a burst: free_memory(slot), close()."""
+        return prepared.configure_burst(get_memories, requests, results)
 
     def memory(self, case, shorten=0, kind=None):
         """Memory pools of a request; kind: of shared memory (driver.memory.KINDS), None for the face's own."""
+        kind = ASHMEM if kind is None and self.bursts_only else kind
         return Memory(case, shorten, None if kind is None else shared(kind))
 
     def allocate(self, prepared, kind, place):
@@ -77,6 +93,31 @@ class CanonicalFace:
     def requests(self, prepared, request):
         """Further executions that must be refused: (rule, where, function)."""
         return ()
+
+
+class _Burst:
+    """A burst on a prepared model, made when it is first used; arrays go through shared memory."""
+
+    def __init__(self, prepared):
+        self._prepared, self._burst = prepared, None
+
+    def execute(self, request, measure_timing=False):
+        self._burst = self._burst or self._prepared.burst()
+        pools = [pool if isinstance(pool, SharedMemory) else shared_copy(pool) for pool in request.pools]
+        result = self._burst.execute(replace(request, pools=tuple(pools)), measure_timing)
+        if self._burst.fallbacks:
+            raise Fail("the burst was not used")
+        for pool, memory in zip(request.pools, pools):
+            if pool is not memory:
+                pool[:] = memory.array()
+        return result
+
+
+def shared_copy(array):
+    """Shared memory with the bytes of an array."""
+    memory = SharedMemory.create(array.nbytes)
+    memory.array()[:] = array
+    return memory
 
 
 def shared(kind):

@@ -15,12 +15,14 @@ from ..driver.memory import ASHMEM
 from ..driver.memory import Memory as SharedMemory
 from ..driver.request import ExecutionResult, OutputShape, Timing
 from ..errors import ErrorStatus
+from ..hal.burst import ExecutionBurstController
 from ..hal.layout import Layout, request_from_canonical
+from ..hal.pools import from_memory
 from ..hal.types import HALS, MODELS, UINT64_MAX, BufferDesc, BufferRole
 from .canonical_face import PATIENCE_SECONDS, shared
 from .memory import Memory
 from .mutations import Mutation, model_mutations
-from .steps import FENCED
+from .steps import BURST, FENCED
 from .verdict import Fail
 
 _PREFERENCE, _PRIORITY = 1, 1
@@ -35,11 +37,12 @@ class HalFace:
     has_arrays = False
     priorities = (0, 2)
 
-    def __init__(self, device, hal):
-        self.hal = hal
+    def __init__(self, device, hal, bursts_only=False):
+        self.hal, self.bursts_only = hal, bursts_only
         self.device = import_module(f"nnfast.hal.v{hal.replace('.', '_')}").Device(device)
         self.is_timed = HALS.index(hal) >= HALS.index("1.2")
         self.timings = (False, True) if self.is_timed else (False,)
+        self.validates_bursts = self.is_timed
         self._suffix = "" if hal == "1.0" else "_" + hal.replace(".", "_")
         self._layout = None
 
@@ -68,9 +71,18 @@ class HalFace:
 
     def ways(self, prepared):
         way = _Way(self, prepared)
-        if self.hal == "1.3":
-            return {"async": way.asynchronous, "sync": way.synchronous, FENCED: way.fenced}
-        return {"async": way.asynchronous, "sync": way.synchronous} if self.is_timed else {"async": way.asynchronous}
+        if self.bursts_only:
+            return {BURST: way.burst}
+        ways = {"async": way.asynchronous}
+        if self.is_timed:
+            ways |= {"sync": way.synchronous, BURST: way.burst}
+        return ways | {FENCED: way.fenced} if self.hal == "1.3" else ways
+
+    def configure_burst(self, prepared, get_memories, requests, results):
+        status, context = prepared.configureExecutionBurst(_BurstCallback(get_memories), requests, results)
+        if status != ErrorStatus.NONE or context is None:
+            raise Fail(f"configureExecutionBurst gave {ErrorStatus(status).name} and {context}")
+        return _BurstContext(context)
 
     def memory(self, case, shorten=0, kind=ASHMEM):
         return Memory(case, shorten, shared(kind))
@@ -93,7 +105,7 @@ class HalFace:
         yield from hidl_mutations(layout.model(), self.hal)
 
     def requests(self, prepared, request):
-        if self.hal == "1.3":
+        if self.hal == "1.3" and not self.bursts_only:
             yield "null fence", "wait list of one null handle", \
                 partial(_Way(self, prepared).fenced, request, wait_for=[None])
 
@@ -140,7 +152,15 @@ class _Way:
     """The ways to execute on one prepared model, as function(request, measure_timing=, loop_timeout=)."""
 
     def __init__(self, face, prepared):
-        self.face, self.prepared, self.hal = face, prepared, face.hal
+        self.face, self.prepared, self.hal, self._controller = face, prepared, face.hal, None
+
+    def burst(self, request, measure_timing=False):
+        self._controller = self._controller or ExecutionBurstController(self.prepared, 0)
+        status, shapes, timing, fallback = self._controller.compute(request_from_canonical(request, self.hal),
+                                                                    int(measure_timing))
+        if fallback:
+            raise Fail("the burst was not used")
+        return self._outcome(status, shapes, timing, self._controller.last_error())
 
     def asynchronous(self, request, measure_timing=False, loop_timeout=None, deadline_ns=None):
         callback = _Callback(self.prepared)
@@ -232,6 +252,32 @@ class _Callback:
         if len(self._calls) != 1:
             raise Fail(f"{call}: the callback was called {len(self._calls)} times")
         return self._calls[0]
+
+
+class _BurstCallback:
+    """IBurstCallback over get_memories(slots)."""
+
+    def __init__(self, get_memories):
+        self._get = get_memories
+
+    def getMemories(self, slots):
+        try:
+            return ErrorStatus.NONE, [from_memory(memory) for memory in self._get(slots)]
+        except errors.InvalidArgument:
+            return ErrorStatus.INVALID_ARGUMENT, []
+
+
+class _BurstContext:
+    """An IBurstContext under the names of the canonical burst."""
+
+    def __init__(self, context):
+        self._context = context
+
+    def free_memory(self, slot):
+        self._context.freeMemory(slot)
+
+    def close(self):
+        self._context = None  # the burst lasts as long as the context
 
 
 class _Buffer:

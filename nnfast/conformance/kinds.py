@@ -29,11 +29,15 @@ from .verdict import FAILED, Fail, Part, describe, part_of
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """takes(vector) -> bool; run(face, case, vector) -> list of Part; since: HAL version of the kind."""
+    """takes(vector) -> bool; run(face, case, vector) -> list of Part; since: HAL version of the kind.
+
+    bursts: the kind also goes through bursts.
+    """
 
     takes: object
     run: object
     since: str = "1.0"
+    bursts: bool = False
 
     def is_of(self, hal):
         """True when the standard has this kind for a face."""
@@ -49,16 +53,16 @@ def _general_runs(face, case):
     """Execution on pools in every way but fences, which are a kind of their own; then arrays through `run`."""
     prepared = prepare(face, case.model)
     result = Comparison()
-    for label, run, measured in runs(face, prepared):
+    for label, run, measured in runs(face, prepared, bursts=True):
         if not label.startswith(FENCED):
             result.merge(execute(face, run, label, case, measured, shapes_required=False))
     if face.has_arrays:
-        result.merge(_run_arrays(prepared, case))
+        result.merge(_run_arrays(face, prepared, case))
     return result
 
 
-def _run_arrays(prepared, case):
-    outputs = [np.asarray(array) for array in prepared.run(list(case.inputs))]
+def _run_arrays(face, prepared, case):
+    outputs = [np.asarray(array) for array in face.run(prepared, list(case.inputs))]
     if len(outputs) != len(case.expected):
         raise Fail(f"run: {len(outputs)} outputs, must be {len(case.expected)}")
     for place, (array, right) in enumerate(zip(outputs, case.expected)):
@@ -91,7 +95,7 @@ def _dynamic(face, case, vector):
 def _unspecified(face, case):
     prepared = prepare(face, case.model)
     result = Comparison()
-    for label, run, measured in runs(face, prepared):
+    for label, run, measured in runs(face, prepared, bursts=True):
         if needs_known_outputs(label):
             must_refuse(run, label, face.memory(case).request)
             continue
@@ -105,7 +109,7 @@ def _unspecified(face, case):
 
 def _insufficient(face, case):
     prepared = prepare(face, case.model)
-    for name, run, _ in runs(face, prepared):
+    for name, run, _ in runs(face, prepared, bursts=True):
         label = f"{name}, output 0 one byte short"
         memory = face.memory(case, shorten=1)
         if needs_known_outputs(name):
@@ -223,7 +227,7 @@ def _try_prepare(face, model):
 
 def _coupled_runs(face, prepared, case):
     result = Comparison()
-    for label, run, measured in runs(face, prepared):
+    for label, run, measured in runs(face, prepared, bursts=True):
         if needs_known_outputs(label) and has_zero_sized(case):
             must_refuse(run, label, face.memory(case).request)
         else:
@@ -286,14 +290,14 @@ def _takes_validation(vector):
 
 
 KINDS = {
-    "general": Kind(_takes_plain, _general),
-    "dynamic": Kind(_takes_dynamic, _dynamic, "1.2"),
-    "coupling": Kind(_takes_coupling, _coupling, "1.3"),
+    "general": Kind(_takes_plain, _general, bursts=True),
+    "dynamic": Kind(_takes_dynamic, _dynamic, "1.2", bursts=True),
+    "coupling": Kind(_takes_coupling, _coupling, "1.3", bursts=True),
     "failure": Kind(_takes_failure, _failure, "1.2"),
     "loop_timeout": Kind(_takes_loop_timeout, _loop_timeout, "1.3"),
     "memory_domain": Kind(_takes_plain, memory_domain, "1.3"),
     "fenced": Kind(_takes_plain, fenced, "1.3"),
     "deadline": Kind(_takes_plain, deadline, "1.3"),
-    "validation": Kind(_takes_validation, validation),
+    "validation": Kind(_takes_validation, validation, bursts=True),
 }
 """The standard's kinds by name."""

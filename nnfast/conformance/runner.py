@@ -21,7 +21,8 @@ FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": 
 """Faces of the driver, each with the newest HAL version whose models it takes."""
 
 OWN_DEVICE = "nnfast:Device"
-ROUTES = {"local": OWN_DEVICE, "cache": "nnfast.conformance.caching:CachedDevice"}
+BURST = "burst"
+ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "cache": "nnfast.conformance.caching:CachedDevice"}
 """Ways to the driver that are built, each with the device that takes it."""
 
 ALL_ROUTES = ("local", "burst", "service", "cache")
@@ -38,9 +39,9 @@ TIMES_LONGER = {"validation": 5}
 _BOOT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-handle, spec, threads, hal, traced, *sys.path = sys.argv[1:]
+handle, spec, threads, hal, traced, bursts, *sys.path = sys.argv[1:]
 from nnfast.conformance.worker import main
-main(int(handle), spec, int(threads), hal, traced == "True")
+main(int(handle), spec, int(threads), hal, traced == "True", bursts == "True")
 """
 
 
@@ -51,7 +52,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
     with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
-    device in each process. via: "local", or "cache": every model comes from cache files. device: "module:callable" of
+    device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
+    run; "cache": every model comes from cache files. device: "module:callable" of
     the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
     tests of each kind, drawn by `seed`; None runs all. recorder: a
     trace.Recorder that takes the marks of all processes (those of one that dies are lost).
@@ -69,11 +71,11 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
         if value is not None and value < 1:
             raise InvalidArgument(f"{number} is {value}, must be at least 1")
     start = time.monotonic()
-    plan = _Plan(collect(paths), hal, via, _kinds(kinds), _operations(ops), _pattern(pattern))
+    plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), _operations(ops), _pattern(pattern))
     if sample is not None:
         plan.draw(sample, seed)
     jobs = jobs or len(os.sched_getaffinity(0))
-    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal), progress, recorder).run()
+    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal, via == BURST), progress, recorder).run()
     return Results(plan.results, time.monotonic() - start)
 
 
@@ -85,12 +87,16 @@ def _check_choice(label, value, built, known):
     raise InvalidArgument(f"{label} is {value!r}, must be one of {', '.join(known)}")
 
 
-def _kinds(kinds):
+def _kinds(kinds, via):
     if isinstance(kinds, str):
         kinds = [kinds]
     for kind in kinds or ():
         _check_choice("kind", kind, KINDS, KINDS)
-    return list(dict.fromkeys(kinds or KINDS))
+    return list(dict.fromkeys(kinds or [name for name, kind in KINDS.items() if kind.bursts or via != BURST]))
+
+
+def _has_bursts(kind, hal):
+    return KINDS[kind].bursts and hal not in ("1.0", "1.1")
 
 
 def _operations(ops):
@@ -133,6 +139,9 @@ class _Plan:
                     if not KINDS[kind].is_of(hal):
                         result.outcome = "not_applicable"
                         result.reason = f"kind {kind} came with HAL {KINDS[kind].since}"
+                    elif via == BURST and not _has_bursts(kind, hal):
+                        result.outcome = "not_applicable"
+                        result.reason = f"kind {kind} of HAL {hal} does not go through bursts (vts/README.md 4)"
                     elif applicable:
                         entries.append((result, place, kind))
                     else:
@@ -161,9 +170,9 @@ class _Worker:
     def __init__(self, path, entries, device, traced):
         self.path, self.entries = path, deque(entries)
         self.connection, other = Pipe()
-        spec, threads, hal = device
+        spec, threads, hal, bursts = device
         path_entries = map(os.path.abspath, sys.path)
-        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, str(traced),
+        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, str(traced), str(bursts),
                    *path_entries]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
         other.close()

@@ -4,8 +4,8 @@ from ..errors import Error, ErrorStatus
 from .compare import compare_case
 from .verdict import Fail, Skip, describe
 
-FENCED = "fenced"
-"""Name of the way that goes through fences."""
+FENCED, BURST = "fenced", "burst"
+"""Names of the ways that go through fences, and through the queues of a burst."""
 
 UNPREPARED = "not every operation is supported, so a failed preparation skips the test (vts/README.md 2)"
 NO_DYNAMIC = "GENERAL_FAILURE where outputs are not plainly specified skips the test (vts/README.md 4)"
@@ -58,9 +58,14 @@ def check_shapes(shapes, case, label, required):
             raise Fail(f"{label}: output {place} has dims {list(shape.dims)}, must be {list(value.shape)}")
 
 
-def runs(face, prepared):
-    """(label, function of a request, measured) of every way to execute, without and with timing."""
+def runs(face, prepared, bursts=False):
+    """(label, function of a request, measured) of every way to execute, without and with timing.
+
+    bursts: the kind's row in the standard lists them.
+    """
     for name, execute in face.ways(prepared).items():
+        if name == BURST and not bursts:
+            continue
         for measured in face.timings:
             def run(request, execute=execute, measured=measured, **limits):
                 return execute(request, measure_timing=measured, **limits)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..errors import Error, ErrorStatus
+from .bursts import count
 from .mutations import ARGUMENTS
 from .verdict import FAILED, Part, describe
 
@@ -17,7 +18,7 @@ SHOWN_MUTATIONS = 3
 
 def validation(face, case, vector):
     """Every mutation of the model (hal.md 11.9) is refused by query and preparation, every one of the request (11.11)
-    by every way to execute.
+    by every way to execute; then packets of a burst that are wrong in one element (11.12).
     """
     part, problems = Part(""), []
     for mutation in face.mutations(case.model):
@@ -27,21 +28,24 @@ def validation(face, case, vector):
     for rule, arguments in ARGUMENTS[face.hal]:
         calls = (("prepare", partial(face.prepare, case.model, **arguments)),)
         _count_refusal(part.tally, problems, rule, str(arguments), calls)
-    for rule, where, calls in _wrong_requests(face, case):
-        _count_refusal(part.tally, problems, rule, where, calls)
+    try:
+        prepared = face.prepare(case.model)
+    except Error:
+        pass  # a model that must fail may do so here already
+    else:
+        request = face.memory(case).request
+        for rule, where, calls in _wrong_requests(face, prepared, request):
+            _count_refusal(part.tally, problems, rule, where, calls)
+        if face.validates_bursts:
+            count(part, problems, partial(face.configure_burst, prepared), request)
     if problems:
         more = f"; and {len(problems) - SHOWN_MUTATIONS} more" if len(problems) > SHOWN_MUTATIONS else ""
         part.outcome, part.reason = FAILED, "; ".join(problems[:SHOWN_MUTATIONS]) + more
     return [part]
 
 
-def _wrong_requests(face, case):
+def _wrong_requests(face, prepared, request):
     """(rule, where, calls) of requests that lack an input or an output, and what else the face has."""
-    try:
-        prepared = face.prepare(case.model)
-    except Error:
-        return  # a model that must fail may do so here already
-    request = face.memory(case).request
     ways = face.ways(prepared).items()
     for role in ("inputs", "outputs"):
         arguments = getattr(request, role)

@@ -26,13 +26,13 @@ def make_device(spec, threads):
     return getattr(import_module(module), name)(num_threads=threads)
 
 
-def make_face(device, hal):
+def make_face(device, hal, bursts_only=False):
     """The face through which the kinds see a device."""
     if hal == "canonical":
-        return CanonicalFace(device)
+        return CanonicalFace(device, bursts_only)
     from .hal_face import HalFace
 
-    return HalFace(device, hal)
+    return HalFace(device, hal, bursts_only)
 
 
 def too_new(hal, vector, model):
@@ -80,13 +80,13 @@ def run_test(face, vector, kind):
     return outcome, "; ".join(reasons), errors, forms, tally
 
 
-def serve(connection, spec, threads, hal, recorder=None):
+def serve(connection, spec, threads, hal, recorder=None, bursts_only=False):
     """Answer tasks until the other end says None or goes away. recorder: of a trace, whose marks go along."""
     face, loaded = None, (None, None)
     while (task := connection.recv()) is not None:
         path, entries = task
         try:
-            face = face or make_face(make_device(spec, threads), hal)
+            face = face or make_face(make_device(spec, threads), hal, bursts_only)
             if loaded[0] != path:
                 loaded = path, read(path)
             for place, kind in entries:
@@ -100,10 +100,10 @@ def serve(connection, spec, threads, hal, recorder=None):
         connection.send(("idle", recorder.take() if recorder is not None else ()))
 
 
-def main(handle, spec, threads, hal, traced=False):
+def main(handle, spec, threads, hal, traced=False, bursts_only=False):
     """Entry point of the process; handle: number of the inherited socket. traced: send the marks of what ran."""
     try:
         with Connection(handle) as connection, trace.record() if traced else nullcontext() as recorder:
-            serve(connection, spec, threads, hal, recorder)
+            serve(connection, spec, threads, hal, recorder, bursts_only)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the runner is gone

@@ -23,13 +23,21 @@ def to_canonical(request, hal, prepared):
     record(request, Request, "request")
     pools = tuple(pool_of(pool, hal, prepared.device.tokens, f"request pool {place}")
                   for place, pool in enumerate(vec(request.pools, "request pools")))
-    inputs = tuple(_argument(argument, f"request input {place}")
-                   for place, argument in enumerate(vec(request.inputs, "request inputs")))
-    outputs = tuple(_argument(argument, f"request output {place}")
-                    for place, argument in enumerate(vec(request.outputs, "request outputs")))
+    inputs, outputs = _arguments(request)
     if HALS.index(hal) < HALS.index("1.2"):
         check_outputs(outputs, prepared.model.main, f"HAL {hal}")
     return canonical.Request(inputs, outputs, pools)
+
+
+def to_packet(request):
+    """The canonical request without pools, as the packets of bursts say it; raises InvalidArgument."""
+    record(request, Request, "request")
+    return canonical.Request(*_arguments(request), ())
+
+
+def _arguments(request):
+    return tuple(tuple(_argument(argument, f"request {role} {place}") for place, argument in enumerate(
+        vec(getattr(request, f"{role}s"), f"request {role}s"))) for role in ("input", "output"))
 
 
 def pool_of(pool, hal, tokens, path):

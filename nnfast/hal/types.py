@@ -121,7 +121,7 @@ class Handle:
     owner: object = field(default=None, repr=False, compare=False)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Memory:
     """hidl_memory (hal.md 5.1): name of the kind, handle, bytes. A nnfast.Memory may stand in its place."""
 

@@ -1,6 +1,5 @@
 """HAL 1.2: synchronous executions, timing, output shapes, caching, bursts, extensions."""
 
-from ..errors import GeneralFailure
 from . import launch, v1_1
 from .types import (
     OPERAND_TYPES,
@@ -59,8 +58,14 @@ class PreparedModel(v1_1.PreparedModel):
         return launch.execute_synchronously(self, "1.2", request, measure)
 
     def configureExecutionBurst(self, callback, requestChannel, resultChannel):
-        """(status, burst context)."""
-        return self.refusals.answer("1.2", _no_bursts, None)
+        """(status, BurstContext) of a burst that lasts as long as the context (hal.md 4).
+
+        callback.getMemories(slots) gives (status, memories); the channels are fmq.Descriptor of queues of
+        fmq.REQUEST_DATUM and fmq.RESULT_DATUM.
+        """
+        from .burst import configure
+
+        return configure(self, callback, requestChannel, resultChannel)
 
 
 class Device(v1_1.Device):
@@ -107,7 +112,3 @@ class Device(v1_1.Device):
     def prepareModelFromCache(self, modelCache, dataCache, token, callback):
         """Launch a preparation from cache files, which are checked before the launch."""
         return launch.prepare_from_cache(self, "1.2", callback, modelCache, dataCache, token)
-
-
-def _no_bursts():
-    raise GeneralFailure("configureExecutionBurst: this device has no bursts; use executeSynchronously")

@@ -229,7 +229,7 @@ def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
 
 @pytest.mark.parametrize("options, words", [
     ({"hal": "2.0"}, "hal is '2.0', must be one of"),
-    ({"via": "burst"}, "via burst is not built yet"),
+    ({"via": "burst"}, "must be reached via local"),
     ({"via": "cache"}, "must be reached via local"),
     ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
     ({"ops": "ADD,FOO"}, "there is no operation FOO"),

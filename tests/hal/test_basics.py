@@ -92,7 +92,7 @@ def test_3_13_what_is_not_there_fails_in_words(device):
     assert "got 0 model files, must be 1" in device.last_error()
     assert device.prepareModelFromCache([], [], bytes(32), None) == S.INVALID_ARGUMENT
     assert prepare(device).configureExecutionBurst(None, None, None) == (S.GENERAL_FAILURE, None)
-    assert "has no bursts" in device.last_error()
+    assert "callback: is null" in device.last_error()
 
 
 @pytest.mark.parametrize("cache", [[None], [hidl.Handle()] * 3, "no list", None])
