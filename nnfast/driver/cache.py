@@ -15,6 +15,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 
 import numpy as np
 
@@ -40,6 +41,7 @@ MODEL_FILES, DATA_FILES = 1, 1
 FORMAT = 2
 _MODEL_MAGIC, _DATA_MAGIC = b"NNFMODEL", b"NNFDATA\0"
 _LINE = 64
+_MOST_DESCRIPTORS = (1 << 31) - 1
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW
 
 
@@ -330,13 +332,24 @@ def _key(model, options, precision):
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
 def _descriptors(files):
-    """(model descriptor, data descriptor). Raises InvalidArgument for a wrong number."""
+    """(model descriptor, data descriptor). Raises InvalidArgument for a wrong number, and for what are none."""
+    if not isinstance(files, CacheFiles):
+        raise InvalidArgument(f"compilation cache: is {type(files).__name__}, must be an nnfast.CacheFiles")
     for name, given, wanted in (("model", files.model, MODEL_FILES), ("data", files.data, DATA_FILES)):
+        if not isinstance(given, tuple | list):
+            raise InvalidArgument(f"compilation cache: the {name} files are {type(given).__name__}, must be a tuple "
+                                  f"of open descriptors")
         if len(given) != wanted:
             raise InvalidArgument(f"compilation cache: got {len(given)} {name} files, must be {wanted}")
-    return files.model[0], files.data[0]
+        for place, descriptor in enumerate(given):
+            if isinstance(descriptor, bool) or not isinstance(descriptor, Integral) or \
+                    not -_MOST_DESCRIPTORS <= descriptor <= _MOST_DESCRIPTORS:
+                raise InvalidArgument(f"compilation cache: {name} file {place} is {descriptor!r}, must be the number "
+                                      f"of an open descriptor")
+    return int(files.model[0]), int(files.data[0])
 
 
 def _check_token(token):
     if not isinstance(token, bytes | bytearray) or len(token) != TOKEN_BYTES:
-        raise InvalidArgument(f"compilation cache: the token must be {TOKEN_BYTES} bytes")
+        got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else f"a {type(token).__name__}"
+        raise InvalidArgument(f"compilation cache: the token is {got}, must be {TOKEN_BYTES} bytes")

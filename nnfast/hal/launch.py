@@ -6,8 +6,8 @@ from ..driver.launch import submit_load, submit_prepare, submit_request
 from ..errors import ErrorStatus, InvalidArgument
 from . import convert, models, requests
 from .refusals import log
-from .types import Constant, ExecutionPreference, Handle, MeasureTiming, Priority, Timing
-from .values import fail, is_integer, member, nanoseconds, record, vec
+from .types import ExecutionPreference, Handle, MeasureTiming, Priority, Timing
+from .values import fail, is_integer, member, nanoseconds, octets, record, vec
 
 _NOTIFY = {"1.0": ("notify",), "1.1": ("notify",), "1.2": ("notify_1_2", "notify"),
            "1.3": ("notify_1_3", "notify_1_2", "notify")}
@@ -76,7 +76,7 @@ def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, dead
     def launch():
         files = CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache"))
         by = seconds(deadline, "prepareModelFromCache deadline")
-        load = face.device.cached(files, _token(token))
+        load = face.device.cached(files, octets(token, "token"))
 
         def done(prepared, error):
             if error is None:
@@ -95,11 +95,9 @@ def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, dead
 
 def cache_options(model_cache, data_cache, token):
     """Options of Device.prepare for a client's cache; none where it is empty or not as it should be (hal.md 7.2)."""
-    if not model_cache and not data_cache:
-        return {}
     try:
-        return {"cache": CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache")),
-                "token": _token(token)}
+        files = CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache"))
+        return {"cache": files, "token": octets(token, "token")} if files.model or files.data else {}
     except InvalidArgument as error:
         log.info("compilation cache: not used: %s", error)
         return {}
@@ -110,17 +108,12 @@ def _descriptors(handles, path):
     descriptors = []
     for place, handle in enumerate(vec(handles, path)):
         fds = vec(record(handle, Handle, f"{path}[{place}]").fds, f"{path}[{place}] fds")
-        if len(fds) != 1 or not is_integer(fds[0]):
+        if len(fds) != 1:
             fail(f"{path}[{place}]", f"has {len(fds)} descriptors, must have 1")
+        if not is_integer(fds[0]):
+            fail(f"{path}[{place}] fds", f"is {fds[0]!r}, must be an open descriptor")
         descriptors.append(fds[0])
     return tuple(descriptors)
-
-
-def _token(token):
-    try:
-        return bytes(token)
-    except (TypeError, ValueError):
-        return fail("token", f"is {token!r}, must be {Constant.BYTE_SIZE_OF_CACHE_TOKEN.value} bytes")
 
 
 def execute(face, hal, callback, request, measure=MeasureTiming.NO, deadline=None, loop_timeout=None):

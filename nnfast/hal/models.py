@@ -26,7 +26,7 @@ from .types import (
     Subgraph,
     SymmPerChannelQuantParams,
 )
-from .values import boolean, fail, is_integer, record, uint32, vec
+from .values import boolean, fail, is_integer, octets, record, uint32, vec
 
 _LIFETIMES = canonical.LifeTime
 _CONSTANTS, _SUBGRAPH = frozenset(map(int, canonical.CONSTANT_LIFETIMES)), int(_LIFETIMES.SUBGRAPH)
@@ -47,7 +47,7 @@ class _Reader:
 
     def __init__(self, model, hal):
         self.source, self.hal, self.level = model, hal, HALS.index(hal)
-        self.values = _bytes_of(model.operandValues)
+        self.values = np.frombuffer(octets(model.operandValues, "operandValues"), np.uint8)
         self.pools = [self.pool(place, pool) for place, pool in enumerate(vec(model.pools, "pools"))]
         self.extensions = self.map_of_extensions() if self.level >= 2 else ()
         self.prefixes = frozenset(prefix for _, prefix in self.extensions)
@@ -232,15 +232,3 @@ class _Reader:
 
 def _is_zero(value):
     return is_integer(value) and value == 0
-
-
-def _bytes_of(values):
-    """operandValues as an uint8 array that nobody changes."""
-    if isinstance(values, tuple | list):
-        try:
-            values = bytes(values)
-        except (TypeError, ValueError):
-            fail("operandValues", "holds something that is no byte")
-    if not isinstance(values, bytes | bytearray | memoryview | np.ndarray):
-        fail("operandValues", f"is {type(values).__name__}, must be bytes")
-    return np.frombuffer(values if isinstance(values, bytes) else bytes(values), np.uint8)

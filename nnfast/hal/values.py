@@ -27,6 +27,18 @@ def vec(value, path):
     return fail(path, f"is {type(value).__name__}, must be a list")
 
 
+def octets(value, path):
+    """A HIDL vector of bytes, as bytes."""
+    if isinstance(value, bytes | bytearray | memoryview) or isinstance(value, np.ndarray) and value.dtype == np.uint8:
+        return bytes(value)
+    if not isinstance(value, tuple | list | np.ndarray):
+        fail(path, f"is {type(value).__name__}, must be bytes")
+    try:
+        return bytes(vec(value, path))
+    except (TypeError, ValueError):
+        return fail(path, "holds something that is no byte")
+
+
 def is_integer(value):
     """True for whole numbers, of which True and False are none."""
     return type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool))

@@ -79,6 +79,30 @@ def test_wrong_counts_store_nothing_and_load_nothing(device, files, model):
     device.prepare_from_cache(files, TOKEN)
 
 
+@pytest.mark.parametrize("wrong, said", [
+    (None, "is NoneType, must be an nnfast.CacheFiles"),
+    ((3,), "is tuple, must be an nnfast.CacheFiles"),
+    (CacheFiles(None, (3,)), "the model files are NoneType, must be a tuple"),
+    (CacheFiles((3,), 3), "the data files are int, must be a tuple"),
+    (CacheFiles(("3",), (3,)), "model file 0 is '3', must be the number of an open descriptor"),
+    (CacheFiles((3,), (None,)), "data file 0 is None, must be the number"),
+    (CacheFiles((True,), (3,)), "model file 0 is True, must be"),
+    (CacheFiles((3,), (1 << 40,)), "data file 0 is 1099511627776, must be"),
+])
+def test_files_that_are_none(device, wrong, said):
+    with pytest.raises(InvalidArgument, match=said):
+        device.prepare_from_cache(wrong, TOKEN)
+    if wrong is not None:
+        device.prepare(models.conv_model(), cache=wrong, token=TOKEN).run([X])
+
+
+def test_descriptors_that_are_not_open(device, files):
+    for wrong in (CacheFiles((-1,), files.data), CacheFiles(files.model, (-1,))):
+        device.prepare(models.conv_model(), cache=wrong, token=TOKEN).run([X])
+        with pytest.raises(GeneralFailure):
+            device.prepare_from_cache(wrong, TOKEN)
+
+
 @pytest.mark.parametrize("kind", ["model", "data"])
 def test_files_that_cannot_be_written_or_read(device, files, model, tmp_path, kind):
     device.prepare(model, cache=files, token=TOKEN)
@@ -153,7 +177,7 @@ def test_tokens(device, files, model):
         wrong[place] ^= 1
         with pytest.raises(GeneralFailure, match="another token"):
             device.prepare_from_cache(files, bytes(wrong))
-    for token in (b"short", None, TOKEN + b"x"):
+    for token in (b"short", None, TOKEN + b"x", 32, list(TOKEN)):
         with pytest.raises(InvalidArgument, match="must be 32 bytes"):
             device.prepare_from_cache(files, token)
         device.prepare(model, cache=files, token=token).run([X])

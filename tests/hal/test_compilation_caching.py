@@ -198,6 +198,38 @@ def test_security_wrong_token(cacher, tmp_path):
     assert load(cacher, files.open(), list(TOKEN))[0] == S.NONE
 
 
+@pytest.mark.parametrize("token, said", [
+    (None, "token: is NoneType, must be bytes"),
+    (32, "token: is int, must be bytes"),
+    ("0" * 32, "token: is str, must be bytes"),
+    ([256] * 32, "token: holds something that is no byte"),
+    (TOKEN[:31], "the token is 31 bytes, must be 32"),
+])
+def test_tokens_that_are_none(cacher, tmp_path, token, said):
+    files = Files(tmp_path)
+    result(save(cacher, files.open(), token=token))
+    save(cacher, files.open(), token=bytes(32))
+    assert load(cacher, files.open(), token) == (S.INVALID_ARGUMENT, None)
+    assert said in cacher.last_error()
+    assert load(cacher, files.open(), np.zeros(32, np.uint8))[0] == S.NONE
+
+
+@pytest.mark.parametrize("wrong, said", [
+    (None, "modelCache: is NoneType, must be a list"),
+    ([None], "modelCache[0]: is NoneType, must be Handle"),
+    ([3], "modelCache[0]: is int, must be Handle"),
+    ([Handle(3)], "modelCache[0] fds: is int, must be a list"),
+    ([Handle(("3",))], "modelCache[0] fds: is '3', must be an open descriptor"),
+    ([Handle((1 << 40,))], "model file 0 is 1099511627776, must be the number of an open descriptor"),
+])
+def test_handles_that_are_none(cacher, tmp_path, wrong, said):
+    files = Files(tmp_path)
+    _, data = files.open()
+    result(save(cacher, (wrong, data)))
+    assert load(cacher, (wrong, data)) == (S.INVALID_ARGUMENT, None)
+    assert said in cacher.last_error()
+
+
 def test_prepare_without_cache_stores_nothing(cacher, tmp_path):
     prepare(cacher)
     assert list(tmp_path.iterdir()) == []
