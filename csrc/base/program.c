@@ -8,12 +8,10 @@ enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of h
 
 typedef struct execution {
     const nnf_program *program;
-    const nnf_run *run;
-    const int *cancel;
-    int64_t deadline_ns;
+    nnf_run run;
+    nnf_middle middle;
     int64_t *times_ns;
     int64_t last_ns;
-    int64_t began_ns; /* of the part that runs now, where clients share the cores */
     int spin_us;
     int threads;
     int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
@@ -21,33 +19,61 @@ typedef struct execution {
     nnf_barrier barrier;
 } execution;
 
-static bool must_yield(const execution *e)
+static bool must_yield(const nnf_run *run)
 {
-    nnf_client *client = e->run->turn->gate->client;
-    return nnf_gate_closed(e->run->turn, e->threads) || (client && nnf_fair_is_due(client, e->threads, e->began_ns));
+    const nnf_middle *m = run->middle;
+    nnf_client *client = run->turn->gate->client;
+    return nnf_gate_closed(run->turn, m->threads) || (client && nnf_fair_is_due(client, m->threads, m->began_ns));
 }
 
-/* What has to happen between two steps, once for the whole team. */
-static void between(execution *e, size_t finished)
+/* Why an execution should not go on now; NNF_DONE where nothing is in its way. */
+static int reason(const nnf_run *run)
 {
-    e->done = finished;
+    const nnf_middle *m = run->middle;
+    if (m->cancel && __atomic_load_n(m->cancel, __ATOMIC_RELAXED))
+        return NNF_CANCELLED;
+    if (m->deadline_ns && nnf_now_ns() >= m->deadline_ns)
+        return NNF_DEADLINE;
+    return run->turn && must_yield(run) ? YIELDED : NNF_DONE;
+}
+
+int nnf_step_leaves(const nnf_run *run)
+{
+    nnf_middle *m = run->middle;
+    if (!m)
+        return 0;
+    if (atomic_load_explicit(&m->left, memory_order_relaxed))
+        return 1;
+    if (reason(run) == NNF_DONE)
+        return 0;
+    atomic_store_explicit(&m->left, 1, memory_order_relaxed);
+    return 1;
+}
+
+/* What has to happen between two steps, or where one was left, once for the whole team. */
+static void between(execution *e, size_t step, int threads)
+{
+    nnf_middle *m = &e->middle;
     if (e->times_ns) {
         const int64_t now = nnf_now_ns();
-        e->times_ns[finished - 1] = now - e->last_ns;
+        e->times_ns[step] = (m->shares ? e->times_ns[step] : 0) + now - e->last_ns;
         e->last_ns = now;
     }
-    if (e->run->declined && __atomic_load_n(e->run->declined, __ATOMIC_RELAXED)) {
-        e->outcome = NNF_DECLINED;
+    if (atomic_load_explicit(&m->left, memory_order_relaxed)) {
+        atomic_store_explicit(&m->left, 0, memory_order_relaxed);
+        m->shares = m->shares ? m->shares : threads;
+        e->done = step;
+        e->outcome = reason(&e->run);
+        if (e->outcome == NNF_DONE)
+            e->outcome = YIELDED; /* what was in the way has gone meanwhile: the gate lets it pass */
         return;
     }
-    if (finished == e->program->count)
-        return;
-    if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
-        e->outcome = NNF_CANCELLED;
-    else if (e->deadline_ns && nnf_now_ns() >= e->deadline_ns)
-        e->outcome = NNF_DEADLINE;
-    else if (e->run->turn && must_yield(e))
-        e->outcome = YIELDED;
+    m->shares = 0;
+    e->done = step + 1;
+    if (e->run.declined && __atomic_load_n(e->run.declined, __ATOMIC_RELAXED))
+        e->outcome = NNF_DECLINED;
+    else if (e->done < e->program->count)
+        e->outcome = reason(&e->run);
 }
 
 static void body(void *argument, int thread, int threads)
@@ -56,11 +82,11 @@ static void body(void *argument, int thread, int threads)
     const nnf_step *steps = e->program->steps;
     const size_t count = e->program->count;
     for (size_t i = e->done; i < count; i++) {
-        steps[i].fn(&steps[i], e->run, thread, threads);
+        steps[i].fn(&steps[i], &e->run, thread, threads);
         if (threads == 1) {
-            between(e, i + 1);
+            between(e, i, threads);
         } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us)) {
-            between(e, i + 1);
+            between(e, i, threads);
             nnf_barrier_release(&e->barrier);
         }
         if (e->outcome != NNF_DONE)
@@ -83,24 +109,28 @@ static void run_on(execution *e)
 /* Likewise, once the execution's client may use the cores. */
 static void run_fairly(execution *e, nnf_client *client)
 {
-    e->outcome = nnf_fair_enter(client, e->threads, e->run->turn->priority, e->cancel, e->deadline_ns);
+    nnf_middle *m = &e->middle;
+    e->outcome = nnf_fair_enter(client, e->threads, e->run.turn->priority, m->cancel, m->deadline_ns);
     if (e->outcome != NNF_DONE)
         return;
-    e->began_ns = nnf_now_ns();
+    m->began_ns = nnf_now_ns();
     run_on(e);
-    nnf_fair_leave(client, e->threads, nnf_now_ns() - e->began_ns);
+    nnf_fair_leave(client, e->threads, nnf_now_ns() - m->began_ns);
 }
 
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
-    execution e = {.program = program, .run = run, .cancel = cancel, .deadline_ns = deadline_ns,
-                   .times_ns = times_ns, .spin_us = spin_us};
-    e.threads = program->threads < threads ? program->threads : threads;
+    const int most = program->threads < threads ? program->threads : threads;
+    execution e = {.program = program, .run = *run, .threads = most, .times_ns = times_ns, .spin_us = spin_us,
+                   .middle = {.cancel = cancel, .deadline_ns = deadline_ns, .threads = most}};
+    e.run.middle = &e.middle;
     if (run->declined)
         *run->declined = 0;
     if (!run->turn) {
-        run_on(&e);
+        do
+            run_on(&e);
+        while (e.outcome == YIELDED);
     } else {
         nnf_gate_enter(run->turn, e.threads);
         do {

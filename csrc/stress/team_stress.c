@@ -12,9 +12,14 @@
 #include "nnf/gate.h"
 #include "nnf/program.h"
 
-enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4 };
+enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300 };
 
-/* y[i] = sum of x over all cells + i; wrong as soon as one thread's share is missing. */
+/* Of every cell and the sum of all: wrong to the end as soon as one thread's share is missing anywhere. */
+static uint32_t next_value(uint32_t x, uint32_t sum, size_t i)
+{
+    return (x ^ sum) * 2654435761u + (uint32_t)i;
+}
+
 static void sum_step(const nnf_step *step, const nnf_run *run, int thread, int threads)
 {
     const uint32_t *x = run->slot[step->slots[0]];
@@ -25,7 +30,32 @@ static void sum_step(const nnf_step *step, const nnf_run *run, int thread, int t
         sum += x[i];
     nnf_share(CELLS, thread, threads, &first, &last);
     for (size_t i = first; i < last; i++)
-        y[i] = sum * 2654435761u + (uint32_t)i;
+        y[i] = next_value(x[i], sum, i);
+}
+
+/* The same sums, slowly, in parts of a cell, between which it leaves when it should. */
+static void parts_step(const nnf_step *step, const nnf_run *run, int thread, int threads)
+{
+    const uint32_t *x = run->slot[step->slots[0]];
+    uint32_t *y = run->slot[step->slots[1]];
+    uint32_t sum = 0;
+    for (size_t i = 0; i < CELLS; i++)
+        sum += x[i];
+    const int shares = nnf_step_shares(run, threads);
+    for (int share = thread; share < shares; share += threads) {
+        size_t *at = (size_t *)(void *)(run->scratch + (size_t)share * run->scratch_stride), first, last;
+        nnf_share(CELLS, share, shares, &first, &last);
+        if (!nnf_step_returns(run))
+            *at = first;
+        while (*at < last) {
+            for (volatile int i = 0; i < SLOWLY; i++) {
+            }
+            y[*at] = next_value(x[*at], sum, *at);
+            ++*at;
+            if (*at < last && nnf_step_leaves(run))
+                return;
+        }
+    }
 }
 
 static const int32_t even[] = {0, 1}, odd[] = {1, 0};
@@ -37,7 +67,7 @@ static void expected_values(uint32_t *x)
         for (size_t i = 0; i < CELLS; i++)
             sum += x[i];
         for (size_t i = 0; i < CELLS; i++)
-            x[i] = sum * 2654435761u + (uint32_t)i;
+            x[i] = next_value(x[i], sum, i);
     }
 }
 
@@ -52,20 +82,22 @@ static int run_many(unsigned seed, int runs)
     const nnf_turn turn = {&gates[seed % 3], (int32_t)(seed / 3 % NNF_PRIORITIES)};
     nnf_step steps[STEPS];
     for (int s = 0; s < STEPS; s++)
-        steps[s] = (nnf_step){.fn = sum_step, .slots = s % 2 ? odd : even};
+        steps[s] = (nnf_step){.fn = s % 3 ? sum_step : parts_step, .slots = s % 2 ? odd : even};
     const nnf_program program = {steps, STEPS, 4};
     for (int r = 0; r < runs; r++) {
         uint32_t a[CELLS], b[CELLS], wanted[CELLS];
+        size_t scratch[4][8];
         for (size_t i = 0; i < CELLS; i++)
             a[i] = wanted[i] = seed + (uint32_t)r * 31 + (uint32_t)i;
         expected_values(wanted);
         void *slots[2] = {a, b};
-        const nnf_run run = {.slot = slots, .turn = r % 5 ? &turn : NULL};
+        const nnf_run run = {.slot = slots, .turn = r % 5 ? &turn : NULL, .scratch = (unsigned char *)scratch,
+                             .scratch_stride = sizeof scratch[0]};
         size_t done = 0;
         const int cancel = r % 17 == 0;
         const int outcome = nnf_program_run(&program, &run, 1 + r % 4, r % 3 * 20, &cancel, 0, NULL, &done);
-        /* Cancelled after the first step, or before it while it waited. */
-        if (cancel ? outcome != NNF_CANCELLED || done > 1 : outcome != NNF_DONE || done != STEPS)
+        /* Cancelled in the first step, or before it while it waited. */
+        if (cancel ? outcome != NNF_CANCELLED || done > 0 : outcome != NNF_DONE || done != STEPS)
             return 1;
         if (!cancel && memcmp(a, wanted, sizeof a))
             return 1;

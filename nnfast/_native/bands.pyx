@@ -1,14 +1,15 @@
 """A chain of steps in bands: some output rows of each at a time, so that what lies between them never leaves the cache.
 
 Each step but the last writes into a buffer of the thread that holds the rows the next one still reads. A thread does a
-contiguous share of the last step's rows; rows that two threads read between the steps are made by both.
+contiguous share of the last step's rows; rows that two threads read between the steps are made by both. Between two
+bands, a chain stops for what stops a program between its steps, and makes the rows that it kept once more.
 """
 
 from libc.stddef cimport ptrdiff_t
 from libc.string cimport memmove
 
 from .plan cimport Step, band_fn
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_step, nnf_step_returns, nnf_step_shares, step_leaves
 from .window cimport nnf_axis
 
 cdef enum:
@@ -29,6 +30,7 @@ cdef struct stage:
 
 cdef struct chain:
     size_t count, height    # steps; output rows of the last one in a band
+    size_t progress         # where in the scratch a share keeps its first row that is not done
     stage stages[STAGES]
 
 
@@ -44,18 +46,19 @@ cdef inline size_t end_read(const nnf_axis *a, size_t end) noexcept nogil:
     return min(at - a.head if at > a.head else 0, a.size)
 
 
-cdef void run_chain(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+cdef bint run_share(const nnf_step *step, const nnf_run *run, unsigned char *scratch, size_t first, size_t end,
+                    size_t *done) noexcept nogil:
+    """Output rows first..end-1 of the last step; False when they are not all done. done: where they begin next time."""
     cdef const chain *c = <const chain *>step.params
     cdef const stage *s
     cdef const stage *after
-    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef unsigned char *x
     cdef unsigned char *y
-    cdef size_t made[STAGES]        # rows before this one are done, or not this thread's
+    cdef size_t made[STAGES]        # rows before this one are done, or not this share's
     cdef size_t origin[STAGES]      # row that the buffer begins with
     cdef size_t goal[STAGES]
-    cdef size_t last = c.count - 1, end, k, keep
-    nnf_share(c.stages[last].rows.out, thread, threads, &made[last], &end)
+    cdef size_t last = c.count - 1, k, keep
+    made[last] = first
     for k in range(last, 0, -1):
         made[k - 1] = origin[k - 1] = first_read(&c.stages[k].rows, made[k])
     while made[last] < end:
@@ -79,6 +82,28 @@ cdef void run_chain(const nnf_step *step, const nnf_run *run, int thread, int th
                 s.fn(&s.step, run, x, y, made[k], goal[k], scratch)
             made[k] = goal[k]
             x = y
+        done[0] = made[last]
+        if made[last] < end and step_leaves(run):
+            return False
+    return True
+
+
+cdef void run_chain(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const chain *c = <const chain *>step.params
+    cdef int share = thread, shares = nnf_step_shares(run, threads)
+    cdef size_t first, end
+    cdef size_t *done
+    while share < shares:
+        nnf_share(c.stages[c.count - 1].rows.out, share, shares, &first, &end)
+        # Kept where the thread that began the share has its scratch: it outlives a pause (program.h).
+        done = <size_t *>(run.scratch + share * run.scratch_stride + c.progress)
+        if nnf_step_returns(run):
+            first = done[0]
+        else:
+            done[0] = first
+        if first < end and not run_share(step, run, run.scratch + thread * run.scratch_stride, first, end, done):
+            return
+        share += threads
 
 
 cdef class Bands(Step):
@@ -109,6 +134,8 @@ cdef class Bands(Step):
         for k in range(last):
             self.c_chain.stages[k].buffer = self.scratch
             self.scratch += (self.c_chain.stages[k].capacity * self.c_chain.stages[k].row + 63) // 64 * 64
+        self.c_chain.progress = self.scratch
+        self.scratch += 64
         self.tiles = <int>min(s.rows.out, 1 + self.work / GRAIN)
         inner = {slot for step in self.steps[1:] for slot in step.slots[:1]}
         others = dict.fromkeys(slot for step in self.steps for slot in step.slots if slot not in inner)

@@ -42,12 +42,18 @@ cdef extern from "nnf/program.h":
         size_t count
         int threads
 
+    int nnf_step_shares(const nnf_run *run, int threads) noexcept nogil
+    bint nnf_step_returns(const nnf_run *run) noexcept nogil
+
 # One step by itself, on at most so many threads of the team; without the GIL.
 cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1
 
 # One native run of a program on the process-wide team (csrc/include/nnf/program.h).
 cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil
+
+# nnf_step_leaves: whether a step should return with its work half done (csrc/include/nnf/program.h).
+cdef bint step_leaves(const nnf_run *run) noexcept nogil
 
 
 cdef class Fair:

@@ -13,6 +13,7 @@ from .. import config
 cdef extern from "nnf/program.h":
     int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us, const int *cancel,
                         int64_t deadline_ns, int64_t *times_ns, size_t *done) nogil
+    int nnf_step_leaves(const nnf_run *run) nogil
 
 cdef extern from "nnf/gate.h":
     int NNF_PRIORITIES
@@ -39,6 +40,10 @@ MAX_THREADS = NNF_TEAM_MAX
 cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil:
     return nnf_program_run(program, run, threads, spin_us, cancel, deadline_ns, times_ns, done)
+
+
+cdef bint step_leaves(const nnf_run *run) noexcept nogil:
+    return nnf_step_leaves(run)
 
 
 cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1:

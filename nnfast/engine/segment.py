@@ -156,7 +156,7 @@ class ControlStep:
 
 
 def check_go_on(cancel, deadline_ns, path):
-    """Stop before `path` when the execution was cancelled or is late."""
+    """Stop at `path` when the execution was cancelled or is late."""
     if cancel is not None and cancel.is_set:
         _stop("cancelled", path)
     if deadline_ns and now_ns() >= deadline_ns:
@@ -165,8 +165,8 @@ def check_go_on(cancel, deadline_ns, path):
 
 def _stop(outcome, where):
     if outcome == "cancelled":
-        raise Cancelled(f"execution: cancelled, stopped before {where}")
-    raise MissedDeadlineTransient(f"execution: the deadline passed, stopped before {where}; allow more time")
+        raise Cancelled(f"execution: cancelled, stopped at {where}")
+    raise MissedDeadlineTransient(f"execution: the deadline passed, stopped at {where}; allow more time")
 
 
 def _programs(items):

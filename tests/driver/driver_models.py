@@ -63,3 +63,18 @@ def wide_model(steps=60, size=128):
         x = y
     y = b.output(FLOAT, (1, size, size, 16), name="y")
     return b.operation("CONV_2D", [x, w, bias, one, one, one, none], [y]).build()
+
+
+def banded_model(size=640):
+    """An inverted residual on a large image: three convolutions in bands, one step of tens of milliseconds."""
+    rng = np.random.default_rng(4)
+    b = ModelBuilder("banded")
+    x, inner = b.input(FLOAT, (1, size, size, 16), name="x"), [b.operand(FLOAT, (1, size, size, 96)) for _ in range(2)]
+    y = b.output(FLOAT, (1, size, size, 16), name="y")
+    wide, deep, thin = (b.constant(rng.standard_normal(shape, np.float32))
+                        for shape in ((96, 1, 1, 16), (1, 3, 3, 96), (16, 1, 1, 96)))
+    bias, last = b.constant(np.zeros(96, np.float32)), b.constant(np.zeros(16, np.float32))
+    one, none = b.scalar(1), b.scalar(0)
+    b.operation("CONV_2D", [x, wide, bias, one, one, one, none], [inner[0]])
+    b.operation("DEPTHWISE_CONV_2D", [inner[0], deep, bias, one, one, one, one, none], [inner[1]])
+    return b.operation("CONV_2D", [inner[1], thin, last, one, one, one, none], [y]).build()

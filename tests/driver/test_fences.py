@@ -142,7 +142,7 @@ def test_the_duration_counts_from_the_fences(device):
     assert execution.fence.state == "active"
     fence.signal()
     assert execution.fence.wait(10) == "error"
-    with pytest.raises(MissedDeadlineTransient, match="stopped before|are left"):
+    with pytest.raises(MissedDeadlineTransient, match="stopped at|are left"):
         execution.info()
 
 

@@ -4,6 +4,7 @@ import gc
 import os
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import driver_models as models
 import numpy as np
@@ -58,6 +59,56 @@ def test_the_higher_priority_goes_first(device):
     thread.join()
     # The low one needs nine tenths of its time still; between two high runs it gets a step at most.
     assert ends == [("high", True), ("low", True)]
+
+
+IMAGE = np.random.default_rng(6).standard_normal((1, 640, 640, 16), np.float32)
+
+
+def banded(device, priority="medium"):
+    """A model that is one long step, its result on IMAGE, and the seconds that it takes."""
+    prepared = device.prepare(models.banded_model(), priority=priority)
+    assert [row["joined"] for row in prepared.explain().rows] == [2, 2, None]
+    wanted, times = prepared.run([IMAGE])[0], []
+    for _ in range(3):
+        began = time.monotonic()
+        prepared.run([IMAGE])
+        times.append(time.monotonic() - began)
+    return prepared, wanted, min(times)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_deadlines_and_cancels_end_a_chain_in_bands(threads):
+    prepared, wanted, alone = banded(nnfast.Device(threads))
+    began = time.monotonic()
+    with pytest.raises(MissedDeadlineTransient, match="stopped at step 0 of 1"):
+        prepared.submit([IMAGE], timeout=alone / 4).result()
+    assert time.monotonic() - began < 0.8 * alone
+    future = prepared.submit([IMAGE])
+    while not future.running():
+        time.sleep(0.0002)
+    time.sleep(alone / 8)
+    began = time.monotonic()
+    assert future.cancel()
+    with pytest.raises(CancelledError):
+        future.result()
+    assert time.monotonic() - began < 0.6 * alone
+    assert np.array_equal(prepared.run([IMAGE])[0], wanted)
+
+
+def test_the_higher_priority_goes_first_within_a_chain_in_bands(device):
+    """Beside executions of high priority, one long step of low priority gets a band at a time, and is still right."""
+    low, wanted, alone = banded(device, "low")
+    high = device.prepare(models.wide_model(steps=10), priority="high")
+    high.run([BIG])
+    future = low.submit([IMAGE])
+    while not future.running():
+        time.sleep(0.0002)
+    time.sleep(alone / 10)
+    until = time.monotonic() + 6 * alone
+    while time.monotonic() < until:
+        high.run([BIG])
+    assert not future.done()
+    assert np.array_equal(future.result()[0], wanted)
 
 
 def test_equal_priorities_share(device):
@@ -146,7 +197,7 @@ def test_what_was_never_done_in_the_time_left_is_not_started(device):
 def test_deadlines_of_preparations(device):
     with pytest.raises(MissedDeadlinePersistent, match="prepare: the deadline has passed"):
         device.prepare(models.two_step_model(), deadline=time.monotonic() - 1)
-    with pytest.raises(MissedDeadlineTransient, match="stopped before"):
+    with pytest.raises(MissedDeadlineTransient, match="stopped at"):
         device.prepare(models.wide_model(steps=400), deadline=time.monotonic() + 0.004)
     device.prepare(models.wide_model(), deadline=time.monotonic() + 60)
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct nnf_turn;
+struct nnf_middle;
 
 /* One running execution as a step sees it. */
 typedef struct nnf_run {
@@ -14,6 +15,7 @@ typedef struct nnf_run {
     size_t scratch_stride;
     int *declined; /* nonzero once a step has declined; a program without such steps may have NULL */
     const struct nnf_turn *turn; /* priority of the execution (gate.h); NULL: it neither waits nor makes others wait */
+    struct nnf_middle *middle; /* for steps that can stop halfway (program.h); nnf_program_run sets it */
 } nnf_run;
 
 typedef struct nnf_step nnf_step;
