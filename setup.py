@@ -3,8 +3,8 @@
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
 nnfast/_native/<name>.pyx is one extension; csrc/kernels/<name>/<name>_pack.c is linked into it where there is one; the
 kernels and the registry go into `kernels`, the thread team into `threads`, the ring into `fmq`. conv2d is several
-extensions: one for each type, Winograd's method, images of few channels, and the steps that pack its weights while a
-program runs.
+extensions: one for each type, Winograd's method, images of few channels, 8-bit codes in place, and the steps that pack
+its weights while a program runs.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -33,7 +33,8 @@ def extensions():
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
              "burst": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"], "peak": csrc("peak/*.c"),
-             **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"] for name in ("bf16", "line", "pack", "q8")}}
+             **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"]
+                for name in ("bf16", "line", "lines_q8", "pack", "q8")}}
     result = []
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_q8, conv2d_winograd
+from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_lines_q8, conv2d_q8, conv2d_winograd
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -151,9 +151,16 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         signed = source.dtype == np.int8
         finish = requantize.requantizer(node)
         scale = (np.ascontiguousarray(np.broadcast_to(v, units)) for v in (finish.multiplier, finish.exponent))
+        output = finish.zero_point, finish.low, finish.high
+        in_place = place is None and zero_point == (0 if weights.dtype == np.int8 else 128) \
+            and conv2d_lines_q8.suits(win, shape[2], signed)
+        if in_place:
+            matrix = conv2d_lines_q8.Blocks(win, shape[2]).spread(matrix, zero_point)
         packed = conv2d_q8.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)
-        output = finish.zero_point, finish.low, finish.high
+        if in_place:
+            b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
+            return
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
     elif place is None and b.in_bf16(source) and _pays_in_bf16(win, shape[2]):
         packed = conv2d_bf16.pack_bf16(matrix, bias, b.threads)

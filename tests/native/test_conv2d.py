@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level, run_all_ways
 
-from nnfast._native import conv2d, conv2d_q8
+from nnfast._native import conv2d, conv2d_lines_q8, conv2d_q8, kernels
 from nnfast.model import quant
 
 Window = namedtuple("Window", "input filter stride dilation head output")
@@ -88,8 +88,11 @@ def check_f32(case, level, low=-np.inf, high=np.inf):
     assert (abs(actual - expected) <= 2.0**-21 * bound).all()
 
 
-def check_q8(case, level, data, kind):
-    """kind: "layer" = multipliers below 1 and small biases, "any" = every multiplier, sums that wrap."""
+def check_q8(case, level, data, kind, in_place=False):
+    """kind: "layer" = multipliers below 1 and small biases, "any" = every multiplier, sums that wrap.
+
+    in_place: by the step that reads tiles of pixels from the image.
+    """
     window, rng = case.window, np.random.default_rng(case.seed)
     types = data.draw(st.sampled_from((("u1", "u1"), ("u1", "i1"), ("i1", "i1"))))
     signed = types[0] == "i1"
@@ -100,15 +103,23 @@ def check_q8(case, level, data, kind):
     multiplier = rng.integers(2**30, 2**31, case.units, np.int32)
     exponent = rng.integers(*((-14, -5) if kind == "layer" else (-31, 32)), case.units, np.int32)
     input_zero_point = data.draw(st.integers(*code_range(types[0])))
-    zero_point = data.draw(st.one_of(st.just(0 if types[1] == "i1" else 128), st.integers(*code_range(types[1]))))
+    middle = 0 if types[1] == "i1" else 128
+    zero_point = middle if in_place else data.draw(st.one_of(st.just(middle), st.integers(*code_range(types[1]))))
     low, high = sorted(data.draw(st.tuples(*[st.integers(*code_range(types[0]))] * 2)))
     output = data.draw(st.integers(*code_range(types[0]))), low, high
+    matrix = filter_.reshape(case.units, -1)
+    if in_place:
+        matrix = conv2d_lines_q8.Blocks(window, case.channels).spread(matrix, zero_point)
     with at_level(level):
-        packed = conv2d_q8.pack_q8(filter_.reshape(case.units, -1), bias, zero_point, input_zero_point, signed,
-                                multiplier, exponent)
-    make = [(0, 1, 2), window, case.batch, case.channels, case.units, (filter_.dtype, zero_point), input_zero_point]
-    [actual] = run_all_ways(lambda: [conv2d_q8.Conv2dQ8(*make, output, signed)], [image, packed],
-                            [((case.batch, *window.output, case.units), image.dtype)], level)
+        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, input_zero_point, signed, multiplier, exponent)
+    shape = (0, 1, 2), window, case.batch, case.channels, case.units
+
+    def make():
+        if in_place:
+            return [conv2d_lines_q8.Conv2dLinesQ8(*shape, input_zero_point, output, signed)]
+        return [conv2d_q8.Conv2dQ8(*shape, (filter_.dtype, zero_point), input_zero_point, output, signed)]
+
+    [actual] = run_all_ways(make, [image, packed], [((case.batch, *window.output, case.units), image.dtype)], level)
     exact = sums(image.astype(np.float64) - input_zero_point, filter_.astype(np.float64) - zero_point, window)
     total = quant.wrap32(exact.astype(np.int64) + bias)
     expected = np.clip(quant.mbqm(total, multiplier, exponent) + output[0], low, high).astype(image.dtype)
@@ -138,6 +149,35 @@ def test_q8_large(level, case):
     @given(st.data())
     def check(data):
         check_q8(case, level, data, "layer")
+
+    check()
+
+
+LINES = [level for level in kernels.levels() if level in ("scalar", "avx512amx")]
+"""Levels with a kernel for lines that takes the weights as their fastest kernel for gathered rows does."""
+
+
+@pytest.mark.parametrize("level", LINES)
+@pytest.mark.parametrize("kind", ("layer", "any"))
+def test_q8_in_place_small(level, kind):
+    @settings(max_examples=100, deadline=None)
+    @given(cases(), st.data())
+    def check(case, data):
+        check_q8(case, level, data, kind, in_place=True)
+
+    check()
+
+
+@pytest.mark.parametrize("level", LINES)
+@pytest.mark.parametrize("case", [case for case in LARGE if case.window.filter != (1, 1)] + [
+    dense(40, 40, 32, 33, filter_=3, head=1, tail=1), dense(57, 60, 5, 24, filter_=5, stride=3, head=2, tail=1),
+    dense(30, 30, 12, 40, filter_=4, stride=2, head=1, tail=1), dense(33, 19, 70, 20, filter_=3, head=5, tail=4),
+], ids=str)
+def test_q8_in_place_large(level, case):
+    @settings(max_examples=4, deadline=None)
+    @given(st.data())
+    def check(data):
+        check_q8(case, level, data, "layer", in_place=True)
 
     check()
 

@@ -127,6 +127,25 @@ typedef struct nnf_conv2d_q8_tile {
  * copy of them, all others take the domain above. */
 typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
+/* Tiles of several output rows, from an image that nobody gathered: of pixel i of line l, block b of 64 codes lies at
+ * tile.a + l * line + i * tile.lda + at[b]. What lies under no filter tap has zeros for weights. tile.rows: pixels of a
+ * line, any number; tile.groups: 16 for each block; tile.offset, if any, and tile.c go on from line to line. */
+typedef struct nnf_conv2d_q8_lines {
+    nnf_conv2d_q8_tile tile;
+    size_t lines, line;
+    const uint32_t *at;
+} nnf_conv2d_q8_lines;
+
+enum { NNF_CONV2D_Q8_BLOCK = 64 };
+
+/* conv2d_lines_qu8_qs8c_nhwc, conv2d_lines_qs8_qs8c_nhwc: codes at a as the tiles above take them. */
+typedef void (*nnf_conv2d_lines_q8_nhwc_fn)(const nnf_conv2d_q8_lines *lines);
+
+/* Runs of `slot` codes of `count` input rows beside each other, in a block for each pixel:
+ * to[64 * i + slot * r + k] = x[r][i * step + k], zeros behind them. slot is 16 or 32, slot * count at most 64. */
+typedef void (*nnf_conv2d_stack_qu8_nhwc_fn)(size_t pixels, size_t slot, size_t count, const uint8_t *const *x,
+                                             size_t step, uint8_t *to);
+
 /* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i], unless
  * sums is NULL. */
 typedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,

@@ -170,23 +170,32 @@ static void drain_whole_any(const finish *f, pending *p, int pairs) { drain_any(
             _tile_dpbusd(sums, rows, columns);                                                                         \
     } while (0)
 
-/* A block of one or two tiles of rows, the second from row `second`, by one or two of columns: sums [rows][N]. start:
- * what sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. Between its steps of depth the block
+/* A block of one or two tiles of rows, the second from row `second` of sums and from `below`, by one or two of columns:
+ * sums [rows][N]. at: where the codes of a step of depth lie, or NULL if behind those of the one before. start: what
+ * sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. Between its steps of depth the block
  * before becomes codes: the last part behind the stores, so that the sums are long at rest when their turn comes. */
-INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, size_t second, const int vectors,
-                  const int is_signed, const int32_t *start, size_t pitch, int32_t *sums, const finish *f,
-                  pending *before)
+typedef struct operands {
+    const uint8_t *a, *below;
+    const uint32_t *at;
+    size_t second, pitch;
+    const int32_t *start;
+    int32_t *sums;
+} operands;
+
+INLINE void block(const nnf_conv2d_q8_tile *t, const operands *o, const int scattered, const int two, const int vectors,
+                  const int is_signed, const finish *f, pending *before)
 {
-    const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N;
+    const uint8_t *a = o->a, *below = o->below;
+    const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N, second = o->second, pitch = o->pitch;
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    const uint8_t *below = a + second * lda;
     const int steps = (int)((t->groups + 15) / 16), pairs = (before->rows + 1) / 2, each = pairs / steps;
-    if (start) {
-        const char *lower = (const char *)start + second * pitch;
+    int32_t *sums = o->sums;
+    if (o->start) {
+        const char *lower = (const char *)o->start + second * pitch;
         __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
-        _tile_loadd(0, start, pitch);
+        _tile_loadd(0, o->start, pitch);
         if (vectors == 2)
-            _tile_loadd(1, start, pitch);
+            _tile_loadd(1, o->start, pitch);
         if (two)
             _tile_loadd(2, lower, pitch);
         if (two && vectors == 2)
@@ -197,16 +206,17 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
         _tile_zero(2);
         _tile_zero(3);
     }
-    for (int s = 0;; a += 64, below += 64, w += 16 * ldw) {
+    for (int s = 0;; w += 16 * ldw) {
+        const size_t at = scattered ? o->at[s] : (size_t)s * 64;
         _tile_loadd(6, w, ldw);
-        _tile_loadd(4, a, lda);
+        _tile_loadd(4, a + at, lda);
         MULTIPLY(0, 4, 6);
         if (vectors == 2) {
             _tile_loadd(7, w + 64, ldw);
             MULTIPLY(1, 4, 7);
         }
         if (two) {
-            _tile_loadd(5, below, lda);
+            _tile_loadd(5, below + at, lda);
             MULTIPLY(2, 5, 6);
         }
         if (two && vectors == 2)
@@ -225,28 +235,33 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const uint8_t *a, const int two, 
     f->drain(f, before, BLOCK);
 }
 
-typedef void (*block_fn)(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start,
-                         size_t pitch, int32_t *sums, const finish *f, pending *before);
+typedef void (*block_fn)(const nnf_conv2d_q8_tile *t, const operands *o, const finish *f, pending *before);
 
-#define BLOCK_FUNCTION(name, two, vectors, is_signed)                                                                   \
-    static void name(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t second, const int32_t *start, size_t pitch, \
-                     int32_t *sums, const finish *f, pending *before)                                                  \
+#define BLOCK_FUNCTION(name, scattered, two, vectors, is_signed)                                                        \
+    static void name(const nnf_conv2d_q8_tile *t, const operands *o, const finish *f, pending *before)                 \
     {                                                                                                                  \
-        block(t, a, two, second, vectors, is_signed, start, pitch, sums, f, before);                                   \
+        block(t, o, scattered, two, vectors, is_signed, f, before);                                                    \
     }
 
-BLOCK_FUNCTION(block_1x1_unsigned, 0, 1, 0)
-BLOCK_FUNCTION(block_1x2_unsigned, 0, 2, 0)
-BLOCK_FUNCTION(block_2x1_unsigned, 1, 1, 0)
-BLOCK_FUNCTION(block_2x2_unsigned, 1, 2, 0)
-BLOCK_FUNCTION(block_1x1_signed, 0, 1, 1)
-BLOCK_FUNCTION(block_1x2_signed, 0, 2, 1)
-BLOCK_FUNCTION(block_2x1_signed, 1, 1, 1)
-BLOCK_FUNCTION(block_2x2_signed, 1, 2, 1)
+#define BLOCK_FUNCTIONS(name, scattered, is_signed)                                                                     \
+    BLOCK_FUNCTION(name##_1x1, scattered, 0, 1, is_signed)                                                             \
+    BLOCK_FUNCTION(name##_1x2, scattered, 0, 2, is_signed)                                                             \
+    BLOCK_FUNCTION(name##_2x1, scattered, 1, 1, is_signed)                                                             \
+    BLOCK_FUNCTION(name##_2x2, scattered, 1, 2, is_signed)
 
-static const block_fn blocks[2][2][2] = {
-    {{block_1x1_unsigned, block_1x2_unsigned}, {block_2x1_unsigned, block_2x2_unsigned}},
-    {{block_1x1_signed, block_1x2_signed}, {block_2x1_signed, block_2x2_signed}},
+BLOCK_FUNCTIONS(dense_unsigned, 0, 0)
+BLOCK_FUNCTIONS(dense_signed, 0, 1)
+BLOCK_FUNCTIONS(scattered_unsigned, 1, 0)
+BLOCK_FUNCTIONS(scattered_signed, 1, 1)
+
+#define BLOCKS(name)                                                                                                    \
+    {                                                                                                                  \
+        {name##_1x1, name##_1x2}, {name##_2x1, name##_2x2}                                                             \
+    }
+
+static const block_fn blocks[2][2][2][2] = {
+    {BLOCKS(dense_unsigned), BLOCKS(dense_signed)},
+    {BLOCKS(scattered_unsigned), BLOCKS(scattered_signed)},
 };
 
 /* base + offset[i] for each row of a block and any column. */
@@ -266,7 +281,19 @@ INLINE finish finish_of(const nnf_conv2d_q8_tile *t, const int32_t *bias, const 
     return f;
 }
 
-static void run(const nnf_conv2d_q8_tile *t, const int is_signed)
+/* Tiles of equal height, `each` of a line of rows; the last ones of a line overlap where that is not enough rows. */
+typedef struct tiling {
+    size_t rows, each, height, count;
+} tiling;
+
+/* First row of a tile in its line. */
+INLINE size_t first_row(const tiling *of, size_t tile)
+{
+    const size_t row = tile % of->each * of->height, last = of->rows - of->height;
+    return row < last ? row : last;
+}
+
+static void run(const nnf_conv2d_q8_tile *t, const nnf_conv2d_q8_lines *lines, const tiling of, const int is_signed)
 {
     _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16], bias[N];
     const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1;
@@ -283,25 +310,37 @@ static void run(const nnf_conv2d_q8_tile *t, const int is_signed)
     f.drain = drains[vectors - 1][simple ? 1 + below : 0];
     const int32_t base = simple && below ? BASE : 0;
     _mm512_store_si512(start, _mm512_set1_epi32(base));
-    /* Tiles of equal height, in pairs; the last ones overlap where that is not enough rows. */
-    const size_t tiles = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2, height = (t->rows + tiles - 1) / tiles;
-    nnf_tiles_shape((int)height, t->groups < 16 ? (int)(4 * t->groups) : 64);
-    const block_fn multiply = blocks[is_signed][tiles > 1][vectors - 1];
+    nnf_tiles_shape((int)of.height, t->groups < 16 ? (int)(4 * t->groups) : 64);
     pending before = {.rows = 0};
-    for (size_t i = 0; i < tiles; i += 2) {
-        const size_t last = t->rows - height;
-        const size_t first = i * height < last ? i * height : last;
-        const size_t second = (i + 1) * height < last ? height : last - first;
-        int32_t *here = sums[i / 2 % 2];
-        const uint8_t *a = t->a + first * t->lda;
+    const size_t line = lines ? lines->line : 0;
+    operands o = {.at = lines ? lines->at : NULL, .start = t->offset || base ? start : NULL,
+                  .pitch = t->offset ? 64 : 0};
+    for (size_t i = 0; i < of.count; i += 2) {
+        const size_t next = i + 1 < of.count ? i + 1 : i, first = first_row(&of, i), last = first_row(&of, next);
+        const size_t here = i / of.each * of.rows + first;
+        o.second = next / of.each * of.rows + last - here;
+        o.a = t->a + i / of.each * line + first * t->lda;
+        o.below = t->a + next / of.each * line + last * t->lda;
+        o.sums = sums[i / 2 % 2];
+        const int rows = (int)(o.second + of.height);
         if (t->offset)
-            start_rows(t->offset + first, second + height, base, start);
-        const int32_t *from = t->offset || base ? start : NULL;
-        const size_t pitch = t->offset ? 64 : 0;
-        multiply(t, a, second, from, pitch, here, &f, &before);
-        before = (pending){.sums = here, .c = t->c + first * t->ldc, .rows = (int)(second + height)};
+            start_rows(t->offset + here, (size_t)rows, base, start);
+        blocks[lines != NULL][is_signed][next > i][vectors - 1](t, &o, &f, &before);
+        before = (pending){.sums = o.sums, .c = t->c + here * t->ldc, .rows = rows};
     }
     f.drain(&f, &before, BLOCK);
+}
+
+static void run_tile(const nnf_conv2d_q8_tile *t, const int is_signed)
+{
+    const size_t each = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2;
+    run(t, NULL, (tiling){t->rows, each, (t->rows + each - 1) / each, each}, is_signed);
+}
+
+static void run_lines(const nnf_conv2d_q8_lines *lines, const int is_signed)
+{
+    const size_t rows = lines->tile.rows, each = (rows + 15) / 16;
+    run(&lines->tile, lines, (tiling){rows, each, (rows + each - 1) / each, each * lines->lines}, is_signed);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
@@ -309,10 +348,20 @@ void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
     if (t->rows < FEW)
         nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(t);
     else
-        run(t, 0);
+        run_tile(t, 0);
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
 {
-    run(t, 1);
+    run_tile(t, 1);
+}
+
+void nnf_conv2d_lines_qu8_qs8c_nhwc__avx512amx_16x32k64(const nnf_conv2d_q8_lines *lines)
+{
+    run_lines(lines, 0);
+}
+
+void nnf_conv2d_lines_qs8_qs8c_nhwc__avx512amx_16x32k64(const nnf_conv2d_q8_lines *lines)
+{
+    run_lines(lines, 1);
 }

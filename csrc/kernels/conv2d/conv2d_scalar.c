@@ -37,7 +37,8 @@ void nnf_conv2d_line_f32_nhwc__scalar(const nnf_conv2d_f32_line *l)
     }
 }
 
-static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip)
+/* at: where blocks of 64 codes of a row lie, NULL if one behind the other. */
+static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip, const uint32_t *at)
 {
     const size_t width = nnf_conv2d_width(t->columns, N);
     const int32_t *multiplier = t->w + NNF_CONV2D_Q8_MULTIPLIER * width, *left = t->w + NNF_CONV2D_Q8_LEFT * width;
@@ -47,8 +48,10 @@ static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip)
         const uint8_t *a = t->a + i * t->lda;
         for (size_t j = 0; j < t->columns; j++) {
             uint32_t sum = (uint32_t)t->w[j] + (t->offset ? (uint32_t)t->offset[i] : 0);
-            for (size_t k = 0; k < 4 * t->groups; k++)
-                sum += (uint32_t)((a[k] ^ flip) * weights[(k / 4 * width + j) * 4 + k % 4]);
+            for (size_t k = 0; k < 4 * t->groups; k++) {
+                const uint8_t code = a[at ? at[k / NNF_CONV2D_Q8_BLOCK] + k % NNF_CONV2D_Q8_BLOCK : k];
+                sum += (uint32_t)((code ^ flip) * weights[(k / 4 * width + j) * 4 + k % 4]);
+            }
             const int32_t scaled = nnf_mbqm((int32_t)sum, multiplier[j], left[j] - right[j]);
             /* The clamp comes first, so that the zero point cannot overflow. */
             const int32_t y = nnf_clamp_s32(scaled, t->lo - t->zero_point, t->hi - t->zero_point) + t->zero_point;
@@ -59,12 +62,42 @@ static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip)
 
 void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
 {
-    multiply_q8(t, 0);
+    multiply_q8(t, 0, NULL);
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
 {
-    multiply_q8(t, 0x80);
+    multiply_q8(t, 0x80, NULL);
+}
+
+static void multiply_lines(const nnf_conv2d_q8_lines *p, const int flip)
+{
+    nnf_conv2d_q8_tile t = p->tile;
+    for (size_t l = 0; l < p->lines; l++) {
+        multiply_q8(&t, flip, p->at);
+        t.a += p->line;
+        t.c += t.rows * t.ldc;
+        if (t.offset)
+            t.offset += t.rows;
+    }
+}
+
+void nnf_conv2d_lines_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_lines *lines)
+{
+    multiply_lines(lines, 0);
+}
+
+void nnf_conv2d_lines_qs8_qs8c_nhwc__scalar(const nnf_conv2d_q8_lines *lines)
+{
+    multiply_lines(lines, 0x80);
+}
+
+void nnf_conv2d_stack_qu8_nhwc__scalar(size_t pixels, size_t slot, size_t count, const uint8_t *const *x, size_t step,
+                                       uint8_t *to)
+{
+    for (size_t i = 0; i < pixels; i++)
+        for (size_t k = 0; k < NNF_CONV2D_Q8_BLOCK; k++)
+            to[NNF_CONV2D_Q8_BLOCK * i + k] = k / slot < count ? x[k / slot][i * step + k % slot] : 0;
 }
 
 void nnf_conv2d_gather_qu8_nhwc__scalar(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,
