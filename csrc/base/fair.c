@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "nnf/fair.h"
 
+#include "nnf/clock.h"
 #include "nnf/futex.h"
 #include "nnf/program.h"
 
