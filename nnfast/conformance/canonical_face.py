@@ -58,7 +58,8 @@ class CanonicalFace:
                 execution = second
             return ExecutionResult((), _info(execution)[0])
 
-        bursts = {BURST: _Burst(prepared).execute} if hasattr(prepared, "burst") else {}  # a foreign device may have none
+        # A foreign device may have none.
+        bursts = {BURST: _Burst(prepared).execute} if hasattr(prepared, "burst") else {}
         return bursts if self.bursts_only else {"execute": execute, FENCED: fenced, **bursts}
 
     def run(self, prepared, arrays):

@@ -99,7 +99,7 @@ def _pool(pool, hal):
 class _Form:
     """Stands for a prepared model where only the form of a request is looked at."""
 
-    _static = None
+    _static, read_back = None, ()
 
     def __init__(self, model):
         self.model, self.device = model, self
