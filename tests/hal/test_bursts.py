@@ -1,0 +1,643 @@
+"""Bursts (hal.md 4 and 11.12), through HAL 1.2 and 1.3."""
+
+import gc
+import os
+import threading
+import time
+import weakref
+
+import numpy as np
+import packets
+import pytest
+from hal_clients import NO_TIME, Pools, add_model, prepare
+from nnfast._native.packet import NO_TIME as NEVER
+from nnfast._native.packet import build_request, build_result, parse_result
+
+from nnfast import Memory, ModelBuilder, fmq
+from nnfast.conformance import bursts
+from nnfast.errors import ErrorStatus as S
+from nnfast.hal import v1_2, v1_3
+from nnfast.hal.burst import BurstContext, ExecutionBurstController
+from nnfast.hal.layout import from_canonical
+from nnfast.hal.types import DataLocation, MemoryPool, Request, RequestArgument, Timing
+
+REFUSED = [], NEVER, NEVER
+
+
+@pytest.fixture(params=["1.2", "1.3"])
+def prepared(request, canonical):
+    """y = x + 1 of 2 x 3 floats."""
+    return prepare({"1.2": v1_2, "1.3": v1_3}[request.param].Device(canonical))
+
+
+@pytest.fixture
+def client(prepared):
+    """A burst with memory 0 for the input and memory 1 for the output."""
+    with packets.Client(prepared) as client:
+        yield client
+
+
+# -- 4.1, 4.2: a burst is made -----------------------------------------------------------------------------------------
+def channels(**options):
+    return [fmq.MessageQueue.create(dtype, 64, **options) for dtype in (fmq.REQUEST_DATUM, fmq.RESULT_DATUM)]
+
+
+def test_4_1_null_callback(prepared):
+    queues = channels()
+    for callback in (None, object(), 7):
+        answer = prepared.configureExecutionBurst(callback, *(queue.descriptor for queue in queues))
+        assert answer == (S.GENERAL_FAILURE, None) and "callback: is null" in prepared.last_error()
+
+
+def test_4_1_channels_that_are_none(prepared):
+    good, silent, other = channels(), channels(event_flag=False), fmq.MessageQueue.create(np.uint64, 8)
+    cases = [(None, "no Descriptor"), (7, "no Descriptor"), (good[0], "no Descriptor"),
+             (silent[0].descriptor, "no event flag"),
+             (other.descriptor, "quantum is 8")]
+    for channel, words in cases:
+        for pair in ((channel, good[1].descriptor), (good[0].descriptor, channel)):
+            if words == "no event flag":
+                pair = [silent[place].descriptor if one is channel else one for place, one in enumerate(pair)]
+            assert prepared.configureExecutionBurst(packets.Callback({}), *pair) == (S.GENERAL_FAILURE, None)
+            assert words in prepared.last_error()
+
+
+def test_4_1_statuses_are_those_of_1_2(canonical):
+    """A loop that takes too long is MISSED_DEADLINE_* elsewhere; a burst knows no such status."""
+    class Late:
+        def __call__(self, *arguments):
+            from nnfast.errors import MissedDeadlineTransient
+
+            raise MissedDeadlineTransient("execution: too late")
+
+    device = v1_3.Device(canonical)
+    prepared = prepare(device)
+    with packets.Client(prepared) as client:
+        prepared.prepared.execute_arguments = Late()
+        client.burst._server.watched = True
+        assert client.exchange() == (S.GENERAL_FAILURE, *REFUSED)
+        assert client.context.last_error() == "execution: too late"
+
+
+def test_4_5_example(canonical):
+    """One input whose shape the request gives, one output of unknown shape, one pool, timing wanted."""
+    b = ModelBuilder("open")
+    x, w = b.input("TENSOR_FLOAT32", (1, 0)), b.constant(np.ones((1, 1), np.float32))
+    y = b.output("TENSOR_FLOAT32", (0, 0))
+    model = from_canonical(b.operation("ADD", [x, w, b.scalar(0)], [y]).build(), "1.2")
+    memory = Memory.create(32)
+    memory.array()[:16].view(np.float32)[:] = [1, 2, 3, 4]
+    with packets.Client(prepare(v1_2.Device(canonical), model), memories={0: memory}) as client:
+        client.send(build_request([(False, 0, 0, 16, (1, 4))], [(False, 0, 16, 16, ())], [0], True))
+        rows = client.receive()
+        assert rows[:, 0].tolist() == [0, 1, 2, 2, 3] and rows[0, 8:20].view(np.uint32).tolist() == [5, 0, 1]
+        status, shapes, device_us, driver_us = parse_result(rows)
+    assert (status, shapes) == (S.NONE, [((1, 4), True)]) and device_us <= driver_us < NEVER
+    assert memory.array()[16:].view(np.float32).tolist() == [2, 3, 4, 5]
+
+
+def test_3_15_times_only_when_asked(client):
+    for _ in range(3):  # the first by way of Python, the others not
+        assert client.exchange(client.packet(measure=False)) == (S.NONE, [((2, 3), True)], NEVER, NEVER)
+        status, _, device_us, driver_us = client.exchange()
+        assert status == S.NONE and device_us <= driver_us < NEVER
+    assert client.result().tolist() == [1, 2, 3, 4, 5, 6] and client.burst.runs == 5
+
+
+# -- 4.6: slots --------------------------------------------------------------------------------------------------------
+def test_4_6_unknown_slots_are_asked_for_once_sorted_and_without_duplicates(client):
+    client.memories |= {7: client.memories[0], 3: client.memories[1]}
+    for _ in range(2):
+        assert client.exchange(client.packet(slots=[7, 3, 7, 3]))[0] == S.NONE
+    assert client.asked == [[3, 7]]
+    assert client.exchange(client.packet(slots=[0, 3, 1]))[0] == S.NONE
+    assert client.asked == [[3, 7], [0, 1]]
+
+
+@pytest.mark.parametrize("trouble", ["status", "count", "none", "raises", "no memory", "too short", "no reply"])
+def test_4_6_slots_that_cannot_be_had_stay_unknown(client, trouble):
+    short = Memory.create(64)
+    os_memory = v1_2.Memory("ashmem", v1_2.Handle((short.fileno(),)), 1 << 20)
+    client.callback.answer = {
+        "status": lambda slots: (S.GENERAL_FAILURE, []), "count": lambda slots: (S.NONE, [short] * 3),
+        "none": lambda slots: (S.NONE, []), "raises": lambda slots: 1 // 0, "no memory": lambda slots: (S.NONE, [7, 8]),
+        "too short": lambda slots: (S.NONE, [os_memory, os_memory]), "no reply": lambda slots: None}[trouble]
+    assert client.exchange() == (S.INVALID_ARGUMENT, *REFUSED)
+    assert client.context.last_error().startswith("request pools: no memory for slots [0, 1]: ")
+    client.callback.answer = None
+    assert client.exchange()[0] == S.NONE and client.asked == [[0, 1], [0, 1]]
+
+
+def test_4_6_slots_that_were_never_bound(client):
+    for slots in ([0, 2147483647], [-1, 1], [-2147483648, 5]):
+        assert client.exchange(client.packet(slots=slots)) == (S.INVALID_ARGUMENT, *REFUSED)
+    assert client.exchange()[0] == S.NONE
+
+
+def test_4_6_a_freed_slot_may_name_another_memory(client):
+    for _ in range(3):
+        assert client.exchange()[0] == S.NONE
+    client.context.freeMemory(1)
+    first, other = client.memories[1].array().view(np.float32), Memory.create(24)
+    client.memories[1] = other
+    for _ in range(3):
+        client.memories[0].array().view(np.float32)[:] += 10
+        assert client.exchange()[0] == S.NONE and first.tolist() == [1, 2, 3, 4, 5, 6]
+        assert (other.array().view(np.float32) == client.memories[0].array().view(np.float32) + 1).all()
+    assert client.asked == [[0, 1], [1]]
+
+
+def test_4_6_frees_of_what_is_unknown_or_freed(client):
+    client.context.freeMemory(0)
+    assert client.exchange()[0] == S.NONE
+    for slot in (0, 0, 1, 1, 5, -1, 1 << 40, -(1 << 40), None, "x"):
+        client.context.freeMemory(slot)
+    assert client.exchange()[0] == S.NONE and client.asked == [[0, 1], [0, 1]]
+
+
+def test_4_6_freeing_waits_for_a_running_execution(client):
+    running, go_on, order = threading.Event(), threading.Event(), []
+
+    def slow(slots):
+        running.set()
+        assert go_on.wait(10)
+        order.append("executed")
+        return S.NONE, [client.memories[slot] for slot in slots]
+
+    client.callback.answer = slow
+    client.send(client.packet())
+    assert running.wait(10)
+    freeing = threading.Thread(target=lambda: (client.context.freeMemory(0), order.append("freed")))
+    freeing.start()
+    freeing.join(0.1)
+    assert freeing.is_alive()
+    go_on.set()
+    assert parse_result(client.receive())[0] == S.NONE
+    freeing.join(10)
+    assert order == ["executed", "freed"]
+
+
+def test_4_6_frees_from_within_the_callback(client):
+    def answer(slots):
+        client.context.freeMemory(0)
+        return S.NONE, [client.memories[slot] for slot in slots]
+
+    client.callback.answer = answer
+    assert client.exchange()[0] == S.NONE
+
+
+def test_4_6_freed_memory_is_not_kept(client):
+    assert client.exchange()[0] == S.NONE and client.exchange()[0] == S.NONE
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    client.context.freeMemory(0)
+    client.context.freeMemory(1)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before - 4  # each has one of its own, and its mapping another
+
+
+def test_4_6_too_many_memories(client):
+    memory = client.memories[0]
+    client.memories |= dict.fromkeys(range(2, 500), memory)
+    assert client.exchange(client.packet(slots=list(range(256))))[0] == S.NONE
+    assert client.exchange(client.packet(slots=[0, 1, 300])) == (S.INVALID_ARGUMENT, *REFUSED)
+    assert "a burst has at most 256" in client.context.last_error()
+    client.context.freeMemory(255)
+    assert client.exchange(client.packet(slots=[0, 1, 300]))[0] == S.NONE
+
+
+# -- 4.7: packets and requests -----------------------------------------------------------------------------------------
+def test_4_7_ill_formed_packets(client):
+    packet = client.packet()
+    spoiled = {at: packet.copy() for at in range(len(packet))}
+    for at, rows in spoiled.items():
+        rows[at, 0] = 9  # a tag that is none
+    nothing_first = np.delete(packet, 0, axis=0)
+    for wrong in (*spoiled.values(), nothing_first, packet[:-1], np.concatenate([packet, packet])):
+        assert client.exchange(wrong) == (S.GENERAL_FAILURE, *REFUSED)
+        assert client.context.last_error().startswith("request packet: element ")
+    assert client.exchange()[0] == S.NONE
+
+
+def test_4_7_counts_are_bounded_before_use(client):
+    for place in (4, 8, 12, 16):
+        for count in (0, 1, 2, 3, 100, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF):
+            packet = client.packet()
+            if packet[0, place:place + 4].view(np.uint32)[0] == count:
+                continue
+            packet[0, place:place + 4] = np.array([count], np.uint32).view(np.uint8)
+            assert client.exchange(packet) == (S.GENERAL_FAILURE, *REFUSED)
+    assert client.exchange()[0] == S.NONE
+
+
+def test_4_7_values_that_are_none(client):
+    for element, place, value in ((-1, 4, 2), (-1, 4, 255), (1, 4, 2), (0, 1, 1), (1, 5, 1), (2, 7, 1), (-1, 3, 1)):
+        packet = client.packet()
+        packet[element, place] = value
+        assert client.exchange(packet) == (S.GENERAL_FAILURE, *REFUSED)
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "words"), [
+    ([], [(False, 1, 0, 24, ())], "request inputs: got 0"),
+    ([(False, 0, 0, 24, ())], [], "request outputs: got 0"),
+    ([(False, 0, 0, 24, ())] * 2, [(False, 1, 0, 24, ())], "request inputs: got 2"),
+    ([(True, 0, 0, 24, ())], [(False, 1, 0, 24, ())], "request input 0: has no value, so its location"),
+    ([(True, 0, 0, 0, ())], [(False, 1, 0, 24, ())], ""),
+    ([(False, 2, 0, 24, ())], [(False, 1, 0, 24, ())], "request input 0: pool is 2, there are 2 pools"),
+    ([(False, 0, 4, 24, ())], [(False, 1, 0, 24, ())], "request input 0: bytes 4..28 must lie in pool 0 of 24 bytes"),
+    ([(False, 0, 0xFFFFFFFF, 24, ())], [(False, 1, 0, 24, ())], "request input 0: bytes 4294967295..4294967319"),
+    ([(False, 0, 0, 20, ())], [(False, 1, 0, 24, ())], "request input 0: length is 20, must be 24"),
+    ([(False, 0, 0, 0, ())], [(False, 1, 0, 24, ())], "request input 0: bytes 0..0 must"),
+    ([(False, 0, 0, 24, (3, 2))], [(False, 1, 0, 24, ())], "request input 0: dimensions are [3, 2]"),
+    ([(False, 0, 0, 24, (2, 3, 1))], [(False, 1, 0, 24, ())], "request input 0: dimensions are [2, 3, 1]"),
+    ([(False, 0, 0, 24, ())], [(True, 0, 0, 0, ())], "request output 0: an output must have a place"),
+    ([(False, 0, 0, 24, ())], [(False, 1, 0, 24, (3, 2))], "request output 0: dimensions are [3, 2]"),
+    ([(False, 0, 0, 24, ())], [(False, 1, 20, 24, ())], "request output 0: bytes 20..44 must lie in pool 1"),
+])
+def test_4_7_requests_that_are_wrong_for_the_model(client, inputs, outputs, words):
+    assert client.exchange()[0] == S.NONE  # so that the native way meets them
+    status, *rest = client.exchange(build_request(inputs, outputs, [0, 1], True))
+    assert tuple(rest) == REFUSED and words in client.context.last_error()
+    assert status == S.INVALID_ARGUMENT if words else status != S.NONE
+    assert client.exchange()[0] == S.NONE
+
+
+def test_4_7_read_only_memory_for_an_output(prepared):
+    with open("/proc/self/exe", "rb") as file:
+        read_only = Memory("mmap_fd", file.fileno(), 24, prot=1)
+    with packets.Client(prepared, memories={0: Memory.create(24), 1: read_only}) as client:
+        assert client.exchange() == (S.INVALID_ARGUMENT, *REFUSED)
+        assert "pool 1 is read-only" in client.context.last_error()
+
+
+def test_3_14_an_output_that_is_short(client):
+    for _ in range(2):
+        answer = client.exchange(build_request([(False, 0, 0, 24, ())], [(False, 1, 0, 23, ())], [0, 1], True))
+        assert answer == (S.OUTPUT_INSUFFICIENT_SIZE, [((2, 3), False)], NEVER, NEVER)
+        assert client.exchange()[0] == S.NONE
+
+
+def test_4_7_arguments_anywhere_in_a_pool(prepared):
+    """Unaligned, overlapping and larger than needed: the same results, natively or not."""
+    memory = Memory.create(256)
+    with packets.Client(prepared, memories={0: memory}) as client:
+        for start, end, extra in ((0, 64, 0), (4, 64, 8), (1, 64, 0), (0, 65, 3), (3, 101, 1), (0, 0, 0), (0, 12, 0)):
+            memory.array()[:] = 0xEE
+            memory.array()[start:start + 24] = np.arange(6, dtype=np.float32).view(np.uint8)
+            packet = build_request([(False, 0, start, 24, (2, 3))], [(False, 0, end, 24 + extra, (2, 3))], [0], False)
+            assert client.exchange(packet)[0] == S.NONE
+            assert memory.array()[end:end + 24].copy().view(np.float32).tolist() == [1, 2, 3, 4, 5, 6]
+            assert (memory.array()[end + 24:end + 24 + extra] == 0xEE).all()
+        assert client.burst.runs == 1  # the first one only taught the memory; another was plain enough
+
+
+def test_4_7_files_that_may_shrink_are_copied(prepared, tmp_path):
+    (tmp_path / "pool").write_bytes(np.arange(6, dtype=np.float32).tobytes() + bytes(24))
+    with open(tmp_path / "pool", "r+b") as file:
+        memory = Memory("mmap_fd", file.fileno(), 48)
+        with packets.Client(prepared, memories={0: memory}) as client:
+            packet = build_request([(False, 0, 0, 24, ())], [(False, 0, 24, 24, ())], [0], False)
+            for _ in range(3):
+                assert client.exchange(packet)[0] == S.NONE
+            assert client.burst.runs == 0
+            file.truncate(30)
+            status, *rest = client.exchange(packet)
+            assert status != S.NONE and tuple(rest) == REFUSED
+    assert np.frombuffer((tmp_path / "pool").read_bytes()[24:28], np.float32).tolist() == [1]
+
+
+# -- 4.8, 4.11: queues -------------------------------------------------------------------------------------------------
+def test_4_8_a_result_that_does_not_fit(prepared):
+    with packets.Client(prepared, result_capacity=4) as client:
+        for _ in range(3):
+            assert client.exchange() == (S.GENERAL_FAILURE, *REFUSED)  # it needs 5
+        assert client.result().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_4_8_not_even_a_failure_fits(prepared):
+    with packets.Client(prepared, result_capacity=1) as client:
+        for _ in range(3):
+            client.send(client.packet())
+            assert client.results.wait_readable(1, 0.05) == "timeout"
+        assert client.context.is_alive()
+
+
+def test_4_8_results_that_nobody_reads(prepared):
+    """The short answer when the queue is nearly full; then the driver waits, and can still be ended."""
+    with packets.Client(prepared, result_capacity=8) as client:
+        for elements in (5, 7):
+            client.send(client.packet())
+            deadline = time.monotonic() + 10
+            while client.results.readable() < elements and time.monotonic() < deadline:
+                time.sleep(0.001)
+            assert client.results.readable() == elements
+        client.send(client.packet())
+        time.sleep(0.02)
+        assert client.context.is_alive() and client.results.readable() == 7
+
+
+def test_4_11_a_packet_as_long_as_the_queue(prepared):
+    with packets.Client(prepared) as client:
+        slots = [0, 1] * 510
+        assert len(client.packet(slots=slots)) == 1024
+        assert client.exchange(client.packet(slots=slots))[0] == S.NONE
+
+
+def test_4_7_more_elements_than_are_looked_at(prepared):
+    with packets.Client(prepared, request_capacity=70_000) as client:
+        for count in (65_536, 65_537, 70_000):
+            assert client.exchange(np.zeros((count, 24), np.uint8)) == (S.GENERAL_FAILURE, *REFUSED)
+        assert "more than 65536 elements" in client.context.last_error()
+        assert client.exchange()[0] == S.NONE
+
+
+@pytest.mark.parametrize("counter", [0, 1])
+def test_4_14_counters_that_are_nonsense_end_the_burst(client, counter):
+    assert client.exchange()[0] == S.NONE
+    offset = client.requests.descriptor.grantors[counter].offset
+    os.pwrite(client.requests.descriptor.fds[0], (1 << 63 | 5).to_bytes(8, "little"), offset)
+    client.requests.wake(fmq.NOT_EMPTY)
+    client.wait_for_end()
+
+
+# -- 4.12: teardown ----------------------------------------------------------------------------------------------------
+def test_4_12_dropping_the_context_ends_the_burst(prepared):
+    client = packets.Client(prepared)
+    assert client.exchange()[0] == S.NONE
+    thread = client.burst._thread
+    client.context = None
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+    client.send(client.packet())
+    assert client.results.wait_readable(1, 0.05) == "timeout"  # and nothing was answered on the way
+
+
+def test_4_12_the_model_lives_as_long_as_the_burst(canonical):
+    prepared = prepare(v1_3.Device(canonical))
+    client, model = packets.Client(prepared), weakref.ref(prepared.prepared)
+    del prepared
+    gc.collect()
+    with client:
+        assert client.exchange()[0] == S.NONE and model() is not None
+        client.prepared = None
+    burst, client.burst = client.burst, None
+    assert not burst.is_alive()
+    del burst, client
+    gc.collect()
+    assert model() is None
+
+
+def test_4_12_a_running_execution_is_stopped(canonical):
+    """A burst ends at once, though a loop of two seconds is running."""
+    prepared = prepare(v1_3.Device(canonical), packets.endless_model())
+    client = packets.Client(prepared, memories={0: Memory.create(64)})
+    client.send(build_request([(False, 0, 0, 4, ())], [(False, 0, 32, 4, ())], [0], False))
+    time.sleep(0.05)
+    began = time.monotonic()
+    client.close()
+    assert time.monotonic() - began < 1.5 and not client.results.readable()
+
+
+def test_4_12_many_bursts_come_and_go(prepared):
+    gc.collect()
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    for _ in range(30):
+        with packets.Client(prepared) as client:
+            assert client.exchange()[0] == S.NONE
+    del client
+    gc.collect()
+    assert threading.active_count() == threads and len(os.listdir("/proc/self/fd")) <= files
+
+
+def test_a_forked_child_leaves_the_burst_alone(prepared):
+    controller = ExecutionBurstController(prepared)
+    pools = Pools(hal=prepared.hal)
+    assert controller.compute(pools.request, 0)[0] == S.NONE
+    child = os.fork()
+    if child == 0:
+        try:
+            status, _, _, fallback = controller.compute(pools.request, 0)
+            controller.close()
+            del controller
+            gc.collect()
+            again = packets.Client(prepared)  # the child's own bursts work
+            os._exit(0 if fallback and again.exchange()[0] == S.NONE else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert controller.compute(pools.request, 0)[0] == S.NONE
+
+
+# -- 4.9: the controller -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def controller(prepared):
+    controller = ExecutionBurstController(prepared)
+    yield controller
+    controller.close()
+
+
+def test_4_9_compute(prepared, controller):
+    pools = Pools(hal=prepared.hal)
+    for _ in range(3):
+        assert controller.compute(pools.request, 0) == \
+            (S.NONE, [v1_2.OutputShape([2, 3], True)], NO_TIME, False)
+        status, _, timing, _ = controller.compute(pools.request, 1)
+        assert status == S.NONE and timing.timeOnDevice <= timing.timeInDriver < NEVER
+    assert pools.output.view(np.float32).tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_4_9_what_a_packet_cannot_say_falls_back(canonical):
+    device = v1_3.Device(canonical)
+    prepared = prepare(device)
+    controller, pools = ExecutionBurstController(prepared), Pools()
+    nothing = S.GENERAL_FAILURE, [], Timing(), True
+    token = Request(pools.request.inputs, pools.request.outputs, [pools.request.pools[0], MemoryPool(token=5)])
+    large = Request([RequestArgument(False, DataLocation(0, 0, 1 << 32), [])], pools.request.outputs,
+                    pools.request.pools)
+    long = Request([RequestArgument(False, DataLocation(0, 0, 24), [1] * 1100)], pools.request.outputs,
+                   pools.request.pools)
+    for request in (token, large, long, None, 7):
+        assert controller.compute(request, 0) == nothing
+    assert controller.compute(pools.request, 7) == nothing
+    assert controller.compute(pools.request, 0)[0] == S.NONE
+    controller.close()
+    assert controller.compute(pools.request, 0) == nothing
+
+
+def test_4_9_an_invalid_request_does_not_fall_back(prepared, controller):
+    pools = Pools(hal=prepared.hal)
+    pools.request.inputs.pop()
+    assert controller.compute(pools.request, 1) == (S.INVALID_ARGUMENT, [], NO_TIME, False)
+    assert "request inputs: got 0" in controller.last_error()
+
+
+@pytest.mark.parametrize("answer", [
+    np.zeros((2, 24), np.uint8), build_result(S.NONE, [])[:1], build_result(77, []),
+    np.concatenate([build_result(S.NONE, []), build_result(S.NONE, [])])])
+def test_4_9_an_answer_that_is_none(answer):
+    driver = packets.Answering(answer)
+    controller = ExecutionBurstController(driver)
+    assert controller.compute(Pools().request, 0) == (S.GENERAL_FAILURE, [], NO_TIME, False)
+    assert controller.compute(Pools().request, 0)[3]  # the burst is over: from now on the normal way
+
+
+def test_4_9_an_answer_is_sanitised():
+    shape = [((2, 3), True)]
+    for status, shapes, timing in ((S.NONE, shape, (1, 2)), (S.OUTPUT_INSUFFICIENT_SIZE, shape, (NEVER, NEVER)),
+                                   (S.GENERAL_FAILURE, [], (NEVER, NEVER)), (S.INVALID_ARGUMENT, [], (NEVER, NEVER))):
+        controller = ExecutionBurstController(packets.Answering(build_result(status, shape, 1, 2)))
+        assert controller.compute(Pools().request, 1) == \
+            (status, [v1_2.OutputShape(list(dims), ok) for dims, ok in shapes], Timing(*timing), False)
+
+
+def test_4_9_the_driver_is_gone():
+    driver = packets.Answering(None)
+    controller = ExecutionBurstController(driver)
+    threading.Timer(0.05, lambda: setattr(driver.context, "alive", False)).start()
+    began = time.monotonic()
+    assert controller.compute(Pools().request, 0) == (S.GENERAL_FAILURE, [], NO_TIME, False)
+    assert time.monotonic() - began < 5 and controller.compute(Pools().request, 0)[3]
+
+
+def test_4_9_no_burst_is_made(prepared):
+    class Refusing:
+        def configureExecutionBurst(self, *arguments):
+            return S.GENERAL_FAILURE, None
+
+        def last_error(self):
+            return "no bursts here"
+
+    from nnfast.errors import GeneralFailure
+
+    with pytest.raises(GeneralFailure, match="no bursts here"):
+        ExecutionBurstController(Refusing())
+
+
+def test_4_6_the_same_memory_keeps_its_slot_and_freed_ones_are_used_again_last_first():
+    driver = packets.Answering(build_result(S.NONE, []))
+    controller, memories = ExecutionBurstController(driver), [Memory.create(8) for _ in range(6)]
+
+    def slots(*which):
+        assert controller.compute(Request([], [], [memories[i] for i in which]), 0)[0] == S.NONE
+        return driver.slots[-1]
+
+    assert slots(0, 1, 2) == [0, 1, 2] and slots(2, 0, 0) == [2, 0, 0]
+    assert controller.freeMemory(memories[0]) and controller.freeMemory(memories[2])
+    assert not controller.freeMemory(memories[0]) and not controller.freeMemory(Memory.create(8))
+    assert driver.context.freed == [0, 2]
+    assert slots(3, 1, 4, 5, 0) == [2, 1, 0, 3, 4]
+    assert driver.callback.getMemories([2, 9]) == (S.INVALID_ARGUMENT, [])
+    assert driver.callback.getMemories([-1]) == (S.INVALID_ARGUMENT, [])
+    status, found = driver.callback.getMemories([2, 1])
+    assert status == S.NONE and [memory.handle.owner for memory in found] == [memories[3], memories[1]]
+
+
+def test_4_6_memories_that_are_gone_are_freed():
+    driver = packets.Answering(build_result(S.NONE, []))
+    controller = ExecutionBurstController(driver)
+    kept = Memory.create(8)
+    for _ in range(5):
+        assert controller.compute(Request([], [], [kept, Memory.create(8)]), 0)[0] == S.NONE
+        gc.collect()
+    assert driver.slots == [[0, 1]] * 5 and driver.context.freed == [1] * 4
+
+
+def test_4_9_concurrent_calls_go_one_after_the_other(prepared, controller):
+    pools, failures = [Pools(hal=prepared.hal) for _ in range(8)], []
+
+    def work(own):
+        for _ in range(50):
+            own.output[:] = 0
+            status, *_ = controller.compute(own.request, 0)
+            if status != S.NONE or own.output.view(np.float32).tolist() != [1, 2, 3, 4, 5, 6]:
+                failures.append(status)
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in pools]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+
+
+# -- 4.10: windows -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("preference", "variables", "window"), [
+    (1, {}, 50), (0, {}, 0), (0, {"NNFAST_BURST_DRIVER_WINDOW": "7"}, 7), (1, {"NNFAST_BURST_DRIVER_WINDOW": "0"}, 0),
+    (1, {"debug.nn.sample-driver-burst-polling-window": "9"}, 9),
+    (1, {"debug.nn.burst-server-polling-window": "8", "debug.nn.sample-driver-burst-polling-window": "9"}, 9),
+    (1, {"debug.nn.burst-server-polling-window": "8", "NNFAST_BURST_DRIVER_WINDOW": "3"}, 3)])
+def test_4_10_window_of_the_driver(canonical, monkeypatch, preference, variables, window):
+    from nnfast.driver import burst
+
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    callback = packets.Prepared()
+    assert v1_2.Device(canonical).prepareModel_1_2(add_model(hal="1.2"), preference, [], [], bytes(32), callback) == 0
+    assert burst._window(callback.wait().prepared, None) == window
+
+
+def test_4_10_windows_that_are_none(prepared, monkeypatch):
+    monkeypatch.setenv("NNFAST_BURST_DRIVER_WINDOW", "-1")
+    queues = channels()
+    assert prepared.configureExecutionBurst(packets.Callback({}), *(q.descriptor for q in queues)) == \
+        (S.GENERAL_FAILURE, None)
+    assert "NNFAST_BURST_DRIVER_WINDOW" in prepared.last_error()
+
+
+def test_4_10_an_idle_burst_uses_no_processor(client):
+    assert client.exchange()[0] == S.NONE
+    time.sleep(0.01)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.05
+
+
+# -- 11.12: ValidateBurst ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rule", ["burst datum removed", "burst datum inserted", "burst datum replaced"])
+def test_11_12_mutated_packets_on_one_burst(client, rule):
+    tried = 0
+    for name, where, packet in bursts.mutated(client.packet()):
+        if name == rule:
+            bursts.must_fail(client.exchange(packet))
+            assert not client.results.readable(), where
+            tried += 1
+    assert tried >= 6 and client.exchange()[0] == S.NONE
+
+
+def test_11_12_fmq_length(prepared):
+    with packets.Client(prepared, result_capacity=8) as client:
+        assert client.exchange()[0] == S.NONE  # 5 elements
+    b = ModelBuilder("split")
+    x = b.input("TENSOR_FLOAT32", (2, 4))
+    halves = [b.output("TENSOR_FLOAT32", (2, 2)) for _ in range(2)]
+    model = b.operation("SPLIT", [x, b.scalar(1), b.scalar(2)], halves).build()
+    split = prepare(prepared.device, from_canonical(model, prepared.hal))
+    packet = build_request([(False, 0, 0, 32, ())], [(False, 0, 64, 16, ()), (False, 0, 96, 16, ())], [0], True)
+    with packets.Client(split, memories={0: Memory.create(128)}) as client:
+        client.send(packet)
+        rows = client.receive()
+        assert len(rows) == 8 and parse_result(rows)[0] == S.NONE
+    with packets.Client(split, memories={0: Memory.create(128)}, result_capacity=7) as client:
+        assert client.exchange(packet) == (S.GENERAL_FAILURE, *REFUSED)
+
+
+def test_11_12_sanitized(client):
+    for _ in range(2):
+        client.send(client.packet())
+        rows = client.receive()
+        assert not rows[:, 1:8].any() and not rows[rows[:, 0] == 1][:, 9:12].any()
+
+
+def test_11_11_requests_that_lack_an_argument(client):
+    assert client.exchange()[0] == S.NONE
+    for inputs, outputs in (([], [(False, 1, 0, 24, ())]), ([(False, 0, 0, 24, ())], [])):
+        for measure in (False, True):
+            assert client.exchange(build_request(inputs, outputs, [0, 1], measure)) == (S.INVALID_ARGUMENT, *REFUSED)
+    for slot in (0, 99, 0):
+        client.context.freeMemory(slot)
+    assert client.exchange()[0] == S.NONE
+
+
+def test_the_context_is_one_of_1_2(client):
+    assert type(client.context) is BurstContext
