@@ -116,10 +116,10 @@ class Channel:
         """
         with self._lock:
             client = self._client
+            if not self._is_open():
+                return None
             if self.slots.has_gone:
                 self._free_gone()
-            if not self._end.alive or self._owner != os.getpid():
-                return None
             try:
                 if not client.holds(request) and not client.build(request, [self.slots.bind(m) for m in memories]):
                     return None
@@ -139,15 +139,21 @@ class Channel:
             self._client.forget()
             slot = self.slots.unbind(memory)
             if slot is not None:
-                self.context.free_memory(slot)
-                self.slots.give_back(slot)
+                self._free([slot])
             return slot is not None
 
     def _free_gone(self):
         self._client.forget()
-        for slot in self.slots.unbind_gone():
-            self.context.free_memory(slot)
+        self._free(self.slots.unbind_gone())
+
+    def _free(self, slots):
+        for slot in slots:
+            if self._is_open():
+                self.context.free_memory(slot)
             self.slots.give_back(slot)
+
+    def _is_open(self):
+        return self._end.alive and self._owner == os.getpid()
 
     def close(self):
         """End the burst."""
