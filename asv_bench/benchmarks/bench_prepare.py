@@ -1,4 +1,6 @@
-"""Measures nnfast/tflite, nnfast/compiler: from a file to a prepared model, and to the first result."""
+"""Measures nnfast/tflite, nnfast/compiler, nnfast/driver/cache.py: from files to a model and its first result."""
+
+import tempfile
 
 import nnfast
 
@@ -14,12 +16,18 @@ class Prepare:
         self.inputs = [common.model_input(model)]
         self.device = nnfast.Device(num_threads=1)
         self.model = nnfast.load(self.path)
+        self.opened = [tempfile.TemporaryFile() for _ in range(2)]
+        self.files = nnfast.CacheFiles(*((file.fileno(),) for file in self.opened))
+        self.device.prepare(self.model, cache=self.files, token=bytes(32))
 
     def time_load(self, model):
         nnfast.load(self.path)
 
     def time_prepare(self, model):
         self.device.prepare(self.model)
+
+    def time_prepare_from_cache(self, model):
+        self.device.prepare_from_cache(self.files, bytes(32))
 
     def time_first_result(self, model):
         self.device.prepare(nnfast.load(self.path)).run(self.inputs)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "nnf/unroll.h"
+
 enum { LANES = 8 };
 
 static const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
@@ -23,6 +25,7 @@ uint64_t nnf_checksum(const void *data, size_t size)
     size_t left = size;
     for (; left >= sizeof words; left -= sizeof words, from += sizeof words) {
         memcpy(words, from, sizeof words);
+        NNF_UNROLL
         for (int i = 0; i < LANES; i++)
             lane[i] = step(lane[i], words[i]);
     }

@@ -6,6 +6,7 @@ types and bounds; that the text is ours is for the caller to know.
 """
 
 from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -122,38 +123,45 @@ def _fields(kind):
 
 
 def _decode(value, arrays):
-    if isinstance(value, list):
+    if type(value) is list:
         return [_decode(item, arrays) for item in value]
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         return value
     [(kind, content)] = value.items()
     if kind == "array":
         return arrays[content]
-    if kind == "dtype":
-        return np.dtype(content)
-    if kind == "float":
-        return float.fromhex(content)
-    if kind == "bytes":
-        return bytes.fromhex(content)
-    if kind == "range":
-        return range(*content)
     if kind == "tuple":
-        return tuple(_decode(item, arrays) for item in content)
+        return tuple([_decode(item, arrays) for item in content])
     if kind == "dict":
         return {key: _decode(item, arrays) for key, item in content}
     if kind == "step":
         module, name, positional, named = content
-        made = getattr(import_module(_STEPS + module), name)
-        if not hasattr(made, "made_with"):
-            raise ValueError(f"{module}.{name} is no step")
-        return made(*_decode(positional, arrays), **_decode(named, arrays))
+        return _step_class(module, name)(*_decode(positional, arrays), **_decode(named, arrays))
     if kind == "record":
         module, name, *parts = content
-        made = getattr(import_module(_RECORDS + module), name)
-        if _fields(made) is None:
-            raise ValueError(f"{module}.{name} is no record")
-        return made(*(_decode(item, arrays) for item in parts))
-    raise ValueError(f"a value of kind {kind}")
+        return _record_class(module, name)(*_decode(parts, arrays))
+    if kind not in _PLAIN:
+        raise ValueError(f"a value of kind {kind}")
+    return _PLAIN[kind](content)
+
+
+_PLAIN = {"dtype": np.dtype, "float": float.fromhex, "bytes": bytes.fromhex, "range": lambda content: range(*content)}
+
+
+@cache
+def _step_class(module, name):
+    made = getattr(import_module(_STEPS + module), name)
+    if not hasattr(made, "made_with"):
+        raise ValueError(f"{module}.{name} is no step")
+    return made
+
+
+@cache
+def _record_class(module, name):
+    made = getattr(import_module(_RECORDS + module), name)
+    if _fields(made) is None:
+        raise ValueError(f"{module}.{name} is no record")
+    return made
 
 
 # -- models ------------------------------------------------------------------------------------------------------------

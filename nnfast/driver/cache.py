@@ -14,6 +14,7 @@ import os
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from numbers import Integral
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from .. import trace, vlog
 from .._native import kernels
-from .._native.checksum import checksum
+from .._native.checksum import checksum, read
 from .._native.plan import aligned_bytes
 from ..compiler.check import check_model, has_open_form
 from ..compiler.plan_file import (
@@ -38,9 +39,10 @@ from .prepared import PreparedModel
 
 TOKEN_BYTES = 32
 MODEL_FILES, DATA_FILES = 1, 1
-FORMAT = 2
+FORMAT = 3
 _MODEL_MAGIC, _DATA_MAGIC = b"NNFMODEL", b"NNFDATA\0"
 _LINE = 64
+_SHORTER = "a file is shorter than when it was stored"
 _MOST_DESCRIPTORS = (1 << 31) - 1
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW
 
@@ -57,6 +59,7 @@ class CacheFiles:
     owned: bool = False
 
 
+@cache
 def version_string():
     """Version of the driver, which changes with whatever may change compiled models or results (hal.md 3.4)."""
     names = "\n".join(sorted(row["name"] for row in kernels.table()))
@@ -144,7 +147,7 @@ def check(device, files, token):
     _check_token(token)
 
     def content(length):
-        return _read_data(data, length, files.owned)
+        return _read_data(data, length, files.owned, device.num_threads)
 
     return _checked(device, lambda: _read(model, os.fstat(model).st_size), content, token)
 
@@ -153,7 +156,7 @@ def from_memory(device, model, data, token):
     """The same from the bytes of the model file and the array of the data file, as a pickle brings them."""
     aligned = aligned_bytes(data.nbytes)
     aligned[:] = data
-    return _checked(device, lambda: model, lambda length: aligned, token)(None)
+    return _checked(device, lambda: model, lambda length: (aligned, checksum(aligned, device.num_threads)), token)(None)
 
 
 def _checked(device, read_model, read_data, token):
@@ -161,11 +164,11 @@ def _checked(device, read_model, read_data, token):
         raw = read_model()
         head = _read_head(raw)
         _check_head(head, device, token)
-        content = read_data(head["data_length"])
+        content, found = read_data(head["data_length"])
         start = _DATA_MAGIC + bytes.fromhex(head["plan_digest"])
         if content.nbytes != head["data_length"] or bytes(content[:len(start)]) != start:
             raise _Unusable("the data file does not hold the constants of this model")
-        if checksum(content) != head["data_checksum"]:
+        if found != head["data_checksum"]:
             raise _Unusable("the data file is damaged")
 
     @vlog.telling(vlog.COMPILATION, "compilation cache")
@@ -213,33 +216,28 @@ def _check_head(head, device, token):
 
 def _read(descriptor, size):
     """The first `size` bytes of a file, in memory of our own."""
-    raw = bytearray(size)
-    _read_into(descriptor, memoryview(raw))
-    return bytes(raw)
+    raw = np.empty(size, np.uint8)
+    if read(descriptor, raw) is None:
+        raise _Unusable(_SHORTER)
+    return raw.tobytes()
 
 
-def _read_into(descriptor, view):
-    at = 0
-    while at < view.nbytes:
-        count = os.preadv(descriptor, [view[at:]], at)
-        if not count:
-            raise _Unusable("a file is shorter than when it was stored")
-        at += count
-
-
-def _read_data(descriptor, length, owned):
-    """The data file as a read-only uint8 array that nobody can pull away."""
+def _read_data(descriptor, length, owned, threads):
+    """(data file as a read-only uint8 array that nobody can pull away, its checksum)."""
     size = os.fstat(descriptor).st_size
     if size != length:
         raise _Unusable(f"the data file has {size} bytes, {length} were stored")
     if owned or _sealed(descriptor):
         content = np.frombuffer(mmap.mmap(descriptor, length, mmap.MAP_PRIVATE | mmap.MAP_POPULATE, mmap.PROT_READ),
                                 np.uint8)
+        found = checksum(content, threads)
     else:
         content = aligned_bytes(length)
-        _read_into(descriptor, memoryview(content))
+        found = read(descriptor, content, threads)
+        if found is None:
+            raise _Unusable(_SHORTER)
     content.flags.writeable = False
-    return content
+    return content, found
 
 
 def _sealed(descriptor):
