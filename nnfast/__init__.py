@@ -22,6 +22,7 @@ _LAZY = {
     "load": ("tflite", "load"), "vlog": ("vlog", None), "trace": ("trace", None),
     "tflite": ("tflite", None), "conformance": ("conformance", None), "hal": ("hal", None), "errors": ("errors", None),
     "extensions": ("extensions", None),
+    "connect": ("service", "connect"), "DeadObject": ("errors", "DeadObject"),
     "Error": ("errors", "Error"), "InvalidArgument": ("errors", "InvalidArgument"),
     "UnsupportedOperator": ("errors", "UnsupportedOperator"),
 }

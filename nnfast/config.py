@@ -31,6 +31,8 @@ KNOBS = (
          ("debug.nn.sample-driver-burst-polling-window", "debug.nn.burst-server-polling-window")),
     Knob("NNFAST_BURST_CONTROLLER_WINDOW", "0", "microseconds for which the caller's end of a burst polls before it "
          "sleeps", ("debug.nn.burst-controller-polling-window",)),
+    Knob("NNFAST_SOCKET", "", "socket of the driver's process; default: nnfast.sock in XDG_RUNTIME_DIR, else in the "
+         "cache folder"),
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
 )
 _BY_NAME = {knob.name: knob for knob in KNOBS}
@@ -49,6 +51,25 @@ def cache_folder():
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return get("NNFAST_CACHE_DIR") or os.path.join(base, "nnfast")
+
+
+def socket_path():
+    """Path of the socket at which a driver's process serves: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR."""
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    return get("NNFAST_SOCKET") or os.path.join(base if os.path.isabs(base) else cache_folder(), "nnfast.sock")
+
+
+def passed_listeners():
+    """How many listening sockets systemd has passed to this process, from descriptor 3 on; they are passed once."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return 0
+    try:
+        count = int(os.environ.pop("LISTEN_FDS", "0"))
+    except ValueError:
+        count = 0
+    os.environ.pop("LISTEN_PID", None)
+    os.environ.pop("LISTEN_FDNAMES", None)
+    return max(0, count)
 
 
 def get_int(name, low):

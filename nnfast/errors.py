@@ -33,6 +33,10 @@ class DeviceUnavailable(Error):
     status = ErrorStatus.DEVICE_UNAVAILABLE
 
 
+class DeadObject(DeviceUnavailable):
+    """The process that the object lives in has ended; connect again and prepare anew."""
+
+
 class GeneralFailure(Error):
     """An execution failed on the values it met (a bad index, a shape that does not fit)."""
 

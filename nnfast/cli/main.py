@@ -18,6 +18,7 @@ COMMANDS = {
     "dump": "write the graph of a model as Graphviz text, or draw it",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits",
     "trace": "sum up a trace by layer and phase",
+    "serve": "be the driver's process for any number of clients (nnfast.connect)",
     "vts": "run conformance vectors against the driver",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }

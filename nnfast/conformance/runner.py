@@ -22,7 +22,8 @@ FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": 
 
 OWN_DEVICE = "nnfast:Device"
 BURST = "burst"
-ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "cache": "nnfast.conformance.caching:CachedDevice"}
+ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.conformance.service:service_device",
+          "cache": "nnfast.conformance.caching:CachedDevice"}
 """Ways to the driver that are built, each with the device that takes it."""
 
 ALL_ROUTES = ("local", "burst", "service", "cache")
@@ -53,7 +54,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
-    run; "cache": every model comes from cache files. device: "module:callable" of
+    run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files.
+    device: "module:callable" of
     the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
     tests of each kind, drawn by `seed`; None runs all. recorder: a
     trace.Recorder that takes the marks of all processes (those of one that dies are lost).

@@ -85,7 +85,7 @@ class Buffer:
         Raises InvalidArgument for a wrong size or dims, and leaves the buffer without a value then.
         """
         self._value = None
-        raw = _bytes_of(source, "copy_from source", writable=False)
+        raw = bytes_of_object(source, "copy_from source", writable=False)
         if self.is_scalar and dims:
             raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, a scalar has none")
         if any(d <= 0 for d in dims):
@@ -109,7 +109,7 @@ class Buffer:
 
         Raises InvalidArgument for another size, GeneralFailure when there is no value.
         """
-        raw = _bytes_of(target, "copy_to target", writable=True)
+        raw = bytes_of_object(target, "copy_to target", writable=True)
         known = self._value.nbytes if self._value is not None else \
             prod(self._shape(self.dims)) * self.dtype.itemsize if self._known(self.dims) else None
         if known is not None and raw.nbytes != known:
@@ -247,7 +247,7 @@ def _role(device, path, kind, role):
     return (id(prepared), kind, role.index), graph.operands[listed[role.index]]
 
 
-def _bytes_of(memory, what, writable):
+def bytes_of_object(memory, what, writable):
     if isinstance(memory, Memory):
         opened = memory.open()
         memory = opened.read(0, opened.nbytes) if isinstance(opened, FileBytes) else opened

@@ -73,8 +73,8 @@ def save(prepared, files, token):
     Whatever the files held cannot be loaded afterwards, unless it was stored anew.
     """
     try:
-        model, data = _descriptors(files)
-        _check_token(token)
+        model, data = descriptors_of(files)
+        check_token(token)
         for descriptor in (model, data):
             os.ftruncate(descriptor, 0)
         head, arrays = _text_of(prepared, token)
@@ -143,8 +143,8 @@ def _write(descriptor, at, parts):
 # -- loading -----------------------------------------------------------------------------------------------------------
 def check(device, files, token):
     """Check and take over the content of cache files; see Device.cached."""
-    model, data = _descriptors(files)
-    _check_token(token)
+    model, data = descriptors_of(files)
+    check_token(token)
 
     def content(length):
         return _read_data(data, length, files.owned, device.num_threads)
@@ -329,7 +329,7 @@ def _key(model, options, precision):
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
-def _descriptors(files):
+def descriptors_of(files):
     """(model descriptor, data descriptor). Raises InvalidArgument for a wrong number, and for what are none."""
     if not isinstance(files, CacheFiles):
         raise InvalidArgument(f"compilation cache: is {type(files).__name__}, must be an nnfast.CacheFiles")
@@ -347,7 +347,8 @@ def _descriptors(files):
     return int(files.model[0]), int(files.data[0])
 
 
-def _check_token(token):
+def check_token(token):
+    """Refuse what is no token."""
     if not isinstance(token, bytes | bytearray) or len(token) != TOKEN_BYTES:
         got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else f"a {type(token).__name__}"
         raise InvalidArgument(f"compilation cache: the token is {got}, must be {TOKEN_BYTES} bytes")

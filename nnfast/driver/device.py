@@ -57,6 +57,16 @@ class Device:
             vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors, extensions %s", self, memory_limit or "none",
                       threads.available(), ", ".join(self.extensions) or "none")
 
+    is_available = True
+    """A CPU always is; for devices in another process."""
+
+    @property
+    def version(self):
+        """Version of the driver, which changes with whatever may change compiled models or results (hal.md 3.4)."""
+        from .cache import version_string
+
+        return version_string()
+
     @property
     def capabilities(self):
         """What the device says of its speed (hal.md 1.8): Capabilities, the same on every call."""
@@ -104,8 +114,7 @@ class Device:
         Raises InvalidArgument with the path of what is wrong, MissedDeadline* and ResourceExhausted*.
         """
         _model(model)
-        _one_of("preference", preference, PREFERENCES)
-        _one_of("priority", priority, PRIORITIES)
+        check_options(preference, priority)
         options = preference, priority, input_shapes, keep
         folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
         with trace.span("LD", "PC", "prepare", model=model.name):
@@ -119,6 +128,20 @@ class Device:
 
                 save(prepared, cache, token)
             return prepared
+
+    def submit_prepare(self, model, done, **options):
+        """Launch prepare(model, **options); done(prepared, error) is called exactly once, in the background, with one
+        of them None. Raises GeneralFailure when nothing can be started; `done` is not called then.
+        """
+        from .launch import submit_prepare
+
+        submit_prepare(self, model, done, **options)
+
+    def submit_load(self, load, done, deadline=None):
+        """As submit_prepare, of what `cached` has checked."""
+        from .launch import submit_load
+
+        submit_load(load, done, deadline)
 
     def prepare_from_cache(self, cache, token, deadline=None):
         """The model that prepare stored in these CacheFiles under this token (hal.md 7.3).
@@ -148,6 +171,12 @@ class Device:
     def __repr__(self):
         asked = f", precision={self.precision!r}" if self.precision else ""
         return f"Device(num_threads={self.num_threads}{asked})"
+
+
+def check_options(preference, priority):
+    """Refuse names of a preference or priority that there are not."""
+    _one_of("preference", preference, PREFERENCES)
+    _one_of("priority", priority, PRIORITIES)
 
 
 def _model(model):

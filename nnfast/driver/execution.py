@@ -1,7 +1,7 @@
 """Runs graphs segment after segment, and the graphs that IF and WHILE name (hal.md 10.2, 10.4)."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import observe, trace
 from .._native.threads import now_ns
@@ -45,6 +45,10 @@ class Limits:
     deadline_ns: int = 0
     loop_timeout_ns: int = DEFAULT_LOOP_TIMEOUT_NS
     granted_ns: int = 0
+
+    def with_cancel(self, cancel):
+        """The same, with a Cancel flag."""
+        return replace(self, cancel=cancel)
 
 
 class GraphRunner:

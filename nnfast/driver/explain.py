@@ -26,6 +26,15 @@ class Explanation:
         self.native = segment.native
         self.reduced = sum("_bf16_" in row["kernel"] for row in self.rows)
 
+    @classmethod
+    def from_json(cls, text, native):
+        """The Explanation whose to_json gave `text`. native: whether all of it is."""
+        made, fields = cls.__new__(cls), json.loads(text)
+        for name in ("name", "threads", "precision", "reduced", "dynamic", "rows", "arena_bytes", "packed_bytes"):
+            setattr(made, name, fields["model" if name == "name" else name])
+        made.native = native
+        return made
+
     def to_json(self):
         """The same as JSON text."""
         return json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,

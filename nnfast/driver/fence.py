@@ -118,9 +118,16 @@ class _Waiter:
         self._thread.start()
 
     def add(self, fences, deadline_ns, ready):
+        entry = [len(fences), ready]
         with self._lock:
-            self._new.append((list(fences), deadline_ns, ready))
+            self._new.append((list(fences), deadline_ns, entry))
         os.eventfd_write(self._wake, 1)
+
+        def give_up(error):
+            _finish(entry, error)
+            os.eventfd_write(self._wake, 1)  # it lets go of the fences then
+
+        return give_up
 
     def _work(self):
         poller = select.poll()
@@ -134,8 +141,7 @@ class _Waiter:
                     os.eventfd_read(self._wake)
                 except BlockingIOError:
                     pass  # a fence or a deadline woke us
-            for fences, deadline_ns, ready in new:
-                entry = [len(fences), ready]
+            for fences, deadline_ns, entry in new:
                 for fence in fences:
                     waiting.setdefault(fence.fileno(), []).append((fence, entry))
                     poller.register(fence.fileno(), select.POLLIN)
@@ -183,13 +189,14 @@ def when_signalled(fences, deadline_ns, ready):
     """Call ready(None) when all fences are signalled, ready(error) once one fails or the deadline (0: none) passes.
 
     It is called once, at once where nothing has to be waited for, else on the waiter's thread: it must not block.
+    Returns give_up(error), which calls ready(error) now where it has not been called yet.
     """
     global _waiter
     open_fences = [fence for fence in fences if fence.state != SIGNALED]
     if not open_fences:
         ready(None)
-        return
+        return lambda error: None
     with _guard:
         if _waiter is None or _waiter._owner != os.getpid():
             _waiter = _Waiter()
-    _waiter.add(open_fences, deadline_ns, ready)
+    return _waiter.add(open_fences, deadline_ns, ready)

@@ -1,8 +1,10 @@
 """Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
 
+from contextlib import nullcontext
+
 from .. import trace, vlog
 from .._native.threads import now_ns
-from ..errors import Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
+from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
 from .execution import Limits
 from .fence import Fence, check_fences, when_signalled
 from .pools import bind_request
@@ -13,9 +15,9 @@ from .submit import workers
 class FencedExecution:
     """A launched execution: `fence` signals its end, `info()` tells how it went."""
 
-    def __init__(self):
+    def __init__(self, control=None):
         self.fence = Fence()
-        self._outcome = None
+        self._outcome, self._control, self._give_up = None, control, None
 
     def info(self):
         """(timing since the launch, timing since all fences had signalled), as Timing.
@@ -28,16 +30,28 @@ class FencedExecution:
             raise self._outcome
         return self._outcome
 
+    def abandon(self):
+        """Stop it at its next step, or where it waits for its fences. For executions that have a control."""
+        self._control.cancel.set()
+        self._give_up(Cancelled("execute_fenced: the client has gone"))
+
     def _end(self, outcome):
         self._outcome = outcome
+        if self._control is not None:
+            self._control.ended()
         if isinstance(outcome, Error):
             self.fence.fail()
         else:
             self.fence.signal()
 
 
-def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loop_timeout_ns, duration_ns):
-    """See PreparedModel.execute_fenced; times in nanoseconds, 0 = no limit."""
+def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loop_timeout_ns, duration_ns,
+                   control=None):
+    """See PreparedModel.execute_fenced; times in nanoseconds, 0 = no limit.
+
+    control: of a caller who schedules executions himself: `cancel`, a flag; `turn()`, a context for the run; `ended()`,
+    called once at the end of what was launched.
+    """
     launched = now_ns()
     wait_for = tuple(wait_for)
     check_fences(wait_for)
@@ -46,15 +60,16 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
     except OutputInsufficientSize as error:
         raise InvalidArgument(str(error)) from None
     _check_outputs(prepared, request)
-    execution = FencedExecution()
+    execution = FencedExecution(control)
+    cancel, turn = (None, nullcontext) if control is None else (control.cancel, control.turn)
 
     def work(began):
         limit = min(filter(None, (deadline_ns, began + duration_ns if duration_ns else 0)), default=0)
         try:
             # What was to be waited for has changed the memory since the launch.
             bound = bind_request(prepared, request) if wait_for else arguments
-            limits = Limits(None, limit, loop_timeout_ns, limit and limit - launched)
-            with trace.span("LD", "PE", "execute_fenced"):
+            limits = Limits(cancel, limit, loop_timeout_ns, limit and limit - launched)
+            with turn(), trace.span("LD", "PE", "execute_fenced"):
                 device_ns = prepared.run_arguments(bound, limits)[1]
         except Error as error:
             vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
@@ -76,7 +91,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
         except RuntimeError as refusal:  # the interpreter is about to end
             execution._end(GeneralFailure(f"fenced execution: could not be started: {refusal}"))
 
-    when_signalled(wait_for, deadline_ns, ready)
+    execution._give_up = when_signalled(wait_for, deadline_ns, ready)
     return execution
 
 

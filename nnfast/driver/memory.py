@@ -76,6 +76,8 @@ class Memory:
     @property
     def is_sealed(self):
         """True when the file can no longer shrink."""
+        if self._fd < 0:
+            return True  # a part of one
         try:
             return bool(fcntl.fcntl(self._fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
         except OSError:
@@ -90,6 +92,17 @@ class Memory:
             raise GeneralFailure("memory: the file may shrink while it is mapped; seal it with F_SEAL_SHRINK, or use "
                                  "read and write")
         return self._map()
+
+    def part(self, offset, size, writable=True):
+        """A range of a mapped memory as a Memory of its own, over the same mapping: it has no descriptor."""
+        self._check_range(offset, size)
+        part = Memory.__new__(Memory)
+        part._fd, part.kind, part.size, part.offset = -1, self.kind, size, offset
+        part.prot = _READ | _WRITE if writable else _READ
+        part._mapped = self.array()[offset:offset + size]
+        if not writable:
+            part._mapped.flags.writeable = False
+        return part
 
     def open(self):
         """The bytes for one execution: an array over the mapping where that is safe, else FileBytes."""

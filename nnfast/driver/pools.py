@@ -166,7 +166,7 @@ def bind_request(prepared, request, started=True):
     for role, given, wanted in (("inputs", request.inputs, graph.inputs), ("outputs", request.outputs, graph.outputs)):
         if len(given) != len(wanted):
             raise InvalidArgument(f"request {role}: got {len(given)}, must be {len(wanted)}")
-    pools = [pool if isinstance(pool, Buffer) else _bytes_of(place, pool) for place, pool in enumerate(request.pools)]
+    pools = [pool if isinstance(pool, Buffer) else bytes_of(place, pool) for place, pool in enumerate(request.pools)]
     inputs, shapes, used = {}, {}, set()
     for place, (argument, operand) in enumerate(zip(request.inputs, graph.inputs)):
         path, record = f"request input {place}", graph.operands[operand]
@@ -237,7 +237,7 @@ def bind_request(prepared, request, started=True):
     return arguments
 
 
-def _bytes_of(place, pool):
+def bytes_of(place, pool):
     if isinstance(pool, Memory):
         try:
             opened = pool.open()

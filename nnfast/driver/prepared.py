@@ -282,6 +282,15 @@ class PreparedModel:
             mark.switch("LD", "PE", "execute")
             return self.execute_arguments(arguments, limits_of(deadline, loop_timeout, began), began, measure_timing)
 
+    def submit_request(self, request, done, **options):
+        """Launch execute(request, **options); done(result, error) is called exactly once, in the background, with one
+        of them None. Raises InvalidArgument for a bad request, GeneralFailure when nothing can be started; `done` is
+        not called then.
+        """
+        from .launch import submit_request
+
+        submit_request(self, request, done, **options)
+
     def execute_arguments(self, arguments, limits, began, measure_timing):
         """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
         from .request import ExecutionResult, OutputShape, Timing
@@ -349,7 +358,7 @@ class PreparedModel:
         deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
         if duration is not None and not duration > 0:
             raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
-        return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, _loop_timeout_ns(loop_timeout),
+        return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_to_ns(loop_timeout),
                               int(duration * 1e9) if duration is not None else 0)
 
     def run_count(self):
@@ -421,10 +430,11 @@ class PreparedModel:
 def limits_of(deadline, loop_timeout, now):
     """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
     deadline_ns = deadline_to_ns(deadline, now, "execute")
-    return Limits(None, deadline_ns, _loop_timeout_ns(loop_timeout), deadline_ns and deadline_ns - now)
+    return Limits(None, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
 
 
-def _loop_timeout_ns(seconds):
+def loop_timeout_to_ns(seconds):
+    """Nanoseconds that each WHILE may take: the default for None, never more than the longest allowed."""
     if seconds is None:
         return DEFAULT_LOOP_TIMEOUT_NS
     if not seconds > 0:

@@ -1,5 +1,7 @@
 """A run of operations with all shapes known: native programs with numpy operations between them, and their memory."""
 
+from copy import copy
+
 import numpy as np
 
 from .._native.plan import Frame, Program
@@ -30,6 +32,14 @@ class Segment:
         self._frames = []
         self.runs = 0  # how often a frame was given back
         resources.take(self.constant_bytes, self, "prepare: packed weights")
+
+    def shared(self, resources):
+        """The same plan for other resources: programs and packed weights in common, frames of its own."""
+        twin = copy(self)
+        twin.resources, twin._frames, twin.runs = resources, [], 0
+        if resources.budget is not None:
+            resources.budget.share(self.constant_bytes, twin, "prepare: packed weights")
+        return twin
 
     def frame(self):
         """A frame to run in, from the pool or new. Give it back with `give_back`."""

@@ -2,7 +2,6 @@
 
 from .. import trace, vlog
 from ..driver.cache import CacheFiles
-from ..driver.launch import submit_load, submit_prepare, submit_request
 from ..errors import ErrorStatus, InvalidArgument
 from . import convert, models, requests
 from .refusals import log
@@ -60,7 +59,7 @@ def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SING
         face.device.check(canonical, hal)
         if cache is not None:
             options |= cache_options(*cache)
-        submit_prepare(face.device, canonical, done, deadline=seconds(deadline, "prepare deadline"), **options)
+        face.device.submit_prepare(canonical, done, deadline=seconds(deadline, "prepare deadline"), **options)
 
     try:
         tell = Callback(callback, face.hal, short=False)
@@ -84,7 +83,7 @@ def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, dead
             else:
                 tell.tell(refusals.status(error, hal), None)
 
-        submit_load(load, done, by)
+        face.device.submit_load(load, done, by)
 
     try:
         tell = Callback(callback, face.hal, short=False)
@@ -128,7 +127,7 @@ def execute(face, hal, callback, request, measure=MeasureTiming.NO, deadline=Non
 
     def launch():
         canonical, options = _execution(face, hal, request, measure, deadline, loop_timeout)
-        submit_request(face.prepared, canonical, done, **options)
+        face.prepared.submit_request(canonical, done, **options)
 
     try:
         tell = Callback(callback, face.hal, short=True)

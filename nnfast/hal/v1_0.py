@@ -86,8 +86,8 @@ class Device:
         return launch.prepare(self, "1.0", callback, model)
 
     def getStatus(self):
-        """A CPU is always available."""
-        return DeviceStatus.AVAILABLE
+        """A CPU is always available; a driver's process may have gone."""
+        return DeviceStatus.AVAILABLE if self.device.is_available else DeviceStatus.OFFLINE
 
     def _capabilities(self, hal):
         vlog.init()
@@ -96,9 +96,7 @@ class Device:
                                         convert.convert_to(Capabilities1_3(), hal))
 
     def _all_capabilities(self):
-        from ..driver.capabilities import capabilities
-
-        canonical = capabilities()
+        canonical = self.device.capabilities
         rows = [OperandPerformance(kind, _info(canonical.operands[kind])) for kind in sorted(canonical.operands)]
         return Capabilities1_3(_info(canonical.relaxed_scalar), _info(canonical.relaxed_tensor), rows,
                                _info(canonical.branch), _info(canonical.loop))

@@ -80,9 +80,7 @@ class Device(v1_1.Device):
 
     def getVersionString(self):
         """(status, version of this driver)."""
-        from ..driver.cache import version_string
-
-        return ErrorStatus.NONE, version_string()
+        return ErrorStatus.NONE, self.device.version
 
     def getType(self):
         """(status, DeviceType.CPU)."""

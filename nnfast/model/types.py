@@ -341,7 +341,7 @@ class State:
     initial: np.ndarray | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 

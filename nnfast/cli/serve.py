@@ -1,0 +1,140 @@
+"""`nnfast serve`: the driver as a process, for any number of clients (docs/service.md)."""
+
+import errno
+import os
+import signal
+import socket
+import stat
+
+from .. import config
+from ..errors import InvalidArgument
+from .output import positive
+
+FIRST_PASSED = 3
+
+
+def add_arguments(parser):
+    parser.add_argument("--socket", metavar="PATH", help="where to serve (default: NNFAST_SOCKET, else nnfast.sock in "
+                        "XDG_RUNTIME_DIR); not used where systemd passes sockets")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads per run (default: what affinity and "
+                        "quota allow)")
+    parser.add_argument("--memory-limit", type=positive, metavar="BYTES",
+                        help="weights, working memory and buffers of all clients together (default: no limit)")
+    parser.add_argument("--client-memory", type=positive, metavar="BYTES", help="the same of each client")
+    parser.add_argument("--client-models", type=positive, metavar="N", help="prepared models of each client")
+    parser.add_argument("--client-connections", type=positive, metavar="N", help="calls at a time of each client")
+    parser.add_argument("--client-executions", type=positive, metavar="N",
+                        help="executions of each client that run or wait at a time")
+    parser.add_argument("--extensions", metavar="FILE", help="which executable may use which vendor extensions "
+                        "(default: all may use all that are installed)")
+    parser.add_argument("--drain", type=float, default=30.0, metavar="SECONDS",
+                        help="time that running calls get at a shutdown (default 30)")
+    parser.add_argument("--exit-idle", type=float, metavar="SECONDS", help="end after so long without clients")
+
+
+def main(args):
+    from .._native.threads import MAX_THREADS, default_threads
+    from ..extensions import load_installed
+    from ..service.allowlist import Allowlist
+    from ..service.quotas import Quotas
+    from ..service.server import Options, Server
+
+    threads = args.threads or default_threads()
+    if threads > MAX_THREADS:
+        raise InvalidArgument(f"threads: is {threads}, must be at most {MAX_THREADS}")
+    given = {"memory": args.client_memory, "models": args.client_models, "connections": args.client_connections,
+             "executions": args.client_executions}
+    quotas = Quotas(**{name: value for name, value in given.items() if value is not None})
+    allowlist = Allowlist.read(args.extensions) if args.extensions else Allowlist()
+    load_installed()
+    options = Options(threads, args.memory_limit, quotas, allowlist, args.drain, args.exit_idle)
+    path, listeners = None, passed_sockets()
+    if not listeners:
+        path = args.socket or config.socket_path()
+        listeners = [listen(path)]
+    server = Server(listeners, options)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.stop())
+    prepare_process()
+    mark = path and os.stat(path)
+    try:
+        server.serve()
+    finally:
+        remove(path, mark)
+    return 0
+
+
+def passed_sockets():
+    """The listening sockets that systemd has passed, if any (sd_listen_fds)."""
+    listeners = []
+    for fd in range(FIRST_PASSED, FIRST_PASSED + config.passed_listeners()):
+        listener = socket.socket(fileno=fd)
+        if listener.family != socket.AF_UNIX or listener.type != socket.SOCK_SEQPACKET:
+            raise InvalidArgument(f"descriptor {fd}: is no Unix socket of packets; use ListenSequentialPacket=")
+        os.set_inheritable(fd, False)
+        listeners.append(listener)
+    return listeners
+
+
+def listen(path):
+    """A listening socket at `path`, for this user alone. One that nobody serves at any more is replaced.
+
+    Raises InvalidArgument where somebody serves already, or something else is in the way.
+    """
+    os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+    _clear(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    before = os.umask(0o177)
+    try:
+        listener.bind(path)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InvalidArgument(f"{path}: another driver's process serves there already") from None
+        raise InvalidArgument(f"{path}: cannot be served at: {error.strerror or error}") from None
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    return listener
+
+
+def _clear(path):
+    """Remove a socket that nobody listens at."""
+    try:
+        kind = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise InvalidArgument(f"{path}: is there and is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+        except OSError as error:
+            raise InvalidArgument(f"{path}: somebody else's socket is in the way: {error.strerror}") from None
+    raise InvalidArgument(f"{path}: another driver's process serves there already")
+
+
+def prepare_process():
+    """Many clients need many descriptors, and short turns of the interpreter."""
+    import resource
+    import sys
+
+    low, high = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if low < high:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (high, high))
+    sys.setswitchinterval(0.0005)
+
+
+def remove(path, mark):
+    """Take the socket away, if it is still ours."""
+    if path is None:
+        return
+    try:
+        now = os.lstat(path)
+        if (now.st_dev, now.st_ino) == (mark.st_dev, mark.st_ino):
+            os.unlink(path)
+    except OSError:
+        pass  # somebody was faster

@@ -1,0 +1,74 @@
+"""Arrays of calls in shared memory: each connection has one sealed memfd, which the client makes and both map.
+
+Only the client writes inputs and reads results there; what it may change while the server works is what it may change
+in any shared memory: indexes and sizes are copied before they are looked at.
+"""
+
+import numpy as np
+
+from ..driver.memory import Memory
+from ..errors import InvalidArgument
+from .protocol import Arena
+
+LINE = 64
+_SMALLEST = 1 << 16
+
+
+def align(size):
+    """Size rounded up to whole cache lines."""
+    return (size + LINE - 1) // LINE * LINE
+
+
+class ClientArena:
+    """The client's end: grows by being replaced."""
+
+    def __init__(self):
+        self.memory, self.bytes = None, None
+
+    def reserve(self, size, channel):
+        """The bytes of the arena as an array of at least `size`; tells the server of a new one."""
+        if self.bytes is None or self.bytes.nbytes < size:
+            memory = Memory.create(1 << max(size, _SMALLEST).bit_length())
+            channel.send(Arena(memory.size), [memory.fileno()])
+            self.memory, self.bytes = memory, memory.array()
+        return self.bytes
+
+
+class ServerArena:
+    """The server's end, None where the client has sent no arena yet."""
+
+    def __init__(self):
+        self.memory = None
+
+    def adopt(self, message, fds):
+        """Take over the arena of an Arena message. Raises InvalidArgument."""
+        if len(fds) != 1:
+            raise InvalidArgument(f"service: an arena comes with one descriptor, got {len(fds)}")
+        memory = Memory("ashmem", fds[0], message.size)
+        if not memory.is_sealed:
+            raise InvalidArgument("service: the arena can be shortened; seal it with F_SEAL_SHRINK")
+        memory.array()
+        self.memory = memory
+
+    def array(self, path, place, dtype):
+        """The array at a Place. Raises InvalidArgument for one that lies outside."""
+        shape = place.shape
+        nbytes = dtype.itemsize
+        for dim in shape:
+            if dim < 0:
+                raise InvalidArgument(f"{path}: shape is {list(shape)}")
+            nbytes *= dim
+        return self.region(path, place.offset, nbytes).view(dtype).reshape(shape)
+
+    def region(self, path, offset, nbytes):
+        """Bytes of the arena."""
+        size = 0 if self.memory is None else self.memory.size
+        if offset % LINE or not 0 <= offset <= offset + nbytes <= size:
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + nbytes} are no place in the arena of {size}")
+        return np.empty(0, np.uint8) if self.memory is None else self.memory.array()[offset:offset + nbytes]
+
+    def pool(self, path, offset, size, writable):
+        """A part of the arena as a nnfast.Memory."""
+        if self.memory is None or not 0 <= offset <= offset + size <= self.memory.size:
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + size} are no place in the arena")
+        return self.memory.part(offset, size, writable)

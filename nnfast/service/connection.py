@@ -1,0 +1,149 @@
+"""One connection for calls: a thread that reads a message, does what it says, and answers."""
+
+import logging
+import os
+import threading
+
+from .. import trace, vlog
+from ..driver.memory import Memory
+from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument
+from . import calls, executions, protocol
+from .answers import failure
+from .arena import ServerArena
+from .quotas import refuse
+
+log = logging.getLogger("nnfast.service")
+
+HANDLERS = {
+    protocol.Ping: calls.ping, protocol.GetCapabilities: calls.get_capabilities, protocol.GetStats: calls.get_stats,
+    protocol.Check: calls.check, protocol.GetUnsupported: calls.get_unsupported, protocol.Prepare: calls.prepare,
+    protocol.CheckCache: calls.check_cache, protocol.Load: calls.load, protocol.Explain: calls.explain,
+    protocol.Allocate: calls.allocate, protocol.WriteBuffer: calls.write_buffer,
+    protocol.ReadBuffer: calls.read_buffer, protocol.GetBuffer: calls.get_buffer,
+    protocol.OpenStream: calls.open_stream, protocol.ResetStream: calls.reset_stream,
+    protocol.Run: executions.run, protocol.Execute: executions.execute, protocol.Fenced: executions.fenced,
+    protocol.GetFencedInfo: executions.get_fenced_info,
+}
+"""Calls -> function(connection, message, fds)."""
+
+
+class Connection:
+    """The server's end of a connection that has joined a session."""
+
+    def __init__(self, session, channel):
+        self.session, self.channel, self.arena = session, channel, ServerArena()
+        self._debt = None  # what went wrong with a message that has no answer: the next one gets it
+        self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
+
+    def start(self):
+        """Serve in a thread of its own."""
+        self._thread.start()
+
+    def interrupt(self):
+        """Wake the thread from whatever it waits for at the socket; it ends then."""
+        try:
+            self.channel.socket.shutdown(2)
+        except OSError:
+            pass  # the other end was faster
+
+    def _serve(self):
+        try:
+            while self._serve_one():
+                pass
+        except OSError:
+            pass  # the client has gone
+        finally:
+            self.channel.close()
+            self.session.server.left(self)
+
+    def _serve_one(self):
+        """Read and answer one message; False at the end of the stream."""
+        fds = []
+        try:
+            try:
+                message = self.channel.receive(protocol.FROM_CLIENT, fds)
+            except protocol.Malformed as error:
+                self.session.server.refused += 1
+                self._answer(failure(InvalidArgument(str(error))))
+                return True
+            if message is None:
+                return False
+            handler = HANDLERS.get(type(message))
+            if handler is None:
+                self._note(message, fds)
+            else:
+                self._call(handler, message, fds)
+            return True
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    def _call(self, handler, message, fds):
+        server = self.session.server
+        if not server.enter():
+            self._answer(failure(DeviceUnavailable("service: the driver is shutting down; it takes no more calls")))
+            return
+        try:
+            try:
+                if self._debt is not None:
+                    error, self._debt = self._debt, None
+                    raise error
+                with trace.span("LI", "PE", type(message).__name__):
+                    answer = handler(self, message, fds)
+            except Error as error:
+                answer = failure(error)
+                if vlog.mask & vlog.DRIVER:
+                    vlog.tell(vlog.DRIVER, "client %d: %s: %s", self.session.number, type(message).__name__, error)
+            except MemoryError as error:
+                answer = failure(error)
+            except Exception as error:
+                log.error("service: internal error in %s", type(message).__name__, exc_info=True)
+                answer = failure(error)
+            self._answer(*answer if isinstance(answer, tuple) else (answer,))
+        finally:
+            server.leave()
+
+    def _answer(self, message, things=()):
+        """Send an answer; things: descriptors of ours, which are closed, and fences, which stay."""
+        fds = [thing if isinstance(thing, int) else thing.fileno() for thing in things]
+        try:
+            self.channel.send(message, fds)
+        finally:
+            for thing in things:
+                if isinstance(thing, int):
+                    os.close(thing)
+
+    def _note(self, message, fds):
+        """A message without an answer."""
+        try:
+            if isinstance(message, protocol.Arena):
+                self.arena.adopt(message, fds)
+            elif isinstance(message, protocol.AddMemory):
+                if len(fds) != 1:
+                    raise InvalidArgument(f"service: a memory comes with one descriptor, got {len(fds)}")
+                self.session.add("memory", Memory(message.kind, fds[0], message.size, message.prot, message.offset),
+                                 message.number)
+            elif isinstance(message, protocol.Release):
+                self.session.release(message.items)
+            elif isinstance(message, protocol.Cancel):
+                self.session.cancel(message.call)
+        except Error as error:
+            self._debt = error
+        except (MemoryError, OSError) as error:
+            self._debt = GeneralFailure(f"service: {type(message).__name__}: {error}")
+
+    def pool(self, path, pool):
+        """What a Pool names, as a canonical request takes it. Raises InvalidArgument."""
+        if pool.kind == "arena":
+            return self.arena.pool(path, pool.number, pool.size, pool.writable)
+        if pool.kind == "memory":
+            return self.session.get("memory", pool.number)
+        if pool.kind == "buffer":
+            return self.session.buffer(pool.number)
+        raise InvalidArgument(f"{path}: a pool of kind {pool.kind!r}, must be arena, memory or buffer")
+
+
+def check_room(session):
+    """Refuse a connection more than the client may have."""
+    if len(session.connections) >= session.quotas.connections:
+        raise refuse("connections", session.quotas.connections, "calls wait for one another then")

@@ -1,0 +1,181 @@
+"""What the server does for calls that execute: arrays in the arena, requests on pools, fences."""
+
+from math import prod
+
+import numpy as np
+
+from .._native.threads import now_ns
+from ..driver.execution import deadline_to_ns
+from ..driver.fence import Fence
+from ..driver.fenced import execute_fenced
+from ..driver.pools import CHECKED_TYPES, bind_request
+from ..driver.prepared import limits_of, loop_timeout_to_ns
+from ..driver.request import Request, RequestArgument
+from ..errors import Error, InvalidArgument
+from ..model.types import Definition
+from . import protocol
+from .arena import align
+
+INLINE_BYTES = 1 << 15
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+def run(connection, message, fds):
+    session = connection.session
+    held = session.get("prepared", message.prepared)
+    prepared, arena = held.prepared, connection.arena
+    if len(message.inputs) != len(prepared.inputs):
+        raise InvalidArgument(f"run: got {len(message.inputs)} inputs, must be {len(prepared.inputs)}")
+    inputs = [None if place is None else _input(arena, info, place)
+              for info, place in zip(prepared.inputs, message.inputs)]
+    out = None
+    if message.outputs is not None and held.results is not None and len(message.outputs) == len(prepared.outputs):
+        out = [arena.array("run output", protocol.Place(offset, shape), info.dtype)
+               for info, offset, shape in zip(prepared.outputs, message.outputs, held.results)]
+    deadline_ns = deadline_to_ns(message.deadline, now_ns(), "run")
+    stream = session.get("stream", message.stream) if message.stream else None
+    flag = session.begin(message.call)
+    try:
+        with session.turn(held.priority):
+            began = now_ns()
+            if stream is not None:
+                results = stream.run(inputs, out)
+            elif held.is_quick and not message.call and not deadline_ns:
+                results = prepared.run(inputs, out)
+            else:
+                results = prepared._run(inputs, out, dict(prepared._initial), flag, deadline_ns)
+            ended = now_ns()
+    finally:
+        session.end(flag)
+    session.ended(began, ended, held)
+    took_us = (ended - began) // 1000
+    if out is not None:
+        return protocol.Results([protocol.Result(offset, array.shape)
+                                 for offset, array in zip(message.outputs, results)], took_us)
+    return _results(results, took_us)
+
+
+def _input(arena, info, place):
+    array = arena.array(f"run input {info.name!r}", place, info.dtype)
+    # Indexes, sizes and flags: taken once, lest the client changes them between a check and their use.
+    return array.copy() if info.type in CHECKED_TYPES or isinstance(info.type, Definition) else array
+
+
+def _results(arrays, took_us):
+    """Results whose shapes the client could not know: in the message, or in a memfd of their own."""
+    arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
+    if sum(array.nbytes for array in arrays) <= INLINE_BYTES:
+        return protocol.Results([protocol.Result(protocol.INLINE, array.shape, array.tobytes()) for array in arrays],
+                                took_us)
+    places, chunks, at = [], [], 0
+    for array in arrays:
+        places.append(protocol.Result(protocol.ATTACHED - at, array.shape))
+        chunks += (array.reshape(-1).view(np.uint8), bytes(align(array.nbytes) - array.nbytes))
+        at += align(array.nbytes)
+    return protocol.Results(places, took_us), [protocol.sealed_memfd(chunks)]
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+def request_of(connection, message):
+    """The nnfast.Request of a message; raises InvalidArgument for pools that this client does not have."""
+    pools = tuple(connection.pool(f"request pool {place}", pool) for place, pool in enumerate(message.pools))
+    return Request(tuple(map(_argument, message.inputs)), tuple(map(_argument, message.outputs)), pools)
+
+
+def _argument(argument):
+    return RequestArgument(argument.pool, argument.offset, argument.length, argument.dims, argument.has_no_value)
+
+
+def execute(connection, message, fds):
+    session = connection.session
+    held = session.get("prepared", message.prepared)
+    prepared, seen = held.prepared, now_ns()
+    request = request_of(connection, message)
+    if message.launch:
+        # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
+        try:
+            arguments, limits = bind_request(prepared, request), None
+        except InvalidArgument:
+            raise
+        except Error:
+            connection.channel.send(protocol.Launched())
+            raise
+        connection.channel.send(protocol.Launched())
+    else:
+        arguments = bind_request(prepared, request)
+    limits = limits_of(message.deadline, message.loop_timeout, seen)
+    flag = session.begin()
+    if not held.is_quick:
+        limits = limits.with_cancel(flag)
+    try:
+        with session.turn(held.priority):
+            began = now_ns()
+            result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
+            ended = now_ns()
+    finally:
+        session.end(flag)
+    session.ended(began, ended, held)
+    return protocol.Executed([protocol.Shape(shape.dims, shape.is_sufficient) for shape in result.shapes],
+                             (result.timing.on_device_us, result.timing.in_driver_us),
+                             _sizes(prepared, [shape.dims for shape in result.shapes]))
+
+
+def _sizes(prepared, shapes):
+    """Bytes of the outputs of a request."""
+    operands = prepared.model.main.operands
+    return [prod(shape) * operands[operand].dtype.itemsize
+            for operand, shape in zip(prepared.model.main.outputs, shapes)]
+
+
+class Control:
+    """What a fenced execution is told by the session that launched it (driver.fenced)."""
+
+    def __init__(self, session, held):
+        self._session, self._held = session, held
+        self.cancel, self.execution = session.begin(), None
+        session.launched(self)
+
+    def turn(self):
+        return self._session.turn(self._held.priority)
+
+    def ended(self):
+        self._session.end(self.cancel)
+        self._session.landed(self)
+
+    def abandon(self):
+        """The client has gone."""
+        if self.execution is not None:
+            self.execution.abandon()
+
+
+def fenced(connection, message, fds):
+    session = connection.session
+    held = session.get("prepared", message.prepared)
+    request = request_of(connection, message)
+    deadline_ns = deadline_to_ns(message.deadline, now_ns(), "execute_fenced")
+    loop_timeout_ns = loop_timeout_to_ns(message.loop_timeout)
+    if message.duration is not None and not message.duration > 0:
+        raise InvalidArgument(f"execute_fenced duration: is {message.duration}, must be positive seconds or None")
+    duration_ns = 0 if message.duration is None else int(min(message.duration, 1e9) * 1e9)
+    control = Control(session, held)
+    try:
+        execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds], message.measure_timing,
+                                   deadline_ns, loop_timeout_ns, duration_ns, control)
+    except BaseException:
+        control.ended()
+        raise
+    control.execution = execution
+    try:
+        number = session.add("fenced", execution)  # refuses when the client has gone meanwhile
+    except Error:
+        execution.abandon()
+        raise
+    operands = held.prepared.model.main.operands
+    sizes = _sizes(held.prepared, [argument.dims or operands[operand].shape for operand, argument in
+                                   zip(held.prepared.model.main.outputs, request.outputs)])
+    return protocol.FencedLaunched(number, sizes), [execution.fence]
+
+
+def get_fenced_info(connection, message, fds):
+    timings = connection.session.get("fenced", message.number).info()
+    return protocol.FencedInfo([(timing.on_device_us, timing.in_driver_us) for timing in timings])

@@ -1,0 +1,560 @@
+"""The words of client and server: typed messages in msgpack, one per packet of a SOCK_SEQPACKET socket.
+
+Every message is a Struct whose first element is its number; what does not fit its types exactly is refused. A message
+of more than MAX_PACKET bytes travels in a sealed memfd, announced by a packet of its own. Descriptors go along by
+SCM_RIGHTS. Hello is the only message that any version understands.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+from array import array
+
+import msgspec
+import numpy as np
+
+VERSION = 1
+MAGIC = "nnfast"
+MAX_PACKET = 1 << 16
+MAX_FDS = 250
+MAX_LARGE = 1 << 26
+"""Bytes of a message in a memfd: models and arrays do not go into messages."""
+
+_LARGE = struct.Struct("<BQ")
+_LARGE_MARK = 0xC1  # the one byte that msgpack never uses
+_ANCILLARY = socket.CMSG_SPACE(MAX_FDS * 4)
+_FLAGS = socket.MSG_CMSG_CLOEXEC
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+
+class Malformed(Exception):
+    """A packet that is no message; the packets behind it may be some."""
+
+
+class Message(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True,
+              tag_field="tag"):
+    """What all messages are; its subclasses have a number as `tag`."""
+
+
+class Hello(msgspec.Struct, array_like=True, frozen=True):
+    """The first packet of a connection, from the client. Later versions may add to its end.
+
+    role: "events" opens a session, and lives as long as it; "calls" joins the one with this id and key.
+    precision: as nnfast.Device takes it, of the session.
+    """
+
+    magic: str
+    version: int
+    role: str
+    session: int = 0
+    key: bytes = b""
+    precision: str | None = None
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+class Tensor(Message):
+    """One input or output of a prepared model: the fields of driver.prepared.TensorInfo."""
+
+    name: str
+    shape: tuple[int | None, ...] | None
+    dtype: str
+    type: int
+    scale: float
+    zero_point: int
+    channel_axis: int | None
+    operand: int
+
+
+class Place(Message):
+    """An array in the arena of its connection."""
+
+    offset: int
+    shape: tuple[int, ...]
+
+
+INLINE, ATTACHED = -1, -2
+
+
+class Result(Message):
+    """An array of an answer: at `offset` in the arena, in `data` (INLINE), or ATTACHED - offset bytes into the memfd
+    that comes along.
+    """
+
+    offset: int
+    shape: tuple[int, ...]
+    data: bytes = b""
+
+
+class Argument(Message):
+    """driver.request.RequestArgument."""
+
+    pool: int
+    offset: int
+    length: int
+    dims: tuple[int, ...]
+    has_no_value: bool
+
+
+class Pool(Message):
+    """A pool of a request. kind: "arena" (at `number`, `size` bytes), "memory" or "buffer" (of that number)."""
+
+    kind: str
+    number: int
+    size: int = 0
+    writable: bool = True
+
+
+class Use(Message):
+    """driver.buffers.Role."""
+
+    prepared: int
+    index: int
+    frequency: float
+
+
+class Shape(Message):
+    """driver.request.OutputShape."""
+
+    dims: tuple[int, ...]
+    is_sufficient: bool
+
+
+class ExtensionType(Message):
+    """An operand type of an extension: what getSupportedExtensions says of it."""
+
+    id: int
+    name: str
+    is_tensor: bool
+    itemsize: int
+
+
+# -- from the client, without an answer --------------------------------------------------------------------------------
+class Arena(Message, tag=1):
+    """The attached memfd is the arena of this connection from now on."""
+
+    size: int
+
+
+class AddMemory(Message, tag=2):
+    """The attached descriptor is a nnfast.Memory, named by this number from now on."""
+
+    number: int
+    kind: str
+    size: int
+    prot: int
+    offset: int
+
+
+class Release(Message, tag=3):
+    """The client has dropped these objects. kind: "prepared", "buffer", "memory", "fenced", "stream" or "load"."""
+
+    items: list[tuple[str, int]]
+
+
+class Cancel(Message, tag=4):
+    """Stop the call of this number at its next step."""
+
+    call: int
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+class Ping(Message, tag=10):
+    """Answered by Done."""
+
+
+class GetCapabilities(Message, tag=11):
+    """Answered by CapabilitiesReply."""
+
+
+class GetStats(Message, tag=12):
+    """Answered by Stats."""
+
+
+class Check(Message, tag=13):
+    """Device.check of the attached model. Answered by Text."""
+
+    newest: str
+
+
+class GetUnsupported(Message, tag=14):
+    """Device.unsupported_reasons of the attached model. Answered by Unsupported."""
+
+
+class Prepare(Message, tag=15):
+    """Device.prepare of the attached model; with a token, its cache files are attached behind it.
+
+    launch: answer Launched first. Answered by Prepared.
+    """
+
+    preference: str
+    priority: str
+    input_shapes: list[tuple[int | str, tuple[int, ...]]] | None = None
+    keep: list[int | str] | None = None
+    deadline: float | None = None
+    token: bytes | None = None
+    launch: bool = False
+
+
+class CheckCache(Message, tag=16):
+    """Device.cached of the attached files. Answered by Number."""
+
+    token: bytes
+
+
+class Load(Message, tag=17):
+    """What CheckCache made. Answered by Prepared."""
+
+    number: int
+    deadline: float | None = None
+    launch: bool = False
+
+
+class Allocate(Message, tag=18):
+    """Device.allocate. Answered by Allocated."""
+
+    inputs: list[Use]
+    outputs: list[Use]
+    dims: tuple[int, ...]
+
+
+class WriteBuffer(Message, tag=19):
+    """Buffer.copy_from a pool; with None the buffer loses its value. Answered by BufferState."""
+
+    number: int
+    source: Pool | None
+    dims: tuple[int, ...] = ()
+
+
+class ReadBuffer(Message, tag=20):
+    """Buffer.copy_to a pool. Answered by BufferState."""
+
+    number: int
+    target: Pool
+
+
+class GetBuffer(Message, tag=21):
+    """Answered by BufferState."""
+
+    number: int
+
+
+class Run(Message, tag=22):
+    """PreparedModel.run, or stream.run, on arrays in the arena. Answered by Results.
+
+    outputs: offsets for the results, where their shapes are known; call: number for Cancel, or 0.
+    """
+
+    prepared: int
+    inputs: list[Place | None]
+    outputs: list[int] | None = None
+    stream: int = 0
+    call: int = 0
+    deadline: float | None = None
+
+
+class Execute(Message, tag=23):
+    """PreparedModel.execute. launch: answer Launched once the request is known to be good. Answered by Executed."""
+
+    prepared: int
+    inputs: list[Argument]
+    outputs: list[Argument]
+    pools: list[Pool]
+    measure_timing: bool = False
+    deadline: float | None = None
+    loop_timeout: float | None = None
+    launch: bool = False
+
+
+class Fenced(Message, tag=24):
+    """PreparedModel.execute_fenced; the attached descriptors are the fences. Answered by FencedLaunched."""
+
+    prepared: int
+    inputs: list[Argument]
+    outputs: list[Argument]
+    pools: list[Pool]
+    measure_timing: bool = False
+    deadline: float | None = None
+    loop_timeout: float | None = None
+    duration: float | None = None
+
+
+class GetFencedInfo(Message, tag=25):
+    """FencedExecution.info. Answered by FencedInfo."""
+
+    number: int
+
+
+class OpenStream(Message, tag=26):
+    """PreparedModel.stream. Answered by Number."""
+
+    prepared: int
+
+
+class ResetStream(Message, tag=27):
+    """Stream.reset. Answered by Done."""
+
+    number: int
+
+
+class Explain(Message, tag=28):
+    """PreparedModel.explain. Answered by Explained."""
+
+    prepared: int
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+class Done(Message, tag=100):
+    """It worked, and there is nothing to tell."""
+
+
+class Failure(Message, tag=101):
+    """An nnfast.Error: its status, its text, and the shapes of OutputInsufficientSize. cancelled: errors.Cancelled."""
+
+    status: int
+    text: str
+    shapes: list[Shape] = []
+    cancelled: bool = False
+
+
+class Welcome(Message, tag=102):
+    """Answer to Hello: the session, and what the device is."""
+
+    version: int
+    session: int
+    key: bytes
+    pid: int
+    driver: str
+    num_threads: int
+    precision: str | None
+    connections: int
+    extensions: list[tuple[str, list[ExtensionType]]]
+
+
+class Launched(Message, tag=103):
+    """The launch was right; the outcome follows on this connection."""
+
+
+class Text(Message, tag=104):
+    text: str
+
+
+class Number(Message, tag=105):
+    number: int
+
+
+class Unsupported(Message, tag=106):
+    reasons: list[tuple[int, str]]
+
+
+class CapabilitiesReply(Message, tag=107):
+    """driver.capabilities.Capabilities, each performance as (time, power)."""
+
+    operands: list[tuple[int, float, float]]
+    others: list[tuple[float, float]]
+    source: str
+
+
+class Prepared(Message, tag=108):
+    """A prepared model. results: shapes of the outputs of a run where they are always the same, else None."""
+
+    number: int
+    name: str
+    operations: int
+    priority: str
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    results: list[tuple[int, ...]] | None
+
+
+class Allocated(Message, tag=109):
+    number: int
+    type: int
+    dtype: str
+    is_scalar: bool
+    dims: tuple[int, ...]
+
+
+class BufferState(Message, tag=110):
+    """Shape of a buffer's value, None where it has none."""
+
+    shape: tuple[int, ...] | None
+
+
+class Results(Message, tag=111):
+    arrays: list[Result]
+    took_us: int = 0
+
+
+class Executed(Message, tag=112):
+    """sizes: bytes of each output."""
+
+    shapes: list[Shape]
+    timing: tuple[int | None, int | None]
+    sizes: list[int]
+
+
+class FencedInfo(Message, tag=113):
+    timings: list[tuple[int | None, int | None]]
+
+
+class Explained(Message, tag=114):
+    """driver.explain.Explanation as JSON, and whether all of it is native."""
+
+    text: str
+    native: bool
+
+
+class FencedLaunched(Message, tag=116):
+    """A fenced execution, whose fence is attached. sizes: bytes of each output."""
+
+    number: int
+    sizes: list[int]
+
+
+class Stats(Message, tag=115):
+    """What the server counts, as JSON (docs/service.md)."""
+
+    text: str
+
+
+ONE_WAY = (Arena, AddMemory, Release, Cancel)
+CALLS = (Ping, GetCapabilities, GetStats, Check, GetUnsupported, Prepare, CheckCache, Load, Allocate, WriteBuffer,
+         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain)
+ANSWERS = (Done, Failure, Welcome, Launched, Text, Number, Unsupported, CapabilitiesReply, Prepared, Allocated,
+           BufferState, Results, Executed, FencedInfo, FencedLaunched, Explained, Stats)
+
+
+def _union(kinds):
+    result = kinds[0]
+    for kind in kinds[1:]:
+        result = result | kind
+    return result
+
+
+FROM_CLIENT = msgspec.msgpack.Decoder(_union((*ONE_WAY, *CALLS)))
+FROM_SERVER = msgspec.msgpack.Decoder(_union(ANSWERS))
+HELLO = msgspec.msgpack.Decoder(Hello)
+
+
+def _plain(value):
+    """Numbers of numpy are numbers; there is nothing else that msgspec does not know."""
+    if isinstance(value, np.integer | np.bool_):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    raise TypeError(f"a {type(value).__name__} cannot be sent to the driver's process")
+
+
+encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+
+
+def decode(decoder, data):
+    """The message of a packet. Raises Malformed."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Malformed(f"service: a message that is none: {error}") from None
+
+
+def sealed_memfd(chunks):
+    """Descriptor of a new memfd of these bytes, which nobody can change any more. chunks: buffers."""
+    fd = os.memfd_create("nnfast", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        for chunk in chunks:
+            view = memoryview(chunk).cast("B")
+            while view.nbytes:
+                view = view[os.write(fd, view):]
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS | fcntl.F_SEAL_SEAL)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def is_sealed(fd, seals=_SEALS):
+    """True for a memfd that has all these seals."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GET_SEALS) & seals == seals
+    except OSError:
+        return False
+
+
+class Channel:
+    """One end of a connection. Used by one thread at a time; `send` and `receive` may block."""
+
+    def __init__(self, sock):
+        self.socket = sock
+        self._buffer = bytearray(MAX_PACKET)
+        self._view = memoryview(self._buffer)
+
+    def fileno(self):
+        return self.socket.fileno()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, message, fds=()):
+        """Send a message with descriptors, which stay the caller's. Raises OSError when the other end is gone."""
+        data = encode(message)
+        if len(data) > MAX_PACKET:
+            self._send_large(data, fds)
+        elif fds:
+            self._send_with(data, fds)
+        else:
+            self.socket.send(data, socket.MSG_NOSIGNAL)
+
+    def _send_with(self, data, fds):
+        self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))], socket.MSG_NOSIGNAL)
+
+    def _send_large(self, data, fds):
+        fd = sealed_memfd([data])
+        try:
+            self._send_with(_LARGE.pack(_LARGE_MARK, len(data)), [*fds, fd])
+        finally:
+            os.close(fd)
+
+    def receive(self, decoder, fds):
+        """The next message, None at the end of the stream; its descriptors are added to the list `fds`, the caller's.
+
+        Raises Malformed for what is no message, OSError when the connection breaks.
+        """
+        count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], _ANCILLARY, _FLAGS)
+        if ancillary:
+            for level, kind, content in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    numbers = array("i")
+                    numbers.frombytes(content[:len(content) // 4 * 4])
+                    fds += numbers
+        if not count:
+            return None
+        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            what = f"{MAX_PACKET} bytes" if flags & socket.MSG_TRUNC else f"{MAX_FDS} descriptors"
+            raise Malformed(f"service: a message of more than {what}")
+        data = self._view[:count]
+        if data[0] == _LARGE_MARK:
+            data = _read_large(data, fds)
+        return decode(decoder, data)
+
+
+def _read_large(data, fds):
+    """The message in the last of the descriptors."""
+    if len(data) != _LARGE.size or not fds:
+        raise Malformed("service: a large message without its memory")
+    length, fd = _LARGE.unpack(data)[1], fds.pop()
+    try:
+        if not is_sealed(fd) or os.fstat(fd).st_size != length or length > MAX_LARGE:
+            raise Malformed(f"service: a large message must be a sealed memfd of the announced size, at most "
+                            f"{MAX_LARGE} bytes")
+        content = bytearray(length)
+        view, at = memoryview(content), 0
+        while at < length:
+            got = os.preadv(fd, [view[at:]], at)
+            if not got:
+                raise Malformed("service: a large message that ends early")
+            at += got
+        return content
+    except OSError as error:
+        raise Malformed(f"service: a large message that cannot be read: {error.strerror}") from None
+    finally:
+        os.close(fd)

@@ -1,0 +1,244 @@
+"""The driver's objects as a client of its process sees them: the methods of nnfast.Device and PreparedModel."""
+
+import os
+import time
+import weakref
+from functools import partial
+
+import numpy as np
+
+from .. import config, vlog
+from ..driver.cache import CacheFiles, check_token, descriptors_of
+from ..driver.capabilities import Capabilities, Performance
+from ..driver.device import check_options
+from ..errors import DeadObject, GeneralFailure, InvalidArgument
+from ..model.types import VERSIONS, Model, OperandType
+from . import protocol
+from .buffers import Memories, RemoteBuffer, RemoteTokens
+from .client import Session
+from .models import LastModel
+from .prepared import RemotePreparedModel, at_end
+
+
+RETRY_SECONDS = 0.02
+
+
+def connect(path=None, precision=None, patience=0.0):
+    """The device of a driver's process (`nnfast serve`), with the methods of nnfast.Device.
+
+    path: of its socket; None takes NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as nnfast.Device
+    takes it. patience: seconds that the process gets to start serving. Raises DeadObject when nobody serves there,
+    InvalidArgument when the process is of another version.
+    """
+    path, until = os.fspath(path) if path is not None else config.socket_path(), time.monotonic() + patience
+    while True:
+        try:
+            return RemoteDevice(path, precision)
+        except DeadObject:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(RETRY_SECONDS)
+
+
+class RemoteExtension:
+    """A vendor extension that the driver has: `types` {id: type with id, name, is_tensor, dtype}."""
+
+    def __init__(self, name, types):
+        self.name = name
+        self.types = {kind.id: RemoteType(kind) for kind in types}
+
+
+class RemoteType:
+    """An operand type of a vendor extension, as far as the driver tells."""
+
+    def __init__(self, kind):
+        self.id, self.name, self.is_tensor = kind.id, kind.name, kind.is_tensor
+        self.dtype = np.dtype(f"V{kind.itemsize}")
+
+
+class RemoteDevice:
+    """A device in the driver's process. Any number of threads may use it.
+
+    Every call raises DeadObject once that process has gone; `reconnect` makes the device usable again, what was
+    prepared and allocated before stays dead.
+    """
+
+    def __init__(self, path, precision=None):
+        vlog.init()
+        self._path, self._precision = path, precision
+        self.reconnect()
+
+    @vlog.telling(vlog.MANAGER, "connect")
+    def reconnect(self):
+        """A new session with the driver's process, in place of the one that there was."""
+        self._session = Session(self._path, self._precision)
+        self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()
+        welcome = self._session.welcome
+        self.num_threads, self.precision, self.version = welcome.num_threads, welcome.precision, welcome.driver
+        self.extensions = {name: RemoteExtension(name, types) for name, types in welcome.extensions}
+        self.pid = welcome.pid
+
+    def close(self):
+        """End the session: the driver frees at once whatever it holds for it."""
+        self._session.close()
+
+    @property
+    def is_available(self):
+        """False once the driver's process has gone."""
+        return self._session.dead is None
+
+    @property
+    def capabilities(self):
+        """As Device.capabilities, of the driver's process."""
+        answer = self._session.call(protocol.GetCapabilities())
+        operands = {OperandType(kind): Performance(time, power) for kind, time, power in answer.operands}
+        return Capabilities(operands, *(Performance(*pair) for pair in answer.others), answer.source)
+
+    def stats(self):
+        """What the driver's process counts (docs/service.md), as a dict."""
+        import json
+
+        return json.loads(self._session.call(protocol.GetStats()).text)
+
+    # -- models ------------------------------------------------------------------------------------------------------
+    def _call_about(self, model, message):
+        _check_model(model)
+        fd = self._models.descriptor(model)
+        try:
+            return self._session.call(message, [fd])
+        finally:
+            os.close(fd)
+
+    @vlog.telling(vlog.MODEL, "check")
+    def check(self, model, newest=VERSIONS[-1]):
+        """As Device.check."""
+        return self._call_about(model, protocol.Check(newest)).text
+
+    def supported_operations(self, model):
+        """As Device.supported_operations."""
+        refused = self.unsupported_reasons(model)
+        return [index not in refused for index in range(len(model.main.operations))]
+
+    @vlog.telling(vlog.MODEL, "supported_operations")
+    def unsupported_reasons(self, model):
+        """As Device.unsupported_reasons."""
+        return dict(self._call_about(model, protocol.GetUnsupported()).reasons)
+
+    @vlog.telling(vlog.COMPILATION, "prepare")
+    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
+                deadline=None, cache_dir=None, cache=None, token=None):
+        """As Device.prepare. cache_dir is a folder of this process, whose files the driver reads and writes."""
+        if cache_dir and cache is None:
+            from ..driver.cache import prepare_in
+
+            _check_model(model)
+            return prepare_in(cache_dir, self, model, (preference, priority, input_shapes, keep), deadline)
+        message, fds = self._prepare(model, preference, priority, input_shapes, keep, deadline, cache, token, False)
+        try:
+            answer = self._session.call(message, fds)
+        finally:
+            os.close(fds[0])
+        return RemotePreparedModel(self, self._session, answer, model)
+
+    def submit_prepare(self, model, done, priority="medium", preference="fast_single_answer", deadline=None, cache=None,
+                       token=None):
+        """As Device.submit_prepare: done(prepared, error) is called once, in the background."""
+        message, fds = self._prepare(model, preference, priority, None, None, deadline, cache, token, True)
+        try:
+            self._launch(message, fds, model, done)
+        finally:
+            os.close(fds[0])
+
+    def _prepare(self, model, preference, priority, input_shapes, keep, deadline, cache, token, launch):
+        _check_model(model)
+        check_options(preference, priority)
+        files = []
+        if cache is not None:
+            try:
+                files = _open_files(cache)
+                check_token(token)
+            except (InvalidArgument, GeneralFailure) as error:  # it does no harm (hal.md 7.2)
+                vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
+                token, files = None, []
+        shapes = None if input_shapes is None else [(key, tuple(map(int, shape)))
+                                                    for key, shape in input_shapes.items()]
+        message = protocol.Prepare(preference, priority, shapes, None if keep is None else list(keep), deadline,
+                                   bytes(token) if files else None, launch)
+        return message, [self._models.descriptor(model), *files]
+
+    def _launch(self, message, fds, model, done):
+        session = self._session
+
+        def prepared_of(answer):
+            return RemotePreparedModel(self, session, answer, model)
+
+        connection = session.take()
+        try:
+            session.launch(connection, message, fds, partial(at_end, session, prepared_of, done))
+        except BaseException:
+            session.give(connection)
+            raise
+
+    def prepare_from_cache(self, cache, token, deadline=None):
+        """As Device.prepare_from_cache."""
+        return self.cached(cache, token)(deadline)
+
+    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
+    def cached(self, cache, token):
+        """As Device.cached."""
+        files = _open_files(cache)
+        check_token(token)
+        return RemoteLoad(self, self._session, self._session.call(protocol.CheckCache(bytes(token)), files).number)
+
+    def submit_load(self, load, done, deadline):
+        """As Device.submit_load."""
+        self._launch(protocol.Load(load.number, deadline, True), (), None, done)
+
+    # -- buffers -----------------------------------------------------------------------------------------------------
+    @vlog.telling(vlog.MEMORY, "allocate")
+    def allocate(self, input_roles=(), output_roles=(), dims=()):
+        """As Device.allocate."""
+        roles = [[self._use(f"allocate {kind}_roles[{place}]", role) for place, role in enumerate(given)]
+                 for kind, given in (("input", input_roles), ("output", output_roles))]
+        answer = self._session.call(protocol.Allocate(*roles, tuple(dims)))
+        buffer = RemoteBuffer(self._session, self._memories, answer)
+        self.tokens.add(buffer)
+        return buffer
+
+    def _use(self, path, role):
+        prepared = getattr(role, "prepared", None)
+        if not isinstance(prepared, RemotePreparedModel) or prepared.session is not self._session:
+            raise InvalidArgument(f"{path}: is not a model that this device prepared")
+        return protocol.Use(prepared.number, role.index, role.frequency)
+
+    def __repr__(self):
+        asked = f", precision={self.precision!r}" if self.precision else ""
+        return f"<RemoteDevice {self._path}{asked}{'' if self.is_available else ', gone'}>"
+
+
+class RemoteLoad:
+    """What `cached` gives: called with a deadline, it gives the prepared model."""
+
+    def __init__(self, device, session, number):
+        self._device, self._session, self.number = device, session, number
+        weakref.finalize(self, session.drop, "load", number).atexit = False
+
+    def __call__(self, deadline=None):
+        answer = self._session.call(protocol.Load(self.number, deadline))
+        return RemotePreparedModel(self._device, self._session, answer, None)
+
+
+def _check_model(model):
+    if not isinstance(model, Model):
+        raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
+
+
+def _open_files(cache):
+    """The two descriptors of CacheFiles. Raises InvalidArgument for another number, GeneralFailure for closed ones."""
+    files = descriptors_of(cache if isinstance(cache, CacheFiles) else CacheFiles((), ()))
+    for fd in files:
+        try:
+            os.fstat(fd)
+        except OSError as error:
+            raise GeneralFailure(f"compilation cache: cannot be read: {error}") from None
+    return list(files)

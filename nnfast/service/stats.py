@@ -1,0 +1,62 @@
+"""What the server counts, as JSON for `nnfast top` and whoever else asks (docs/service.md)."""
+
+import json
+import os
+import time
+
+
+def stats(server):
+    """One row per client and per shared model, and the sums."""
+    clients = [_client(session) for session in server.sessions()]
+    return {
+        "pid": os.getpid(), "uptime_s": round(time.monotonic() - server.began, 3),
+        "threads": server.options.threads, "slots": server.scheduler.slots, "running": server.scheduler.running,
+        "executions": server.latency.total, "latency_us": _percentiles(server.latency),
+        "latency_counts": list(server.latency.counts),
+        "memory_bytes": sum(client["memory_bytes"] for client in clients),
+        "memory_limit": None if server.budget is None else server.budget.limit,
+        "memory_used": None if server.budget is None else server.budget.used,
+        "resident_bytes": resident_bytes(),
+        "sessions_opened": server.opened, "messages_refused": server.refused,
+        "clients": clients, "models": [_model(root) for root in server.registry.roots()],
+    }
+
+
+def stats_text(server):
+    """stats as JSON text."""
+    return json.dumps(stats(server))
+
+
+def _client(session):
+    peer = session.peer
+    return {
+        "session": session.number, "pid": peer.pid, "uid": peer.uid, "executable": peer.executable,
+        "age_s": round(time.monotonic() - session.began, 3), "connections": len(session.connections),
+        "models": [_held(held) for held in session.held()],
+        "buffers": session.count("buffer"), "memories": session.count("memory"), "streams": session.count("stream"),
+        "fenced": session.count("fenced"), "memory_bytes": session.budget.used,
+        "in_flight": session.in_flight, "waiting": session.share.waiting, "running": session.share.running,
+        "executions": session.latency.total, "latency_us": _percentiles(session.latency),
+        "latency_counts": list(session.latency.counts), "busy_ms": session.share.spent_ns // 1_000_000,
+    }
+
+
+def _held(held):
+    return {"name": held.prepared.model.name, "priority": held.prepared.priority, "executions": held.executions,
+            "best_us": held.best_ns // 1000}
+
+
+def _model(root):
+    segment = root.prepared._static
+    return {"name": root.prepared.model.name, "users": len(root.users), "weights_bytes": segment.constant_bytes,
+            "arena_bytes": segment.arena_bytes}
+
+
+def _percentiles(histogram):
+    return {"p50": histogram.percentile(0.5), "p90": histogram.percentile(0.9), "p99": histogram.percentile(0.99)}
+
+
+def resident_bytes():
+    """Memory of this process that is in use now (VmRSS)."""
+    with open("/proc/self/statm") as text:
+        return int(text.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
