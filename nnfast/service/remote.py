@@ -19,7 +19,6 @@ from .client import Session
 from .models import LastModel
 from .prepared import RemotePreparedModel, at_end
 
-
 RETRY_SECONDS = 0.02
 
 
