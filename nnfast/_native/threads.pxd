@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t, int64_t
 cdef extern from "nnf/fair.h":
     ctypedef struct nnf_fair:
         int32_t capacity
+        int32_t running
 
     ctypedef struct nnf_client:
         nnf_fair *fair

@@ -24,7 +24,10 @@ cdef extern from "nnf/clock.h":
 
 cdef extern from "nnf/fair.h":
     void nnf_fair_init(nnf_fair *fair, int32_t capacity)
-    int64_t nnf_fair_used_ns(nnf_client *client)
+    int nnf_fair_waiting(nnf_fair *fair)
+    int64_t nnf_fair_used_ns(nnf_client *client) nogil
+    int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns) nogil
+    void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns) nogil
 
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
@@ -140,6 +143,21 @@ cdef class Fair:
         nnf_team_watch_forks()
         nnf_fair_init(&self.c, capacity)
 
+    @property
+    def capacity(self):
+        """Cores."""
+        return self.c.capacity
+
+    @property
+    def running(self):
+        """Threads of the executions that have been let in."""
+        return self.c.running
+
+    @property
+    def waiting(self):
+        """Executions that wait."""
+        return nnf_fair_waiting(&self.c)
+
 
 cdef class Gate:
     """Where the executions of one client meet: those of higher priority get the cores first (hal.md 8.1).
@@ -176,7 +194,36 @@ cdef class Turn:
         self.c.gate = &gate.c
         self.c.priority = priority
 
-    def wait(self, int threads, int64_t deadline_ns=0):
-        """Wait while executions of higher priority leave no cores for so many threads, at most until the deadline."""
+    def use(self, int64_t deadline_ns=0):
+        """A context in which one core is used by what is no native run: it begins when it is this one's turn, or at the
+        deadline, which the caller has to look at."""
+        return Use(self, deadline_ns)
+
+
+cdef class Use:
+    """See Turn.use."""
+
+    cdef Turn turn
+    cdef int64_t deadline_ns, began_ns
+    cdef bint is_in
+
+    def __cinit__(self, Turn turn, int64_t deadline_ns):
+        self.turn, self.deadline_ns = turn, deadline_ns
+
+    def __enter__(self):
+        cdef const nnf_turn *turn = &self.turn.c
+        cdef int outcome
         with nogil:
-            nnf_gate_wait(&self.c, threads, NULL, deadline_ns)
+            outcome = nnf_gate_wait(turn, 1, NULL, self.deadline_ns)
+            if outcome == 0 and turn.gate.client != NULL:
+                outcome = nnf_fair_enter(turn.gate.client, 1, turn.priority, NULL, self.deadline_ns)
+                self.is_in = outcome == 0
+        self.began_ns = nnf_now_ns()
+        return self
+
+    def __exit__(self, *error):
+        cdef int64_t spent_ns = nnf_now_ns() - self.began_ns
+        if self.is_in:
+            with nogil:
+                nnf_fair_leave(self.turn.c.gate.client, 1, spent_ns)
+            self.is_in = False

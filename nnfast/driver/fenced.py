@@ -1,7 +1,5 @@
 """Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
 
-from contextlib import nullcontext
-
 from .. import trace, vlog
 from .._native.threads import now_ns
 from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
@@ -49,8 +47,8 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
                    control=None):
     """See PreparedModel.execute_fenced; times in nanoseconds, 0 = no limit.
 
-    control: of a caller who schedules executions himself: `cancel`, a flag; `turn()`, a context for the run; `ended()`,
-    called once at the end of what was launched.
+    control: of a caller who watches executions: `cancel`, a flag; `ended()`, called once at the end of what was
+    launched.
     """
     launched = now_ns()
     wait_for = tuple(wait_for)
@@ -61,7 +59,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
         raise InvalidArgument(str(error)) from None
     _check_outputs(prepared, request)
     execution = FencedExecution(control)
-    cancel, turn = (None, nullcontext) if control is None else (control.cancel, control.turn)
+    cancel = None if control is None else control.cancel
 
     def work(began):
         limit = min(filter(None, (deadline_ns, began + duration_ns if duration_ns else 0)), default=0)
@@ -69,7 +67,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
             # What was to be waited for has changed the memory since the launch.
             bound = bind_request(prepared, request) if wait_for else arguments
             limits = Limits(cancel, limit, loop_timeout_ns, limit and limit - launched)
-            with turn(), trace.span("LD", "PE", "execute_fenced"):
+            with trace.span("LD", "PE", "execute_fenced"):
                 device_ns = prepared.run_arguments(bound, limits)[1]
         except Error as error:
             vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)

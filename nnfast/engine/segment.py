@@ -1,5 +1,6 @@
 """A run of operations with all shapes known: native programs with numpy operations between them, and their memory."""
 
+from contextlib import nullcontext
 from copy import copy
 
 import numpy as np
@@ -108,13 +109,12 @@ class Segment:
                 if outcome != "done":
                     _stop(outcome, f"step {done} of {len(item.steps)}")
             else:
-                if turn is not None:
-                    turn.wait(1, deadline_ns)
-                check_go_on(cancel, deadline_ns, item.node.path)
-                began = now_ns()
-                item.run(frame)
-                if times is not None:
-                    times.append((item, now_ns() - began))
+                with nullcontext() if turn is None else turn.use(deadline_ns):
+                    check_go_on(cancel, deadline_ns, item.node.path)
+                    began = now_ns()
+                    item.run(frame)
+                    if times is not None:
+                        times.append((item, now_ns() - began))
 
     def shape_of(self, operand):
         return self.tensors[operand][0]

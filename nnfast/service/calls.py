@@ -75,7 +75,7 @@ def load(connection, message, fds):
     if message.launch:
         connection.channel.send(protocol.Launched())
     session.check_models()
-    with session.turn(1):
+    with session.turn():
         prepared = restore(message.deadline)
     return _hand_out(session, prepared)
 

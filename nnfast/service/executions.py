@@ -36,15 +36,14 @@ def run(connection, message, fds):
     stream = session.get("stream", message.stream) if message.stream else None
     flag = session.begin(message.call)
     try:
-        with session.turn(held.priority):
-            began = now_ns()
-            if stream is not None:
-                results = stream.run(inputs, out)
-            elif held.is_quick and not message.call and not deadline_ns:
-                results = prepared.run(inputs, out)
-            else:
-                results = prepared._run(inputs, out, dict(prepared._initial), flag, deadline_ns)
-            ended = now_ns()
+        began = now_ns()
+        if stream is not None:
+            results = stream.run(inputs, out)
+        elif held.is_quick and not message.call and not deadline_ns:
+            results = prepared.run(inputs, out)
+        else:
+            results = prepared._run(inputs, out, dict(prepared._initial), flag, deadline_ns)
+        ended = now_ns()
     finally:
         session.end(flag)
     session.ended(began, ended, held)
@@ -108,10 +107,9 @@ def execute(connection, message, fds):
     if not held.is_quick:
         limits = limits.with_cancel(flag)
     try:
-        with session.turn(held.priority):
-            began = now_ns()
-            result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
-            ended = now_ns()
+        began = now_ns()
+        result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
+        ended = now_ns()
     finally:
         session.end(flag)
     session.ended(began, ended, held)
@@ -130,13 +128,10 @@ def _sizes(prepared, shapes):
 class Control:
     """What a fenced execution is told by the session that launched it (driver.fenced)."""
 
-    def __init__(self, session, held):
-        self._session, self._held = session, held
+    def __init__(self, session):
+        self._session = session
         self.cancel, self.execution = session.begin(), None
         session.launched(self)
-
-    def turn(self):
-        return self._session.turn(self._held.priority)
 
     def ended(self):
         self._session.end(self.cancel)
@@ -157,7 +152,7 @@ def fenced(connection, message, fds):
     if message.duration is not None and not message.duration > 0:
         raise InvalidArgument(f"execute_fenced duration: is {message.duration}, must be positive seconds or None")
     duration_ns = 0 if message.duration is None else int(min(message.duration, 1e9) * 1e9)
-    control = Control(session, held)
+    control = Control(session)
     try:
         execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds], message.measure_timing,
                                    deadline_ns, loop_timeout_ns, duration_ns, control)

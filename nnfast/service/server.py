@@ -27,7 +27,6 @@ from .histogram import Histogram
 from .protocol import Channel, Malformed
 from .quotas import Quotas
 from .registry import Registry
-from .scheduler import Scheduler
 from .session import Peer, Session
 
 HELLO_SECONDS = 5.0
@@ -67,7 +66,7 @@ class Server:
         self.options, self.quotas = options, options.quotas
         limit = options.memory_limit
         self.budget = None if limit is None else Budget(limit, "the driver's memory limit")
-        self.scheduler = Scheduler(threads.available())
+        self.fair = threads.Fair(threads.available())
         self.registry = Registry(self._own_device)
         self.latency, self.began, self.opened, self.refused = Histogram(), time.monotonic(), 0, 0
         self._listeners, self._sessions, self._strangers = listeners, {}, {}

@@ -6,13 +6,13 @@ import threading
 import time
 
 from .._native.plan import Cancel
+from .._native.threads import Turn
 from ..driver.buffers import Buffer
 from ..driver.device import Device, check_options
 from ..driver.execution import PRIORITIES
 from ..errors import Cancelled, InvalidArgument
 from .histogram import Histogram
 from .quotas import ClientBudget, refuse
-from .scheduler import Share
 
 KINDS = {"prepared": "prepared model", "buffer": "buffer", "memory": "memory", "fenced": "fenced execution",
          "stream": "stream", "load": "checked cache"}
@@ -40,7 +40,6 @@ class Held:
 
     def __init__(self, prepared):
         self.prepared, self.best_ns, self.executions = prepared, 0, 0
-        self.priority = PRIORITIES.index(prepared.priority)
         static = prepared._static
         self.results = None
         if static is not None:
@@ -67,7 +66,7 @@ class Session:
         options = server.options
         self.device = Device(options.threads, extensions=options.extensions_of(peer), precision=precision)
         self.device.budget = self.budget = ClientBudget(self.quotas.memory, server.budget)
-        self.share = Share()
+        self.device.gate.join(server.fair)
         self.latency = Histogram()
         self.failures, self.began = 0, time.monotonic()
         self.closed = False
@@ -142,9 +141,13 @@ class Session:
     def prepare(self, model, source, preference, priority, input_shapes, keep, deadline):
         """Device.prepare, of a model that other clients may have already. source: its bytes."""
         check_options(preference, priority)
-        with self.turn(PRIORITIES.index(priority)):
+        with self.turn(priority):
             return self.server.registry.prepare(self.device, model, source, preference, priority, input_shapes, keep,
                                                 deadline)
+
+    def turn(self, priority="medium"):
+        """A context for a preparation: a core, when it is this client's turn. Executions wait for theirs themselves."""
+        return Turn(self.device.gate, PRIORITIES.index(priority)).use()
 
     # -- executions --------------------------------------------------------------------------------------------------
     def begin(self, call=0):
@@ -164,10 +167,6 @@ class Session:
         """What began is over."""
         with self._lock:
             self._executing.pop(flag, None)
-
-    def turn(self, priority):
-        """A context for one execution: a core, when it is this client's turn."""
-        return self.server.scheduler.turn(self.share, priority)
 
     def cancel(self, call):
         """Stop the execution of a call that the client has numbered."""
@@ -213,7 +212,6 @@ class Session:
             launched = list(self._launched)
             tables, self._tables = self._tables, {kind: {} for kind in KINDS}
             connections = list(self.connections)
-        self.server.scheduler.close(self.share)
         for control in launched:
             control.abandon()
         for connection in connections:

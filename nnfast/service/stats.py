@@ -10,7 +10,8 @@ def stats(server):
     clients = [_client(session) for session in server.sessions()]
     return {
         "pid": os.getpid(), "uptime_s": round(time.monotonic() - server.began, 3),
-        "threads": server.options.threads, "slots": server.scheduler.slots, "running": server.scheduler.running,
+        "threads": server.options.threads, "cores": server.fair.capacity, "running": server.fair.running,
+        "waiting": server.fair.waiting,
         "executions": server.latency.total, "latency_us": _percentiles(server.latency),
         "latency_counts": list(server.latency.counts),
         "memory_bytes": sum(client["memory_bytes"] for client in clients),
@@ -35,9 +36,9 @@ def _client(session):
         "models": [_held(held) for held in session.held()],
         "buffers": session.count("buffer"), "memories": session.count("memory"), "streams": session.count("stream"),
         "fenced": session.count("fenced"), "memory_bytes": session.budget.used,
-        "in_flight": session.in_flight, "waiting": session.share.waiting, "running": session.share.running,
+        "in_flight": session.in_flight,
         "executions": session.latency.total, "latency_us": _percentiles(session.latency),
-        "latency_counts": list(session.latency.counts), "busy_ms": session.share.spent_ns // 1_000_000,
+        "latency_counts": list(session.latency.counts), "busy_ms": session.device.gate.used_ns // 1_000_000,
     }
 
 

@@ -115,3 +115,22 @@ def test_one_gate_joins_once():
         gate.join(fair)
     with pytest.raises(ValueError, match="capacity"):
         threads.Fair(0)
+
+
+def test_numpy_steps_take_their_turn(clients):
+    """What no kernel runs shares the cores as well, and says what it used."""
+    (first, _), (second, _) = clients
+    turn, other = threads.Turn(first.gate, 1), threads.Turn(second.gate, 1)
+    order = []
+
+    def late():
+        with other.use():
+            order.append("second")
+
+    with turn.use():
+        waiting = threading.Thread(target=late)
+        waiting.start()
+        time.sleep(0.05)
+        order.append("first")
+    waiting.join(10)
+    assert order == ["first", "second"] and first.gate.used_ns > 0.04e9

@@ -42,6 +42,12 @@ void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns);
 /* Whether an execution that has run since `began_ns` should let another client go first. */
 bool nnf_fair_is_due(nnf_client *client, int threads, int64_t began_ns);
 
+/* Executions that wait. */
+static inline int nnf_fair_waiting(nnf_fair *fair)
+{
+    return (int)atomic_load_explicit(&fair->waiting, memory_order_relaxed);
+}
+
 /* Core time that the client has used. */
 int64_t nnf_fair_used_ns(nnf_client *client);
 
