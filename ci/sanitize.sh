@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sanitizer runs: kernel checks and mutated packets under address + undefined behaviour, the thread team under the
-# thread sanitizer.
+# Sanitizer runs: kernel checks and mutated packets under address + undefined behaviour, the thread team and the ring
+# under the thread sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
@@ -17,3 +17,11 @@ gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -pthread $team -
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all csrc/fmq/packet.c \
     csrc/stress/packet_fuzz.c -o "$folder/packet_fuzz"
 "$folder/packet_fuzz" 2500000 1 2 3 4
+ring="csrc/fmq/ring.c csrc/stress/ring_stress.c"
+# shellcheck disable=SC2086
+gcc -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=thread -pthread $ring -o "$folder/ring_tsan"
+"$folder/ring_tsan"
+# shellcheck disable=SC2086
+gcc -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all -pthread $ring \
+    -o "$folder/ring"
+"$folder/ring" --fork
