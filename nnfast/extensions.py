@@ -213,11 +213,22 @@ def registered():
         return dict(_registered)
 
 
-def load_installed():
-    """Register the extensions of installed packages (entry points of group "nnfast.extensions"); their names."""
+def load_installed(failed=None):
+    """Register the extensions of installed packages (entry points of group "nnfast.extensions"); their names.
+
+    failed(entry, error): told of each that cannot be imported or registered; None: the first such error is raised.
+    """
     from importlib import metadata
 
-    return [register(entry.load()).name for entry in metadata.entry_points(group=ENTRY_POINTS)]
+    names = []
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            names.append(register(entry.load()).name)
+        except Exception as error:
+            if failed is None:
+                raise
+            failed(entry, error)
+    return names
 
 
 def chosen(given):

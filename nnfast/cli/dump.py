@@ -21,6 +21,8 @@ def add_arguments(parser):
 def main(args):
     import nnfast
 
+    from ..compiler.resolve import resolve
+    from ..extensions import registered
     from ..model.dump import to_dot
 
     output = Output(args.json)
@@ -28,7 +30,7 @@ def main(args):
         check_target(path)
     program = find_program(args.image) if args.image else None
     model = nnfast.load(args.model)
-    text = to_dot(model)
+    text = to_dot(resolve(model, registered()))
     if args.dot:
         with open(args.dot, "w", encoding="utf-8") as stream:
             stream.write(text)

@@ -30,6 +30,7 @@ def add_arguments(parser):
 def collect():
     """Everything that is shown, as plain data."""
     from .. import config
+    from ..extensions import registered
     from ..model.types import OperationType
     from ..ops import registry
 
@@ -48,8 +49,14 @@ def collect():
         "picked": {op: kernels.picked(op) for op in sorted({row["op"] for row in rows})},
         "capabilities": _capabilities(),
         "operations": {OperationType(code).name: _way(registry.lookup(code)) for code in codes},
+        "extensions": {name: {"types": _names(extension.types), "operations": _names(extension.operations)}
+                       for name, extension in sorted(registered().items())},
         "missing": [code.name for code in OperationType if code not in codes and code != OperationType.OEM_OPERATION],
     }
+
+
+def _names(members):
+    return [member.name for _, member in sorted(members.items())]
 
 
 def _capabilities():
@@ -95,6 +102,9 @@ def main(args):
     output.say(f"kernels     {len(found['kernels'])} for {len(found['picked'])} kernel operations")
     output.say(f"operations  {len(operations)}: {native} native, {len(operations) - native} numpy; "
                f"{len(found['missing'])} not built")
+    lines = [f"{name}: operations {', '.join(has['operations']) or 'none'}; types {', '.join(has['types']) or 'none'}"
+             for name, has in found["extensions"].items()]
+    output.say("extensions  " + ("\n" + 12 * " ").join(lines or ["none installed"]))
     output.say()
     output.say(table(["knob", "value", "meaning"],
                      [[name, knob["value"] or "-", knob["help"]] for name, knob in found["knobs"].items()]))

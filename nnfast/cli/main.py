@@ -23,6 +23,9 @@ COMMANDS = {
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
+ON_MODELS = ("info", "run", "explain", "dump", "benchmark")
+"""Commands that know the vendor extensions of installed packages."""
+
 
 class Parser(argparse.ArgumentParser):
     """ArgumentParser whose errors are one line."""
@@ -60,12 +63,25 @@ def build_parser(chosen):
     return parser, module
 
 
+def load_extensions():
+    """Register the extensions of installed packages; one that cannot be is told, and left out."""
+    from ..extensions import load_installed
+
+    def failed(entry, error):
+        print(f"nnfast: extension {entry.value} is left out: {type(error).__name__}: {one_line(error)}",
+              file=sys.stderr)
+
+    load_installed(failed)
+
+
 def main(argv=None):
     """Run the command with these arguments (default: those of the process); returns the exit code."""
     argv = sys.argv[1:] if argv is None else list(argv)
     parser, module = build_parser(argv[0] if argv else None)
     args = parser.parse_args(argv)
     try:
+        if args.command in ON_MODELS:
+            load_extensions()
         code = module.main(args) or 0
         sys.stdout.flush()
         return code
