@@ -85,6 +85,36 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_done(c, "bench");
 }
 
+/* ADD of every pair of codes, for scales of usual layers and for equal ones, of which many sums lie between two codes. */
+static void check_add_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, int low)
+{
+    const nnf_binary_q8_flat_fn slow = (nnf_binary_q8_flat_fn)twin->fn, fast = (nnf_binary_q8_flat_fn)kernel->fn;
+    enum { PAIRS = 1 << 16 };
+    check_q8(c, twin, kernel, low, false);
+    for (int round = 0; round < 12; round++) {
+        nnf_binary_q8 p = {.multiplier_a = 1 << 30, .multiplier_b = 1 << 30, .lo = low, .hi = low + 255};
+        if (round % 4)
+            nnf_check_multiplier(c, &p.multiplier_b, &p.shift_b, 0, 3);
+        nnf_check_multiplier(c, &p.multiplier_y, &p.shift_y, 17, 20);
+        if (round == 4)
+            p.multiplier_y = 1 << 30, p.shift_y = 18;
+        if (round % 2)
+            p.multiplier_b = -p.multiplier_b;
+        p.zero_a = low + (int)nnf_check_below(c, 256);
+        p.zero_b = low + (int)nnf_check_below(c, 256);
+        p.zero_y = low + (int)nnf_check_below(c, 256);
+        uint8_t *a = nnf_check_alloc(c, PAIRS), *b = nnf_check_alloc(c, PAIRS);
+        uint8_t *expected = nnf_check_alloc(c, PAIRS), *actual = nnf_check_alloc(c, PAIRS);
+        for (size_t i = 0; i < PAIRS; i++)
+            a[i] = (uint8_t)(i * 167), b[i] = (uint8_t)(i >> 8);
+        slow(PAIRS, a, 1, b, 1, expected, &p);
+        fast(PAIRS, a, 1, b, 1, actual, &p);
+        nnf_check_bytes(c, expected, actual, PAIRS);
+        nnf_check_done(c, "pairs, multiplier_b=%d shift_b=%d multiplier_y=%d shift_y=%d", p.multiplier_b, p.shift_b,
+                       p.multiplier_y, p.shift_y);
+    }
+}
+
 /* pow: every pair of special values, and random ones of which half of the bases are negative with whole exponents. */
 void nnf_check_pow_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
@@ -306,8 +336,8 @@ CHECK(div_f32_flat, check_f32(c, twin, kernel))
 CHECK(max_f32_flat, check_f32(c, twin, kernel))
 CHECK(min_f32_flat, check_f32(c, twin, kernel))
 CHECK(prelu_f32_flat, check_f32(c, twin, kernel))
-CHECK(add_qu8_flat, check_q8(c, twin, kernel, 0, false))
-CHECK(add_qs8_flat, check_q8(c, twin, kernel, -128, false))
+CHECK(add_qu8_flat, check_add_q8(c, twin, kernel, 0))
+CHECK(add_qs8_flat, check_add_q8(c, twin, kernel, -128))
 CHECK(mul_qu8_flat, check_q8(c, twin, kernel, 0, false))
 CHECK(mul_qs8_flat, check_q8(c, twin, kernel, -128, false))
 CHECK(prelu_qu8_flat, check_q8(c, twin, kernel, 0, true))
