@@ -3,8 +3,8 @@
     python ci/burst_latency.py [FILE.tflite ...] [--rounds 8] [--calls 300] [--json F]
 
 The models: an ADD of one number, and the files. The ways: `run` in this process; a burst in this process, and one
-between two processes, each with both ends polling and with both asleep between calls. `futex` is a bare ping-pong of two
-words between two processes, with nothing around it. Medians of all calls, in microseconds.
+between two processes, each with both ends polling and with both asleep between calls. `futex` is a bare ping-pong of
+two words between two processes, with nothing around it. Medians of all calls, in microseconds.
 """
 
 import argparse

@@ -19,7 +19,7 @@ def fake_model(monkeypatch):
             def prepare(self, model):
                 return prepared
 
-        monkeypatch.setattr(nnfast, "load", lambda path: loaded, raising=False)
+        monkeypatch.setattr(nnfast, "load", lambda path, relaxed=False: loaded, raising=False)
         monkeypatch.setattr(nnfast, "Device", Device, raising=False)
         return prepared
 
