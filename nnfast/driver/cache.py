@@ -24,7 +24,7 @@ from .. import trace, vlog
 from .._native import kernels
 from .._native.checksum import checksum, read
 from .._native.plan import aligned_bytes
-from ..compiler.check import check_model, has_open_form
+from ..compiler.check import has_open_form
 from ..compiler.plan_file import (
     Arrays,
     can_store_plan,
@@ -267,28 +267,29 @@ def _restore(device, head, content, deadline, stored):
 
 
 # -- a folder of compiled models ---------------------------------------------------------------------------------------
-def prepare_in(folder, device, model, options, deadline):
+def prepare_in(folder, device, model, options, deadline, make, store):
     """A prepared model from the folder, or prepared now and stored there for the next time.
 
-    A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored.
+    A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored. make()
+    prepares the model, store(prepared, files, token) is as `save`.
     """
-    check_model(model, extensions=device.extensions)
+    device.check(model)
     token = _key(model, options, device.precision)
     paths = [os.path.join(folder, f"{token.hex()}.{kind}") for kind in ("model", "data")]
     try:
         with _Opened(paths, os.O_RDONLY) as files:
-            load = check(device, files, token)
+            load = device.cached(files, token)
         return load(deadline)
     except FileNotFoundError:
         pass
     except (OSError, GeneralFailure) as error:
         vlog.tell(vlog.COMPILATION, "%s: %s", folder, error)
-    prepared = PreparedModel(device, model, *options, deadline)
+    prepared = make()
     fresh = [f"{path}.{os.getpid()}.{threading.get_ident()}" for path in paths]
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with _Opened(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL) as files:
-            refusal = save(prepared, files, token)
+            refusal = store(prepared, files, token)
         for path, made in reversed(list(zip(paths, fresh))):
             if refusal:
                 os.unlink(made)

@@ -118,11 +118,14 @@ class Device:
         options = preference, priority, input_shapes, keep
         folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
         with trace.span("LD", "PC", "prepare", model=model.name):
-            if folder:
-                from .cache import prepare_in
+            def make():
+                return PreparedModel(self, model, *options, deadline)
 
-                return prepare_in(folder, self, model, options, deadline)
-            prepared = PreparedModel(self, model, *options, deadline)
+            if folder:
+                from .cache import prepare_in, save
+
+                return prepare_in(folder, self, model, options, deadline, make, save)
+            prepared = make()
             if cache is not None:
                 from .cache import save
 

@@ -30,13 +30,16 @@ class FencedExecution:
 
     def abandon(self):
         """Stop it at its next step, or where it waits for its fences. For executions that have a control."""
-        self._control.cancel.set()
-        self._give_up(Cancelled("execute_fenced: the client has gone"))
+        control = self._control
+        if control is not None:
+            control.cancel.set()
+            self._give_up(Cancelled("execute_fenced: the client has gone"))
 
     def _end(self, outcome):
         self._outcome = outcome
         if self._control is not None:
-            self._control.ended()
+            control, self._control = self._control, None
+            control.ended()
         if isinstance(outcome, Error):
             self.fence.fail()
         else:

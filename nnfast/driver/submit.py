@@ -36,6 +36,8 @@ class Execution(Future):
             return super().result(timeout)
         except Cancelled as error:
             raise CancelledError(str(error)) from None
+        finally:
+            self = None  # the error keeps this frame
 
 
 CALLBACKS = "callbacks"

@@ -80,6 +80,11 @@ def load(connection, message, fds):
     return _hand_out(session, prepared)
 
 
+def store(connection, message, fds):
+    held = connection.session.get("prepared", message.prepared)
+    return protocol.Text(save(held.prepared, _cache_files(fds), message.token))
+
+
 def _cache_files(fds):
     """One model file and one data file; what else there is, is the client's mistake."""
     return CacheFiles(tuple(fds[:1]), tuple(fds[1:]))

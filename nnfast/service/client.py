@@ -32,7 +32,7 @@ _sessions = weakref.WeakSet()
 
 
 class Connection:
-    """One connection for calls, used by one call at a time."""
+    """One connection for calls, used by one call at a time. session: as long as it is in use."""
 
     def __init__(self, session):
         self.session, self.arena = session, ClientArena()
@@ -150,16 +150,21 @@ class Session:
     def take(self):
         """A connection for one call; `give` it back."""
         try:
-            return self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
             pass
+        else:
+            connection.session = self
+            return connection
         if self._pid != os.getpid():
             raise DeadObject(f"{self.path}: the session belongs to the parent process; connect again in the child")
         with self._free:
             while True:
                 self.check()
                 if self._idle:
-                    return self._idle.pop()
+                    connection = self._idle.pop()
+                    connection.session = self
+                    return connection
                 if self._count < self.welcome.connections:
                     self._count += 1
                     break
@@ -178,6 +183,7 @@ class Session:
 
     def give(self, connection):
         """The call is over. A connection on which an answer is outstanding is of no use any more."""
+        connection.session = None  # what is idle does not keep the session alive
         if connection.in_step and self.dead is None:
             self._idle.append(connection)
             if self._waiting:

@@ -10,7 +10,7 @@ from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
 from ..driver.pools import CHECKED_TYPES, bind_request
 from ..driver.prepared import limits_of, loop_timeout_to_ns
-from ..driver.request import Request, RequestArgument
+from ..driver.request import Request
 from ..errors import Error, InvalidArgument
 from ..model.types import Definition
 from . import protocol
@@ -78,11 +78,7 @@ def _results(arrays, took_us):
 def request_of(connection, message):
     """The nnfast.Request of a message; raises InvalidArgument for pools that this client does not have."""
     pools = tuple(connection.pool(f"request pool {place}", pool) for place, pool in enumerate(message.pools))
-    return Request(tuple(map(_argument, message.inputs)), tuple(map(_argument, message.outputs)), pools)
-
-
-def _argument(argument):
-    return RequestArgument(argument.pool, argument.offset, argument.length, argument.dims, argument.has_no_value)
+    return Request(message.inputs, message.outputs, pools)  # their records have the fields of a RequestArgument
 
 
 def execute(connection, message, fds):

@@ -204,6 +204,10 @@ class RemotePreparedModel:
             session.give(connection)
             outgoing.settle(session, known)
 
+    def store(self, files, token):
+        """driver.cache.save: store the model in cache files; "" or why nothing was stored."""
+        return self.session.call(protocol.Store(self.number, token), [*files.model, *files.data]).text
+
     def explain(self):
         """As PreparedModel.explain."""
         answer = self.session.call(protocol.Explain(self.number))

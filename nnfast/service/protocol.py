@@ -303,6 +303,13 @@ class Explain(Message, tag=28):
     prepared: int
 
 
+class Store(Message, tag=29):
+    """driver.cache.save of a prepared model in the attached files. Answered by Text: why nothing was stored, or ""."""
+
+    prepared: int
+    token: bytes
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 class Done(Message, tag=100):
     """It worked, and there is nothing to tell."""
@@ -420,7 +427,7 @@ class Stats(Message, tag=115):
 
 ONE_WAY = (Arena, AddMemory, Release, Cancel)
 CALLS = (Ping, GetCapabilities, GetStats, Check, GetUnsupported, Prepare, CheckCache, Load, Allocate, WriteBuffer,
-         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain)
+         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain, Store)
 ANSWERS = (Done, Failure, Welcome, Launched, Text, Number, Unsupported, CapabilitiesReply, Prepared, Allocated,
            BufferState, Results, Executed, FencedInfo, FencedLaunched, Explained, Stats)
 

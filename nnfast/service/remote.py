@@ -131,7 +131,9 @@ class RemoteDevice:
             from ..driver.cache import prepare_in
 
             _check_model(model)
-            return prepare_in(cache_dir, self, model, (preference, priority, input_shapes, keep), deadline)
+            options = preference, priority, input_shapes, keep
+            return prepare_in(cache_dir, self, model, options, deadline, lambda: self.prepare(model, *options, deadline),
+                              RemotePreparedModel.store)
         message, fds = self._prepare(model, preference, priority, input_shapes, keep, deadline, cache, token, False)
         try:
             answer = self._session.call(message, fds)

@@ -6,10 +6,10 @@ import threading
 import time
 
 from .._native.plan import Cancel
-from .._native.threads import Turn
+from .._native.threads import Turn, now_ns
 from ..driver.buffers import Buffer
 from ..driver.device import Device, check_options
-from ..driver.execution import PRIORITIES
+from ..driver.execution import PRIORITIES, deadline_to_ns
 from ..errors import Cancelled, InvalidArgument
 from .histogram import Histogram
 from .quotas import ClientBudget, refuse
@@ -141,6 +141,7 @@ class Session:
     def prepare(self, model, source, preference, priority, input_shapes, keep, deadline):
         """Device.prepare, of a model that other clients may have already. source: its bytes."""
         check_options(preference, priority)
+        deadline_to_ns(deadline, now_ns(), "prepare")  # also for a model that is there already
         with self.turn(priority):
             return self.server.registry.prepare(self.device, model, source, preference, priority, input_shapes, keep,
                                                 deadline)
