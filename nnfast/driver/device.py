@@ -78,6 +78,8 @@ class Device:
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
         _model(model)
+        if newest not in VERSIONS:
+            raise InvalidArgument(f"check newest: is {newest!r}, must be one of {', '.join(VERSIONS)}")
         with trace.span("LU", "PU", "validateModel"):
             return check_model(model, newest, self.extensions)
 

@@ -64,7 +64,10 @@ class Fence:
 
     def _end(self, value):
         if self.state == ACTIVE:
-            os.eventfd_write(self._fd, value)
+            try:
+                os.eventfd_write(self._fd, value)
+            except BlockingIOError:
+                pass  # another process has ended it at the same time
 
     def _poll(self, milliseconds):
         poller = select.poll()

@@ -37,7 +37,7 @@ class Execution(Future):
         except Cancelled as error:
             raise CancelledError(str(error)) from None
         finally:
-            self = None  # the error keeps this frame
+            del self  # the error keeps this frame
 
 
 CALLBACKS = "callbacks"

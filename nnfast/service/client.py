@@ -51,22 +51,19 @@ class Connection:
         return self.receive(got), got
 
     def send(self, message, fds=()):
-        session = self.session
         self.in_step = False
+        self.tell(message, fds)
+
+    def tell(self, message, fds=()):
+        """Send a message that has no answer, after the news of what was dropped."""
+        session = self.session
         try:
             if session.released:
                 self.channel.send(session.take_released())
             self.channel.send(message, fds)
         except OSError as error:
-            raise session.failed(error) from None
-
-    def tell(self, message, fds=()):
-        """Send a message that has no answer."""
-        try:
-            self.channel.send(message, fds)
-        except OSError as error:
             self.in_step = False
-            raise self.session.failed(error) from None
+            raise session.failed(error) from None
 
     def receive(self, fds=None):
         """The next answer; fds: list for descriptors that come with it, which are closed where nobody wants them."""

@@ -17,7 +17,8 @@ log = logging.getLogger("nnfast.service")
 HANDLERS = {
     protocol.Ping: calls.ping, protocol.GetCapabilities: calls.get_capabilities, protocol.GetStats: calls.get_stats,
     protocol.Check: calls.check, protocol.GetUnsupported: calls.get_unsupported, protocol.Prepare: calls.prepare,
-    protocol.CheckCache: calls.check_cache, protocol.Load: calls.load, protocol.Explain: calls.explain, protocol.Store: calls.store,
+    protocol.CheckCache: calls.check_cache, protocol.Load: calls.load,
+    protocol.Explain: calls.explain, protocol.Store: calls.store,
     protocol.Allocate: calls.allocate, protocol.WriteBuffer: calls.write_buffer,
     protocol.ReadBuffer: calls.read_buffer, protocol.GetBuffer: calls.get_buffer,
     protocol.OpenStream: calls.open_stream, protocol.ResetStream: calls.reset_stream,

@@ -18,7 +18,7 @@ import numpy as np
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
-from .protocol import Message, encode, is_sealed, sealed_memfd
+from .protocol import Record, encode, is_sealed, sealed_memfd
 
 MAGIC = b"NNFMDL01"
 MAX_HEADER = 1 << 28
@@ -27,7 +27,7 @@ _LINE = 64
 _DTYPE = re.compile(r"[<|](f[248]|[iu][1248]|b1)")
 
 
-class Data(Message):
+class Data(Record):
     """An array behind the header: offset from the first constant."""
 
     offset: int
@@ -35,7 +35,7 @@ class Data(Message):
     shape: tuple[int, ...]
 
 
-class OperandRecord(Message):
+class OperandRecord(Record):
     type: int
     dims: tuple[int, ...]
     scale: float
@@ -49,26 +49,26 @@ class OperandRecord(Message):
     parameters: bytes | None
 
 
-class OperationRecord(Message):
+class OperationRecord(Record):
     type: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
-class GraphRecord(Message):
+class GraphRecord(Record):
     operands: list[OperandRecord]
     operations: list[OperationRecord]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
-class StateRecord(Message):
+class StateRecord(Record):
     input: int
     output: int
     initial: Data | None
 
 
-class ModelRecord(Message):
+class ModelRecord(Record):
     main: GraphRecord
     referenced: list[GraphRecord]
     relaxed: bool
@@ -205,16 +205,23 @@ def unpack(content):
         raise InvalidArgument("model: the header does not fit its memory")
     try:
         record = _DECODER.decode(bytes(content[_START.size:_START.size + header]))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidArgument(_located(error)) from None
     return _model(record, content[_align(_START.size + header):])
+
+
+_PATH = re.compile(r"\[(?:0|1\]\[(\d+))\](?:\[([01])\]\[(\d+)\])?")
 
 
 def _located(error):
     """A refusal of msgspec in our form: path first."""
     text, _, path = str(error).partition(" - at `$")
-    path = path.rstrip("`").replace("operands", "operand").replace("operations", "operation").lstrip(".")
-    return f"main: {text} ({path})" if not path.startswith(("main", "referenced")) else f"{path}: {text}"
+    found = _PATH.match(path)
+    if found is None:
+        return f"main: {text}"
+    graph, kind, place = found.groups()
+    where = "main" if graph is None else f"referenced[{graph}]"
+    return f"{where}: {text}" if kind is None else f"{where}.{('operand', 'operation')[int(kind)]}[{place}]: {text}"
 
 
 def _model(record, constants):

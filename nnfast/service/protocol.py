@@ -32,8 +32,11 @@ class Malformed(Exception):
     """A packet that is no message; the packets behind it may be some."""
 
 
-class Message(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True,
-              tag_field="tag"):
+class Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    """A part of messages."""
+
+
+class Message(Record, tag_field="tag"):
     """What all messages are; its subclasses have a number as `tag`."""
 
 
@@ -53,7 +56,7 @@ class Hello(msgspec.Struct, array_like=True, frozen=True):
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
-class Tensor(Message):
+class Tensor(Record):
     """One input or output of a prepared model: the fields of driver.prepared.TensorInfo."""
 
     name: str
@@ -66,7 +69,7 @@ class Tensor(Message):
     operand: int
 
 
-class Place(Message):
+class Place(Record):
     """An array in the arena of its connection."""
 
     offset: int
@@ -76,7 +79,7 @@ class Place(Message):
 INLINE, ATTACHED = -1, -2
 
 
-class Result(Message):
+class Result(Record):
     """An array of an answer: at `offset` in the arena, in `data` (INLINE), or ATTACHED - offset bytes into the memfd
     that comes along.
     """
@@ -86,7 +89,7 @@ class Result(Message):
     data: bytes = b""
 
 
-class Argument(Message):
+class Argument(Record):
     """driver.request.RequestArgument."""
 
     pool: int
@@ -96,7 +99,7 @@ class Argument(Message):
     has_no_value: bool
 
 
-class Pool(Message):
+class Pool(Record):
     """A pool of a request. kind: "arena" (at `number`, `size` bytes), "memory" or "buffer" (of that number)."""
 
     kind: str
@@ -105,7 +108,7 @@ class Pool(Message):
     writable: bool = True
 
 
-class Use(Message):
+class Use(Record):
     """driver.buffers.Role."""
 
     prepared: int
@@ -113,14 +116,14 @@ class Use(Message):
     frequency: float
 
 
-class Shape(Message):
+class Shape(Record):
     """driver.request.OutputShape."""
 
     dims: tuple[int, ...]
     is_sufficient: bool
 
 
-class ExtensionType(Message):
+class ExtensionType(Record):
     """An operand type of an extension: what getSupportedExtensions says of it."""
 
     id: int

@@ -132,8 +132,11 @@ class RemoteDevice:
 
             _check_model(model)
             options = preference, priority, input_shapes, keep
-            return prepare_in(cache_dir, self, model, options, deadline, lambda: self.prepare(model, *options, deadline),
-                              RemotePreparedModel.store)
+
+            def make():
+                return self.prepare(model, *options, deadline)
+
+            return prepare_in(cache_dir, self, model, options, deadline, make, RemotePreparedModel.store)
         message, fds = self._prepare(model, preference, priority, input_shapes, keep, deadline, cache, token, False)
         try:
             answer = self._session.call(message, fds)

@@ -1,0 +1,467 @@
+"""Clients that break the protocol: every message gets its refusal, and other clients notice nothing."""
+
+import fcntl
+import os
+import random
+import socket
+import threading
+import time
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from service_models import add_model, dense_model, endless_model, serving, until
+
+import nnfast
+from nnfast.errors import ErrorStatus
+from nnfast.service import models, protocol, server
+from nnfast.service.protocol import Channel, Failure, Hello
+
+X = np.ones(4, np.float32)
+
+
+class Raw:
+    """A client without manners: sends whatever it likes."""
+
+    def __init__(self, path):
+        self.path, self.fds = path, []
+        self.events = self.open()
+        self.welcome = self.ask(self.events, Hello("nnfast", protocol.VERSION, "events"))
+        self.calls = self.join()
+
+    def open(self):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.settimeout(10)
+        sock.connect(self.path)
+        return Channel(sock)
+
+    def join(self):
+        channel = self.open()
+        answer = self.ask(channel, Hello("nnfast", protocol.VERSION, "calls", self.welcome.session, self.welcome.key))
+        assert isinstance(answer, protocol.Done), answer
+        return channel
+
+    def ask(self, channel, message, fds=()):
+        if isinstance(message, bytes):
+            channel.socket.send(message) if not fds else channel._send_with(message, fds)
+        else:
+            channel.send(message, fds)
+        return self.answer(channel)
+
+    def answer(self, channel):
+        return channel.receive(protocol.FROM_SERVER, self.fds)
+
+    def call(self, message, fds=()):
+        return self.ask(self.calls, message, fds)
+
+    def close(self):
+        for fd in self.fds:
+            os.close(fd)
+        self.events.close()
+        self.calls.close()
+
+
+@pytest.fixture
+def raw(server):
+    raw = Raw(server.path)
+    yield raw
+    raw.close()
+
+
+@pytest.fixture
+def other(device):
+    """A well-behaved client whose results must stay right."""
+    prepared = device.prepare(add_model())
+    yield prepared
+    assert (prepared.run([X, X])[0] == 2).all()
+
+
+def refused(answer, *words, status=ErrorStatus.INVALID_ARGUMENT):
+    assert isinstance(answer, Failure) and answer.status == status, answer
+    for word in words:
+        assert word in answer.text, answer.text
+
+
+def sealed(model):
+    return models.pack(model)
+
+
+# -- hello -------------------------------------------------------------------------------------------------------------
+def test_another_version_is_told(server):
+    for version in (0, 2, 10**6):
+        channel = Channel(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        channel.socket.connect(server.path)
+        channel.send(Hello("nnfast", version, "events"))
+        refused(channel.receive(protocol.FROM_SERVER, []), f"version {version}", "same nnfast")
+        assert channel.receive(protocol.FROM_SERVER, []) is None
+        channel.close()
+
+
+def test_a_client_is_told_of_another_version_of_the_driver(server, monkeypatch):
+    monkeypatch.setattr(server_module := protocol, "VERSION", 7)
+    answer = []
+    original = server_module.Hello
+
+    def old(magic, version, *rest):
+        return original(magic, 1, *rest)
+
+    monkeypatch.setattr(protocol, "Hello", old)
+    with pytest.raises(nnfast.InvalidArgument, match="version 1 of the protocol, this driver version 7"):
+        nnfast.connect(server.path)
+    assert not answer
+
+
+def test_a_hello_of_the_future_may_be_longer(server):
+    channel = Channel(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    channel.socket.connect(server.path)
+    channel.socket.send(msgspec.msgpack.encode(["nnfast", 99, "events", 0, b"", None, "new", {"a": 1}]))
+    refused(channel.receive(protocol.FROM_SERVER, []), "version 99")
+    channel.close()
+
+
+@pytest.mark.parametrize("packet", [b"GET / HTTP/1.1\r\n", b"\xc1", b"\x90", b"\xff" * 100,
+                                    msgspec.msgpack.encode(["other", 1, "events"]),
+                                    msgspec.msgpack.encode(["nnfast", 1, "king"]),
+                                    msgspec.msgpack.encode(["nnfast", 1, "calls", 1, bytes(16)]),
+                                    msgspec.msgpack.encode(["nnfast", 1, "calls", 99, b""]),
+                                    msgspec.msgpack.encode(["nnfast", 1, "events", 0, b"", "fp4"])])
+def test_a_wrong_hello_is_refused_and_the_connection_ends(server, other, packet):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.connect(server.path)
+    sock.send(packet)
+    channel = Channel(sock)
+    refused(channel.receive(protocol.FROM_SERVER, []))
+    assert channel.receive(protocol.FROM_SERVER, []) is None
+    channel.close()
+
+
+def test_the_key_of_another_session_opens_nothing(server, raw):
+    stranger = Raw(server.path)
+    channel = raw.open()
+    refused(raw.ask(channel, Hello("nnfast", protocol.VERSION, "calls", raw.welcome.session, stranger.welcome.key)),
+            "no session of this number and key")
+    channel.close()
+    stranger.close()
+
+
+def test_connections_that_say_nothing_are_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "HELLO_SECONDS", 0.1)
+    monkeypatch.setattr(server, "MAX_STRANGERS", 4)
+    with serving(tmp_path) as (path, _):
+        socks = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(8)]
+        for sock in socks:
+            sock.connect(path)
+        assert all(sock.recv(1) == b"" for sock in socks)
+        device = nnfast.connect(path)
+        assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
+        for sock in socks:
+            sock.close()
+
+
+def test_quota_of_connections(tmp_path):
+    from nnfast.service.quotas import Quotas
+
+    with serving(tmp_path, quotas=Quotas(connections=2)) as (path, _):
+        raw = Raw(path)
+        second, third = raw.join(), raw.open()
+        refused(raw.ask(third, Hello("nnfast", protocol.VERSION, "calls", raw.welcome.session, raw.welcome.key)),
+                "quota of connections is 2", status=ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT)
+        assert isinstance(raw.call(protocol.Ping()), protocol.Done)
+        for channel in (second, third):
+            channel.close()
+        raw.close()
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+def encoded(*items):
+    return msgspec.msgpack.encode(list(items))
+
+
+@pytest.mark.parametrize("packet", [
+    b"\x00", b"\xc1", b"\xc1" + bytes(8), b"\xc1" + bytes(7), encoded(), encoded(999), encoded(10, 1), encoded(22),
+    encoded(22, "1", []), encoded(22, 1, [None], None, 0, 0, None, 5), encoded(22, 1, {}), encoded(101, 4, "no"),
+    encoded(22, 1, [[0, [4], 1]]), {}, None, b"\xdd\xff\xff\xff\xff", b"\x91" * 60000, encoded(22, 2**64 - 1, []),
+])
+def test_what_is_no_message_is_refused_and_the_stream_goes_on(raw, other, packet):
+    packet = packet if isinstance(packet, bytes) else msgspec.msgpack.encode(packet)
+    answer = raw.call(packet)
+    assert isinstance(answer, Failure) and answer.status == ErrorStatus.INVALID_ARGUMENT
+    assert isinstance(raw.call(protocol.Ping()), protocol.Done)
+
+
+def test_too_long_and_too_many_descriptors(raw, other):
+    refused(raw.call(bytes(protocol.MAX_PACKET + 1)), "more than 65536 bytes")
+    refused(raw.call(b"\xc1" + bytes(8), [0] * 250))
+    refused(raw.call(protocol.encode(protocol.Ping()), [0] * 253), "descriptors")
+    assert isinstance(raw.call(protocol.Ping()), protocol.Done)
+
+
+def test_large_messages(raw, other):
+    keys = [(k, (1,) * 30) for k in range(5000)]
+    fd = sealed(add_model())
+    refused(raw.call(protocol.Prepare("low_power", "low", keys), [fd]), "input_shapes")
+    unsealed = os.memfd_create("x")
+    os.write(unsealed, bytes(100))
+    head = protocol._LARGE.pack(0xC1, 100)
+    refused(raw.call(head, [unsealed]), "sealed memfd")
+    short = protocol.sealed_memfd([bytes(50)])
+    refused(raw.call(head, [short]), "announced size")
+    reader, writer = os.pipe()
+    refused(raw.call(head, [reader]), "sealed memfd")
+    for one in (fd, unsealed, short, reader, writer):
+        os.close(one)
+
+
+def test_objects_of_others_cannot_be_named(raw, other, server):
+    mine = other.number
+    for message in (protocol.Run(mine, []), protocol.Execute(mine, [], [], []), protocol.Fenced(mine, [], [], []),
+                    protocol.Explain(mine), protocol.OpenStream(mine), protocol.Store(mine, bytes(32)),
+                    protocol.Allocate([protocol.Use(mine, 0, 1.0)], [], ())):
+        refused(raw.call(message), f"this client has no prepared model {mine}")
+    for message in (protocol.GetFencedInfo(1), protocol.ResetStream(1), protocol.Load(1), protocol.GetBuffer(1)):
+        refused(raw.call(message), "this client has no")
+    raw.calls.send(protocol.Release([("prepared", mine), ("king", 1), ("buffer", -1)]))
+    assert isinstance(raw.call(protocol.Ping()), protocol.Done)
+
+
+def prepared_by(raw, model):
+    fd = sealed(model)
+    answer = raw.call(protocol.Prepare("fast_single_answer", "medium"), [fd])
+    os.close(fd)
+    assert isinstance(answer, protocol.Prepared), answer
+    return answer.number
+
+
+def test_arenas(raw, other):
+    number = prepared_by(raw, add_model())
+    run = protocol.Run(number, [protocol.Place(0, (4,)), protocol.Place(64, (4,))], [128])
+    refused(raw.call(run), "no place in the arena of 0")
+    unsealed = os.memfd_create("x")
+    os.ftruncate(unsealed, 4096)
+    raw.calls.send(protocol.Arena(4096), [unsealed])
+    refused(raw.call(protocol.Ping()), "seal it")
+    raw.calls.send(protocol.Arena(4096))
+    refused(raw.call(protocol.Ping()), "one descriptor")
+    memory = nnfast.Memory.create(4096)
+    raw.calls.send(protocol.Arena(8192), [memory.fileno()])
+    refused(raw.call(protocol.Ping()), status=ErrorStatus.GENERAL_FAILURE)
+    raw.calls.send(protocol.Arena(4096), [memory.fileno()])
+    assert isinstance(raw.call(run), protocol.Results)
+    for places, outputs in (([(0, (4,)), (4096, (4,))], [128]), ([(0, (4,)), (-64, (4,))], [128]),
+                            ([(0, (4,)), (1, (4,))], [128]), ([(0, (4,)), (64, (4,))], [4096 - 4]),
+                            ([(0, (4,)), (64, (2**40, 2**40))], [128]), ([(0, (-4,)), (64, (4,))], [128]),
+                            ([(0, (4,)), (64, (4,))], [64]), ([(0, (4,))], [128]), ([(0, (5,)), (64, (4,))], [128])):
+        refused(raw.call(protocol.Run(number, [protocol.Place(*place) for place in places], outputs)))
+    pools = [protocol.Pool("arena", 0, 2**63 - 1)], [protocol.Pool("memory", 5)], [protocol.Pool("buffer", 5)], \
+        [protocol.Pool("king", 5)], [protocol.Pool("arena", 4096, 1)], [protocol.Pool("arena", -1, 1)]
+    for pool in pools:
+        refused(raw.call(protocol.Execute(number, [], [], pool)))
+    os.close(unsealed)
+
+
+def test_results_over_the_inputs_are_refused_or_right(raw, other):
+    number = prepared_by(raw, add_model())
+    memory = nnfast.Memory.create(4096)
+    raw.calls.send(protocol.Arena(4096), [memory.fileno()])
+    memory.array()[:32] = np.float32([1, 2, 3, 4, 5, 6, 7, 8]).view(np.uint8)
+    refused(raw.call(protocol.Run(number, [protocol.Place(0, (4,)), protocol.Place(64, (4,))], [0])), "shares memory")
+
+
+def test_memories_are_checked(raw, other):
+    number = prepared_by(raw, add_model())
+    fd = os.memfd_create("x")
+    for fields, fds in ((("ashmem", 0, 3, 0), [fd]), (("king", 8, 3, 0), [fd]), (("ashmem", 8, 3, 0), []),
+                        (("ashmem", 8, 9, 0), [fd]), (("mmap_fd", 8, 3, -1), [fd])):
+        raw.calls.send(protocol.AddMemory(1, *fields), fds)
+        refused(raw.call(protocol.Ping()))
+    raw.calls.send(protocol.AddMemory(1, "ashmem", 48, 3, 0), [fd])  # empty, and may change its size
+    argument = protocol.Argument
+    execute = protocol.Execute(number, [argument(0, 0, 16, (), False), argument(0, 16, 16, (), False)],
+                               [argument(0, 32, 16, (), False)], [protocol.Pool("memory", 1)])
+    refused(raw.call(execute), "the file has 0 bytes", status=ErrorStatus.GENERAL_FAILURE)
+    os.ftruncate(fd, 48)
+    assert isinstance(raw.call(execute), protocol.Executed)
+    raw.calls.send(protocol.AddMemory(1, "ashmem", 48, 3, 0), [fd])
+    refused(raw.call(protocol.Ping()), "there already")
+    os.close(fd)
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+def test_models_in_unsealed_memory_are_copied(raw, server, other):
+    source = sealed(dense_model())
+    content = os.pread(source, os.fstat(source).st_size, 0)
+    fd = os.memfd_create("x", os.MFD_ALLOW_SEALING)
+    os.write(fd, content)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # not against writing
+    answer = raw.call(protocol.Prepare("fast_single_answer", "medium"), [fd])
+    os.pwrite(fd, bytes(len(content)), 0)
+    held, = [h for s in server.sessions() for h in s.held() if h.prepared.model.name == "dense"]
+    assert isinstance(answer, protocol.Prepared)
+    weights = [o.data for o in held.prepared.model.main.operands if o.data is not None]
+    assert any(array.any() for array in weights)
+    os.close(fd)
+    os.close(source)
+
+
+def model_packets():
+    """(packet, ...) of memories that are no model."""
+    source = sealed(add_model())
+    content = os.pread(source, os.fstat(source).st_size, 0)
+    os.close(source)
+    yield b""
+    yield b"short"
+    yield bytes(len(content))
+    for cut in (24, 40, len(content) // 2, len(content) - 1):
+        yield content[:cut]
+    yield content + bytes(64)
+    yield content[:8] + b"\xff" * 16 + content[24:]
+
+
+def test_broken_models_are_refused(raw, other):
+    for content in model_packets():
+        fd = protocol.sealed_memfd([content])
+        for message in (protocol.Check("1.3"), protocol.GetUnsupported(), protocol.Prepare("low_power", "low")):
+            refused(raw.call(message, [fd]))
+        os.close(fd)
+    refused(raw.call(protocol.Check("1.3")), "the model's memory")
+    reader, writer = os.pipe()
+    refused(raw.call(protocol.Check("1.3"), [reader]))
+    folder = os.open("/", os.O_RDONLY)
+    refused(raw.call(protocol.Check("1.3"), [folder]))
+    for fd in (reader, writer, folder):
+        os.close(fd)
+
+
+def test_mutated_models_never_crash_the_driver(raw, other):
+    chance = random.Random(1)
+    for model in (add_model(), dense_model(width=4), endless_model()):
+        source = sealed(model)
+        content = os.pread(source, os.fstat(source).st_size, 0)
+        os.close(source)
+        for _ in range(300):
+            wrong = bytearray(content)
+            for _ in range(chance.randint(1, 4)):
+                wrong[chance.randrange(len(wrong))] = chance.randrange(256)
+            fd = protocol.sealed_memfd([wrong])
+            answer = raw.call(chance.choice((protocol.GetUnsupported(), protocol.Prepare("low_power", "low"))), [fd])
+            os.close(fd)
+            if isinstance(answer, Failure):
+                assert "internal error" not in answer.text, answer.text
+            elif isinstance(answer, protocol.Prepared):
+                raw.calls.send(protocol.Release([("prepared", answer.number)]))
+
+
+# -- random messages ---------------------------------------------------------------------------------------------------
+NUMBERS = st.one_of(st.integers(-2, 5), st.sampled_from([2**31, 2**32, 2**63 - 1, 2**63, -2**63]))
+VALUES = st.recursive(st.one_of(NUMBERS, st.none(), st.booleans(), st.floats(), st.text(max_size=6),
+                                st.binary(max_size=40), st.sampled_from(["arena", "memory", "buffer", "prepared"])),
+                      lambda inner: st.lists(inner, max_size=4), max_leaves=12)
+TAGS = st.sampled_from([kind.__struct_config__.tag for kind in (*protocol.ONE_WAY, *protocol.CALLS)])
+MESSAGES = st.one_of(st.binary(max_size=80), st.builds(lambda tag, rest: encoded(tag, *rest), TAGS,
+                                                      st.lists(VALUES, max_size=8)))
+
+
+def typed(kind):
+    """Messages of one kind, right in their types."""
+    fields = {}
+    for field in msgspec.structs.fields(kind):
+        fields[field.name] = strategy(field.type)
+    return st.builds(kind, **fields)
+
+
+def strategy(kind):
+    if isinstance(kind, type) and issubclass(kind, protocol.Record):
+        return typed(kind)
+    args = getattr(kind, "__args__", ())
+    origin = getattr(kind, "__origin__", None)
+    if origin is list:
+        return st.lists(strategy(args[0]), max_size=3)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return st.lists(strategy(args[0]), max_size=3).map(tuple)
+        return st.tuples(*map(strategy, args))
+    if args:
+        return st.one_of(*map(strategy, args))
+    return {int: st.one_of(st.integers(-1, 4), st.just(64), st.integers(-2**63, 2**63 - 1)), str: st.sampled_from(
+        ["arena", "memory", "buffer", "prepared", "low", "low_power", "1.3", "x"]), bool: st.booleans(),
+        bytes: st.binary(max_size=40), float: st.floats(), type(None): st.none()}[kind]
+
+
+@pytest.mark.parametrize("source", ["random", "typed"])
+def test_random_messages(source, tmp_path):
+    strategies = MESSAGES if source == "random" else st.one_of(*map(typed, (*protocol.ONE_WAY, *protocol.CALLS)))
+    with serving(tmp_path) as (path, server):
+        device = nnfast.connect(path)
+        good, raw = device.prepare(add_model()), Raw(path)
+        prepared_by(raw, add_model())
+        memory = nnfast.Memory.create(4096)
+        raw.calls.send(protocol.Arena(4096), [memory.fileno()])
+        model = sealed(add_model())
+
+        @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(strategies, st.sampled_from([[], [model], [memory.fileno()], [model, memory.fileno()]]))
+        def attack(message, fds):
+            packet = message if isinstance(message, bytes) else protocol.encode(message)
+            if not packet:
+                return
+            raw.calls._send_with(packet, fds) if fds else raw.calls.socket.send(packet)
+            raw.calls.send(protocol.Ping())  # gets what was wrong with a message without an answer
+            raw.calls.send(protocol.GetStats())
+            while not isinstance(answer := raw.answer(raw.calls), protocol.Stats):
+                assert answer is not None
+                assert not isinstance(answer, Failure) or "internal error" not in answer.text, answer.text
+                while raw.fds:
+                    os.close(raw.fds.pop())
+
+        attack()
+        assert (good.run([X, X])[0] == 2).all()
+        os.close(model)
+        raw.close()
+        assert until(lambda: len(server.sessions()) == 1)
+
+
+# -- the events connection ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("packet", [b"\xff", encoded(10), encoded(3, "x"), bytes(70000)])
+def test_nonsense_on_the_events_connection_ends_the_session(raw, other, server, packet):
+    raw.events.socket.send(packet)
+    assert until(lambda: len(server.sessions()) == 1)
+    assert raw.answer(raw.calls) is None
+
+
+def test_a_slow_reader_holds_up_nobody_else(raw, other, server):
+    ping = protocol.encode(protocol.Ping())
+    raw.calls.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        for _ in range(100_000):
+            raw.calls.socket.send(ping)  # never reads an answer
+    began = time.monotonic()
+    for _ in range(50):
+        assert (other.run([X, X])[0] == 2).all()
+    assert time.monotonic() - began < 5
+    raw.events.close()
+    assert until(lambda: len(server.sessions()) == 1)
+
+
+def test_many_hostile_clients_at_once(server, other):
+    chance, stop = random.Random(3), threading.Event()
+
+    def attack(seed):
+        chance = random.Random(seed)
+        while not stop.is_set():
+            raw = Raw(server.path)
+            for _ in range(chance.randint(1, 20)):
+                raw.calls.socket.send(chance.randbytes(chance.randint(1, 300)))
+            raw.events.close() if chance.random() < 0.5 else raw.calls.close()
+            raw.close()
+
+    threads = [threading.Thread(target=attack, args=(chance.random(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        assert (other.run([X, X])[0] == 2).all()
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    assert until(lambda: len(server.sessions()) == 1)

@@ -1,0 +1,225 @@
+"""`nnfast serve`: its socket, the sockets of systemd, what it refuses; and the way of a model to the other process."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from service_models import add_model, dense_model, endless_model, reach, state_model
+
+import nnfast
+from nnfast import config
+from nnfast.cli.main import main
+from nnfast.cli.serve import listen, passed_sockets
+from nnfast.conformance.service import service_device, start
+from nnfast.errors import InvalidArgument
+from nnfast.service import models, protocol
+
+X = np.ones(4, np.float32)
+
+
+def packets():
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def test_the_socket_is_for_the_user_alone(tmp_path):
+    path = str(tmp_path / "folder" / "s")
+    listener = listen(path)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(tmp_path / "folder").st_mode) == 0o700
+    with pytest.raises(InvalidArgument, match="serves there already"):
+        listen(path)
+    listener.close()
+    listen(path).close()  # nobody serves any more: it is replaced
+
+
+def test_what_is_in_the_way_is_left_alone(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    with pytest.raises(InvalidArgument, match="no socket"):
+        listen(str(path))
+    assert path.read_text() == "mine"
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stream.bind(str(tmp_path / "stream"))
+    stream.listen()
+    with pytest.raises(InvalidArgument, match="somebody else's"):
+        listen(str(tmp_path / "stream"))
+    stream.close()
+    with pytest.raises(InvalidArgument, match="too long"):
+        listen(str(tmp_path / ("x" * 150)))
+
+
+def test_a_killed_process_leaves_a_socket_that_the_next_one_replaces(tmp_path):
+    path = str(tmp_path / "s")
+    first = start(path)
+    reach(path)
+    first.kill()
+    first.wait()
+    assert os.path.exists(path)
+    second = start(path)
+    device = reach(path)
+    assert device.pid == second.pid
+    third = start(path)
+    assert third.wait(20) == 2
+    assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
+    second.terminate()
+    assert second.wait(20) == 0 and not os.path.exists(path)
+
+
+def test_sockets_of_systemd(tmp_path):
+    path = str(tmp_path / "s")
+    listener = packets()
+    listener.bind(path)
+    listener.listen()
+    code = ("import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), "
+            "LISTEN_FDS='1'); sys.path[:0] = sys.argv[2:]; from nnfast.cli.main import main; "
+            "sys.exit(main(['serve', '--exit-idle', '0.5']))")
+    process = subprocess.Popen([sys.executable, "-c", code, str(listener.fileno()), *sys.path],
+                               pass_fds=[listener.fileno()])
+    listener.close()
+    device = reach(path)
+    assert device.pid == process.pid
+    assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
+    device.close()
+    assert process.wait(20) == 0
+    assert os.path.exists(path)  # it is systemd's
+
+
+def test_variables_for_other_processes_are_ignored(monkeypatch):
+    monkeypatch.setenv("LISTEN_FDS", "1")
+    monkeypatch.setenv("LISTEN_PID", "1")
+    assert passed_sockets() == []
+    monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
+    monkeypatch.setenv("LISTEN_FDS", "many")
+    assert config.passed_listeners() == 0
+    assert "LISTEN_FDS" not in os.environ
+
+
+def test_default_path(monkeypatch, tmp_path):
+    monkeypatch.delenv("NNFAST_SOCKET", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert config.socket_path() == str(tmp_path / "nnfast.sock")
+    monkeypatch.setenv("NNFAST_SOCKET", "/elsewhere")
+    assert config.socket_path() == "/elsewhere"
+    monkeypatch.delenv("NNFAST_SOCKET")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("NNFAST_CACHE_DIR", str(tmp_path / "cache"))
+    assert config.socket_path() == str(tmp_path / "cache" / "nnfast.sock")
+
+
+@pytest.mark.parametrize("args, words", [(["--threads", "100000"], "threads: is 100000"),
+                                         (["--extensions", "/no/such/file"], "No such file"),
+                                         (["--socket", "/proc/x/y"], "/proc")])
+def test_bad_options(capsys, args, words):
+    assert main(["serve", *args]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_nobody_serves(tmp_path):
+    with pytest.raises(nnfast.DeadObject, match="nnfast serve"):
+        nnfast.connect(tmp_path / "s")
+    with pytest.raises(nnfast.DeadObject):
+        nnfast.connect(tmp_path / "s", patience=0.1)
+
+
+def test_a_connection_that_is_closed_at_hello(tmp_path):
+    listener = packets()
+    listener.bind(str(tmp_path / "s"))
+    listener.listen()
+    import threading
+
+    def close():
+        listener.accept()[0].close()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    with pytest.raises(nnfast.DeadObject):
+        nnfast.connect(tmp_path / "s")
+    thread.join()
+    listener.close()
+
+
+def test_the_device_of_the_conformance_route():
+    device = service_device(1)
+    assert device.num_threads == 1 and device.pid != os.getpid()
+    device.close()
+
+
+def test_precision_is_the_clients(tmp_path):
+    path = str(tmp_path / "s")
+    process = start(path, "--threads", "1")
+    try:
+        exact, fast = reach(path), nnfast.connect(path, precision="bf16")
+        assert (exact.precision, fast.precision) == (None, "bf16")
+        assert fast.prepare(dense_model()).explain().precision == "bf16"
+        with pytest.raises(InvalidArgument, match="precision"):
+            nnfast.connect(path, precision="fp4")
+    finally:
+        process.kill()
+        process.wait()
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+def through_memory(model):
+    fd = models.pack(model)
+    try:
+        return models.unpack(models.open_bytes(fd, 1 << 30))
+    finally:
+        os.close(fd)
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if hasattr(a, "__dataclass_fields__"):
+        return all(same(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__)
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+@pytest.mark.parametrize("model", [add_model(), dense_model(), endless_model(), state_model()])
+def test_models_arrive_as_they_were(model):
+    got = through_memory(model)
+    assert same(model, got)
+    for operand in got.main.operands:
+        assert operand.data is None or not operand.data.flags.writeable
+
+
+def test_a_model_that_no_message_can_hold_is_refused():
+    from dataclasses import replace
+
+    model = add_model()
+    wrong = replace(model.main.operands[0], dims=("four",), name=object())
+    with pytest.raises(InvalidArgument, match="cannot be sent"):
+        models.pack(model.with_main(operands=(wrong, *model.main.operands[1:])))
+    text = replace(model.main.operands[0], dims=("four",))
+    with pytest.raises(InvalidArgument, match=r"main\.operand\[0\]: Expected `int`, got `str`"):
+        through_memory(model.with_main(operands=(text, *model.main.operands[1:])))
+
+
+def test_messages_survive_the_channel():
+    a, b = (protocol.Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    sent = [protocol.Run(1, [protocol.Place(0, (4,)), None], [64], 0, 3, 1.5),
+            protocol.Execute(1, [protocol.Argument(0, 0, 4, (), False)], [], [protocol.Pool("arena", 0, 4, False)]),
+            protocol.Release([("prepared", 1)] * 20_000)]
+    for message in sent:
+        a.send(message, [0])
+        fds = []
+        assert b.receive(protocol.FROM_CLIENT, fds) == message
+        assert len(fds) == 1
+        os.close(fds[0])
+    a.close()
+    assert b.receive(protocol.FROM_CLIENT, []) is None
+    b.close()
+
+
+def test_every_call_has_a_handler():
+    from nnfast.service.connection import HANDLERS
+
+    assert set(HANDLERS) == set(protocol.CALLS)
+    tags = [kind.__struct_config__.tag for kind in (*protocol.ONE_WAY, *protocol.CALLS, *protocol.ANSWERS)]
+    assert len(tags) == len(set(tags))

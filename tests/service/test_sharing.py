@@ -1,0 +1,309 @@
+"""Many clients of one process: shared weights, quotas, turns, who may use what."""
+
+import gc
+import os
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from service_models import add_model, add_request, dense_model, endless_model, reshape_model, serving, until
+from vendor_extensions import MONEY, unit
+
+import nnfast
+from nnfast import Memory, ModelBuilder, Role
+from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
+from nnfast.service.allowlist import Allowlist
+from nnfast.service.quotas import Quotas
+from nnfast.service.scheduler import GRACE_SECONDS, Scheduler, Share
+
+X = np.ones(4, np.float32)
+WIDE = np.ones((1, 64), np.float32)
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+def test_clients_share_the_weights_of_one_model(server):
+    devices = [nnfast.connect(server.path) for _ in range(3)]
+    prepared = [device.prepare(dense_model(), priority=priority)
+                for device, priority in zip(devices, ("low", "medium", "high"))]
+    prepared.append(devices[0].prepare(dense_model(seed=1)))
+    roots = {len(root.users): root for root in server.registry.roots()}
+    assert sorted(roots) == [1, 3]
+    sessions = server.sessions()
+    served = [session.held()[0].prepared for session in sessions]
+    constants = [next(iter(one._static.frame_spec["constants"].values())) for one in served]
+    assert all(array is constants[0] for array in constants)
+    assert len({session.budget.used for session in sessions[1:]}) == 1 and sessions[1].budget.used > 64 * 64 * 4
+    results = [one.run([WIDE])[0] for one in prepared]
+    np.testing.assert_array_equal(results[0], results[2])
+    assert not np.array_equal(results[0], results[3])
+    del served, constants, sessions, roots
+    devices[0].close()
+    assert until(lambda: [len(root.users) for root in server.registry.roots()] == [2])
+    np.testing.assert_array_equal(prepared[1].run([WIDE])[0], results[0])
+    for device in devices:
+        device.close()
+    assert until(lambda: not server.registry.roots() and not server.registry._roots)
+
+
+def test_the_server_counts_shared_weights_once(tmp_path):
+    with serving(tmp_path, memory_limit=1 << 30) as (path, server):
+        clients = [nnfast.connect(path) for _ in range(4)]
+        models = [client.prepare(dense_model()) for client in clients]
+        assert server.budget.used == server.registry.roots()[0].prepared._static.constant_bytes
+        del models
+        for client in clients:
+            client.close()
+        assert until(lambda: server.budget.used == 0)
+
+
+def test_the_same_model_at_the_same_time_is_compiled_once(server):
+    devices, made = [nnfast.connect(server.path) for _ in range(6)], []
+    threads = [threading.Thread(target=lambda device=device: made.append(device.prepare(dense_model())))
+               for device in devices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(made) == 6 and [len(root.users) for root in server.registry.roots()] == [6]
+
+
+def test_models_that_cannot_be_planned_ahead_are_not_shared(server):
+    first, second = nnfast.connect(server.path), nnfast.connect(server.path)
+    models = first.prepare(reshape_model()), second.prepare(reshape_model())
+    assert not server.registry.roots() and not server.registry._making
+    inputs = [np.arange(12, dtype=np.float32).reshape(2, 6), np.int32([4, 3])]
+    np.testing.assert_array_equal(models[0].run(inputs)[0], models[1].run(inputs)[0])
+
+
+# -- quotas ------------------------------------------------------------------------------------------------------------
+def test_quota_of_models(tmp_path):
+    with serving(tmp_path, quotas=Quotas(models=2)) as (path, _):
+        device = nnfast.connect(path)
+        kept = [device.prepare(add_model()) for _ in range(2)]
+        with pytest.raises(ResourceExhaustedTransient, match="quota of prepared models is 2"):
+            device.prepare(add_model())
+        other = nnfast.connect(path).prepare(add_model())
+        assert (other.run([X, X])[0] == 2).all()
+        del kept
+        gc.collect()
+        device.prepare(add_model())
+
+
+def test_quota_of_memory(tmp_path):
+    with serving(tmp_path, quotas=Quotas(memory=40_000)) as (path, server):
+        device, other = nnfast.connect(path), nnfast.connect(path)
+        kept = device.prepare(dense_model())
+        with pytest.raises(ResourceExhaustedPersistent, match="quota of memory is 40000"):
+            device.prepare(dense_model(width=256))
+        second = device.prepare(dense_model(seed=1))
+        with pytest.raises(ResourceExhaustedTransient, match="quota of memory is 40000"):
+            device.prepare(dense_model(seed=2))
+        other.prepare(dense_model(seed=2)).run([WIDE])
+        session = server.sessions()[0]
+        del kept, second
+        gc.collect()
+        device.prepare(dense_model(seed=2))
+        assert session.budget.used < 40_000
+
+
+def test_memory_limit_of_all_clients(tmp_path):
+    with serving(tmp_path, memory_limit=40_000) as (path, _):
+        first, second = nnfast.connect(path), nnfast.connect(path)
+        kept = [first.prepare(dense_model()), second.prepare(dense_model(seed=1))]
+        with pytest.raises(ResourceExhaustedTransient, match="driver's memory limit is 40000"):
+            second.prepare(dense_model(seed=2))
+        assert kept[1].run([WIDE])
+
+
+def test_quota_of_objects(tmp_path):
+    with serving(tmp_path, quotas=Quotas(objects=4)) as (path, _):
+        device = nnfast.connect(path)
+        prepared = device.prepare(add_model())
+        kept = [device.allocate([Role(prepared, 0)]) for _ in range(4)]
+        with pytest.raises(ResourceExhaustedTransient, match="buffers, memories, streams and fences is 4"):
+            device.allocate([Role(prepared, 0)])
+        shared = Memory.create(32)
+        request = nnfast.Request((nnfast.RequestArgument(0, 0, 16), nnfast.RequestArgument(0, 16, 16)),
+                                 (nnfast.RequestArgument(1, 0, 16),), (shared, bytearray(16)))
+        with pytest.raises(ResourceExhaustedTransient, match="is 4"):
+            prepared.execute(request)
+        del kept[0]
+        prepared.execute(request)
+
+
+def test_quota_of_executions(tmp_path):
+    with serving(tmp_path, quotas=Quotas(executions=3)) as (path, _):
+        device, other = nnfast.connect(path), nnfast.connect(path)
+        prepared, gate = device.prepare(add_model()), nnfast.Fence()
+        waiting = [prepared.execute_fenced(add_request(X, X, np.zeros(16, np.uint8)), [gate]) for _ in range(3)]
+        with pytest.raises(ResourceExhaustedTransient, match="executions in flight is 3"):
+            prepared.execute_fenced(add_request(X, X, np.zeros(16, np.uint8)), [gate])
+        with pytest.raises(ResourceExhaustedTransient, match="executions in flight is 3"):
+            prepared.run([X, X])
+        other.prepare(add_model()).run([X, X])
+        gate.signal()
+        assert [execution.fence.wait(10) for execution in waiting] == ["signaled"] * 3
+        assert until(lambda: device.stats()["clients"][0]["in_flight"] == 0)
+        prepared.run([X, X])
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+def in_line(scheduler, share, priority, name, order, threads):
+    def work():
+        with scheduler.turn(share, priority):
+            order.append(name)
+
+    before = share.waiting
+    thread = threading.Thread(target=work)
+    threads.append(thread)
+    thread.start()
+    assert until(lambda: share.waiting > before)
+
+
+def test_the_client_with_the_least_time_goes_next_and_its_most_urgent_first(monkeypatch):
+    monkeypatch.setattr("nnfast.service.scheduler.GRACE_SECONDS", 60.0)
+    scheduler, greedy, modest = Scheduler(1), Share(), Share()
+    order, threads = [], []
+    with scheduler.turn(greedy, 1):
+        time.sleep(0.02)
+    with scheduler.turn(greedy, 1):
+        for name in ("greedy 1", "greedy 2"):
+            in_line(scheduler, greedy, 1, name, order, threads)
+        modest.used_ns = 0
+        for name, priority in (("low", 0), ("high", 2), ("medium", 1)):
+            in_line(scheduler, modest, priority, name, order, threads)
+            modest.used_ns = 0
+    for thread in threads:
+        thread.join(10)
+    assert order[:3] == ["high", "medium", "low"] and order[3:] == ["greedy 1", "greedy 2"]
+    assert scheduler.running == 0 and greedy.running == 0 and modest.waiting == 0
+
+
+def test_a_client_that_was_idle_does_not_save_up_time():
+    scheduler, busy, idle = Scheduler(1), Share(), Share()
+    for _ in range(3):
+        with scheduler.turn(busy, 1):
+            time.sleep(0.002)
+    with scheduler.turn(idle, 1):
+        assert idle.used_ns > 0
+
+
+def test_nobody_waits_long_for_another_clients_long_execution():
+    scheduler, greedy, modest = Scheduler(1), Share(), Share()
+    with scheduler.turn(greedy, 2):
+        began = time.monotonic()
+        with scheduler.turn(modest, 0):
+            assert time.monotonic() - began < GRACE_SECONDS + 1.0
+            assert scheduler.running == 2
+    assert scheduler.running == 0
+
+
+def test_what_waits_ends_with_its_client(monkeypatch):
+    monkeypatch.setattr("nnfast.service.scheduler.GRACE_SECONDS", 60.0)
+    scheduler, first, second = Scheduler(1), Share(), Share()
+    outcome = []
+
+    def work():
+        with pytest.raises(nnfast.errors.Cancelled):
+            scheduler.turn(second, 1).__enter__()
+        outcome.append(True)
+
+    with scheduler.turn(first, 1):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert until(lambda: second.waiting)
+        scheduler.close(second)
+        thread.join(10)
+    assert outcome and scheduler.running == 0
+    with pytest.raises(nnfast.errors.Cancelled):
+        scheduler.turn(second, 1).__enter__()
+
+
+def test_a_flood_does_not_starve_another_client(server):
+    greedy, modest = nnfast.connect(server.path), nnfast.connect(server.path)
+    endless, quick = greedy.prepare(endless_model()), modest.prepare(add_model())
+    flood = [endless.submit([np.float32([1])], timeout=8) for _ in range(16)]
+    assert until(lambda: server.sessions()[0].in_flight >= 16)
+    began = time.monotonic()
+    for _ in range(20):
+        assert (quick.run([X, X])[0] == 2).all()
+    assert time.monotonic() - began < 4
+    for future in flood:
+        future.cancel()
+    greedy.close()
+
+
+# -- extensions --------------------------------------------------------------------------------------------------------
+def money_model():
+    """y = x, of a type and an operation of the extension."""
+    b = ModelBuilder("money")
+    kind = b.extension_code(MONEY.name, 5)
+    x, y = b.input(kind, (3,), parameters=unit(1)), b.output(kind, (3,), parameters=unit(1))
+    return b.operation(b.extension_code(MONEY.name, 1), [x], [y]).build()
+
+
+def test_allowlist_by_executable(tmp_path):
+    me = os.readlink("/proc/self/exe")
+    nnfast.extensions.register(MONEY)
+    try:
+        for rules, allowed in ((None, True), (f"{me} {MONEY.name}", True), (f"{me} *", True),
+                               (f"{os.path.dirname(me)}/ {MONEY.name}", True), (f"{me} com.example.other", False),
+                               ("/usr/bin/other *", False), ("# nothing\n", False)):
+            path = tmp_path / "list"
+            path.write_text(f"{rules}\n")
+            allowlist = Allowlist() if rules is None else Allowlist.read(path)
+            with serving(tmp_path, allowlist=allowlist) as (where, _):
+                device = nnfast.connect(where)
+                assert (MONEY.name in device.extensions) is allowed
+                model = money_model()
+                assert device.supported_operations(model) == [allowed]
+                if allowed:
+                    assert device.prepare(model)
+                else:
+                    with pytest.raises(InvalidArgument):
+                        device.prepare(model)
+                device.close()
+    finally:
+        nnfast.extensions.unregister(MONEY.name)
+
+
+@pytest.mark.parametrize("line", ["relative *", "/usr/bin/x", "/usr/bin/x Not-a-name"])
+def test_a_wrong_line_of_the_allowlist_is_named(tmp_path, line):
+    path = tmp_path / "list"
+    path.write_text(f"# first\n{line}\n")
+    with pytest.raises(InvalidArgument, match="line 2"):
+        Allowlist.read(path)
+
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+def test_stats(server):
+    device = nnfast.connect(server.path)
+    prepared = device.prepare(dense_model(), priority="high")
+    for _ in range(10):
+        prepared.run([WIDE])
+    found = device.stats()
+    client, = found["clients"]
+    assert found["executions"] == client["executions"] == 10
+    assert client["pid"] == os.getpid() and client["executable"] == os.path.realpath(sys.executable)
+    assert client["models"] == [{"name": "dense", "priority": "high", "executions": 10,
+                                 "best_us": client["models"][0]["best_us"]}]
+    model, = found["models"]
+    assert (model["name"], model["users"]) == ("dense", 1) and 64 * 64 * 4 <= model["weights_bytes"]
+    assert client["memory_bytes"] >= model["weights_bytes"]
+    assert 0 < client["latency_us"]["p50"] <= client["latency_us"]["p99"] and sum(client["latency_counts"]) == 10
+    assert found["resident_bytes"] > 1 << 20
+
+
+def test_histogram():
+    from nnfast.service.histogram import Histogram, bucket_of, upper_us
+
+    for us in (0, 1, 3, 4, 5, 7, 8, 100, 1000, 123_456, 10**9):
+        bucket = bucket_of(us)
+        assert us < upper_us(bucket) and (bucket == 0 or us >= upper_us(bucket - 1)), us
+    histogram = Histogram()
+    for us in range(1, 1001):
+        histogram.add(us)
+    assert 500 <= histogram.percentile(0.5) <= 650 and 990 <= histogram.percentile(0.99) <= 1280
+    assert Histogram().percentile(0.5) == 0
