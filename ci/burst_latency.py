@@ -60,6 +60,9 @@ class Forked:
         """Is not told across."""
         return ""
 
+    def death(self):
+        """It does not die."""
+
     def close(self):
         """End the process."""
         os.close(self._pipe)

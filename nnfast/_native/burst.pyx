@@ -72,6 +72,7 @@ cdef extern from "pthread.h" nogil:
     int pthread_mutexattr_settype(pthread_mutexattr_t *attr, int kind)
     int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
     int pthread_mutex_lock(pthread_mutex_t *mutex)
+    int pthread_mutex_trylock(pthread_mutex_t *mutex)
     int pthread_mutex_unlock(pthread_mutex_t *mutex)
     int pthread_mutex_destroy(pthread_mutex_t *mutex)
 
@@ -195,6 +196,13 @@ cdef class Server:
         return self
 
     def __exit__(self, *error):
+        pthread_mutex_unlock(&self.mutex)
+
+    def try_lock(self):
+        """Take the lock if nobody has it; `unlock` gives it back."""
+        return pthread_mutex_trylock(&self.mutex) == 0
+
+    def unlock(self):
         pthread_mutex_unlock(&self.mutex)
 
     def set_memory(self, int32_t slot, array):

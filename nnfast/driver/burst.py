@@ -74,13 +74,20 @@ class Burst:
         """Why the last request was refused, or ""."""
         return self._reason
 
-    def close(self):
-        """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12)."""
+    def death(self):
+        """The error of a driver that has died; this one lives as long as the caller."""
+        return None
+
+    def close(self, wait=True):
+        """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12).
+
+        wait: until the thread has ended, which it does when no call to get_memories holds it up.
+        """
         if self._owner != os.getpid():
             return  # a forked child has not the thread, and must not disturb the parent's
         self._cancel.set()
         self._server.close()
-        if self._thread is not threading.current_thread():
+        if wait and self._thread is not threading.current_thread():
             self._thread.join()
 
     # -- for the driver ----------------------------------------------------------------------------------------------
@@ -90,9 +97,12 @@ class Burst:
         return self._server.runs
 
     def release_idle(self):
-        """Give the working memory back; the next request takes it anew."""
-        with self._server as server:
-            server.set_frame(None)
+        """Give the working memory back, unless a request is being executed; the next one takes it anew."""
+        if self._server.try_lock():
+            try:
+                self._server.set_frame(None)
+            finally:
+                self._server.unlock()
 
     def observed(self, watchers):
         """Profiles, traces and log lines see executions only when Python does them."""
@@ -181,6 +191,11 @@ class Burst:
     def __repr__(self):
         state = "alive" if self.is_alive() else "ended"
         return f"<Burst on {self.prepared!r}: {state}, {len(self._memories)} memories>"
+
+
+def check_channel(channel, dtype, name):
+    """Refuse what is no queue of such elements that can be waited for: InvalidArgument."""
+    attach(channel, dtype, name).close()
 
 
 def attach(channel, dtype, name):

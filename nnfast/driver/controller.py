@@ -8,7 +8,7 @@ from math import prod
 from .. import config, errors, vlog
 from .._native.burst import Client
 from .._native.packet import NO_TIME
-from ..errors import ErrorStatus, InvalidArgument
+from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from .arguments import check_input
 from .burst import window
@@ -96,7 +96,7 @@ class Channel:
     """Queues, slots and context of one burst, and the exchange of packets on it, one at a time.
 
     configure(slots, requests, results): makes the burst and gives its context, with free_memory(slot), is_alive(),
-    last_error() and close().
+    last_error(), death() and close().
     """
 
     def __init__(self, configure, capacity, spin_us):
@@ -129,8 +129,11 @@ class Channel:
                 return None
             try:
                 return client.exchange(measure)
-            except BaseException:
+            except BaseException as error:
+                death = self.context.death()
                 self._end()  # who knows what will come through the queue: it is of no use any more
+                if death is not None and isinstance(error, GeneralFailure):
+                    raise death from None
                 raise
 
     def free(self, memory):

@@ -5,7 +5,7 @@ from functools import partial
 
 from ..driver.controller import Channel
 from ..driver.memory import Memory as SharedMemory
-from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
+from ..errors import DeviceUnavailable, ErrorStatus, GeneralFailure, InvalidArgument
 from . import convert, requests
 from .pools import from_memory, to_memory
 from .types import MeasureTiming, MemoryPool, OutputShape, Timing
@@ -31,6 +31,10 @@ class BurstContext:
     def last_error(self):
         """Why the last request was refused, or ""."""
         return self._burst.last_error()
+
+    def death(self):
+        """The error of a driver's process that has gone, or None."""
+        return self._burst.death()
 
 
 class BurstCallback:
@@ -102,7 +106,7 @@ class ExecutionBurstController:
             return ErrorStatus.GENERAL_FAILURE, [], Timing(), True
         try:
             answer = self._channel.exchange(canonical, memories, timed)
-        except GeneralFailure:
+        except (GeneralFailure, DeviceUnavailable):
             return ErrorStatus.GENERAL_FAILURE, [], Timing(), False
         if answer is None:
             return ErrorStatus.GENERAL_FAILURE, [], Timing(), True
@@ -140,6 +144,9 @@ class _Context:
 
     def last_error(self):
         return getattr(self._context, "last_error", lambda: "")()
+
+    def death(self):
+        return getattr(self._context, "death", lambda: None)()
 
     def close(self):
         self._context = None

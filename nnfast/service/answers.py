@@ -34,7 +34,7 @@ def prepared_answer(number, held):
     prepared = held.prepared
     return Prepared(number, prepared.model.name, len(prepared.model.main.operations), prepared.priority,
                     [_tensor(info) for info in prepared.inputs], [_tensor(info) for info in prepared.outputs],
-                    held.results)
+                    held.results, prepared.is_plain)
 
 
 def _tensor(info):

@@ -21,6 +21,7 @@ from ..errors import DeadObject, Error, GeneralFailure, ResourceExhaustedTransie
 from . import protocol
 from .answers import raise_failure
 from .arena import ClientArena
+from .burst import answer_later
 from .protocol import Channel, Failure, Malformed
 
 RELEASE_SECONDS = 0.02
@@ -103,6 +104,7 @@ class Session:
         self.dead = None  # why, once the driver is gone
         self.released = deque()  # objects that were dropped: (kind, number)
         self.numbers = count(1)
+        self.bursts = {}  # number: get_memories(slots)
         self._idle, self._count, self._free, self._waiting = [], 0, threading.Condition(), 0
         self._lock = threading.Lock()
         self._new, self._pending, self._fences = deque(), {}, {}
@@ -249,11 +251,11 @@ class Session:
         except IndexError:
             return protocol.Release(items)
 
-    def tell(self, message):
+    def tell(self, message, fds=()):
         """Send a message that has no answer on the events connection."""
         try:
             with self._lock:
-                self._events.send(message)
+                self._events.send(message, fds)
         except OSError as error:
             self.lost(error)
 
@@ -339,7 +341,7 @@ class Session:
         return self.dead is None
 
     def _listen(self):
-        """The events connection has something; so far the driver tells nothing on it but its end."""
+        """The events connection has something: a question about the memories of a burst, or the driver's end."""
         try:
             message = self._events.receive(protocol.FROM_SERVER, fds := [])
             _close_all(fds)
@@ -348,6 +350,8 @@ class Session:
             return
         if message is None:
             self.lost()
+        elif isinstance(message, protocol.GetMemories):
+            answer_later(self, message)
 
     def _finish(self, connection, done, error):
         def work():

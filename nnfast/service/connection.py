@@ -7,7 +7,7 @@ import threading
 from .. import trace, vlog
 from ..driver.memory import Memory
 from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument
-from . import calls, executions, protocol
+from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
 from .quotas import refuse
@@ -23,7 +23,8 @@ HANDLERS = {
     protocol.ReadBuffer: calls.read_buffer, protocol.GetBuffer: calls.get_buffer,
     protocol.OpenStream: calls.open_stream, protocol.ResetStream: calls.reset_stream,
     protocol.Run: executions.run, protocol.Execute: executions.execute, protocol.Fenced: executions.fenced,
-    protocol.GetFencedInfo: executions.get_fenced_info,
+    protocol.GetFencedInfo: executions.get_fenced_info, protocol.OpenBurst: burst.open_burst,
+    protocol.FreeMemory: burst.free_memory, protocol.GetBurstError: burst.get_burst_error,
 }
 """Calls -> function(connection, message, fds)."""
 

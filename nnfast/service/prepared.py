@@ -9,6 +9,7 @@ import numpy as np
 from .. import vlog
 from .._native.threads import now_ns
 from ..driver.arguments import check_input, check_output, named
+from ..driver.controller import Controller
 from ..driver.explain import Explanation
 from ..driver.fence import SIGNALED, Fence, check_fences
 from ..driver.prepared import TensorInfo
@@ -16,6 +17,7 @@ from ..driver.request import ExecutionResult, OutputShape, Timing
 from ..driver.submit import Execution
 from ..errors import InvalidArgument
 from . import protocol
+from .burst import RemoteBurst
 from .client import outcome_of
 from .requests import Arrays, Outgoing, results_of
 
@@ -35,6 +37,7 @@ class RemotePreparedModel:
         self._memories = device._memories
         self._name, self._operations = answer.name, answer.operations
         self._dtypes = [info.dtype for info in self.outputs]
+        self.is_plain = answer.is_plain
         self._known = None if answer.results is None else list(zip(answer.results, self._dtypes))
         self._fixed = None
         weakref.finalize(self, session.drop, "prepared", self.number).atexit = False
@@ -207,6 +210,17 @@ class RemotePreparedModel:
     def store(self, files, token):
         """driver.cache.save: store the model in cache files; "" or why nothing was stored."""
         return self.session.call(protocol.Store(self.number, token), [*files.model, *files.data]).text
+
+    # -- bursts ------------------------------------------------------------------------------------------------------
+    @vlog.telling(vlog.EXECUTION, "burst")
+    def burst(self, capacity=1024, spin_us=None):
+        """As PreparedModel.burst; packets go through shared memory, no message is exchanged for them."""
+        return Controller(self, capacity, spin_us)
+
+    @vlog.telling(vlog.EXECUTION, "configure_burst")
+    def configure_burst(self, get_memories, requests, results):
+        """As PreparedModel.configure_burst; how long its thread polls is the driver's affair."""
+        return RemoteBurst(self, get_memories, requests, results)
 
     def explain(self):
         """As PreparedModel.explain."""

@@ -108,6 +108,15 @@ class Pool(Record):
     writable: bool = True
 
 
+class Queue(Record):
+    """fmq.Descriptor: grantors as (flags, file, offset, extent), and how many of the attached files are its own."""
+
+    grantors: list[tuple[int, int, int, int]]
+    files: int
+    quantum: int
+    flavor: int
+
+
 class Use(Record):
     """driver.buffers.Role."""
 
@@ -150,7 +159,9 @@ class AddMemory(Message, tag=2):
 
 
 class Release(Message, tag=3):
-    """The client has dropped these objects. kind: "prepared", "buffer", "memory", "fenced", "stream" or "load"."""
+    """The client has dropped these objects. kind: "prepared", "buffer", "memory", "fenced", "stream", "load" or
+    "burst".
+    """
 
     items: list[tuple[str, int]]
 
@@ -159,6 +170,24 @@ class Cancel(Message, tag=4):
     """Stop the call of this number at its next step."""
 
     call: int
+
+
+class SharedMemory(Message):
+    """A nnfast.Memory, whose descriptor is attached."""
+
+    kind: str
+    size: int
+    prot: int
+    offset: int
+
+
+class Memories(Message, tag=5):
+    """Answer to GetMemories of this number, on the events connection: memories in the order of the slots, or an error.
+    """
+
+    call: int
+    error: str
+    memories: list[SharedMemory]
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -313,6 +342,39 @@ class Store(Message, tag=29):
     token: bytes
 
 
+class OpenBurst(Message, tag=30):
+    """PreparedModel.configure_burst; the files of the request queue are attached, then those of the result queue.
+
+    Answered by Number.
+    """
+
+    prepared: int
+    requests: Queue
+    results: Queue
+
+
+class FreeMemory(Message, tag=31):
+    """Burst.free_memory. Answered by Done."""
+
+    burst: int
+    slot: int
+
+
+class GetBurstError(Message, tag=32):
+    """Burst.last_error. Answered by Text."""
+
+    burst: int
+
+
+# -- on the events connection, from the driver -------------------------------------------------------------------------
+class GetMemories(Message, tag=60):
+    """A request of a burst names these slots. Answered by Memories."""
+
+    burst: int
+    call: int
+    slots: list[int]
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 class Done(Message, tag=100):
     """It worked, and there is nothing to tell."""
@@ -366,7 +428,10 @@ class CapabilitiesReply(Message, tag=107):
 
 
 class Prepared(Message, tag=108):
-    """A prepared model. results: shapes of the outputs of a run where they are always the same, else None."""
+    """A prepared model. results: shapes of the outputs of a run where they are always the same, else None.
+
+    is_plain: as PreparedModel.is_plain.
+    """
 
     number: int
     name: str
@@ -375,6 +440,7 @@ class Prepared(Message, tag=108):
     inputs: list[Tensor]
     outputs: list[Tensor]
     results: list[tuple[int, ...]] | None
+    is_plain: bool = False
 
 
 class Allocated(Message, tag=109):
@@ -428,9 +494,11 @@ class Stats(Message, tag=115):
     text: str
 
 
-ONE_WAY = (Arena, AddMemory, Release, Cancel)
+ONE_WAY = (Arena, AddMemory, Release, Cancel, Memories)
 CALLS = (Ping, GetCapabilities, GetStats, Check, GetUnsupported, Prepare, CheckCache, Load, Allocate, WriteBuffer,
-         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain, Store)
+         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain, Store, OpenBurst,
+         FreeMemory, GetBurstError)
+EVENTS = (GetMemories,)
 ANSWERS = (Done, Failure, Welcome, Launched, Text, Number, Unsupported, CapabilitiesReply, Prepared, Allocated,
            BufferState, Results, Executed, FencedInfo, FencedLaunched, Explained, Stats)
 
@@ -443,7 +511,7 @@ def _union(kinds):
 
 
 FROM_CLIENT = msgspec.msgpack.Decoder(_union((*ONE_WAY, *CALLS)))
-FROM_SERVER = msgspec.msgpack.Decoder(_union(ANSWERS))
+FROM_SERVER = msgspec.msgpack.Decoder(_union((*EVENTS, *ANSWERS)))
 HELLO = msgspec.msgpack.Decoder(Hello)
 
 

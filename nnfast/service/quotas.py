@@ -13,8 +13,8 @@ class Quotas:
     """Limits of each client.
 
     memory: bytes of packed weights, working memory and buffers, None for no limit; models: prepared ones; connections:
-    calls at a time; executions: running or waiting at a time; objects: buffers, shared memories, streams and fenced
-    executions together.
+    calls at a time; executions: running or waiting at a time; objects: buffers, shared memories, streams, bursts and
+    fenced executions together; bursts: each has a thread and up to 256 memories.
     """
 
     memory: int | None = None
@@ -22,6 +22,7 @@ class Quotas:
     connections: int = 64
     executions: int = 64
     objects: int = 4096
+    bursts: int = 64
 
 
 class ClientBudget(Budget):

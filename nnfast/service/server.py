@@ -269,23 +269,25 @@ class Server:
 
     # -- events ------------------------------------------------------------------------------------------------------
     def _listen(self, session):
-        """Something has come in on an events connection: releases, cancels, or the end of the client."""
+        """Something has come in on an events connection: releases, cancels, memories, or the end of the client."""
         fds = []
         try:
             message = session.events.receive(protocol.FROM_CLIENT, fds)
+            if isinstance(message, protocol.Release):
+                session.release(message.items)
+            elif isinstance(message, protocol.Cancel):
+                session.cancel(message.call)
+            elif isinstance(message, protocol.Memories):
+                session.told(message, fds)
+            else:
+                self._end(session)
         except BlockingIOError:
-            return
+            pass  # there was nothing
         except (Malformed, OSError):
-            message = None
+            self._end(session)
         finally:
             for fd in fds:
                 os.close(fd)
-        if isinstance(message, protocol.Release):
-            session.release(message.items)
-        elif isinstance(message, protocol.Cancel):
-            session.cancel(message.call)
-        else:
-            self._end(session)
 
     def _end(self, session):
         """A client has gone, or has broken the protocol where nothing can be answered."""

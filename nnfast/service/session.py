@@ -15,7 +15,7 @@ from .histogram import Histogram
 from .quotas import ClientBudget, refuse
 
 KINDS = {"prepared": "prepared model", "buffer": "buffer", "memory": "memory", "fenced": "fenced execution",
-         "stream": "stream", "load": "checked cache"}
+         "stream": "stream", "load": "checked cache", "burst": "burst"}
 KEY_BYTES = 16
 MAX_EARLY = 1024
 """Cancels kept for calls that have not begun."""
@@ -76,6 +76,7 @@ class Session:
         self._last = 0
         self._executing = {}  # Cancel: number of its call, or 0
         self._cancelled = {}  # calls that were cancelled before they were seen to begin
+        self._asked = {}  # number of a question to the client: who has asked
         self._launched = set()  # fenced executions that have not ended
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -98,6 +99,8 @@ class Session:
         if kind == "prepared":
             if len(self._tables["prepared"]) >= self.quotas.models:
                 raise refuse("prepared models", self.quotas.models, "release some first")
+        elif kind == "burst" and len(self._tables["burst"]) >= self.quotas.bursts:
+            raise refuse("bursts", self.quotas.bursts, "end some first")
         elif sum(map(len, self._tables.values())) - len(self._tables["prepared"]) >= self.quotas.objects:
             raise refuse("buffers, memories, streams and fences", self.quotas.objects, "release some first")
 
@@ -105,6 +108,17 @@ class Session:
         """Refuse before the work of a preparation what would be refused after it."""
         with self._lock:
             self._check_room("prepared")
+
+    def check_bursts(self):
+        """Refuse one burst more than the client may have."""
+        with self._lock:
+            self._check_room("burst")
+
+    def new_number(self):
+        """A number that no object has had."""
+        with self._lock:
+            self._last += 1
+            return self._last
 
     def get(self, kind, number):
         """The object of a number. Raises InvalidArgument when this client has none."""
@@ -149,6 +163,29 @@ class Session:
     def turn(self, priority="medium"):
         """A context for a preparation: a core, when it is this client's turn. Executions wait for theirs themselves."""
         return Turn(self.device.gate, PRIORITIES.index(priority)).use()
+
+    # -- questions to the client -------------------------------------------------------------------------------------
+    def ask(self, asker, call, question):
+        """Send a question on the events connection; asker.tell(answer, descriptors) gets the answer."""
+        with self._lock:
+            if self.closed:
+                raise Cancelled("service: the client has gone")
+            self._asked[call] = asker
+            try:
+                self.events.send(question)
+            except OSError as error:
+                del self._asked[call]
+                raise InvalidArgument(f"service: the client does not listen: {error.strerror}") from None
+
+    def told(self, answer, fds):
+        """The client has answered a question; what nobody has asked is ignored."""
+        asker = self._asked.get(answer.call)
+        if asker is not None:
+            asker.tell(answer, fds)
+
+    def answered(self, call):
+        """Nobody waits for this answer any more."""
+        self._asked.pop(call, None)
 
     # -- executions --------------------------------------------------------------------------------------------------
     def begin(self, call=0):

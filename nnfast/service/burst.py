@@ -1,0 +1,181 @@
+"""Bursts between two processes: queues and memories travel as descriptors, packets through the queues alone.
+
+The driver asks for memories on the events connection of the session, in a message of its own; the client's answer comes
+back there. Everything else is a call.
+"""
+
+import threading
+import weakref
+
+from .. import vlog
+from ..driver.burst import check_channel
+from ..driver.memory import Memory
+from ..driver.submit import CALLBACKS, workers
+from ..errors import DeadObject, Error, InvalidArgument
+from ..fmq import REQUEST_DATUM, RESULT_DATUM, Descriptor, Grantor
+from . import protocol
+
+ANSWER_SECONDS = 30.0
+"""A client that has not sent the memories by then has none."""
+
+
+# -- the driver's process ----------------------------------------------------------------------------------------------
+class ServedBurst:
+    """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues."""
+
+    def __init__(self, session, held, requests, results):
+        asker = Asker(session)
+        self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
+        self.number, self.held = asker.number, held
+        weakref.finalize(self, _end, self.burst, asker).atexit = False
+
+
+def _end(burst, asker):
+    burst.close(wait=False)  # its client may be the reason why the thread waits
+    asker.end()
+
+
+class Asker:
+    """Asks the client of a session for the memories of one burst. number: of the burst, for both sides."""
+
+    def __init__(self, session):
+        self.number = session.new_number()
+        self._session, self._told, self._ended = weakref.ref(session), threading.Event(), False
+        self._call, self._answer = 0, None
+
+    def get_memories(self, slots):
+        """The Memory of each slot. Raises InvalidArgument when the client has none, or does not answer."""
+        session = self._session()
+        if session is None:
+            raise InvalidArgument("the client has gone")
+        self._call, self._answer = session.new_number(), None
+        self._told.clear()
+        session.ask(self, self._call, protocol.GetMemories(self.number, self._call, slots))
+        try:
+            session = None
+            if self._ended or not self._told.wait(ANSWER_SECONDS) or self._answer is None:
+                raise InvalidArgument("the client does not answer")
+        finally:
+            session = self._session()
+            if session is not None:
+                session.answered(self._call)
+        answer, self._answer = self._answer, None
+        if isinstance(answer, Error):
+            raise answer
+        return answer
+
+    def tell(self, message, fds):
+        """The client has answered; fds are the caller's."""
+        try:
+            if message.error:
+                raise InvalidArgument(message.error)
+            if len(fds) != len(message.memories):
+                raise InvalidArgument(f"{len(message.memories)} memories came with {len(fds)} descriptors")
+            self._answer = [Memory(m.kind, fd, m.size, m.prot, m.offset) for m, fd in zip(message.memories, fds)]
+        except Error as error:
+            self._answer = error
+        self._told.set()
+
+    def end(self):
+        """Whoever waits need not wait any more."""
+        self._ended = True
+        self._told.set()
+
+
+def open_burst(connection, message, fds):
+    """Handler of OpenBurst."""
+    session = connection.session
+    held = session.get("prepared", message.prepared)
+    session.check_bursts()
+    first = message.requests.files
+    if not 0 <= first <= len(fds) or len(fds) != first + message.results.files:
+        raise InvalidArgument(f"service: {len(fds)} descriptors came with queues of {first} and "
+                              f"{message.results.files} files")
+    served = ServedBurst(session, held, _descriptor(message.requests, fds[:first]),
+                         _descriptor(message.results, fds[first:]))
+    return protocol.Number(session.add("burst", served, served.number))
+
+
+def _descriptor(queue, fds):
+    return Descriptor(tuple(Grantor(*grantor) for grantor in queue.grantors), tuple(fds), queue.quantum, queue.flavor)
+
+
+def free_memory(connection, message, fds):
+    """Handler of FreeMemory; it is answered when no execution uses the memory any more."""
+    connection.session.get("burst", message.burst).burst.free_memory(message.slot)
+    return protocol.Done()
+
+
+def get_burst_error(connection, message, fds):
+    """Handler of GetBurstError."""
+    return protocol.Text(connection.session.get("burst", message.burst).burst.last_error())
+
+
+# -- the client's process ----------------------------------------------------------------------------------------------
+class RemoteBurst:
+    """driver.burst.Burst in the driver's process, as far as a client sees it."""
+
+    def __init__(self, prepared, get_memories, requests, results):
+        if not callable(get_memories):
+            raise InvalidArgument(f"burst get_memories: is {get_memories!r}, must be a function")
+        check_channel(requests, REQUEST_DATUM, "request")
+        check_channel(results, RESULT_DATUM, "result")
+        self._session, self._prepared = prepared.session, prepared
+        answer = self._session.call(protocol.OpenBurst(prepared.number, _queue(requests), _queue(results)),
+                                    [*requests.fds, *results.fds])
+        self._number = answer.number
+        # Nobody has written a request yet, so that the driver cannot have asked before this.
+        self._session.bursts[self._number] = get_memories
+
+    def free_memory(self, slot):
+        """As Burst.free_memory."""
+        if -1 << 31 <= slot < 1 << 31:
+            self._session.call(protocol.FreeMemory(self._number, slot))
+
+    def is_alive(self):
+        """False when no request will be answered any more."""
+        return self._session.dead is None
+
+    def last_error(self):
+        """As Burst.last_error."""
+        try:
+            return self._session.call(protocol.GetBurstError(self._number)).text
+        except Error:
+            return ""
+
+    def death(self):
+        """The error of a call that the driver's end has overtaken, or None while it lives."""
+        return None if self._session.dead is None else DeadObject(self._session.dead)
+
+    def close(self):
+        """End the burst."""
+        if self._session.bursts.pop(self._number, None) is not None:
+            self._session.drop("burst", self._number)
+
+
+def _queue(descriptor):
+    return protocol.Queue([(g.flags, g.fd_index, g.offset, g.extent) for g in descriptor.grantors],
+                          len(descriptor.fds), descriptor.quantum, descriptor.flavor)
+
+
+def answer_later(session, message):
+    """The driver asks for memories: ask whoever has them, in the background, for that may take a while."""
+    try:
+        workers(CALLBACKS).submit(_answer, session, message)
+    except RuntimeError:
+        _answer(session, message)
+
+
+def _answer(session, message):
+    get_memories, memories, problem = session.bursts.get(message.burst), (), ""
+    try:
+        if get_memories is None:
+            raise InvalidArgument(f"there is no burst {message.burst}")
+        memories = list(get_memories(message.slots))
+        items = [protocol.SharedMemory(m.kind, m.size, m.prot, m.offset) for m in memories]
+        if len(items) > protocol.MAX_FDS:
+            raise InvalidArgument(f"{len(items)} memories at once, must be at most {protocol.MAX_FDS}")
+    except Exception as error:
+        problem, items, memories = str(error) or type(error).__name__, [], ()
+        vlog.tell(vlog.MEMORY, "burst %d: no memory for slots %s: %s", message.burst, message.slots, error)
+    session.tell(protocol.Memories(message.call, problem, items), [memory.fileno() for memory in memories])
