@@ -17,9 +17,10 @@ gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -pthread $team -
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all csrc/fmq/packet.c \
     csrc/stress/packet_fuzz.c -o "$folder/packet_fuzz"
 "$folder/packet_fuzz" 2500000 1 2 3 4
+# The thread sanitizer knows no fences: those of the ring order its event word only, which carries no data.
 ring="csrc/fmq/ring.c csrc/stress/ring_stress.c"
 # shellcheck disable=SC2086
-gcc -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=thread -pthread $ring -o "$folder/ring_tsan"
+gcc -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=thread -Wno-tsan -pthread $ring -o "$folder/ring_tsan"
 "$folder/ring_tsan"
 # shellcheck disable=SC2086
 gcc -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all -pthread $ring \

@@ -1,10 +1,10 @@
 """The ring's protocol (csrc/fmq/ring.c) as small programs, and an explorer of everything that they can do together.
 
 Threads take atomic steps in any order, on memory that is as weak as C11's acquire and release allow: a location keeps
-all values that were stored, a load may return any that is not older than what the thread knows of, and only an acquire
-load of a release store (or of a read-modify-write that comes after it) tells it more. Elements are plain memory: to
-read one without knowing its last store, or to overwrite one without knowing of its last read, is an error. A sleeper
-wakes up for a wake-up only, and all asleep is an error: lost wake-ups show.
+all values that were stored, a load may return any that is not older than what the thread knows of, and only a fence or
+an acquire load of a release store (or of a read-modify-write that comes after it) tells it more. Elements are plain
+memory: to read one without knowing its last store, or to overwrite one without knowing of its last read, is an error. A
+sleeper wakes up for a wake-up only, and all asleep is an error: lost wake-ups show.
 """
 
 from dataclasses import dataclass
@@ -37,6 +37,11 @@ class Change:
     value: object
     ordered: bool = True
     location: str = "event"
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Sequentially consistent: what was known at one is known after every later one."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,12 @@ def taken(bits):
     return lambda value: value & ~bits
 
 
+def raising(bits):
+    """nnf_order_raise."""
+    return [("raise fence", Fence()), ("glance", Load("event", "event")),
+            ("set", Go("wake", lambda r: r["event"] & bits == bits)), ("raise", Change(raised(bits)))]
+
+
 # -- the protocol, with a name for each step ---------------------------------------------------------------------------
 def side(own, other, look, mine, theirs, copy, count, total, flag):
     """A writer or a reader: wait_for, the copy, commit or release, nnf_ring_wake. A list of (name, step)."""
@@ -108,6 +119,7 @@ def side(own, other, look, mine, theirs, copy, count, total, flag):
         ("counter", Load("seen", other, acquire=True)),
         ("", Go("copy", look)),
         ("take", Change(taken(mine))),
+        ("take fence", Fence()),
         ("recheck", Go("again", lambda r: r["event"] & mine)),
         ("sleep", Sleep(mine)),
         ("again", Load("closed", flag) if flag else Let("closed", lambda r: 0)),
@@ -115,7 +127,7 @@ def side(own, other, look, mine, theirs, copy, count, total, flag):
         ("", Go("look")),
         ("copy", copy(count)),
         ("publish", Store(own, lambda r: r["at"] + count, release=True)),
-        ("raise", Change(raised(theirs))),
+        *raising(theirs),
         ("wake", Wake(theirs)),
         ("count", Let("at", lambda r: r["at"] + count)),
         ("", Go("next")),
@@ -137,7 +149,7 @@ def closer():
     """Who ends the waits of its own side (Ring.close)."""
     return [
         ("close", Store("closed", lambda r: 1)),
-        ("raise", Change(raised(NOT_FULL | NOT_EMPTY))),
+        *raising(NOT_FULL | NOT_EMPTY),
         ("wake", Wake(NOT_FULL | NOT_EMPTY)),
         ("end", None),
     ]
@@ -183,7 +195,7 @@ class Explorer:
         self.programs = [self._assembled(program) for program in programs]
         self.capacity = capacity
         self.plain = [f"{kind}{i}" for kind in ("cell", "use") for i in range(capacity)]
-        self.locations = ["write", "read", "closed", "event", *self.plain]
+        self.locations = ["write", "read", "closed", "event", "fence", *self.plain]
         self.place = {name: i for i, name in enumerate(self.locations)}
         loaded = {step.location for program in self.programs for step, _ in program if isinstance(step, Load)}
         self.loaded = [name in loaded for name in self.locations]
@@ -264,6 +276,11 @@ class Explorer:
             new = memory[place] + ((step.value(value), told),)
             yield self._after((self._with(memory, place, new), values, threads), number,
                               Thread(thread.pc + 1, self._let(thread, "event", value), view))
+        elif isinstance(step, Fence):
+            place = self.place["fence"]  # holds what was known at fences
+            view = self._joined(thread.view, memory[place][-1][1])
+            yield self._after((self._with(memory, place, ((0, view),)), values, threads), number,
+                              Thread(thread.pc + 1, thread.registers, view))
         elif isinstance(step, Sleep):
             value = memory[self.place["event"]][-1][0]
             stays = step.expected is None or step.expected(dict(thread.registers)) == value
