@@ -1,4 +1,5 @@
-"""`nnfast benchmark`: time of models, beside LiteRT where it is installed, and of each operation against the limits."""
+"""`nnfast benchmark`: time of models, beside LiteRT where it is installed, and of each operation against the limits; of
+rings between processes."""
 
 import os
 import time
@@ -29,10 +30,14 @@ TRACED_RUNS = 10
 
 
 def add_arguments(parser):
-    parser.add_argument("models", metavar="MODEL", nargs="+", help="model file (.tflite)")
+    parser.add_argument("models", metavar="MODEL", nargs="*", help="model file (.tflite)")
+    parser.add_argument("--rings", action="store_true", help="instead: rings between two processes, beside a bare "
+                                                             "futex, a pipe, a Unix socket and multiprocessing.Queue")
+    parser.add_argument("--plot", metavar="F", help="with --rings: also draw the table (PNG)")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     add_precision_argument(parser)
-    parser.add_argument("--runs", type=positive, metavar="N", help="runs of each engine (default: two seconds of them)")
+    parser.add_argument("--runs", type=positive, metavar="N",
+                        help="runs of each engine (default: two seconds of them); turns of --rings (20)")
     parser.add_argument("--per-op", action="store_true",
                         help="time, share, rate and part of the machine's limit of every operation")
     parser.add_argument("--html", metavar="F", help="also write the tables as a web page")
@@ -44,8 +49,13 @@ def main(args):
     import nnfast
 
     output = Output(args.json)
-    if args.html:
-        check_target(args.html)
+    for path in (args.html, args.plot):
+        if path:
+            check_target(path)
+    if args.rings:
+        return main_rings(args, output)
+    if not args.models or args.plot:
+        raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")
     with tracing(args.trace, "nnfast benchmark"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
         subjects = [load(path, device, args.relaxed) for path in args.models]
@@ -64,6 +74,22 @@ def main(args):
         document["limits"] = limits
     tables = [table_of_models(document), *(table_of_operations(row, document) for row in found if "operations" in row)]
     output.show(*tables)
+    if args.html:
+        write_page(args.html, tables)
+    output.finish(document)
+    return 0
+
+
+def main_rings(args, output):
+    from . import rings
+
+    if args.models:
+        raise InvalidArgument("--rings: runs no models")
+    document = rings.measure(args.runs or 20)
+    tables = [rings.table(document)]
+    output.show(*tables)
+    if args.plot:
+        rings.plot(document, args.plot)
     if args.html:
         write_page(args.html, tables)
     output.finish(document)

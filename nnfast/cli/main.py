@@ -16,7 +16,7 @@ COMMANDS = {
     "run": "run a model on an image or on arrays",
     "explain": "show how each operation of a model runs, and the memory it takes",
     "dump": "write the graph of a model as Graphviz text, or draw it",
-    "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits",
+    "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
     "vts": "run conformance vectors against the driver",

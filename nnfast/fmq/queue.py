@@ -98,6 +98,11 @@ class MessageQueue:
             raise InvalidArgument(f"message queue: file {len(fds)}: {error}") from None
         return cls(descriptor, dtype, fds, reset)
 
+    @property
+    def ring(self):
+        """The native ring (`_native.fmq.Ring`), for loops that run without the GIL."""
+        return self._ring
+
     def readable(self):
         """Elements that can be read; -1 when the queue is broken. For the two sides, not for onlookers."""
         return self._ring.readable()

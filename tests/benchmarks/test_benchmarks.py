@@ -20,6 +20,7 @@ sys.path.remove(str(ROOT / "asv_bench"))
 CLASSES = [kind for module in MODULES for _, kind in inspect.getmembers(module, inspect.isclass)
            if kind.__module__ == module.__name__]
 OPERATIONS = [kind for kind in CLASSES if issubclass(kind, common.Operation)]
+OTHERS = [kind for kind in CLASSES if kind not in OPERATIONS and "model" not in kind.param_names]
 
 
 def measured(module):
@@ -50,8 +51,21 @@ def test_operations_run_natively(kind):
                 timer(bench, *choice, shape)
 
 
+@pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
+def test_other_benchmarks_run(kind):
+    assert len(kind.params) == len(kind.param_names)
+    for params in product(*kind.params):
+        bench = kind()
+        bench.setup(*params)
+        for timer in timers(kind):
+            result = timer(bench, *params)
+            assert result is None or not result <= 0  # not a number: is not measured
+        if hasattr(bench, "teardown"):
+            bench.teardown(*params)
+
+
 @pytest.mark.skipif(not common.MODELS.is_dir(), reason="no shared models (NNFAST_SHARED)")
-@pytest.mark.parametrize("kind", [k for k in CLASSES if k not in OPERATIONS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [k for k in CLASSES if k not in OPERATIONS + OTHERS], ids=lambda kind: kind.__name__)
 def test_model_benchmarks_run(kind):
     assert set(common.MODEL_NAMES) == {path.stem for path in common.MODELS.glob("*.tflite")}
     bench, params = kind(), ["mobilenet_v1_0.25_128_int8", *(values[0] for values in kind.params[1:])]

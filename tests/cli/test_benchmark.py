@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from test_main import assert_one_error_line, call
 
 import nnfast
@@ -128,3 +129,25 @@ def test_processor(tmp_path):
 
 def test_three_figures():
     assert [benchmark.milliseconds(v) for v in (None, 0.1234, 12.345, 1234.5)] == ["-", "0.123", "12.35", "1,234"]
+
+
+# -- rings -------------------------------------------------------------------------------------------------------------
+def test_rings(capsys, tmp_path):
+    assert call("benchmark", "--rings", "--runs", 1, "--json", tmp_path / "r.json", "--plot", tmp_path / "r.png",
+                "--html", tmp_path / "r.html") == 0
+    text = capsys.readouterr().out
+    assert "ring, sleeping" in text and "multiprocessing.Queue" in text and "the bare futex" in text
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert document["cpu"] and document["futex_ratio"] > 0 and len(document["rows"]) >= 5
+    with Image.open(tmp_path / "r.png") as image:
+        assert image.format == "PNG" and len(image.convert("L").getcolors()) > 4
+    assert "Unix socket" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize("args, words", [([], ["name a model file, or --rings"]),
+                                         ([MODEL, "--rings"], ["--rings: runs no models"]),
+                                         ([MODEL, "--plot", "x.png"], ["--plot: needs --rings"]),
+                                         (["--rings", "--plot", "/nonexistent/x"], ["/nonexistent does not exist"])])
+def test_bad_input_of_rings(capsys, args, words):
+    assert call("benchmark", *args) == 2
+    assert_one_error_line(capsys, *words)
