@@ -36,13 +36,15 @@ cdef extern from "nnf/team.h":
     int nnf_team_size() nogil
     int NNF_TEAM_MAX
 
-cdef int spin_us = 100
+cdef enum:
+    SPIN_US = 100    # how long a waiting thread spins before it sleeps
+
 MAX_THREADS = NNF_TEAM_MAX
 
 
 cdef int run_program(const nnf_program *program, const nnf_run *run, int threads, const int *cancel,
                      int64_t deadline_ns, int64_t *times_ns, size_t *done) noexcept nogil:
-    return nnf_program_run(program, run, threads, spin_us, cancel, deadline_ns, times_ns, done)
+    return nnf_program_run(program, run, threads, SPIN_US, cancel, deadline_ns, times_ns, done)
 
 
 cdef bint step_leaves(const nnf_run *run) noexcept nogil:
@@ -58,7 +60,7 @@ cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1:
     program.steps, program.count, program.threads = &step, 1, threads
     memset(&run, 0, sizeof(run))
     with nogil:
-        nnf_program_run(&program, &run, threads, spin_us, NULL, 0, NULL, &done)
+        nnf_program_run(&program, &run, threads, SPIN_US, NULL, 0, NULL, &done)
     return 0
 
 
@@ -120,12 +122,6 @@ def limit():
 def team_size():
     """Worker threads alive in this process (0 before the first run with more than one thread)."""
     return nnf_team_size()
-
-
-def set_spin_us(int value):
-    """How long a waiting thread spins before it sleeps, in microseconds."""
-    global spin_us
-    spin_us = max(0, value)
 
 
 def now_ns():

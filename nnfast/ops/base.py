@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import (
     QUANT8_ASYMM_TYPES,
-    SCALAR_TYPES,
     VERSIONS,
     Definition,
     OperandType,
@@ -395,8 +394,3 @@ def check_same_quant(node, name):
 def is_quant8(tensor):
     """True for TENSOR_QUANT8_ASYMM and its signed twin."""
     return tensor.type in QUANT8_ASYMM_TYPES
-
-
-def is_scalar_type(code):
-    """True for operand types without dimensions."""
-    return code in SCALAR_TYPES
