@@ -5,6 +5,7 @@ import threading
 import numpy as np
 
 from nnfast import Memory, ModelBuilder
+from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_3
 from nnfast.hal.layout import from_canonical
 from nnfast.hal.types import (
@@ -84,6 +85,18 @@ def prepare(device, model=None):
     status, prepared = callback.wait()
     assert status == 0, device.last_error()
     return prepared
+
+
+def execute(prepared, request):
+    """The status, which all ways to execute must agree on."""
+    status, shapes, timing = prepared.executeSynchronously_1_3(request, 0, None, None)
+    if status != S.NONE:
+        assert (shapes, timing) == ([], NO_TIME)
+        assert prepared.executeFenced(request, [], 0, None, None, None) == (status, None, None)
+        callback = Callback()
+        launched = prepared.execute_1_3(request, 0, None, None, callback)
+        assert callback.wait() == (status,) and launched in (S.NONE, status)
+    return status
 
 
 class Pools:

@@ -351,6 +351,28 @@ def test_10_1_cycle_of_subgraphs(device):
     assert "refers to itself" in refused(device, model)
 
 
+def while_model(dims):
+    """x + 1 while x[0] < 3, with the values of the loop declared as `dims`."""
+    def graph(operation, kind, shape, constant):
+        b = ModelBuilder()
+        x, y = b.input("TENSOR_INT32", dims), b.output(kind, shape)
+        return b.operation(operation, [x, b.constant(np.int32([constant])), *([b.scalar(0)] * (operation == "ADD"))],
+                           [y])
+
+    b = ModelBuilder("while")
+    x, y = b.input("TENSOR_INT32", dims), b.output("TENSOR_INT32", dims)
+    condition, body = graph("LESS", "TENSOR_BOOL8", (1,), 3), graph("ADD", "TENSOR_INT32", dims, 1)
+    return from_canonical(b.operation("WHILE", [b.subgraph(condition), b.subgraph(body), x], [y]).build(), "1.3")
+
+
+@pytest.mark.parametrize("dims", [(1,), (0,), ()], ids=["known", "unknown size", "unknown rank"])
+def test_10_3_operands_of_while_may_be_of_unknown_size(device, dims):
+    prepared, pools = prepare(device, while_model(dims)), Pools(nbytes=4, dims=[1])
+    pools.input.view(np.int32)[0] = -2
+    assert prepared.executeSynchronously_1_3(pools.request, 0, None, None)[0] == S.NONE
+    assert pools.output.view(np.int32).tolist() == [3]
+
+
 # -- others --------------------------------------------------------------------------------------------------------
 def test_3_6_the_model_is_not_modified_and_threads_may_share_it(device):
     model = referenced_model(Memory.create(24))

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from hal_clients import NO_TIME, Callback, Pools, add_model, prepare
+from hal_clients import NO_TIME, Callback, Callback1_3, Pools, add_model, prepare
 
 from nnfast import Memory
 from nnfast.errors import ErrorStatus as S
@@ -79,6 +79,27 @@ def test_11_8_wrong_requests(prepared, role, wrong, words):
     assert prepared.execute_1_3(pools.request, 1, None, None, callback) == S.INVALID_ARGUMENT
     assert callback.calls == [(S.INVALID_ARGUMENT,)]
     assert prepared.executeFenced(pools.request, [], 1, None, None, None) == (S.INVALID_ARGUMENT, None, None)
+
+
+@pytest.mark.parametrize("role", ["inputs", "outputs"])
+def test_11_11_an_argument_removed(face, role):
+    """On every way to execute of every version: INVALID_ARGUMENT at the launch and in the callback, nothing else."""
+    prepared, request = prepare(face), Pools(hal=face.hal).request
+    setattr(request, role, [])
+    failed = (S.INVALID_ARGUMENT, [], NO_TIME)
+    assert asynchronously(prepared, request) == (S.INVALID_ARGUMENT, S.INVALID_ARGUMENT)
+    for measure in (0, 1):
+        if face.hal in ("1.2", "1.3"):
+            callback = Callback1_3()
+            old = request if face.hal == "1.2" else Pools(hal="1.2").request
+            setattr(old, role, [])
+            assert prepared.execute_1_2(old, measure, callback) == S.INVALID_ARGUMENT
+            assert callback.wait() == failed and prepared.executeSynchronously(old, measure) == failed
+        if face.hal == "1.3":
+            callback = Callback1_3()
+            assert prepared.execute_1_3(request, measure, None, None, callback) == S.INVALID_ARGUMENT
+            assert callback.wait() == failed and synchronously(prepared, request, measure) == failed
+            assert prepared.executeFenced(request, [], measure, None, None, None) == (S.INVALID_ARGUMENT, None, None)
 
 
 def test_11_8_what_is_no_request(prepared):
