@@ -19,6 +19,7 @@ COMMANDS = {
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
+    "top": "show who uses the driver's process, how much and how fast",
     "vts": "run conformance vectors against the driver",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }

@@ -29,7 +29,7 @@ def get_capabilities(connection, message, fds):
 
 
 def get_stats(connection, message, fds):
-    return protocol.Stats(stats_text(connection.session.server))
+    return protocol.Stats(stats_text(connection.session))
 
 
 # -- models ------------------------------------------------------------------------------------------------------------

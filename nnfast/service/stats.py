@@ -5,11 +5,11 @@ import os
 import time
 
 
-def stats(server):
-    """One row per client and per shared model, and the sums."""
+def stats(server, asking):
+    """One row per client and per shared model, and the sums. asking: number of the session that wants to know."""
     clients = [_client(session) for session in server.sessions()]
     return {
-        "pid": os.getpid(), "uptime_s": round(time.monotonic() - server.began, 3),
+        "pid": os.getpid(), "asking": asking, "uptime_s": round(time.monotonic() - server.began, 3),
         "threads": server.options.threads, "cores": server.fair.capacity, "running": server.fair.running,
         "waiting": server.fair.waiting,
         "executions": server.latency.total, "latency_us": _percentiles(server.latency),
@@ -23,9 +23,9 @@ def stats(server):
     }
 
 
-def stats_text(server):
-    """stats as JSON text."""
-    return json.dumps(stats(server))
+def stats_text(session):
+    """stats for a client, as JSON text."""
+    return json.dumps(stats(session.server, session.number))
 
 
 def _client(session):
