@@ -7,6 +7,7 @@
 
 enum {
     LOOK_NS = 1000000,
+    GRACE_NS = 10000000,
     SLICE_NS = 2000000 /* core time that a client may be ahead of another before it stops for that one */
 };
 
@@ -63,18 +64,36 @@ static void take_out(nnf_fair *fair, nnf_waiter **at)
     atomic_fetch_sub(&fair->waiting, 1);
 }
 
-/* Lets in whoever goes next, while there is room. The mutex is held, so that no waiter can go away under the wake. */
+/* The mutex is held here and below, so that no waiter can go away under the wake. */
+static void let_one_in(nnf_fair *fair, nnf_waiter **at)
+{
+    nnf_waiter *waiter = *at;
+    take_out(fair, at);
+    fair->running += waiter->threads;
+    waiter->client->running++;
+    if (waiter->client->share_ns > fair->floor_ns)
+        fair->floor_ns = waiter->client->share_ns;
+    atomic_store(&waiter->go, 1);
+    nnf_futex_wake(&waiter->go, 1);
+}
+
+/* Lets in whoever goes next, while there is room. */
 static void let_in(nnf_fair *fair)
 {
-    for (nnf_waiter **at; (at = next_of(fair)) && has_room(fair, (*at)->threads);) {
-        nnf_waiter *waiter = *at;
-        take_out(fair, at);
-        fair->running += waiter->threads;
-        if (waiter->client->share_ns > fair->floor_ns)
-            fair->floor_ns = waiter->client->share_ns;
-        atomic_store(&waiter->go, 1);
-        nnf_futex_wake(&waiter->go, 1);
+    for (nnf_waiter **at; (at = next_of(fair)) && has_room(fair, (*at)->threads);)
+        let_one_in(fair, at);
+}
+
+/* Lets in one of a client that has waited long, and of which nothing runs. */
+static void let_late_in(nnf_fair *fair, const nnf_client *client)
+{
+    nnf_waiter **best = NULL;
+    for (nnf_waiter **at = &fair->first; *at; at = &(*at)->next) {
+        if ((*at)->client == client && (!best || goes_before(*at, *best)))
+            best = at;
     }
+    if (best && client->running == 0)
+        let_one_in(fair, best);
 }
 
 int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns)
@@ -82,7 +101,7 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
     nnf_fair *fair = client->fair;
     if (fair->forks != nnf_team_forks()) { /* what the parent of a forked child was running does not run here */
         fair->forks = nnf_team_forks();
-        client->active = 0;
+        client->active = client->running = 0;
         reset(fair);
     }
     nnf_waiter self = {.client = client, .threads = threads, .priority = priority};
@@ -92,9 +111,11 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
         client->share_ns = fair->floor_ns;
     if (!fair->first && has_room(fair, threads)) {
         fair->running += threads;
+        client->running++;
         pthread_mutex_unlock(&fair->mutex);
         return outcome;
     }
+    const int64_t patience = nnf_now_ns() + GRACE_NS;
     self.next = fair->first;
     fair->first = &self;
     atomic_fetch_add(&fair->waiting, 1);
@@ -108,6 +129,11 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
         if (outcome != NNF_DONE)
             break;
         nnf_futex_wait(&self.go, 0, LOOK_NS);
+        if (!atomic_load(&self.go) && nnf_now_ns() >= patience) {
+            pthread_mutex_lock(&fair->mutex);
+            let_late_in(fair, client);
+            pthread_mutex_unlock(&fair->mutex);
+        }
     }
     pthread_mutex_lock(&fair->mutex); /* who lets this one in still touches `self` */
     if (atomic_load(&self.go)) {
@@ -131,6 +157,7 @@ void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns)
     client->share_ns += spent_ns * threads;
     client->used_ns += spent_ns * threads;
     client->active--;
+    client->running--;
     fair->running -= threads;
     let_in(fair);
     pthread_mutex_unlock(&fair->mutex);

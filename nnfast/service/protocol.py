@@ -172,7 +172,7 @@ class Cancel(Message, tag=4):
     call: int
 
 
-class SharedMemory(Message):
+class SharedMemory(Record):
     """A nnfast.Memory, whose descriptor is attached."""
 
     kind: str

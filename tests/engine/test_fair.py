@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnfast import Device, ModelBuilder, Request, RequestArgument
-from nnfast._native import threads
+from nnfast._native import threads as native
 from nnfast.errors import MissedDeadlinePersistent, MissedDeadlineTransient
 
 
@@ -28,7 +28,7 @@ def steps_model(count, size):
 @pytest.fixture
 def clients():
     """Two devices of one thread that share one core, with a model of many steps of some 100 us each."""
-    fair, result = threads.Fair(1), []
+    fair, result = native.Fair(1), []
     for _ in range(2):
         device = Device(num_threads=1)
         device.gate.join(fair)
@@ -109,28 +109,67 @@ def test_a_deadline_ends_the_wait(clients):
 
 
 def test_one_gate_joins_once():
-    gate, fair = threads.Gate(1), threads.Fair(2)
+    gate, fair = native.Gate(1), native.Fair(2)
     gate.join(fair)
     with pytest.raises(ValueError, match="joined"):
         gate.join(fair)
     with pytest.raises(ValueError, match="capacity"):
-        threads.Fair(0)
+        native.Fair(0)
 
 
 def test_numpy_steps_take_their_turn(clients):
     """What no kernel runs shares the cores as well, and says what it used."""
     (first, _), (second, _) = clients
-    turn, other = threads.Turn(first.gate, 1), threads.Turn(second.gate, 1)
-    order = []
-
-    def late():
-        with other.use():
-            order.append("second")
-
+    turn, other = native.Turn(first.gate, 1), native.Turn(second.gate, 1)
     with turn.use():
-        waiting = threading.Thread(target=late)
+        waiting = threading.Thread(target=lambda: other.use().__enter__().__exit__())
         waiting.start()
-        time.sleep(0.05)
-        order.append("first")
+        while not first.gate.fair.waiting:
+            time.sleep(0.0002)
     waiting.join(10)
-    assert order == ["first", "second"] and first.gate.used_ns > 0.04e9
+    assert not waiting.is_alive() and first.gate.used_ns > 0 and second.gate.used_ns > 0
+
+
+def in_line(fair, turn, name, order, workers):
+    """One more that waits for its turn."""
+    def work():
+        with turn.use():
+            order.append(name)
+
+    before = fair.waiting
+    workers.append(threading.Thread(target=work))
+    workers[-1].start()
+    while fair.waiting == before:
+        time.sleep(0.0005)
+
+
+def test_the_client_with_the_least_time_goes_next_and_its_most_urgent_first():
+    fair, (greedy, modest) = native.Fair(1), (native.Gate(1), native.Gate(1))
+    greedy.join(fair)
+    modest.join(fair)
+    with native.Turn(greedy, 1).use():
+        time.sleep(0.02)
+    order, workers = [], []
+    with native.Turn(modest, 1).use():
+        pass  # it has been seen, so that nothing is taken from it for coming late
+    with native.Turn(greedy, 1).use():
+        for name in ("greedy 1", "greedy 2"):
+            in_line(fair, native.Turn(greedy, 1), name, order, workers)
+        for name, priority in (("low", 0), ("high", 2), ("medium", 1)):
+            in_line(fair, native.Turn(modest, priority), name, order, workers)
+    for worker in workers:
+        worker.join(10)
+    assert order == ["high", "medium", "low", "greedy 1", "greedy 2"]
+    assert fair.running == fair.waiting == 0
+
+
+def test_nobody_waits_long_for_what_cannot_be_stopped():
+    """A step of numpy, or a preparation, has the only core for long: the system divides it then."""
+    fair, (greedy, modest) = native.Fair(1), (native.Gate(1), native.Gate(1))
+    greedy.join(fair)
+    modest.join(fair)
+    with native.Turn(greedy, 2).use():
+        began = time.monotonic()
+        with native.Turn(modest, 0).use():
+            assert 0.005 < time.monotonic() - began < 1 and fair.running == 2
+    assert fair.running == 0

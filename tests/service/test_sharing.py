@@ -16,7 +16,6 @@ from nnfast import Memory, ModelBuilder, Role
 from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
 from nnfast.service.allowlist import Allowlist
 from nnfast.service.quotas import Quotas
-from nnfast.service.scheduler import GRACE_SECONDS, Scheduler, Share
 
 X = np.ones(4, np.float32)
 WIDE = np.ones((1, 64), np.float32)
@@ -150,77 +149,6 @@ def test_quota_of_executions(tmp_path):
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
-def in_line(scheduler, share, priority, name, order, threads):
-    def work():
-        with scheduler.turn(share, priority):
-            order.append(name)
-
-    before = share.waiting
-    thread = threading.Thread(target=work)
-    threads.append(thread)
-    thread.start()
-    assert until(lambda: share.waiting > before)
-
-
-def test_the_client_with_the_least_time_goes_next_and_its_most_urgent_first(monkeypatch):
-    monkeypatch.setattr("nnfast.service.scheduler.GRACE_SECONDS", 60.0)
-    scheduler, greedy, modest = Scheduler(1), Share(), Share()
-    order, threads = [], []
-    with scheduler.turn(greedy, 1):
-        time.sleep(0.02)
-    with scheduler.turn(greedy, 1):
-        for name in ("greedy 1", "greedy 2"):
-            in_line(scheduler, greedy, 1, name, order, threads)
-        modest.used_ns = 0
-        for name, priority in (("low", 0), ("high", 2), ("medium", 1)):
-            in_line(scheduler, modest, priority, name, order, threads)
-            modest.used_ns = 0
-    for thread in threads:
-        thread.join(10)
-    assert order[:3] == ["high", "medium", "low"] and order[3:] == ["greedy 1", "greedy 2"]
-    assert scheduler.running == 0 and greedy.running == 0 and modest.waiting == 0
-
-
-def test_a_client_that_was_idle_does_not_save_up_time():
-    scheduler, busy, idle = Scheduler(1), Share(), Share()
-    for _ in range(3):
-        with scheduler.turn(busy, 1):
-            time.sleep(0.002)
-    with scheduler.turn(idle, 1):
-        assert idle.used_ns > 0
-
-
-def test_nobody_waits_long_for_another_clients_long_execution():
-    scheduler, greedy, modest = Scheduler(1), Share(), Share()
-    with scheduler.turn(greedy, 2):
-        began = time.monotonic()
-        with scheduler.turn(modest, 0):
-            assert time.monotonic() - began < GRACE_SECONDS + 1.0
-            assert scheduler.running == 2
-    assert scheduler.running == 0
-
-
-def test_what_waits_ends_with_its_client(monkeypatch):
-    monkeypatch.setattr("nnfast.service.scheduler.GRACE_SECONDS", 60.0)
-    scheduler, first, second = Scheduler(1), Share(), Share()
-    outcome = []
-
-    def work():
-        with pytest.raises(nnfast.errors.Cancelled):
-            scheduler.turn(second, 1).__enter__()
-        outcome.append(True)
-
-    with scheduler.turn(first, 1):
-        thread = threading.Thread(target=work)
-        thread.start()
-        assert until(lambda: second.waiting)
-        scheduler.close(second)
-        thread.join(10)
-    assert outcome and scheduler.running == 0
-    with pytest.raises(nnfast.errors.Cancelled):
-        scheduler.turn(second, 1).__enter__()
-
-
 def test_a_flood_does_not_starve_another_client(server):
     greedy, modest = nnfast.connect(server.path), nnfast.connect(server.path)
     endless, quick = greedy.prepare(endless_model()), modest.prepare(add_model())

@@ -27,12 +27,14 @@ typedef struct nnf_client {
     int64_t share_ns; /* core time used, raised to the floor when it comes back from being idle: nobody saves up */
     int64_t used_ns;  /* core time used */
     int32_t active;   /* executions that wait or run */
+    int32_t running;  /* those that run */
 } nnf_client;
 
 void nnf_fair_init(nnf_fair *fair, int32_t capacity);
 
 /* Waits until an execution of so many threads may run; one that needs more cores than there are runs alone. Among those
- * of one client the higher priority goes first. Looks every millisecond whether *cancel (NULL: never) or the deadline
+ * of one client the higher priority goes first. A client of which nothing runs waits 10 ms at most, so that one with
+ * long steps cannot keep the cores: the system then divides them. Looks every millisecond whether *cancel (NULL: never) or the deadline
  * (0: none) ends the wait. Returns enum nnf_outcome (program.h); only after NNF_DONE the caller must leave. */
 int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns);
 
