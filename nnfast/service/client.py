@@ -17,12 +17,13 @@ from itertools import count
 from ..driver.fence import ACTIVE
 from ..driver.request import OutputShape
 from ..driver.submit import CALLBACKS, workers
-from ..errors import DeadObject, Error, GeneralFailure, ResourceExhaustedTransient
+from ..errors import DeadObject, GeneralFailure
 from . import protocol
 from .answers import raise_failure
-from .arena import ClientArena
 from .burst import answer_later
-from .protocol import Channel, Failure, Malformed
+from .calling import Connection, close_all
+from .channel import Channel, Malformed, Wake
+from .protocol import Failure
 
 RELEASE_SECONDS = 0.02
 """How long dropped objects wait for a call that takes the news of them along."""
@@ -30,70 +31,6 @@ RELEASE_SECONDS = 0.02
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
 _busy = set()  # sessions that somebody waits for: they live until he has been told
 _sessions = weakref.WeakSet()
-
-
-class Connection:
-    """One connection for calls, used by one call at a time. session: as long as it is in use."""
-
-    def __init__(self, session):
-        self.session, self.arena = session, ClientArena()
-        self.channel = session.open("calls")
-        self.in_step = True  # False while an answer is outstanding
-
-    def call(self, message, fds=()):
-        """The answer to a message. Raises what the driver reports, DeadObject when it is gone."""
-        self.send(message, fds)
-        return self.receive()
-
-    def call_for_fds(self, message, fds=()):
-        """(answer, descriptors that came with it, which are the caller's)."""
-        self.send(message, fds)
-        got = []
-        return self.receive(got), got
-
-    def send(self, message, fds=()):
-        self.in_step = False
-        self.tell(message, fds)
-
-    def tell(self, message, fds=()):
-        """Send a message that has no answer, after the news of what was dropped."""
-        session = self.session
-        try:
-            if session.released:
-                self.channel.send(session.take_released())
-            self.channel.send(message, fds)
-        except OSError as error:
-            self.in_step = False
-            raise session.failed(error) from None
-
-    def receive(self, fds=None):
-        """The next answer; fds: list for descriptors that come with it, which are closed where nobody wants them."""
-        got = []
-        try:
-            answer = self.channel.receive(protocol.FROM_SERVER, got)
-        except (OSError, Malformed) as error:
-            raise self.session.lost(error) from None
-        finally:
-            if got:
-                if fds is None:
-                    _close_all(got)
-                else:
-                    fds += got
-        if answer is None:
-            raise self.session.lost()
-        if type(answer) is not protocol.Launched:
-            self.in_step = True
-        if type(answer) is Failure:
-            raise_failure(answer, OutputShape)
-        return answer
-
-    def reserve(self, size):
-        """The bytes of the arena, at least `size` of them."""
-        try:
-            return self.arena.reserve(size, self.channel)
-        except OSError as error:
-            self.in_step = False
-            raise self.session.failed(error) from None
 
 
 class Session:
@@ -110,7 +47,7 @@ class Session:
         self._new, self._pending, self._fences = deque(), {}, {}
         self._precision, self._key, self.welcome = precision, b"", None
         self._events = self.open("events")
-        self._wake = _Wake()
+        self._wake = Wake()
         self._poller = select.poll()
         for fd in (self._events.fileno(), self._wake.fd):
             self._poller.register(fd, select.POLLIN)
@@ -130,7 +67,7 @@ class Session:
             channel.send(protocol.Hello(protocol.MAGIC, protocol.VERSION, role, welcome.session if welcome else 0,
                                         welcome.key if welcome else b"", self._precision))
             answer = channel.receive(protocol.FROM_SERVER, fds)
-            _close_all(fds)
+            close_all(fds)
             if answer is None:
                 raise DeadObject(f"{self.path}: the driver's process has closed the connection; connect again")
             if type(answer) is Failure:
@@ -344,7 +281,7 @@ class Session:
         """The events connection has something: a question about the memories of a burst, or the driver's end."""
         try:
             message = self._events.receive(protocol.FROM_SERVER, fds := [])
-            _close_all(fds)
+            close_all(fds)
         except (OSError, Malformed) as error:
             self.lost(error)
             return
@@ -368,50 +305,12 @@ class Session:
             work()
 
 
-def outcome_of(connection, error, convert, fds=None):
-    """(result, error) of a launched call: convert(answer), or what went wrong instead. fds: as Connection.receive."""
-    if error is not None:
-        return None, error
-    try:
-        return convert(connection.receive(fds)), None
-    except Error as failed:
-        return None, failed
-    except MemoryError as failed:
-        return None, ResourceExhaustedTransient(f"out of memory: {failed}")
-    except Exception as failed:  # whoever waits needs an answer, whatever went wrong
-        return None, GeneralFailure(f"internal error: {type(failed).__name__}: {failed}")
-
-
 def _fail(fence, then):
     """The driver is gone: what waits for this fence must know."""
     if fence.state == ACTIVE:
         fence.fail()
     if then is not None:
         then(fence.state)
-
-
-class _Wake:
-    """An eventfd that ends the sleep of a session's thread; closed with the last reference to it."""
-
-    def __init__(self):
-        self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-
-    def set(self):
-        """Wake the thread."""
-        if self.fd >= 0:
-            os.eventfd_write(self.fd, 1)
-
-    def clear(self):
-        """The thread is awake."""
-        os.eventfd_read(self.fd)
-
-    def close(self):
-        """Nobody sleeps."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
-
-    __del__ = close
 
 
 def _watch(reference, poller, wake):
@@ -436,11 +335,6 @@ def _close(events, idle, wake):
     events.close()
     while idle:
         idle.pop().channel.close()
-
-
-def _close_all(fds):
-    for fd in fds:
-        os.close(fd)
 
 
 def _after_fork():

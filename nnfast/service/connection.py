@@ -10,6 +10,7 @@ from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument
 from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
+from .channel import Malformed
 from .quotas import refuse
 
 log = logging.getLogger("nnfast.service")
@@ -64,7 +65,7 @@ class Connection:
         try:
             try:
                 message = self.channel.receive(protocol.FROM_CLIENT, fds)
-            except protocol.Malformed as error:
+            except Malformed as error:
                 self.session.server.refused += 1
                 self._answer(failure(InvalidArgument(str(error))))
                 return True

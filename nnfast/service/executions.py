@@ -15,6 +15,8 @@ from ..errors import Error, InvalidArgument
 from ..model.types import Definition
 from . import protocol
 from .arena import align
+from .channel import sealed_memfd
+from .records import ATTACHED, INLINE
 
 INLINE_BYTES = 1 << 15
 
@@ -64,14 +66,14 @@ def _results(arrays, took_us):
     """Results whose shapes the client could not know: in the message, or in a memfd of their own."""
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     if sum(array.nbytes for array in arrays) <= INLINE_BYTES:
-        return protocol.Results([protocol.Result(protocol.INLINE, array.shape, array.tobytes()) for array in arrays],
+        return protocol.Results([protocol.Result(INLINE, array.shape, array.tobytes()) for array in arrays],
                                 took_us)
     places, chunks, at = [], [], 0
     for array in arrays:
-        places.append(protocol.Result(protocol.ATTACHED - at, array.shape))
+        places.append(protocol.Result(ATTACHED - at, array.shape))
         chunks += (array.reshape(-1).view(np.uint8), bytes(align(array.nbytes) - array.nbytes))
         at += align(array.nbytes)
-    return protocol.Results(places, took_us), [protocol.sealed_memfd(chunks)]
+    return protocol.Results(places, took_us), [sealed_memfd(chunks)]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

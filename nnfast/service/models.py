@@ -18,7 +18,9 @@ import numpy as np
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
-from .protocol import Record, encode, is_sealed, sealed_memfd
+from .channel import is_sealed, sealed_memfd
+from .protocol import encode
+from .records import Record
 
 MAGIC = b"NNFMDL01"
 MAX_HEADER = 1 << 28

@@ -18,7 +18,7 @@ from ..driver.submit import Execution
 from ..errors import InvalidArgument
 from . import protocol
 from .burst import RemoteBurst
-from .client import outcome_of
+from .calling import outcome_of
 from .requests import Arrays, Outgoing, results_of
 
 MAX_WAIT_FOR = 200

@@ -5,35 +5,15 @@ of more than MAX_PACKET bytes travels in a sealed memfd, announced by a packet o
 SCM_RIGHTS. Hello is the only message that any version understands.
 """
 
-import fcntl
-import os
-import socket
-import struct
-from array import array
-
 import msgspec
 import numpy as np
+
+from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
 VERSION = 1
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_FDS = 250
-MAX_LARGE = 1 << 26
-"""Bytes of a message in a memfd: models and arrays do not go into messages."""
-
-_LARGE = struct.Struct("<BQ")
-_LARGE_MARK = 0xC1  # the one byte that msgpack never uses
-_ANCILLARY = socket.CMSG_SPACE(MAX_FDS * 4)
-_FLAGS = socket.MSG_CMSG_CLOEXEC
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-
-
-class Malformed(Exception):
-    """A packet that is no message; the packets behind it may be some."""
-
-
-class Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
-    """A part of messages."""
 
 
 class Message(Record, tag_field="tag"):
@@ -53,92 +33,6 @@ class Hello(msgspec.Struct, array_like=True, frozen=True):
     session: int = 0
     key: bytes = b""
     precision: str | None = None
-
-
-# -- records -----------------------------------------------------------------------------------------------------------
-class Tensor(Record):
-    """One input or output of a prepared model: the fields of driver.prepared.TensorInfo."""
-
-    name: str
-    shape: tuple[int | None, ...] | None
-    dtype: str
-    type: int
-    scale: float
-    zero_point: int
-    channel_axis: int | None
-    operand: int
-
-
-class Place(Record):
-    """An array in the arena of its connection."""
-
-    offset: int
-    shape: tuple[int, ...]
-
-
-INLINE, ATTACHED = -1, -2
-
-
-class Result(Record):
-    """An array of an answer: at `offset` in the arena, in `data` (INLINE), or ATTACHED - offset bytes into the memfd
-    that comes along.
-    """
-
-    offset: int
-    shape: tuple[int, ...]
-    data: bytes = b""
-
-
-class Argument(Record):
-    """driver.request.RequestArgument."""
-
-    pool: int
-    offset: int
-    length: int
-    dims: tuple[int, ...]
-    has_no_value: bool
-
-
-class Pool(Record):
-    """A pool of a request. kind: "arena" (at `number`, `size` bytes), "memory" or "buffer" (of that number)."""
-
-    kind: str
-    number: int
-    size: int = 0
-    writable: bool = True
-
-
-class Queue(Record):
-    """fmq.Descriptor: grantors as (flags, file, offset, extent), and how many of the attached files are its own."""
-
-    grantors: list[tuple[int, int, int, int]]
-    files: int
-    quantum: int
-    flavor: int
-
-
-class Use(Record):
-    """driver.buffers.Role."""
-
-    prepared: int
-    index: int
-    frequency: float
-
-
-class Shape(Record):
-    """driver.request.OutputShape."""
-
-    dims: tuple[int, ...]
-    is_sufficient: bool
-
-
-class ExtensionType(Record):
-    """An operand type of an extension: what getSupportedExtensions says of it."""
-
-    id: int
-    name: str
-    is_tensor: bool
-    itemsize: int
 
 
 # -- from the client, without an answer --------------------------------------------------------------------------------
@@ -170,15 +64,6 @@ class Cancel(Message, tag=4):
     """Stop the call of this number at its next step."""
 
     call: int
-
-
-class SharedMemory(Record):
-    """A nnfast.Memory, whose descriptor is attached."""
-
-    kind: str
-    size: int
-    prot: int
-    offset: int
 
 
 class Memories(Message, tag=5):
@@ -525,114 +410,3 @@ def _plain(value):
 
 
 encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-
-
-def decode(decoder, data):
-    """The message of a packet. Raises Malformed."""
-    try:
-        return decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Malformed(f"service: a message that is none: {error}") from None
-
-
-def sealed_memfd(chunks):
-    """Descriptor of a new memfd of these bytes, which nobody can change any more. chunks: buffers."""
-    fd = os.memfd_create("nnfast", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        for chunk in chunks:
-            view = memoryview(chunk).cast("B")
-            while view.nbytes:
-                view = view[os.write(fd, view):]
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS | fcntl.F_SEAL_SEAL)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def is_sealed(fd, seals=_SEALS):
-    """True for a memfd that has all these seals."""
-    try:
-        return fcntl.fcntl(fd, fcntl.F_GET_SEALS) & seals == seals
-    except OSError:
-        return False
-
-
-class Channel:
-    """One end of a connection. Used by one thread at a time; `send` and `receive` may block."""
-
-    def __init__(self, sock):
-        self.socket = sock
-        self._buffer = bytearray(MAX_PACKET)
-        self._view = memoryview(self._buffer)
-
-    def fileno(self):
-        return self.socket.fileno()
-
-    def close(self):
-        self.socket.close()
-
-    def send(self, message, fds=()):
-        """Send a message with descriptors, which stay the caller's. Raises OSError when the other end is gone."""
-        data = encode(message)
-        if len(data) > MAX_PACKET:
-            self._send_large(data, fds)
-        elif fds:
-            self._send_with(data, fds)
-        else:
-            self.socket.send(data, socket.MSG_NOSIGNAL)
-
-    def _send_with(self, data, fds):
-        self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))], socket.MSG_NOSIGNAL)
-
-    def _send_large(self, data, fds):
-        fd = sealed_memfd([data])
-        try:
-            self._send_with(_LARGE.pack(_LARGE_MARK, len(data)), [*fds, fd])
-        finally:
-            os.close(fd)
-
-    def receive(self, decoder, fds):
-        """The next message, None at the end of the stream; its descriptors are added to the list `fds`, the caller's.
-
-        Raises Malformed for what is no message, OSError when the connection breaks.
-        """
-        count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], _ANCILLARY, _FLAGS)
-        if ancillary:
-            for level, kind, content in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    numbers = array("i")
-                    numbers.frombytes(content[:len(content) // 4 * 4])
-                    fds += numbers
-        if not count:
-            return None
-        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-            what = f"{MAX_PACKET} bytes" if flags & socket.MSG_TRUNC else f"{MAX_FDS} descriptors"
-            raise Malformed(f"service: a message of more than {what}")
-        data = self._view[:count]
-        if data[0] == _LARGE_MARK:
-            data = _read_large(data, fds)
-        return decode(decoder, data)
-
-
-def _read_large(data, fds):
-    """The message in the last of the descriptors."""
-    if len(data) != _LARGE.size or not fds:
-        raise Malformed("service: a large message without its memory")
-    length, fd = _LARGE.unpack(data)[1], fds.pop()
-    try:
-        if not is_sealed(fd) or os.fstat(fd).st_size != length or length > MAX_LARGE:
-            raise Malformed(f"service: a large message must be a sealed memfd of the announced size, at most "
-                            f"{MAX_LARGE} bytes")
-        content = bytearray(length)
-        view, at = memoryview(content), 0
-        while at < length:
-            got = os.preadv(fd, [view[at:]], at)
-            if not got:
-                raise Malformed("service: a large message that ends early")
-            at += got
-        return content
-    except OSError as error:
-        raise Malformed(f"service: a large message that cannot be read: {error.strerror}") from None
-    finally:
-        os.close(fd)

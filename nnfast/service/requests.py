@@ -12,7 +12,7 @@ from ..driver.request import Request
 from ..errors import InvalidArgument
 from . import protocol
 from .arena import align
-from .protocol import ATTACHED, INLINE
+from .records import ATTACHED, INLINE
 
 
 class Outgoing:

@@ -22,9 +22,9 @@ from ..errors import Error, InvalidArgument
 from . import protocol
 from .allowlist import Allowlist
 from .answers import failure
+from .channel import Channel, Malformed, Wake
 from .connection import Connection, check_room
 from .histogram import Histogram
-from .protocol import Channel, Malformed
 from .quotas import Quotas
 from .registry import Registry
 from .session import Peer, Session
@@ -74,7 +74,7 @@ class Server:
         self._lock = threading.Lock()
         self._calls, self._stopping, self._ended = 0, False, threading.Condition(self._lock)
         self._selector = selectors.DefaultSelector()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._wake = Wake()
         self._used = time.monotonic()
 
     def _own_device(self, precision):
@@ -93,7 +93,7 @@ class Server:
     # -- life --------------------------------------------------------------------------------------------------------
     def serve(self):
         """Serve until `stop` is called, or nobody has been there for idle_seconds; then end what runs."""
-        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._selector.register(self._wake.fd, selectors.EVENT_READ)
         for listener in self._listeners:
             listener.setblocking(False)
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
@@ -109,7 +109,7 @@ class Server:
     def stop(self):
         """End soon: finish what runs, refuse what is new. May be called from a signal handler, and from any thread."""
         self._stopping = True
-        os.eventfd_write(self._wake, 1)
+        self._wake.set()
 
     def enter(self):
         """A call begins; False when the server takes no more."""
@@ -163,7 +163,6 @@ class Server:
         for session in self.sessions():
             self._end(session)
         self._selector.close()
-        os.close(self._wake)
 
     # -- strangers ---------------------------------------------------------------------------------------------------
     def _accept(self, listener):

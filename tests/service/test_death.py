@@ -244,11 +244,11 @@ def test_a_dropped_client_goes_without_being_closed(server):
 def test_a_socket_closed_in_the_middle_of_a_call(server):
     device, other = nnfast.connect(server.path), nnfast.connect(server.path)
     future = device.prepare(endless_model()).submit([ONE])
-    assert until(lambda: in_flight(server))
+    assert until(lambda: server.fair.running)
     device._session._events.socket.shutdown(2)
     with pytest.raises(nnfast.DeadObject):
         future.result(10)
-    assert until(lambda: not in_flight(server) and len(server.sessions()) == 1)
+    assert until(lambda: not server.fair.running and len(server.sessions()) == 1)
     assert (other.prepare(add_model()).run([X, X])[0] == 2).all()
     other.close()
 

@@ -117,11 +117,11 @@ def test_submit(device):
 
 def test_cancel_stops_an_execution_at_its_next_step(device, server):
     future = device.prepare(endless_model()).submit([np.float32([1])])
-    assert until(lambda: in_flight(server))
+    assert until(lambda: server.fair.running)
     assert future.cancel()
     with pytest.raises(CancelledError):
         future.result(10)
-    assert until(lambda: not in_flight(server))
+    assert until(lambda: not server.fair.running)
 
 
 def test_a_cancel_before_the_start_is_not_lost(device):

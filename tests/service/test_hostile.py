@@ -16,8 +16,9 @@ from service_models import add_model, dense_model, endless_model, serving, until
 
 import nnfast
 from nnfast.errors import ErrorStatus
-from nnfast.service import models, protocol, server
-from nnfast.service.protocol import Channel, Failure, Hello
+from nnfast.service import models, protocol, records, server
+from nnfast.service.channel import LARGE, Channel, sealed_memfd
+from nnfast.service.protocol import Failure, Hello
 
 X = np.ones(4, np.float32)
 
@@ -204,9 +205,9 @@ def test_large_messages(raw, other):
     refused(raw.call(protocol.Prepare("low_power", "low", keys), [fd]), "input_shapes")
     unsealed = os.memfd_create("x")
     os.write(unsealed, bytes(100))
-    head = protocol._LARGE.pack(0xC1, 100)
+    head = LARGE.pack(0xC1, 100)
     refused(raw.call(head, [unsealed]), "sealed memfd")
-    short = protocol.sealed_memfd([bytes(50)])
+    short = sealed_memfd([bytes(50)])
     refused(raw.call(head, [short]), "announced size")
     reader, writer = os.pipe()
     refused(raw.call(head, [reader]), "sealed memfd")
@@ -321,7 +322,7 @@ def model_packets():
 
 def test_broken_models_are_refused(raw, other):
     for content in model_packets():
-        fd = protocol.sealed_memfd([content])
+        fd = sealed_memfd([content])
         for message in (protocol.Check("1.3"), protocol.GetUnsupported(), protocol.Prepare("low_power", "low")):
             refused(raw.call(message, [fd]))
         os.close(fd)
@@ -344,7 +345,7 @@ def test_mutated_models_never_crash_the_driver(raw, other):
             wrong = bytearray(content)
             for _ in range(chance.randint(1, 4)):
                 wrong[chance.randrange(len(wrong))] = chance.randrange(256)
-            fd = protocol.sealed_memfd([wrong])
+            fd = sealed_memfd([wrong])
             answer = raw.call(chance.choice((protocol.GetUnsupported(), protocol.Prepare("low_power", "low"))), [fd])
             os.close(fd)
             if isinstance(answer, Failure):
@@ -372,7 +373,7 @@ def typed(kind):
 
 
 def strategy(kind):
-    if isinstance(kind, type) and issubclass(kind, protocol.Record):
+    if isinstance(kind, type) and issubclass(kind, records.Record):
         return typed(kind)
     args = getattr(kind, "__args__", ())
     origin = getattr(kind, "__origin__", None)

@@ -17,6 +17,7 @@ from nnfast.cli.serve import listen, passed_sockets
 from nnfast.conformance.service import service_device, start
 from nnfast.errors import InvalidArgument
 from nnfast.service import models, protocol
+from nnfast.service.channel import Channel
 
 X = np.ones(4, np.float32)
 
@@ -202,7 +203,7 @@ def test_a_model_that_no_message_can_hold_is_refused():
 
 
 def test_messages_survive_the_channel():
-    a, b = (protocol.Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    a, b = (Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     sent = [protocol.Run(1, [protocol.Place(0, (4,)), None], [64], 0, 3, 1.5),
             protocol.Execute(1, [protocol.Argument(0, 0, 4, (), False)], [], [protocol.Pool("arena", 0, 4, False)]),
             protocol.Release([("prepared", 1)] * 20_000)]
