@@ -11,6 +11,8 @@ from ..errors import InvalidArgument
 from .output import positive
 
 FIRST_PASSED = 3
+HEADROOM_BYTES = 1 << 30
+"""What the interpreter, stacks of threads and temporaries may take beside --memory-limit."""
 
 
 def add_arguments(parser):
@@ -55,7 +57,7 @@ def main(args):
     server = Server(listeners, options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
-    prepare_process()
+    prepare_process(args.memory_limit)
     mark = path and os.stat(path)
     try:
         server.serve()
@@ -117,8 +119,12 @@ def _clear(path):
     raise InvalidArgument(f"{path}: another driver's process serves there already")
 
 
-def prepare_process():
-    """Many clients need many descriptors, and short turns of the interpreter."""
+def prepare_process(memory_limit):
+    """Many clients need many descriptors, and short turns of the interpreter.
+
+    Results of shapes that only an execution knows are beyond all budgets. So that no client can make the system end
+    this process for the memory it takes, its private memory has a limit: what is too much is RESOURCE_EXHAUSTED.
+    """
     import resource
     import sys
 
@@ -126,6 +132,11 @@ def prepare_process():
     if low < high:
         resource.setrlimit(resource.RLIMIT_NOFILE, (high, high))
     sys.setswitchinterval(0.0005)
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = physical // 8 * 7 if memory_limit is None else 2 * memory_limit + HEADROOM_BYTES
+    low, high = resource.getrlimit(resource.RLIMIT_DATA)
+    if high == resource.RLIM_INFINITY or most < high:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, high))
 
 
 def remove(path, mark):

@@ -2,12 +2,13 @@
 
 import os
 
+from .. import trace
 from ..driver.request import OutputShape
 from ..errors import Error, GeneralFailure, ResourceExhaustedTransient
 from . import protocol
 from .answers import raise_failure
 from .arena import ClientArena
-from .channel import Malformed
+from .channel import LostDescriptors, Malformed
 
 
 class Connection:
@@ -20,14 +21,16 @@ class Connection:
 
     def call(self, message, fds=()):
         """The answer to a message. Raises what the driver reports, DeadObject when it is gone."""
-        self.send(message, fds)
-        return self.receive()
+        with trace.span("LI", "PE", type(message).__name__):
+            self.send(message, fds)
+            return self.receive()
 
     def call_for_fds(self, message, fds=()):
         """(answer, descriptors that came with it, which are the caller's)."""
-        self.send(message, fds)
         got = []
-        return self.receive(got), got
+        with trace.span("LI", "PE", type(message).__name__):
+            self.send(message, fds)
+            return self.receive(got), got
 
     def send(self, message, fds=()):
         self.in_step = False
@@ -49,6 +52,9 @@ class Connection:
         got = []
         try:
             answer = self.channel.receive(protocol.FROM_SERVER, got)
+        except LostDescriptors as error:
+            self.in_step = True
+            raise ResourceExhaustedTransient(str(error)) from None
         except (OSError, Malformed) as error:
             raise self.session.lost(error) from None
         finally:
@@ -61,6 +67,7 @@ class Connection:
             raise self.session.lost()
         if type(answer) is not protocol.Launched:
             self.in_step = True
+        self.arena.settle(type(answer) is not protocol.Failure)
         if type(answer) is protocol.Failure:
             raise_failure(answer, OutputShape)
         return answer

@@ -24,6 +24,15 @@ class Malformed(Exception):
     """A packet that is no message; the packets behind it may be some."""
 
 
+class LostDescriptors(Malformed):
+    """A message whose descriptors did not all arrive: there were too many, or this process may open no more."""
+
+    def __init__(self, message):
+        super().__init__(f"service: descriptors of a message were lost: there were more than {MAX_FDS}, or the "
+                         f"receiver may open no more")
+        self.message = message
+
+
 def decode(decoder, data):
     """The message of a packet. Raises Malformed."""
     try:
@@ -127,10 +136,11 @@ class Channel:
                     fds += numbers
         if not count:
             return None
-        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-            what = f"{MAX_PACKET} bytes" if flags & socket.MSG_TRUNC else f"{MAX_FDS} descriptors"
-            raise Malformed(f"service: a message of more than {what}")
+        if flags & socket.MSG_TRUNC:
+            raise Malformed(f"service: a message of more than {MAX_PACKET} bytes")
         data = self._view[:count]
+        if flags & socket.MSG_CTRUNC:
+            raise LostDescriptors(None if data[0] == _LARGE_MARK else decode(decoder, data))
         if data[0] == _LARGE_MARK:
             data = _read_large(data, fds)
         return decode(decoder, data)

@@ -17,7 +17,7 @@ from itertools import count
 from ..driver.fence import ACTIVE
 from ..driver.request import OutputShape
 from ..driver.submit import CALLBACKS, workers
-from ..errors import DeadObject, GeneralFailure
+from ..errors import DeadObject, DeviceUnavailable, GeneralFailure
 from . import protocol
 from .answers import raise_failure
 from .burst import answer_later
@@ -72,7 +72,7 @@ class Session:
                 raise DeadObject(f"{self.path}: the driver's process has closed the connection; connect again")
             if type(answer) is Failure:
                 raise_failure(answer, OutputShape)
-        except (OSError, Malformed) as error:
+        except (OSError, Malformed, DeviceUnavailable) as error:
             sock.close()
             raise DeadObject(f"{self.path}: no driver's process can be reached: "
                              f"{getattr(error, 'strerror', None) or error}; start it with nnfast serve") from None

@@ -6,11 +6,11 @@ import threading
 
 from .. import trace, vlog
 from ..driver.memory import Memory
-from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument
+from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
-from .channel import Malformed
+from .channel import LostDescriptors, Malformed
 from .quotas import refuse
 
 log = logging.getLogger("nnfast.service")
@@ -65,6 +65,13 @@ class Connection:
         try:
             try:
                 message = self.channel.receive(protocol.FROM_CLIENT, fds)
+            except LostDescriptors as error:
+                refusal = ResourceExhaustedTransient(str(error))
+                if isinstance(error.message, protocol.ONE_WAY):
+                    self._debt = refusal
+                else:
+                    self._answer(failure(refusal))
+                return True
             except Malformed as error:
                 self.session.server.refused += 1
                 self._answer(failure(InvalidArgument(str(error))))
@@ -94,6 +101,7 @@ class Connection:
                 with trace.span("LI", "PE", type(message).__name__):
                     answer = handler(self, message, fds)
             except Error as error:
+                self.session.failures += 1
                 answer = failure(error)
                 if vlog.mask & vlog.DRIVER:
                     vlog.tell(vlog.DRIVER, "client %d: %s: %s", self.session.number, type(message).__name__, error)

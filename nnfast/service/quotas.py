@@ -14,7 +14,7 @@ class Quotas:
 
     memory: bytes of packed weights, working memory and buffers, None for no limit; models: prepared ones; connections:
     calls at a time; executions: running or waiting at a time; objects: buffers, shared memories, streams, bursts and
-    fenced executions together; bursts: each has a thread and up to 256 memories.
+    fenced executions together; bursts: each has a thread and up to 256 memories; sessions: of one process.
     """
 
     memory: int | None = None
@@ -23,6 +23,7 @@ class Quotas:
     executions: int = 64
     objects: int = 4096
     bursts: int = 64
+    sessions: int = 16
 
 
 class ClientBudget(Budget):

@@ -4,6 +4,7 @@ One thread accepts, reads first messages and watches the events connections, who
 connection for calls has a thread of its own.
 """
 
+import errno
 import hmac
 import logging
 import os
@@ -18,14 +19,14 @@ from .._native import threads
 from ..driver.cache import version_string
 from ..driver.device import Device
 from ..engine.budget import Budget
-from ..errors import Error, InvalidArgument
+from ..errors import DeviceUnavailable, Error, InvalidArgument
 from . import protocol
 from .allowlist import Allowlist
 from .answers import failure
 from .channel import Channel, Malformed, Wake
 from .connection import Connection, check_room
 from .histogram import Histogram
-from .quotas import Quotas
+from .quotas import Quotas, refuse
 from .registry import Registry
 from .session import Peer, Session
 
@@ -33,6 +34,8 @@ HELLO_SECONDS = 5.0
 """A connection that has not said hello by then is closed."""
 
 MAX_STRANGERS = 128
+RETRY_SECONDS = 0.02
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _CREDENTIALS = struct.Struct("3i")
 log = logging.getLogger("nnfast.service")
 
@@ -101,10 +104,22 @@ class Server:
             while not self._stopping and not self._is_idle():
                 for key, _ in self._selector.select(self._patience()):
                     if key.data is not None:
-                        key.data(key.fileobj)
+                        self._handle(key)
                 self._dismiss_strangers()
         finally:
             self._shut_down()
+
+    def _handle(self, key):
+        """Something has come in. What goes wrong with one client must not end the others."""
+        try:
+            key.data(key.fileobj)
+        except Exception:
+            log.exception("internal error with a client, which is dropped")
+            session = next((s for s in self.sessions() if s.events is key.fileobj), None)
+            if session is not None:
+                self._end(session)
+            elif key.fileobj in self._strangers:
+                self._forget(key.fileobj)
 
     def stop(self):
         """End soon: finish what runs, refuse what is new. May be called from a signal handler, and from any thread."""
@@ -168,8 +183,10 @@ class Server:
     def _accept(self, listener):
         try:
             sock, _ = listener.accept()
-        except OSError:
-            return  # it has gone again
+        except OSError as error:
+            if error.errno in _EXHAUSTED:
+                time.sleep(RETRY_SECONDS)  # the listener stays readable: look again when something has been closed
+            return  # else it has gone again
         if len(self._strangers) >= MAX_STRANGERS:
             sock.close()
             return
@@ -230,8 +247,10 @@ class Server:
 
     def _open(self, channel, hello):
         """A new session with its events connection, which stays with the selector."""
-        number = self.opened + 1
-        session = Session(self, number, _peer(channel.socket), channel, hello.precision)
+        number, peer = self.opened + 1, _peer(channel.socket)
+        if sum(session.peer.pid == peer.pid for session in self._sessions.values()) >= self.quotas.sessions:
+            raise refuse("sessions of one process", self.quotas.sessions, "close some first")
+        session = Session(self, number, peer, channel, hello.precision)
         channel.send(self._welcome(session))
         self._forget(channel, close=False)
         with self._lock:
@@ -244,7 +263,7 @@ class Server:
         session = self._sessions.get(hello.session)
         if session is None or not hmac.compare_digest(session.key, hello.key) or \
                 _peer(channel.socket).uid != session.peer.uid:
-            raise InvalidArgument("service: there is no session of this number and key")
+            raise DeviceUnavailable("service: there is no session of this number and key")
         check_room(session)
         self._forget(channel, close=False)
         channel.socket.setblocking(True)

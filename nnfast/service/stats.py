@@ -37,7 +37,7 @@ def _client(session):
         "buffers": session.count("buffer"), "memories": session.count("memory"), "streams": session.count("stream"),
         "fenced": session.count("fenced"), "bursts": session.count("burst"), "memory_bytes": session.budget.used,
         "in_flight": session.in_flight,
-        "executions": session.latency.total, "latency_us": _percentiles(session.latency),
+        "executions": session.latency.total, "failures": session.failures, "latency_us": _percentiles(session.latency),
         "latency_counts": list(session.latency.counts), "busy_ms": session.device.gate.used_ns // 1_000_000,
     }
 

@@ -5,6 +5,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -224,3 +225,86 @@ def test_every_call_has_a_handler():
     assert set(HANDLERS) == set(protocol.CALLS)
     tags = [kind.__struct_config__.tag for kind in (*protocol.ONE_WAY, *protocol.CALLS, *protocol.ANSWERS)]
     assert len(tags) == len(set(tags))
+
+
+# -- the process as a whole --------------------------------------------------------------------------------------------
+def fill_model():
+    """y = FILL(shape, 1): as large as the execution says."""
+    b = nnfast.ModelBuilder("fill")
+    shape = b.input("TENSOR_INT32", (1,), name="shape")
+    return b.operation("FILL", [shape, b.scalar(np.float32(1))], [b.output("TENSOR_FLOAT32", (0,))]).build()
+
+
+def test_one_client_cannot_take_all_memory(tmp_path):
+    path = str(tmp_path / "s")
+    process = start(path, "--threads", "1", "--memory-limit", str(1 << 20))
+    try:
+        greedy, other = reach(path), nnfast.connect(path)
+        prepared = other.prepare(add_model())
+        fill = greedy.prepare(fill_model())
+        assert fill.run([np.int32([5])])[0].tolist() == [1.0] * 5
+        for elements in (2**29, 2**30 - 1):
+            with pytest.raises(nnfast.Error) as caught:
+                fill.run([np.int32([elements])])
+            assert "RESOURCE_EXHAUSTED" in caught.value.status.name
+        assert (prepared.run([X, X])[0] == 2).all()
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_quota_of_sessions(tmp_path):
+    from service_models import serving
+
+    from nnfast.service.quotas import Quotas
+
+    with serving(tmp_path, quotas=Quotas(sessions=2)) as (path, _):
+        first, _second = nnfast.connect(path), nnfast.connect(path)
+        with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="sessions of one process is 2"):
+            nnfast.connect(path)
+        first.close()
+        assert nnfast.connect(path, patience=5).prepare(add_model())
+
+
+def test_an_error_of_the_servers_own_costs_one_client(tmp_path, monkeypatch):
+    from service_models import serving, until
+
+    with serving(tmp_path) as (path, server):
+        good, bad = nnfast.connect(path), nnfast.connect(path)
+        assert until(lambda: len(server.sessions()) == 2)
+        monkeypatch.setattr(server.sessions()[1], "release", lambda items: 1 / 0)
+        bad._session.tell(protocol.Release([]))
+        assert until(lambda: len(server.sessions()) == 1)
+        with pytest.raises(nnfast.DeadObject):
+            bad.prepare(add_model())
+        assert (good.prepare(add_model()).run([X, X])[0] == 2).all()
+
+
+def test_no_descriptors_left_is_survived(tmp_path):
+    import resource
+
+    path = str(tmp_path / "s")
+    process = start(path, "--threads", "1")
+    try:
+        device = reach(path)
+        prepared = device.prepare(add_model())
+        time.sleep(0.3)  # the model's memory is closed after the answer
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{process.pid}/fd")), 4096))
+        refused = []
+        for _ in range(3):
+            sock = packets()
+            sock.settimeout(0.1)
+            sock.connect(path)
+            refused.append(sock)
+        for _ in range(3):  # its arena does not arrive
+            with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="descriptors"):
+                prepared.run([X, X])
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (4096, 4096))
+        assert (prepared.run([X, X])[0] == 2).all()
+        assert nnfast.connect(path).prepare(add_model())
+        for sock in refused:
+            sock.close()
+    finally:
+        process.kill()
+        process.wait()

@@ -152,8 +152,8 @@ def test_quota_of_executions(tmp_path):
 def test_a_flood_does_not_starve_another_client(server):
     greedy, modest = nnfast.connect(server.path), nnfast.connect(server.path)
     endless, quick = greedy.prepare(endless_model()), modest.prepare(add_model())
-    flood = [endless.submit([np.float32([1])], timeout=8) for _ in range(16)]
-    assert until(lambda: server.sessions()[0].in_flight >= 16)
+    flood = [endless.submit([np.float32([1])], timeout=30) for _ in range(4)]
+    assert until(lambda: server.sessions()[0].in_flight >= 4)
     began = time.monotonic()
     for _ in range(20):
         assert (quick.run([X, X])[0] == 2).all()
