@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from nnfast._native.packet import build_request, parse_result
 from service_models import add_model, endless_model, reach, reshape_model, serving, until
 
 import nnfast
 from nnfast import Memory, Request, RequestArgument, fmq
-from nnfast._native.packet import build_request, parse_result
 from nnfast.conformance import bursts
 from nnfast.conformance.service import start
 from nnfast.errors import DeadObject, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
