@@ -83,6 +83,7 @@ cdef enum:
     SLOTS = 256             # memories of one burst
     PLACES = 512            # of the table that finds them, a power of two
     ALIGNMENT = 64
+    BUCKETS = 128           # of durations
     SLICE_NS = 100000000    # a waiting client looks at signals, and whether the server lives, so often
 
 MAX_SLOTS = SLOTS
@@ -102,6 +103,19 @@ cdef struct memory:
 cdef struct span:
     unsigned char *at
     size_t size
+
+
+cdef extern from *:
+    int __builtin_clzll(unsigned long long) nogil
+
+
+cpdef int bucket_of(uint64_t us) noexcept nogil:
+    """Bucket of a duration, as service.histogram has them: four per power of two."""
+    cdef int octave
+    if us < 4:
+        return <int>us
+    octave = 63 - __builtin_clzll(us)
+    return min(BUCKETS - 1, 4 * (octave - 1) + <int>(us >> (octave - 2) & 3))
 
 
 cdef size_t room_of(Ring ring):
@@ -138,6 +152,7 @@ cdef class Server:
     cdef object copied
     cdef readonly int64_t began         # when the request was taken out of the ring
     cdef readonly unsigned long runs    # requests answered here
+    cdef uint64_t took[BUCKETS]         # how many successful requests took how long
     cdef public bint watched            # somebody wants to see executions, so that Python has to do them
 
     def __cinit__(self, Ring requests, Ring results, int spin_us):
@@ -264,8 +279,12 @@ cdef class Server:
             if not done:
                 return 2
             self.runs += 1
+            self._count()
             if not self._write(self.template, self.template_size):
                 return 0
+
+    cdef void _count(self) noexcept nogil:
+        self.took[bucket_of(<uint64_t>(nnf_now_ns() - self.began) // 1000)] += 1
 
     cdef bint _receive(self) noexcept nogil:
         """Copy the next packet, of which `received` tells the elements; False at the end."""
@@ -390,6 +409,8 @@ cdef class Server:
         try:
             if outputs == NULL or sizes == NULL:
                 raise MemoryError()
+            if status == 0:
+                self._count()
             for dims, sufficient in shapes:
                 outputs[i].is_sufficient, outputs[i].rank = sufficient, len(dims)
                 i += 1
@@ -403,6 +424,11 @@ cdef class Server:
         finally:
             PyMem_Free(outputs)
             PyMem_Free(sizes)
+
+    @property
+    def durations(self):
+        """How many successful requests took how long so far: counts by `bucket_of` their microseconds."""
+        return [self.took[i] for i in range(BUCKETS)]
 
     @property
     def is_closed(self):

@@ -96,6 +96,11 @@ class Burst:
         """How many requests the native loop has answered."""
         return self._server.runs
 
+    @property
+    def durations(self):
+        """How many requests took how long: counts by _native.burst.bucket_of."""
+        return self._server.durations
+
     def release_idle(self):
         """Give the working memory back, unless a request is being executed; the next one takes it anew."""
         if self._server.try_lock():

@@ -14,6 +14,7 @@ from ..driver.submit import CALLBACKS, workers
 from ..errors import DeadObject, Error, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, Descriptor, Grantor
 from . import protocol
+from .histogram import BUCKETS
 
 ANSWER_SECONDS = 30.0
 """A client that has not sent the memories by then has none."""
@@ -26,13 +27,31 @@ class ServedBurst:
     def __init__(self, session, held, requests, results):
         asker = Asker(session)
         self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
-        self.number, self.held = asker.number, held
-        weakref.finalize(self, _end, self.burst, asker).atexit = False
+        self.number, self.counter = asker.number, Counter(session, held, self.burst)
+        weakref.finalize(self, _end, self.burst, asker, self.counter).atexit = False
 
 
-def _end(burst, asker):
+def _end(burst, asker, counter):
     burst.close(wait=False)  # its client may be the reason why the thread waits
     asker.end()
+    counter.count()
+
+
+class Counter:
+    """Brings what a burst has done into the statistics of its client and of the server: they see no single request."""
+
+    def __init__(self, session, held, burst):
+        self._histograms = session.latency, session.server.latency
+        self._held, self._burst, self._counted = held, burst, [0] * BUCKETS
+
+    def count(self):
+        """Count the requests since the last call."""
+        now, before = self._burst.durations, self._counted
+        new = [count - old for count, old in zip(now, before)]
+        for histogram in self._histograms:
+            histogram.merge(new)
+        self._held.executions += sum(new)
+        self._counted = now
 
 
 class Asker:

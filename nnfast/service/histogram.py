@@ -16,6 +16,13 @@ class Histogram:
         self.counts[bucket_of(us)] += 1
         self.total += 1
 
+    def merge(self, counts):
+        """Count many durations, given by bucket."""
+        for bucket, count in enumerate(counts):
+            if count:
+                self.counts[bucket] += count
+                self.total += count
+
     def percentile(self, share):
         """Upper limit in microseconds of the bucket in which this share (0..1) of the durations ends; 0 for none."""
         return percentile(self.counts, share)

@@ -147,6 +147,13 @@ class Session:
         """How many objects of a kind there are."""
         return len(self._tables[kind])
 
+    def count_bursts(self):
+        """Bring what bursts have done into the statistics."""
+        with self._lock:
+            bursts = list(self._tables["burst"].values())
+        for burst in bursts:
+            burst.counter.count()
+
     def held(self):
         """The prepared models."""
         with self._lock:

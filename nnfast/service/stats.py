@@ -30,6 +30,7 @@ def stats_text(session):
 
 def _client(session):
     peer = session.peer
+    session.count_bursts()
     return {
         "session": session.number, "pid": peer.pid, "uid": peer.uid, "executable": peer.executable,
         "age_s": round(time.monotonic() - session.began, 3), "connections": len(session.connections),

@@ -641,3 +641,44 @@ def test_11_11_requests_that_lack_an_argument(client):
 
 def test_the_context_is_one_of_1_2(client):
     assert type(client.context) is BurstContext
+
+
+# -- under load --------------------------------------------------------------------------------------------------------
+def test_many_random_packets_one_answer_each(client):
+    """Elements exchanged, doubled, dropped and filled with noise, thousands of times on one burst."""
+    chance, good = np.random.default_rng(4), client.packet()
+    valid = 0
+    for _ in range(3000):
+        rows = good[chance.integers(0, len(good), chance.integers(0, 9))] if chance.random() < 0.3 else good.copy()
+        for _ in range(chance.integers(0, 3) if len(rows) else 0):
+            rows[chance.integers(len(rows)), chance.integers(24)] = chance.choice([0, 1, 2, 5, 24, 127, 255])
+        if not len(rows):
+            continue
+        answer = client.exchange(rows)
+        assert not client.results.readable()
+        if answer[0] == S.NONE:
+            valid += 1
+        elif answer[0] != S.OUTPUT_INSUFFICIENT_SIZE:
+            assert answer[1:] == tuple(REFUSED)
+    assert valid > 100 and client.exchange()[0] == S.NONE
+
+
+def test_memories_are_freed_while_executions_run(client):
+    """The driver never uses a mapping that is gone, and asks anew."""
+    stop, failures = threading.Event(), []
+
+    def free():
+        while not stop.is_set():
+            for slot in (0, 1):
+                client.context.freeMemory(slot)
+
+    threads = [threading.Thread(target=free) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        if client.exchange()[0] != S.NONE:
+            failures.append(client.context.last_error())
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    assert not failures and client.result().tolist() == [1, 2, 3, 4, 5, 6] and len(client.asked) > 1

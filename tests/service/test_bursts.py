@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from nnfast._native.burst import bucket_of
 from nnfast._native.packet import build_request, parse_result
 from service_models import add_model, endless_model, reach, reshape_model, serving, until
 
@@ -22,7 +23,7 @@ from nnfast.hal import v1_3
 from nnfast.hal.burst import ExecutionBurstController
 from nnfast.hal.layout import request_from_canonical
 from nnfast.service import burst as both_sides
-from nnfast.service import protocol
+from nnfast.service import histogram, protocol
 from nnfast.service.quotas import Quotas
 
 X, Y = np.arange(4, dtype=np.float32), np.full(4, 10, np.float32)
@@ -358,3 +359,23 @@ def test_no_answer_is_a_failure(prepared, server):
         with pytest.raises(GeneralFailure, match="there is no answer"):
             burst.execute(request())
         assert burst.execute(request()).shapes and burst.fallbacks == 1
+
+
+def test_statistics_count_the_requests_of_bursts(device, server, prepared):
+    before = device.stats()["executions"]
+    with prepared.burst() as burst:
+        for _ in range(20):
+            burst.execute(request())
+        client, = device.stats()["clients"]
+        assert client["bursts"] == 1 and client["executions"] == client["models"][0]["executions"] == 20
+        assert device.stats()["executions"] == before + 20 == device.stats()["executions"]
+        with pytest.raises(InvalidArgument):
+            burst.execute(Request((), (), ()))
+        burst.execute(request())
+    assert until(lambda: device.stats()["executions"] == before + 21)
+    assert device.stats()["clients"][0]["bursts"] == 0
+
+
+def test_durations_fall_into_the_same_buckets():
+    for us in (*range(300), *(1 << bit for bit in range(9, 63)), (1 << 64) - 1, 12_345_678, 999_999):
+        assert bucket_of(us) == histogram.bucket_of(us)
