@@ -246,16 +246,16 @@ class Controller:
 
 
 class _Arrays:
-    """A memory for all inputs and outputs of a model with known shapes, and the request that uses it."""
+    """A memory for all inputs and outputs, [(shape, dtype)] each, and the request that uses it."""
 
     def __init__(self, inputs, outputs):
         ends, arguments = 0, []
-        for info in (*inputs, *outputs):
-            arguments.append(RequestArgument(0, ends, prod(info.shape) * info.dtype.itemsize))
+        for shape, dtype in (*inputs, *outputs):
+            arguments.append(RequestArgument(0, ends, prod(shape) * dtype.itemsize))
             ends += -(-arguments[-1].length // _ALIGNMENT) * _ALIGNMENT
         memory = Memory.create(ends)
-        views = [memory.array()[a.offset:a.offset + a.length].view(info.dtype).reshape(info.shape)
-                 for a, info in zip(arguments, (*inputs, *outputs))]
+        views = [memory.array()[a.offset:a.offset + a.length].view(dtype).reshape(shape)
+                 for a, (shape, dtype) in zip(arguments, (*inputs, *outputs))]
         self.inputs, self.outputs = views[:len(inputs)], views[len(inputs):]
         self.request = Request(tuple(arguments[:len(inputs)]), tuple(arguments[len(inputs):]), (memory,))
         self.lock = threading.Lock()
@@ -263,10 +263,11 @@ class _Arrays:
     @classmethod
     def of(cls, prepared):
         """The arrays of a model whose requests have exactly its inputs and outputs, all of known sizes; else False."""
-        infos = (*prepared.inputs, *prepared.outputs)
-        if not prepared.is_plain or any(i.shape is None or None in i.shape or 0 in i.shape for i in infos):
+        shapes = prepared.result_shapes
+        if not prepared.is_plain or shapes is None or any(0 in shape for shape in shapes):
             return False
-        return cls(prepared.inputs, prepared.outputs)
+        return cls([(info.shape, info.dtype) for info in prepared.inputs],
+                   [(shape, info.dtype) for shape, info in zip(shapes, prepared.outputs)])
 
 
 def result_of(answer, context):

@@ -189,6 +189,11 @@ class PreparedModel:
         """True when a request has exactly `inputs` and `outputs`: no states, no intermediate operands beside them."""
         return not self._kept and not self._state_pairs
 
+    @property
+    def result_shapes(self):
+        """Shapes of `outputs` where every run has the same, else None."""
+        return None if self._static is None else [tuple(self._shape(operand)) for operand in self._output_operands]
+
     def _shape(self, operand):
         segment = self._static
         return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims

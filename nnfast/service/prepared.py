@@ -38,6 +38,7 @@ class RemotePreparedModel:
         self._name, self._operations = answer.name, answer.operations
         self._dtypes = [info.dtype for info in self.outputs]
         self.is_plain = answer.is_plain
+        self.result_shapes = answer.results
         self._known = None if answer.results is None else list(zip(answer.results, self._dtypes))
         self._fixed = None
         weakref.finalize(self, session.drop, "prepared", self.number).atexit = False

@@ -40,10 +40,7 @@ class Held:
 
     def __init__(self, prepared):
         self.prepared, self.best_ns, self.executions = prepared, 0, 0
-        static = prepared._static
-        self.results = None
-        if static is not None:
-            self.results = [tuple(prepared._shape(info.operand)) for info in prepared.outputs]
+        self.results = prepared.result_shapes
 
     @property
     def is_quick(self):
