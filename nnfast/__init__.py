@@ -21,7 +21,7 @@ _LAZY = {
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
     "load": ("tflite", "load"), "vlog": ("vlog", None), "trace": ("trace", None),
     "tflite": ("tflite", None), "conformance": ("conformance", None), "hal": ("hal", None), "errors": ("errors", None),
-    "extensions": ("extensions", None),
+    "extensions": ("extensions", None), "fmq": ("fmq", None),
     "connect": ("service", "connect"), "DeadObject": ("errors", "DeadObject"),
     "Error": ("errors", "Error"), "InvalidArgument": ("errors", "InvalidArgument"),
     "UnsupportedOperator": ("errors", "UnsupportedOperator"),

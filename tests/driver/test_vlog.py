@@ -148,6 +148,7 @@ REFUSALS = {
     "extension type": lambda device, prepared: extensions.Type("T", -1, np.int64),
     "extension operation": lambda device, prepared: extensions.Operation("O", 0, "x:T -> y:T", {}, None),
     "memory": lambda device, prepared: nnfast.Memory("stone", 0, 1),
+    "message queue": lambda device, prepared: nnfast.fmq.MessageQueue.create(np.uint8, 0),
     "load": lambda device, prepared: nnfast.load(b"nothing"),
     "build": lambda device, prepared: nnfast.ModelBuilder().build(),
     "run": lambda device, prepared: prepared.run([1, 2]),

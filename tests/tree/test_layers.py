@@ -19,7 +19,7 @@ MAY = {
     "model": {"errors", "vlog"},
     "_native": {"errors", "config"},
     "ops": {"errors", "model", "_native"},
-    "fmq": {"errors", "_native"},
+    "fmq": {"errors", "vlog", "_native"},
     "engine": {"errors", "vlog", "model", "_native"},
     "extensions": {"errors", "vlog", "model", "ops"},
     "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
