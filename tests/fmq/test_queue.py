@@ -175,7 +175,7 @@ def test_time_outs_end_waits(make, spin_us):
     assert reader.read(1, timeout=0.05, spin_us=spin_us) == ("timeout", None)
     writer.write(items(1, 2))
     assert writer.write(items(3), timeout=0.05, spin_us=spin_us) == "timeout"
-    assert 0.1 <= time.monotonic() - start < 1
+    assert 0.1 <= time.monotonic() - start < 5
     assert reader.wait_readable(2, timeout=0.05) == "ok"
 
 
