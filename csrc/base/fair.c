@@ -122,7 +122,7 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
     let_in(fair);
     pthread_mutex_unlock(&fair->mutex);
     while (!atomic_load(&self.go)) {
-        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+        if (nnf_cancelled(cancel))
             outcome = NNF_CANCELLED;
         else if (deadline_ns && nnf_now_ns() >= deadline_ns)
             outcome = NNF_DEADLINE;

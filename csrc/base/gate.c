@@ -47,7 +47,7 @@ int nnf_gate_wait(const nnf_turn *turn, int threads, const int *cancel, int64_t 
         const uint32_t seen = atomic_load(&gate->changed);
         if (!nnf_gate_closed(turn, threads))
             break;
-        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
+        if (nnf_cancelled(cancel)) {
             outcome = NNF_CANCELLED;
             break;
         }

@@ -30,7 +30,7 @@ static bool must_yield(const nnf_run *run)
 static int reason(const nnf_run *run)
 {
     const nnf_middle *m = run->middle;
-    if (m->cancel && __atomic_load_n(m->cancel, __ATOMIC_RELAXED))
+    if (nnf_cancelled(m->cancel))
         return NNF_CANCELLED;
     if (m->deadline_ns && nnf_now_ns() >= m->deadline_ns)
         return NNF_DEADLINE;

@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
 
-from .threads cimport Turn, nnf_step, nnf_step_fn, run_program
+from .threads cimport Turn, nnf_cancel, nnf_cancelled, nnf_step, nnf_step_fn, run_program
 from .window cimport nnf_axis
 
 import numpy as np
@@ -189,13 +189,13 @@ cdef class Program:
 
 
 cdef class Cancel:
-    """A flag that stops running programs at their next step."""
+    """A flag that stops running programs at their next step, or in the middle of a long one."""
 
     cdef int flag
 
     def set(self):
-        self.flag = 1
+        nnf_cancel(&self.flag)
 
     @property
     def is_set(self):
-        return self.flag != 0
+        return nnf_cancelled(&self.flag)

@@ -43,6 +43,8 @@ cdef extern from "nnf/program.h":
         size_t count
         int threads
 
+    void nnf_cancel(int *flag) noexcept nogil
+    bint nnf_cancelled(const int *flag) noexcept nogil
     int nnf_step_shares(const nnf_run *run, int threads) noexcept nogil
     bint nnf_step_returns(const nnf_run *run) noexcept nogil
 
