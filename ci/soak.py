@@ -1,6 +1,6 @@
 """Soak: many mixed executions over every path of the driver, with random cancels and releases.
 
-    python ci/soak.py [--executions 100000] [--seed 1]
+    python ci/soak.py [--executions 100000] [--seed 1] [--growth 24]
 
 Fails when memory or descriptors grow after the first tenth, when a result is wrong, or when nothing ends for a minute.
 """
@@ -25,8 +25,8 @@ from nnfast.errors import Error, MissedDeadlinePersistent, MissedDeadlineTransie
 
 CLIENTS = 4
 STALLED_SECONDS = 60
-GROWTH = 24 << 20
-"""Bytes that memory may grow between the first tenth and the end: fragments, not leaks."""
+GROWTH = 24
+"""MiB that memory may grow between the first tenth and the end: fragments, not leaks."""
 SHAPE = (1, 6, 6, 4)
 NBYTES = 4 * 6 * 6 * 4
 
@@ -146,6 +146,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--executions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--growth", type=int, default=GROWTH, help="MiB that memory may grow")
     a = parser.parse_args()
     device = nnfast.Device(num_threads=2)
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +168,7 @@ def main():
             before = before or now
             print(f"{(part + 1) * 10:3d} %  {now[0] >> 20} MiB resident, {now[1]} descriptors, "
                   f"{threading.active_count()} threads, {time.monotonic() - began:.0f} s", flush=True)
-        if now[0] > before[0] + GROWTH or now[1] > before[1] + 2:
+        if now[0] > before[0] + (a.growth << 20) or now[1] > before[1] + 2:
             print("soak: memory or descriptors grew", file=sys.stderr)
             return 1
     return 0

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL and compiler.
+#
+#     bash ci/sanitize_python.sh [address] [thread]
+#
+# address: address and undefined behaviour; thread: data races of the extensions (the interpreter is not instrumented,
+# but its locks are seen). Each builds a copy of the tree in a folder of its own, which takes minutes on few cores.
+# EXECUTIONS: of the soak, 20000 where not given.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+NNFAST_SHARED=$(realpath -m "${NNFAST_SHARED:-../shared}")
+export NNFAST_SHARED
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+build() { # name, flags: a copy of the tree with extensions made with these flags
+    mkdir "$folder/$1"
+    cd "$root"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$folder/$1"
+    cd "$folder/$1"
+    export PYTHONPATH=$PWD
+    if ! NNFAST_CFLAGS="$2 -g -fno-omit-frame-pointer" python setup.py build_ext --inplace -j"$(nproc)" \
+        > build.log 2>&1; then
+        tail -n 20 build.log
+        exit 1
+    fi
+}
+
+checks() { # library to load first, tests to leave out
+    local library
+    library=$(gcc -print-file-name="$1")
+    # Freed memory is kept for a while, to see who still uses it.
+    LD_PRELOAD=$library python ci/soak.py --executions "${EXECUTIONS:-20000}" --growth 300
+    # Reports go to the descriptor, past what pytest collects.
+    LD_PRELOAD=$library python -m pytest -q -p no:cacheprovider --capture=sys tests/driver tests/hal tests/compiler \
+        -k "not ten_thousand $2"
+}
+
+for kind in "${@:-address}"; do
+    echo "== $kind"
+    case $kind in
+    address)
+        build address "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+        # The interpreter keeps what it has to its end: leaks are for the soak to find.
+        export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1
+        checks libasan.so ""
+        ;;
+    thread)
+        build thread "-fsanitize=thread"
+        export TSAN_OPTIONS=exitcode=66
+        # A test that counts milliseconds has no chance here.
+        checks libtsan.so "and not never_done_in_the_time_left"
+        ;;
+    *)
+        echo "no sanitizer $kind: address, thread" >&2
+        exit 1
+        ;;
+    esac
+done
