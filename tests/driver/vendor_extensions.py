@@ -1,7 +1,10 @@
-"""Vendor extensions for the tests: amounts of money, and one whose functions make mistakes."""
+"""Vendor extensions for the tests: amounts of money, one whose functions make mistakes, and models with them."""
 
 import numpy as np
+import pytest
 
+from nnfast import ModelBuilder
+from nnfast.errors import InvalidArgument
 from nnfast.extensions import Extension, Operation, Type
 
 
@@ -26,7 +29,8 @@ TOTAL = Operation("TOTAL", 0xFFFF, "x*:X bias?:I32 -> y:X", {"X": [AMOUNTS]},
                   run=lambda node, inputs: [sum(array for array in inputs if array is not None)])
 SAME = Operation("SAME", 1, "x:X -> y:X", {"X": [COLOURS, AMOUNTS]}, infer=lambda node: [node["x"].shape],
                  run=lambda node, inputs: [inputs[0]])
-MONEY = Extension("com.example.money", [FACTOR, AMOUNTS, COLOURS], [TIMES, POSITIVE, UNITS, TOTAL, SAME])
+NAME = "com.example.money"
+MONEY = Extension(NAME, [FACTOR, AMOUNTS, COLOURS], [TIMES, POSITIVE, UNITS, TOTAL, SAME])
 
 MISTAKES = {
     "raises": lambda x: [x + {}],
@@ -46,7 +50,47 @@ def mistaken(name):
                      run=lambda node, inputs: MISTAKES[name](inputs[0]))
     return Extension("com.example.mistakes", operations=[fail])
 
+X = np.array([3, -4, 5], np.int64)
+
 
 def unit(value):
     """Parameters of AMOUNTS."""
     return AMOUNTS.pack(unit=value)
+
+
+def types(**changes):
+    return Type(**{"name": "A", "id": 0, "dtype": np.int8} | changes)
+
+
+def operation(**changes):
+    arguments = {"name": "OP", "id": 0, "signature": "x:X -> y:X", "types": {"X": ["TENSOR_FLOAT32"]},
+                 "run": lambda node, inputs: inputs, "infer": lambda node: [()]}
+    return Operation(**arguments | changes)
+
+
+def times_model(factor=None, dims=(3,), out=(3,), parameters=None):
+    """y = x * factor in amounts; factor None: an input."""
+    b = ModelBuilder("times")
+    parameters = unit(100) if parameters is None else parameters
+    x = b.input(AMOUNTS, dims, name="x", parameters=parameters)
+    f = b.input(FACTOR, name="factor") if factor is None else b.scalar(factor, FACTOR)
+    y = b.output(AMOUNTS, out, name="y", parameters=parameters)
+    return b.operation(TIMES, [x, f], [y]).build()
+
+
+def one(operation, kind, out, dims=(3,), out_dims=(3,), parameters=None, out_parameters=None):
+    """y = operation(x)."""
+    b = ModelBuilder()
+    x = b.input(kind, dims, parameters=parameters)
+    return b.operation(operation, [x], [b.output(out, out_dims, parameters=out_parameters)]).build()
+
+
+def refused(device, model):
+    """The reason why an invalid model is refused, by query and preparation alike."""
+    reasons = set()
+    for call in (device.supported_operations, device.prepare):
+        with pytest.raises(InvalidArgument) as caught:
+            call(model)
+        reasons.add(str(caught.value))
+    assert len(reasons) == 1
+    return reasons.pop()
