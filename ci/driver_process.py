@@ -1,0 +1,160 @@
+"""A driver's process (`nnfast serve`) under test: start and end it, look at what it holds."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import nnfast
+from nnfast.service import protocol
+
+START_SECONDS = 30
+SETTLE_SECONDS = 10
+REST_SECONDS = 0.5
+GROWTH = 24 << 20
+"""Bytes that the driver may keep: fragments and pools of threads, not leaks."""
+SPARE_THREADS = 2
+"""Threads that it may keep: of its teams, which grow with the need."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a process holds."""
+
+    resident: int
+    descriptors: int
+    threads: int
+
+    @classmethod
+    def of(cls, pid):
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return cls(pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd")),
+                   len(os.listdir(f"/proc/{pid}/task")))
+
+    def __str__(self):
+        return f"{self.resident >> 20} MiB, {self.descriptors} descriptors, {self.threads} threads"
+
+    def problems(self, before):
+        """What is more than before, in words; [] where nothing is."""
+        return [text for text, wrong in (
+            (f"memory grew from {before.resident >> 20} to {self.resident >> 20} MiB",
+             self.resident > before.resident + GROWTH),
+            (f"descriptors grew from {before.descriptors} to {self.descriptors}",
+             self.descriptors > before.descriptors),
+            (f"threads grew from {before.threads} to {self.threads}", self.threads > before.threads)) if wrong]
+
+
+class Driver:
+    """A running driver's process. path: of its socket; pid."""
+
+    def __init__(self, *options):
+        self._folder = tempfile.TemporaryDirectory()
+        self.path, self._options = os.path.join(self._folder.name, "nnfast.sock"), options
+        self.log = Path(self._folder.name) / "log"
+        self.start()
+
+    def start(self):
+        """Start it, again after a kill."""
+        command = [sys.executable, "-m", "nnfast", "serve", "--socket", self.path, *map(str, self._options)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+        nnfast.connect(self.path, patience=START_SECONDS).close()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def state(self):
+        return State.of(self.pid)
+
+    def settled(self, before=None):
+        """State once everybody has gone: as soon as it is back where it was, or after SETTLE_SECONDS."""
+        until = time.monotonic() + SETTLE_SECONDS
+        self.wait_for_clients(until)
+        time.sleep(REST_SECONDS)
+        while before is not None and self.state().problems(before) and time.monotonic() < until:
+            time.sleep(0.05)
+        return self.state()
+
+    def wait_for_clients(self, until):
+        """Wait until the driver knows of no client but the one that asks."""
+        device = nnfast.connect(self.path)
+        while len(device.stats()["clients"]) > 1 and time.monotonic() < until:
+            time.sleep(0.02)
+        device.close()
+
+    def kill(self):
+        """kill -9."""
+        self._process.kill()
+        self._process.wait()
+
+    def end(self):
+        """SIGTERM; its exit code."""
+        if self.is_running():
+            self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(60)
+
+    def said(self):
+        """Lines of its log that tell of an internal error."""
+        return [line for line in self.log.read_text(errors="replace").splitlines()
+                if re.search(r"internal error|Traceback|Error:|Exception", line)]
+
+    def close(self):
+        if self.is_running():
+            self.kill()
+        self._folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def plug(path, timeout=None):
+    """A bare connection to the driver's socket."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.settimeout(timeout)
+    try:
+        sock.connect(path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class Line:
+    """A session whose messages are written by hand: `events` and `calls` are channels that have said hello."""
+
+    def __init__(self, path, timeout=30):
+        self.path, self._timeout = path, timeout
+        self.welcome = None
+        self.events = self.open("events")
+        self.calls = self.open("calls")
+
+    def open(self, role):
+        """One more channel of the session."""
+        sock = plug(self.path, self._timeout)
+        channel = protocol.Channel(sock)
+        known = self.welcome
+        channel.send(protocol.Hello(protocol.MAGIC, protocol.VERSION, role, known.session if known else 0,
+                                    known.key if known else b""))
+        answer = channel.receive(protocol.FROM_SERVER, [])
+        if isinstance(answer, protocol.Failure) or answer is None:
+            channel.close()
+            raise nnfast.errors.Error(f"{role}: {answer}")
+        self.welcome = known or answer
+        return channel
+
+    def close(self):
+        self.events.close()
+        self.calls.close()

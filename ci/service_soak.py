@@ -1,0 +1,281 @@
+"""Soak of the driver process: many clients with mixed models, for a while with a hostile one among them.
+
+    python ci/service_soak.py [--seconds 600] [--calm 120] [--clients 8] [--pause-ms 5] [--seed 1] [--small] [--json F]
+
+Starts `nnfast serve`, lets the clients work alone for `calm` seconds and then beside a hostile client for `seconds`
+(hostile_client.py). Fails when a result differs from the one computed in process, when a client meets an error, when
+the 99th percentile of the latency more than doubles, or when the driver's memory, descriptors or threads do not come
+back to where they were. Latencies are in microseconds.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from driver_process import Driver
+from hostile_client import Hostile
+
+import nnfast
+from nnfast import Memory, Request, RequestArgument, config
+from nnfast.service.prepared import RemotePreparedModel
+
+DATA = Path(nnfast.__file__).parent / "data"
+MODELS = ("mobilenet_v1_0.25_128_int8", "mobilenet_v1_0.25_128_f32", "mobilenet_v1_0.25_128_uint8", "tts_like_f32",
+          "mobilenet_v1_1.0_224_int8")
+WARM_SECONDS = 10
+CLIENT_MEMORY = 256 << 20
+"""Quota of each client: enough for the models, not for those who want more and more."""
+
+
+def model_paths(small):
+    """The models that the product ships, and the shared ones where they are."""
+    folder = Path(config.get("NNFAST_SHARED")) / "models"
+    return [*sorted(DATA.glob("digits_*.tflite")), *(path for name in MODELS if not small and
+                                                     (path := folder / f"{name}.tflite").exists())]
+
+
+def draw_inputs(prepared, rng):
+    """Random inputs for a model whose shapes are known."""
+    result = []
+    for info in prepared.inputs:
+        kind = np.dtype(info.dtype)
+        result.append(rng.standard_normal(info.shape).astype(kind) if kind.kind == "f" else
+                      rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, info.shape, kind, endpoint=True))
+    return result
+
+
+# -- clients -----------------------------------------------------------------------------------------------------------
+class Client:
+    """A well-behaved client: works until told to stop, and says what it saw."""
+
+    def __init__(self, path, seed, small):
+        self.path, self.random, self.rng = path, random.Random(seed), np.random.default_rng(seed)
+        local, paths = nnfast.Device(num_threads=1), model_paths(small)
+        self.known, self.ways = [], []
+        for name in self.random.sample(paths, min(3, len(paths))):
+            model = nnfast.load(name)
+            prepared = local.prepare(model)
+            inputs = draw_inputs(prepared, self.rng)
+            self.known.append((name, inputs, prepared.run(inputs)))
+            ways = [self.run, self.submit]
+            if not model.states:  # which would be inputs of requests
+                ways += [self.execute, self.burst] if hasattr(RemotePreparedModel, "burst") else [self.execute]
+            self.ways.append(ways)
+        self.times = {}
+        self.wrong = self.count = 0
+        self.connect()
+
+    def connect(self):
+        """A new session; the old one goes as garbage does."""
+        self.device = nnfast.connect(self.path)
+        self.prepared = [self.device.prepare(nnfast.load(name)) for name, _, _ in self.known]
+        self.requests, self.bursts = {}, {}
+
+    def run(self, place):
+        return self.prepared[place].run(self.known[place][1])
+
+    def submit(self, place):
+        return self.prepared[place].submit(self.known[place][1]).result(60)
+
+    def execute(self, place):
+        """On shared memory, which stays the same from call to call."""
+        _, inputs, outputs = self.known[place]
+        if place not in self.requests:
+            pools = tuple(Memory.create(max(1, sum(array.nbytes for array in arrays))) for arrays in (inputs, outputs))
+            pools[0].array()[:] = np.concatenate([array.reshape(-1).view(np.uint8) for array in inputs])
+            self.requests[place] = Request(_places(0, inputs), _places(1, outputs), pools)
+        request = self.requests[place]
+        request.pools[1].array()[:] = 0
+        self.prepared[place].execute(request)
+        return _split(request.pools[1].array(), outputs)
+
+    def burst(self, place):
+        if place not in self.bursts:
+            self.bursts[place] = self.prepared[place].burst()
+        return self.bursts[place].run(self.known[place][1])
+
+    def work(self, pause):
+        while not _stopped():
+            place = self.random.randrange(len(self.known))
+            way = self.random.choice(self.ways[place])
+            began = time.perf_counter_ns()
+            outputs = way(place)
+            spent = (time.perf_counter_ns() - began) / 1e3
+            key = f"{Path(self.known[place][0]).stem} {way.__name__}"
+            self.times.setdefault(key, []).append(spent)
+            self.wrong += not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(outputs, self.known[place][2]))
+            self.count += 1
+            if self.count % 2000 == 0:
+                self.connect()
+            time.sleep(self.random.random() * 2 * pause)
+
+
+def _places(pool, arrays):
+    offset, result = 0, []
+    for array in arrays:
+        result.append(RequestArgument(pool, offset, array.nbytes))
+        offset += array.nbytes
+    return tuple(result)
+
+
+def _split(raw, like):
+    offset, result = 0, []
+    for array in like:
+        result.append(raw[offset:offset + array.nbytes].view(array.dtype).reshape(array.shape).copy())
+        offset += array.nbytes
+    return result
+
+
+_stop = False
+
+
+def _stopped():
+    return _stop
+
+
+def _on_term(*_):
+    global _stop
+    _stop = True
+
+
+def client_main(a):
+    client = Client(a.socket, a.seed, a.small)
+    print("ready", flush=True)
+    client.work(a.pause_ms / 1e3)
+    print(json.dumps({"times": client.times, "wrong": client.wrong}), flush=True)
+
+
+def hostile_main(a):
+    os.nice(5)  # its harm is to be what it makes the driver do
+    hostile = Hostile(a.socket, random.Random(a.seed))
+    print("ready", flush=True)
+    while not _stopped():
+        hostile.do_one()
+    print(json.dumps({**hostile.done, "refused": hostile.refused}), flush=True)
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+def start(role, a, path, seed):
+    command = [sys.executable, __file__, "--role", role, "--socket", path, "--seed", str(seed), "--pause-ms",
+               str(a.pause_ms), *(["--small"] if a.small else [])]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def stop(process):
+    """What a role had to say; None when it ended otherwise."""
+    process.terminate()
+    out, _ = process.communicate(timeout=120)
+    return json.loads(out.splitlines()[-1]) if process.returncode == 0 and out.strip() else None
+
+
+@dataclass
+class Phase:
+    """What clients saw: microseconds by what was done, results compared and wrong, clients that failed, what the foe
+    did (None when it failed).
+    """
+
+    times: dict
+    count: int = 0
+    wrong: int = 0
+    failed: int = 0
+    foe: dict | None = None
+
+
+def phase(a, driver, seconds, hostile):
+    """Let all work for a while."""
+    clients = [start("client", a, driver.path, a.seed * 100 + place) for place in range(a.clients)]
+    for client in clients:
+        client.stdout.readline()
+    foe = start("hostile", a, driver.path, a.seed * 1000) if hostile else None
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and driver.is_running():
+        time.sleep(min(10, max(0, ends - time.monotonic())))
+        print(f"  {'hostile' if hostile else 'calm'}: {driver.state()}", flush=True)
+    found = Phase({}, foe=None if foe is None else stop(foe))
+    for told in map(stop, clients):
+        if told is None:
+            found.failed += 1
+            continue
+        for key, values in told["times"].items():
+            found.times.setdefault(key, []).extend(values)
+            found.count += len(values)
+        found.wrong += told["wrong"]
+    return found
+
+
+def slowdown(times, calm):
+    """99th percentile of what calls took, as multiples of the median of their kind in calm."""
+    usual = {key: np.median(values) for key, values in calm.items()}
+    return np.percentile(np.concatenate([np.divide(values, usual[key]) for key, values in times.items()
+                                         if key in usual]), 99)
+
+
+def report(a, before, after, calm, busy, code, said):
+    """Print the table; 1 when something is not as it must be."""
+    print(f"{'what':44} {'runs':>8} {'p50 calm':>9} {'p50':>8} {'p99 calm':>9} {'p99':>8} {'ratio':>6}")
+    rows = {}
+    for key in sorted(busy.times.keys() & calm.times.keys()):
+        quiet, loud = calm.times[key], busy.times[key]
+        row = rows[key] = [len(loud), *(float(np.percentile(values, share)) for share in (50, 99)
+                                        for values in (quiet, loud))]
+        print(f"{key:44} {row[0]:8} {row[1]:9.0f} {row[2]:8.0f} {row[3]:9.0f} {row[4]:8.0f} {row[4] / row[3]:6.2f}")
+    problems = [*after.problems(before), *said[:5]]
+    together = slow = None
+    if calm.times and busy.times:
+        together = [float(np.percentile(np.concatenate(list(found.times.values())), 99)) for found in (calm, busy)]
+        slow = [float(slowdown(times, calm.times)) for times in (calm.times, busy.times)]
+        print(f"99th percentile of all: {together[0]:.0f} us calm, {together[1]:.0f} us hostile, "
+              f"{together[1] / together[0]:.2f} x; as multiples of a usual call {slow[0]:.2f}, {slow[1]:.2f}, "
+              f"{slow[1] / slow[0]:.2f} x")
+        if max(together[1] / together[0], slow[1] / slow[0]) > a.worse:
+            problems.append(f"the 99th percentile grew to more than {a.worse:g} times of what it was")
+    print(f"{calm.count + busy.count} results compared, {calm.wrong + busy.wrong} wrong; clients that failed "
+          f"{calm.failed + busy.failed}; hostile client: {busy.foe}")
+    print(f"driver before: {before}; after: {after}; exit code {code}")
+    problems += [text for text, wrong in (
+        ("wrong results", calm.wrong + busy.wrong), ("a client failed", calm.failed + busy.failed),
+        ("the hostile client failed", busy.foe is None), ("nothing was compared", not busy.count),
+        ("the driver did not end as it should", code != 0)) if wrong]
+    if a.json:
+        Path(a.json).write_text(json.dumps({"rows": rows, "p99": together, "slowdown": slow, "before": asdict(before),
+                                            "after": asdict(after), "hostile": busy.foe, "problems": problems}))
+    for problem in problems:
+        print(f"service_soak: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--calm", type=float, default=120)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--pause-ms", type=float, default=5, help="that a client waits between two calls, on average")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="only the models that the product ships")
+    parser.add_argument("--worse", type=float, default=2, help="how much the 99th percentile may grow")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--role", choices=("client", "hostile"), help=argparse.SUPPRESS)
+    parser.add_argument("--socket", help=argparse.SUPPRESS)
+    a = parser.parse_args()
+    if a.role:
+        signal.signal(signal.SIGTERM, _on_term)
+        return {"client": client_main, "hostile": hostile_main}[a.role](a)
+    with Driver("--client-memory", CLIENT_MEMORY) as driver:
+        phase(a, driver, min(WARM_SECONDS, a.calm), False)  # what stays after a first use is no leak
+        before = driver.settled()
+        calm = phase(a, driver, a.calm, False)
+        busy = phase(a, driver, a.seconds, True)
+        after = driver.settled(before)
+        return report(a, before, after, calm, busy, driver.end(), driver.said())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
