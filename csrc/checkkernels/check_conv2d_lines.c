@@ -135,32 +135,3 @@ void nnf_check_conv2d_lines_qs8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, 
 {
     nnf_check_conv2d_lines_qu8_qs8c_nhwc(c, twin, kernel);
 }
-
-void nnf_check_conv2d_stack_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    const nnf_conv2d_stack_qu8_nhwc_fn slow = (nnf_conv2d_stack_qu8_nhwc_fn)twin->fn;
-    const nnf_conv2d_stack_qu8_nhwc_fn fast = (nnf_conv2d_stack_qu8_nhwc_fn)kernel->fn;
-    for (size_t slot = 16; slot <= 32; slot *= 2) {
-        for (size_t count = 1; slot * count <= BLOCK; count++) {
-            for (size_t pixels = 1; pixels <= 20; pixels++) {
-                const size_t step = nnf_check_below(c, 40), run = (pixels - 1) * step + slot;
-                const uint8_t *x[4] = {NULL};
-                for (size_t r = 0; r < count; r++) {
-                    uint8_t *row = nnf_check_alloc(c, run);
-                    nnf_check_fill_bytes(c, row, run);
-                    x[r] = row;
-                }
-                uint8_t *expected = nnf_check_alloc(c, BLOCK * pixels), *actual = nnf_check_alloc(c, BLOCK * pixels);
-                slow(pixels, slot, count, x, step, expected);
-                fast(pixels, slot, count, x, step, actual);
-                nnf_check_bytes(c, expected, actual, BLOCK * pixels);
-                nnf_check_done(c, "slot=%zu count=%zu pixels=%zu step=%zu", slot, count, pixels, step);
-            }
-        }
-    }
-    uint8_t *row = nnf_check_alloc(c, 111 * 6 + 32), *to = nnf_check_alloc(c, BLOCK * 112);
-    const uint8_t *const x[] = {row, row};
-    nnf_check_fill_bytes(c, row, 111 * 6 + 32);
-    NNF_BENCH(c, "112x2x32", 112 * BLOCK, fast(112, 32, 2, x, 6, to));
-    nnf_check_done(c, "bench");
-}

@@ -141,11 +141,6 @@ enum { NNF_CONV2D_Q8_BLOCK = 64 };
 /* conv2d_lines_qu8_qs8c_nhwc, conv2d_lines_qs8_qs8c_nhwc: codes at a as the tiles above take them. */
 typedef void (*nnf_conv2d_lines_q8_nhwc_fn)(const nnf_conv2d_q8_lines *lines);
 
-/* Runs of `slot` codes of `count` input rows beside each other, in a block for each pixel:
- * to[64 * i + slot * r + k] = x[r][i * step + k], zeros behind them. slot is 16 or 32, slot * count at most 64. */
-typedef void (*nnf_conv2d_stack_qu8_nhwc_fn)(size_t pixels, size_t slot, size_t count, const uint8_t *const *x,
-                                             size_t step, uint8_t *to);
-
 /* Gathers `rows` runs of n codes: to[i * ldt + k] = flip ^ x[i * ldx + k]; adds the codes written to sums[i], unless
  * sums is NULL. */
 typedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,

@@ -309,27 +309,3 @@ void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t 
     else
         gather_long(rows, n, x, ldx, flip, to, ldt, sums, 0);
 }
-
-void nnf_conv2d_stack_qu8_nhwc__avx512_64(size_t pixels, size_t slot, size_t count, const uint8_t *const *x,
-                                          size_t step, uint8_t *to)
-{
-    const uint8_t *a = x[0], *b = count > 1 ? x[1] : NULL, *c = count > 2 ? x[2] : NULL, *d = count > 3 ? x[3] : NULL;
-    for (size_t i = 0; i < pixels; i++) {
-        const size_t at = i * step;
-        __m512i block;
-        if (slot == 32) {
-            block = _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(a + at)));
-            if (b)
-                block = _mm512_inserti64x4(block, _mm256_loadu_si256((const __m256i *)(b + at)), 1);
-        } else {
-            block = _mm512_zextsi128_si512(_mm_loadu_si128((const __m128i *)(a + at)));
-            if (b)
-                block = _mm512_inserti32x4(block, _mm_loadu_si128((const __m128i *)(b + at)), 1);
-            if (c)
-                block = _mm512_inserti32x4(block, _mm_loadu_si128((const __m128i *)(c + at)), 2);
-            if (d)
-                block = _mm512_inserti32x4(block, _mm_loadu_si128((const __m128i *)(d + at)), 3);
-        }
-        _mm512_storeu_si512(to + 64 * i, block);
-    }
-}

@@ -92,14 +92,6 @@ void nnf_conv2d_lines_qs8_qs8c_nhwc__scalar(const nnf_conv2d_q8_lines *lines)
     multiply_lines(lines, 0x80);
 }
 
-void nnf_conv2d_stack_qu8_nhwc__scalar(size_t pixels, size_t slot, size_t count, const uint8_t *const *x, size_t step,
-                                       uint8_t *to)
-{
-    for (size_t i = 0; i < pixels; i++)
-        for (size_t k = 0; k < NNF_CONV2D_Q8_BLOCK; k++)
-            to[NNF_CONV2D_Q8_BLOCK * i + k] = k / slot < count ? x[k / slot][i * step + k % slot] : 0;
-}
-
 void nnf_conv2d_gather_qu8_nhwc__scalar(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,
                                         size_t ldt, uint32_t *sums)
 {
