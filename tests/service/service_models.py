@@ -107,8 +107,3 @@ def until(condition, seconds=10.0):
 def reach(path):
     """The device of a server that is about to start."""
     return connect(path, patience=20)
-
-
-def in_flight(server):
-    """Executions of all clients that run or wait."""
-    return sum(session.in_flight for session in server.sessions())

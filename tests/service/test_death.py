@@ -15,7 +15,6 @@ from service_models import (
     add_request,
     dense_model,
     endless_model,
-    in_flight,
     reach,
     serving,
     state_model,

@@ -15,7 +15,6 @@ from service_models import (
     dense_model,
     endless_model,
     gather_model,
-    in_flight,
     reshape_model,
     state_model,
     until,

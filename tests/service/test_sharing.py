@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-from nnfast.service.scheduler import GRACE_SECONDS, Scheduler, Share
 from service_models import add_model, add_request, dense_model, endless_model, reshape_model, serving, until
 from vendor_extensions import MONEY, unit
 
