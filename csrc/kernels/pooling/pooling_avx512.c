@@ -7,7 +7,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* One output, 16 channels in each of `vectors`; only a single vector may have fewer. */
-INLINE void window_f32(const nnf_pool *g, const nnf_pool_window *w, const int vectors, __mmask16 mask, bool average,
+INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int vectors, __mmask16 mask, bool average,
                        const float *x, float *y, float lo, float hi)
 {
     __m512 sum[4];
@@ -17,12 +17,14 @@ INLINE void window_f32(const nnf_pool *g, const nnf_pool_window *w, const int ve
         sum[v] = _mm512_set1_ps(average ? 0.0f : -INFINITY);
         nan[v] = 0;
     }
-    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+#pragma GCC unroll 3
+    for (size_t i = 0; i < rows; i++, x += g->x.size * g->channels) {
         __m512 part[4];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
             part[v] = average ? _mm512_setzero_ps() : sum[v];
-        for (size_t j = 0; j < w->columns; j++) {
+#pragma GCC unroll 3
+        for (size_t j = 0; j < columns; j++) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const __m512 value = _mm512_maskz_loadu_ps(mask, x + j * g->channels + 16 * v);
@@ -30,7 +32,7 @@ INLINE void window_f32(const nnf_pool *g, const nnf_pool_window *w, const int ve
                     part[v] = _mm512_add_ps(part[v], value);
                 } else {
                     part[v] = _mm512_max_ps(part[v], value);
-                    nan[v] |= _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+                    nan[v] = _kor_mask16(nan[v], _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
                 }
             }
         }
@@ -38,7 +40,7 @@ INLINE void window_f32(const nnf_pool *g, const nnf_pool_window *w, const int ve
         for (int v = 0; v < vectors; v++)
             sum[v] = average ? _mm512_add_ps(sum[v], part[v]) : part[v];
     }
-    const __m512 count = _mm512_set1_ps((float)(w->rows * w->columns));
+    const __m512 count = _mm512_set1_ps((float)(rows * columns));
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         __m512 value = average ? _mm512_div_ps(sum[v], count) : sum[v];
@@ -57,10 +59,15 @@ INLINE void pool_f32(const nnf_pool *g, size_t first, size_t last, size_t begin,
             const nnf_pool_window w = nnf_pool_at(g, row, column);
             size_t c = begin;
             for (; c + 64 <= end; c += 64)
-                window_f32(g, &w, 4, 0xFFFF, average, x + w.start + c, y + c, lo, hi);
+                window_f32(g, w.rows, w.columns, 4, 0xFFFF, average, x + w.start + c, y + c, lo, hi);
+            for (; c + 32 <= end; c += 32)
+                if (w.rows == 3 && w.columns == 3)
+                    window_f32(g, 3, 3, 2, 0xFFFF, average, x + w.start + c, y + c, lo, hi);
+                else
+                    window_f32(g, w.rows, w.columns, 2, 0xFFFF, average, x + w.start + c, y + c, lo, hi);
             for (; c < end; c += 16) {
                 const __mmask16 mask = end - c >= 16 ? 0xFFFF : (__mmask16)((1u << (end - c)) - 1);
-                window_f32(g, &w, 1, mask, average, x + w.start + c, y + c, lo, hi);
+                window_f32(g, w.rows, w.columns, 1, mask, average, x + w.start + c, y + c, lo, hi);
             }
         }
     }
