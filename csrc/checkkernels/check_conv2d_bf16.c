@@ -9,6 +9,7 @@
 
 typedef struct problem {
     size_t rows, columns, taps, depth; /* depth: of all taps */
+    size_t at, line, span;
     const float *x, *weights, *bias;
     float lo, hi;
 } problem;
@@ -17,8 +18,9 @@ typedef struct problem {
  * in reverse, so that nothing may depend on their order. */
 static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, size_t gap, float *y)
 {
-    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = (size_t)kernel->k;
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = p->taps > 1 ? 2 : (size_t)kernel->k;
     const size_t pairs = nnf_conv2d_bf16_pairs(p->depth, k), lda = 2 * pairs + gap;
+    const size_t strip = (1 + nnf_check_below(c, 3)) * n; /* columns of a call */
     const size_t each = p->taps > 1 ? p->depth / p->taps : 2 * pairs;
     size_t tap[4];
     for (size_t t = 0; t < p->taps; t++)
@@ -32,13 +34,16 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, s
             a[i * lda + tap[j / each] + j % each] = j < p->depth ? nnf_bf16_of_f32(p->x[i * p->depth + j]) : 0;
     }
     for (size_t i = 0; i < p->rows; i += m) {
-        for (size_t j = 0; j < p->columns; j += n) {
-            const nnf_conv2d_bf16_tile tile = {
-                .rows = p->rows - i < m ? p->rows - i : m, .columns = p->columns - j < n ? p->columns - j : n,
+        for (size_t j = 0; j < p->columns; j += strip) {
+            nnf_conv2d_bf16_tile tile = {
+                .at = p->at, .line = p->line, .span = p->span,
+                .rows = p->rows - i < m ? p->rows - i : m, .columns = p->columns - j < strip ? p->columns - j : strip,
                 .taps = p->taps, .pairs = each / 2, .tap = tap, .a = a + i * lda, .lda = lda,
                 .w = (const float *)(packed + j / n * nnf_conv2d_bf16_panel(n, pairs)),
-                .c = y + i * p->columns + j, .ldc = p->columns, .lo = p->lo, .hi = p->hi,
+                .c = y + j, .ldc = p->columns, .lo = p->lo, .hi = p->hi,
             };
+            tile.c += nnf_conv2d_bf16_place(&tile, i) * p->columns;
+            tile.at = (p->at + i) % p->span;
             ((nnf_conv2d_bf16_nhwc_fn)kernel->fn)(&tile);
         }
     }
@@ -46,7 +51,11 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, s
 
 static void check_bf16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, problem p, bool corners)
 {
-    const size_t outputs = p.rows * p.columns, gap = 2 * nnf_check_below(c, 4);
+    const size_t gap = 2 * nnf_check_below(c, 4);
+    size_t kept = 0;
+    for (size_t i = 0; i < p.rows; i++)
+        kept += (p.at + i) % p.span < p.line;
+    const size_t outputs = kept * p.columns;
     float *x = nnf_check_alloc(c, 4 * p.rows * p.depth), *weights = nnf_check_alloc(c, 4 * p.columns * p.depth);
     float *bias = nnf_check_alloc(c, 4 * p.columns), *scale = nnf_check_alloc(c, 4 * outputs);
     float *expected = nnf_check_alloc(c, 4 * outputs), *actual = nnf_check_alloc(c, 4 * outputs);
@@ -59,19 +68,21 @@ static void check_bf16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
         bias[nnf_check_below(c, p.columns)] = NAN;
     }
     p.x = x, p.weights = weights, p.bias = bias;
-    for (size_t i = 0; i < p.rows; i++) {
-        for (size_t j = 0; j < p.columns; j++) {
+    for (size_t i = 0, to = 0; i < p.rows; i++) {
+        if ((p.at + i) % p.span >= p.line)
+            continue;
+        for (size_t j = 0; j < p.columns; j++, to++) {
             double sum = fabs((double)bias[j]);
             for (size_t k = 0; k < p.depth; k++)
                 sum += fabs((double)x[i * p.depth + k] * weights[j * p.depth + k]);
-            scale[i * p.columns + j] = (float)sum;
+            scale[to] = (float)sum;
         }
     }
     multiply(c, twin, &p, gap, expected);
     multiply(c, kernel, &p, gap, actual);
     nnf_check_f32(c, expected, actual, outputs, scale, p.depth + 1);
-    nnf_check_done(c, "rows=%zu columns=%zu taps=%zu depth=%zu clamp=%g..%g", p.rows, p.columns, p.taps, p.depth,
-                   (double)p.lo, (double)p.hi);
+    nnf_check_done(c, "rows=%zu columns=%zu taps=%zu depth=%zu keep=%zu+%zu/%zu clamp=%g..%g", p.rows, p.columns, p.taps,
+                   p.depth, p.at, p.line, p.span, (double)p.lo, (double)p.hi);
 }
 
 /* Pointwise layers of a well-known net: pixels, output channels, input channels. */
@@ -81,19 +92,16 @@ static void layer_bf16(const nnf_kernel *kernel, const size_t *layer, const uint
                        float *y)
 {
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
-    const size_t n = (size_t)kernel->n, m = kernel->m < 32 ? (size_t)kernel->m : 32, tiles = (rows + m - 1) / m;
+    const size_t m = kernel->m < 32 ? (size_t)kernel->m : 32, tiles = (rows + m - 1) / m;
     const size_t pairs = nnf_conv2d_bf16_pairs(depth, (size_t)kernel->k), tap = 0;
     for (size_t t = 0; t < tiles; t++) {
         const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
-        for (size_t j = 0; j < columns; j += n) {
-            const nnf_conv2d_bf16_tile tile = {
-                .rows = last - first, .columns = n, .taps = 1, .pairs = pairs, .tap = &tap, .a = a + first * depth,
-                .lda = depth,
-                .w = (const float *)(w + j / n * nnf_conv2d_bf16_panel(n, pairs)), .c = y + first * columns + j,
-                .ldc = columns, .lo = 0, .hi = 6,
-            };
-            ((nnf_conv2d_bf16_nhwc_fn)kernel->fn)(&tile);
-        }
+        const nnf_conv2d_bf16_tile tile = {
+            .rows = last - first, .columns = columns, .taps = 1, .line = m, .span = m, .pairs = pairs, .tap = &tap,
+            .a = a + first * depth, .lda = depth, .w = (const float *)w, .c = y + first * columns, .ldc = columns,
+            .lo = 0, .hi = 6,
+        };
+        ((nnf_conv2d_bf16_nhwc_fn)kernel->fn)(&tile);
     }
 }
 
@@ -121,7 +129,8 @@ static void bench_bf16(nnf_check *c, const nnf_kernel *kernel)
 void nnf_check_conv2d_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     static const size_t inner[][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 27}, {1, 31}, {1, 32}, {1, 33}, {1, 65}, {1, 100},
-                                      {1, 160}, {2, 32}, {3, 64}, {4, 32}};
+                                      {1, 160}, {2, 32}, {3, 64}, {4, 32},
+                                      {2, 2}, {3, 12}, {4, 28}};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
     const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
     /* Every number of rows up to a few blocks of the widest kernel, then those around a whole tile. */
@@ -130,7 +139,9 @@ void nnf_check_conv2d_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_
             for (int i = 0; i < 3; i++) {
                 const bool clamp = nnf_check_below(c, 2);
                 const size_t *shape = inner[nnf_check_below(c, sizeof inner / sizeof inner[0])];
-                const problem p = {.rows = rows, .columns = columns[j], .taps = shape[0], .depth = shape[0] * shape[1],
+                const size_t span = 1 + nnf_check_below(c, nnf_check_below(c, 2) ? 5 : 40);
+                const problem p = {.at = nnf_check_below(c, span), .line = 1 + nnf_check_below(c, span), .span = span,
+                                   .rows = rows, .columns = columns[j], .taps = shape[0], .depth = shape[0] * shape[1],
                                    .lo = clamp ? 0 : -INFINITY, .hi = clamp ? 6 : INFINITY};
                 check_bf16(c, twin, kernel, p, i == 2);
             }
@@ -176,5 +187,32 @@ void nnf_check_conv2d_gather_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, con
     nnf_check_fill_f32(c, x, n * rows, -1, 1);
     NNF_BENCH(c, "32x256", n * rows, fast(rows, n, x, n, to, n));
     NNF_BENCH(c, "32x9", 9 * rows, fast(rows, 9, x, 6, to, 32));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_conv2d_spread_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_conv2d_spread_bf16_nhwc_fn slow = (nnf_conv2d_spread_bf16_nhwc_fn)twin->fn;
+    const nnf_conv2d_spread_bf16_nhwc_fn fast = (nnf_conv2d_spread_bf16_nhwc_fn)kernel->fn;
+    for (size_t pixels = 1; pixels <= 35; pixels++) {
+        for (size_t channels = 1; channels <= 16; channels++) {
+            const size_t pixel = channels + nnf_check_below(c, 17 - channels);
+            float *x = nnf_check_alloc(c, 4 * pixels * channels);
+            uint16_t *expected = nnf_check_alloc(c, 2 * pixels * pixel);
+            uint16_t *actual = nnf_check_alloc(c, 2 * pixels * pixel);
+            for (size_t i = 0; i < pixels * channels; i++) {
+                const uint32_t bits = nnf_check_u32(c);
+                memcpy(x + i, &bits, 4);
+            }
+            slow(pixels, channels, x, pixel, expected);
+            fast(pixels, channels, x, pixel, actual);
+            nnf_check_bytes(c, expected, actual, 2 * pixels * pixel);
+            nnf_check_done(c, "pixels=%zu channels=%zu pixel=%zu", pixels, channels, pixel);
+        }
+    }
+    float *x = nnf_check_alloc(c, 4 * 224 * 3);
+    uint16_t *to = nnf_check_alloc(c, 2 * 224 * 4);
+    nnf_check_fill_f32(c, x, 224 * 3, -1, 1);
+    NNF_BENCH(c, "224x3", 224 * 3, fast(224, 3, x, 4, to));
     nnf_check_done(c, "bench");
 }

@@ -2,7 +2,9 @@
 conv2d.pyx over rows that are gathered and rounded. Inputs and outputs are float32.
 
 Where a filter has several taps and the channels of a pixel fill tile rows, the image is rounded once, with its padding,
-and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75).
+and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75). So
+are images of few channels, with an even number of them to a pixel, where the inputs of a filter row are no more than a
+tile row holds: a filter row is then one tap (224x224x3, 7x7 with stride 2: 158 us instead of 358).
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -15,6 +17,11 @@ from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
 from .window cimport axis_of
 
+from math import prod
+
+import numpy as np
+
+from . import conv2d_line
 from .plan import aligned_bytes
 
 cdef extern from "conv2d/conv2d_bf16.h":
@@ -26,16 +33,25 @@ cdef extern from "conv2d/conv2d_bf16.h":
         const size_t *tap
         const uint16_t *a
         size_t lda
+        size_t at
+        size_t line
+        size_t span
         const float *w
         float *c
         size_t ldc
         float lo
         float hi
+        const char *ahead
+        size_t lines
 
     ctypedef void (*nnf_conv2d_bf16_nhwc_fn)(const nnf_conv2d_bf16_tile *tile) noexcept nogil
     ctypedef void (*nnf_conv2d_gather_bf16_nhwc_fn)(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
                                                     size_t ldt) noexcept nogil
 
+    ctypedef void (*nnf_conv2d_spread_bf16_nhwc_fn)(size_t pixels, size_t channels, const float *x, size_t pixel,
+                                                    uint16_t *to) noexcept nogil
+
+    size_t nnf_conv2d_bf16_steps(size_t rows, size_t panels, size_t taps, size_t pairs) nogil
     size_t nnf_conv2d_bf16_pairs(size_t depth, size_t k) nogil
     size_t nnf_conv2d_bf16_panel(size_t width, size_t pairs) nogil
     size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k) nogil
@@ -47,21 +63,32 @@ cdef enum:
     NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
     NEAR = 1 << 17          # bytes of gathered rows that leave room in the level 2 cache
     BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    TALLEST = 128           # rows of an image without gathering that are worth one tile
     TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
+    SLICE = 1 << 16         # bytes of image rows of few channels that are rounded at once
+    NEAREST = 3 << 13       # bytes of a panel that stays in a level 1 cache beside the rows
+    NEARER = 1 << 20        # bytes of weights that stay in a level 2 cache beside rows and outputs
+    MOST_LINES = 8          # cache lines of later weights that come in the time of a step of a tile, and no more
+    MOST = 4                # one of so many rows of a tile may be dropped
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
 
 
 cdef struct conv2d_bf16:
     nnf_conv2d_bf16_nhwc_fn kernel
     nnf_conv2d_gather_bf16_nhwc_fn gather
+    nnf_conv2d_spread_bf16_nhwc_fn spread   # where pixels of the rounded image hold more than the channels, else NULL
     geometry g
     split s
     size_t pairs, lda           # of a row: 2 numbers each, those behind the depth zeros; numbers between rows
     size_t taps
     size_t tap[TAPS]            # where in the inputs of a row each tap begins
-    bint direct                 # rows lie in an image that is rounded once, with its padding; else they are gathered
-    size_t wide                 # numbers of a row of that image
+    bint direct                 # rows lie in an image that is rounded, with its padding; else they are gathered
+    size_t pixel, wide          # numbers of a pixel and of a row of that image
+    size_t slice                # output rows whose inputs are rounded at once
+    size_t span                 # rows of the product for an output row: behind its pixels come those that none reads
     float lo, hi
+    int ahead, out              # which slots are the weights of a later step, if any, and the outputs
+    size_t fetched              # bytes of those weights
 
 
 def available():
@@ -98,12 +125,16 @@ cdef void round_image(const conv2d_bf16 *p, const float *x, ptrdiff_t first, ptr
     cdef const geometry *g = &p.g
     cdef ptrdiff_t iy = first * g.stride_y - g.top, wide = p.wide, row = g.width * g.channels
     cdef ptrdiff_t end = (last - 1) * g.stride_y - g.top + (g.filter_height - 1) * g.dilation_y + 1
-    cdef ptrdiff_t head = min(g.left * g.channels, wide), count = min(row, wide - head)
+    cdef ptrdiff_t pixel = p.pixel, head = min(g.left * pixel, wide), pixels = min(g.width, (wide - head) // pixel)
+    cdef ptrdiff_t tail = head + pixels * pixel
     while iy < end:
         if 0 <= iy < g.height:
             memset(to, 0, head * sizeof(uint16_t))
-            p.gather(1, count, x + iy * row, 0, to + head, 0)
-            memset(to + head + count, 0, (wide - head - count) * sizeof(uint16_t))
+            if p.spread == NULL:
+                p.gather(1, pixels * pixel, x + iy * row, 0, to + head, 0)
+            else:
+                p.spread(pixels, g.channels, x + iy * row, pixel, to + head)
+            memset(to + tail, 0, (wide - tail) * sizeof(uint16_t))
         else:
             memset(to, 0, wide * sizeof(uint16_t))
         iy += 1
@@ -145,22 +176,34 @@ cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last
 
 
 cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const float *x, const char *w, float *y,
-                  unsigned char *scratch, size_t item, size_t last) noexcept nogil:
-    """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`."""
+                  unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`.
+
+    Meanwhile, `bytes` bytes at `ahead` go into the cache.
+    """
     cdef uint16_t *rows = <uint16_t *>scratch
-    cdef size_t stop, block, base, count, panel, t, low, begin, top = 0, across = p.g.out_width
+    cdef size_t stop, block, base, count, panel, panels, t, low, begin, row
+    cdef size_t top = 0, done = 0, end = 0, width = p.g.out_width
     cdef size_t whole = nnf_conv2d_bf16_panel(s.n, p.taps * p.pairs)
+    cdef size_t steps, fetched = (bytes + 63) // 64
     cdef nnf_conv2d_bf16_tile tile
     tile.taps = p.taps
     tile.pairs = p.pairs
     tile.tap = p.tap
     tile.lda = p.lda
     tile.ldc = s.columns
+    tile.ahead = ahead
+    tile.lines = 0
+    if fetched and item < last:
+        steps = nnf_conv2d_bf16_steps(s.height, last - item, p.taps, p.pairs)
+        tile.lines = min((fetched + steps - 1) // steps, MOST_LINES)
+    tile.at = 0
+    tile.line = tile.span = s.m
     tile.lo = p.lo
     tile.hi = p.hi
     if p.direct and item < last:
-        top = (origin + tile_start(s, item // s.panels)) // across
-        round_image(p, x, top, (origin + tile_start(s, (last - 1) // s.panels)) // across + 1, rows)
+        end = (origin + tile_start(s, (last - 1) // s.panels + 1) - 1) // p.span + 1
+        tile.line, tile.span = width, p.span
     while item < last:
         block = item // (s.group * s.panels)
         base = block * s.group
@@ -174,19 +217,34 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const flo
         while item < stop:
             low = origin + tile_start(s, t)
             tile.rows = origin + tile_start(s, t + 1) - low
-            tile.columns = min(s.n, s.columns - panel * s.n)
+            # A tile that is alone in its group takes all panels that are left of its share.
+            panels = min(s.panels - panel, stop - item) if count == 1 else 1
+            tile.columns = min(panels * s.n, s.columns - panel * s.n)
+            tile.w = <const float *>(w + panel * whole)
+            tile.c = y + panel * s.n
             if p.direct:
-                tile.a = rows + (low // across - top) * p.g.stride_y * p.wide + low % across * p.lda
+                row = low // p.span
+                tile.at = low - row * p.span
+                if (low + tile.rows - 1) // p.span >= done:
+                    top = row
+                    done = min(end, row + p.slice)
+                    round_image(p, x, top, done, rows)
+                tile.a = rows + (row - top) * p.g.stride_y * p.wide + tile.at * p.lda
+                tile.c += (row * width + min(tile.at, width)) * tile.ldc
             else:
                 tile.a = rows + (low - begin) * p.lda
-            tile.w = <const float *>(w + panel * whole)
-            tile.c = y + low * tile.ldc + panel * s.n
+                tile.c += low * tile.ldc
             p.kernel(&tile)
-            item += 1
+            if tile.lines:
+                steps = nnf_conv2d_bf16_steps(tile.rows, panels, p.taps, p.pairs)
+                tile.ahead += 64 * tile.lines * steps
+                if tile.ahead >= ahead + bytes:
+                    tile.lines = 0
+            item += panels
             t += 1
             if t == base + count:
                 t = base
-                panel += 1
+                panel += panels
 
 
 cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -194,7 +252,8 @@ cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int thr
     cdef size_t item, last
     nnf_share(p.s.tiles * p.s.panels, thread, threads, &item, &last)
     product(p, &p.s, 0, <const float *>run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
-            <float *>run.slot[step.slots[2]], run.scratch + thread * run.scratch_stride, item, last)
+            <float *>run.slot[step.slots[p.out]], run.scratch + thread * run.scratch_stride, item, last,
+            <const char *>run.slot[step.slots[p.ahead]], p.fetched)
     release_tiles()
 
 
@@ -202,9 +261,10 @@ cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, voi
                     unsigned char *scratch) noexcept nogil:
     cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
     cdef split s = p.s
-    cut(&s, (last - first) * p.g.out_width)
-    product(p, &s, first * p.g.out_width, <const float *>x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
-            0, s.tiles * s.panels)
+    cdef size_t before = p.fetched * first // p.g.out_height, after = p.fetched * last // p.g.out_height
+    cut(&s, (last - first - 1) * p.span + p.g.out_width)
+    product(p, &s, first * p.span, <const float *>x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
+            0, s.tiles * s.panels, <const char *>run.slot[step.slots[p.ahead]] + before, after - before)
     release_tiles()
 
 
@@ -226,18 +286,41 @@ cdef void run_pack(const nnf_step *step, const nnf_run *run, int thread, int thr
                              p.to + first * nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k)))
 
 
-def pack_bf16(const float[:, ::1] weights, const float[::1] bias, int threads=1):
-    """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step made now will run; uint8
-    array. threads: how many may share the work."""
+def pack_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t batch, int threads=1):
+    """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step of such a window made now
+    will run; uint8 array. threads: how many may share the work."""
     cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t taps = window.filter[0] * window.filter[1], channels = weights.shape[1] // taps
+    cdef size_t pixel = spread_pixel(window, batch, channels)
     cdef packing p
-    p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, row.k
+    if pixel:
+        whole = np.zeros((weights.shape[0], taps, pixel), np.float32)
+        whole[:, :, :channels] = np.asarray(weights).reshape(-1, taps, channels)
+        weights = whole.reshape(len(whole), -1)
+    p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, 2 if pixel else row.k
     cdef size_t size = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
     packed = aligned_bytes(size)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
     run_alone(run_pack, &p, min(threads, <int>(size // PACKING_GRAIN) + 1))
     return packed
+
+
+cdef size_t spread_pixel(window, size_t batch, size_t channels) except? 0:
+    """Numbers of a pixel in a rounded image whose filter rows are taps, less than a tile row each; 0 where there is
+    no such image."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t pixel = channels + channels % 2
+    if row.m < BLOCK or batch != 1 or window.dilation[1] != 1 or window.filter[1] == 1 or window.filter[0] > TAPS \
+            or window.filter[1] * pixel > row.k or not part_of(window.output[1]):
+        return 0
+    return pixel
+
+
+def suits(window, size_t channels):
+    """Whether products in bfloat16 are there and worth their error: not with windows so small that gathering them is
+    most of the time."""
+    return available() and not (prod(window.filter) * channels <= 32 and conv2d_line.suits(window, channels))
 
 
 cdef size_t row_elements(size_t depth, size_t k):
@@ -251,12 +334,14 @@ cdef size_t row_elements(size_t depth, size_t k):
 cdef class Conv2dBf16(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
 
-    window, batch, channels, units: as Conv2dF32.
+    window, batch, channels, units: as Conv2dF32. ahead: bytes of a later step's weights that this one fetches into the
+    cache while it runs; those are then the third slot, before y.
     """
 
     cdef conv2d_bf16 p
 
-    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi):
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
+                 size_t ahead=0):
         cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
         cdef geometry *g = &self.p.g
         measure(g, window, channels, channels)
@@ -265,24 +350,35 @@ cdef class Conv2dBf16(Step):
         self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
         self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
         self.p.lda = row_elements(depth, row.k)
+        self.p.ahead, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, ahead
         self.p.lo = lo
         self.p.hi = hi
-        self.packed = nnf_pack_conv2d_bf16_size(units, depth, row.n, row.k)
+        cdef size_t pixel = spread_pixel(window, batch, channels)
+        self.packed = nnf_pack_conv2d_bf16_size(units, depth // channels * pixel, row.n, 2) if pixel else \
+            nnf_pack_conv2d_bf16_size(units, depth, row.n, row.k)
         cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
         cdef nnf_kernel shape = row[0]
         if shape.m > BLOCK:
             shape.m = min(shape.m, max(1, TALL // row_bytes // BLOCK) * BLOCK)
         self.p.taps = 1
         self.p.tap[0] = 0
-        self.scratch = self.in_place(row, batch)
-        if self.p.direct:
+        self.p.span = g.out_width
+        self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
+        cdef size_t panel = nnf_conv2d_bf16_panel(row.n, self.p.taps * self.p.pairs), near
+        if self.p.span > <size_t>g.out_width:
+            rows = (g.out_height - 1) * self.p.span + g.out_width
+            # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
+            shape.m = BLOCK if panel > NEAREST and self.packed <= NEARER else 3 * BLOCK
+        elif self.p.direct:
             shape.m = part_of(g.out_width)
-        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, 0 if self.p.direct else NEAR)
+        # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
+        near = 0 if self.p.direct or panel > NEAREST else NEAR
+        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
         if self.p.direct:
             self.p.s.group = 1
         else:
             self.scratch = lines(self.p.s.group * self.p.s.m * row_bytes)
-        self.work = <double>rows * units * depth
+        self.work = <double>batch * g.out_height * g.out_width * units * depth
         self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_bf16, &self.p, slots, row.name.decode())
         if batch == 1:
@@ -290,27 +386,52 @@ cdef class Conv2dBf16(Step):
                        sizeof(float) * g.out_width * units)
 
     cdef size_t in_place(self, const nnf_kernel *row, size_t batch):
-        """Whether rows of the product are read where they lie in a rounded image: its bytes then, else 0."""
+        """Whether rows of the product are read where they lie in a rounded image: its bytes then, else 0.
+
+        Without strides, the last pixels of a row and the first of the next are neighbours but for the padding: tiles
+        run on through the image, and what they make of windows that begin in it is dropped.
+        """
         cdef conv2d_bf16 *p = &self.p
         cdef geometry *g = &p.g
         cdef size_t taps = g.filter_height * g.filter_width, i
-        cdef size_t wide = g.channels * ((g.out_width - 1) * g.stride_x + (g.filter_width - 1) * g.dilation_x + 1)
-        cdef size_t high = (g.out_height - 1) * g.stride_y + (g.filter_height - 1) * g.dilation_y + 1
-        cdef size_t size = high * wide * sizeof(uint16_t)
-        if row.m < BLOCK or g.channels % row.k or not part_of(g.out_width) or not 1 < taps <= TAPS \
-                or batch > 1 or size > ROWS:
+        cdef size_t width = (g.out_width - 1) * g.stride_x + (g.filter_width - 1) * g.dilation_x + 1
+        cdef size_t wide = width * g.channels, size = self.rows_read(g.out_height) * wide * sizeof(uint16_t)
+        cdef bint on = g.stride_y == g.stride_x == 1 and MOST * (width - g.out_width) <= width
+        if row.m < BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > ROWS \
+                or not (on or part_of(g.out_width)):
             return 0
-        p.direct = True
-        p.wide, p.taps = wide, taps
+        if on:
+            p.span = width
+        p.direct, p.slice = True, g.out_height
+        p.pixel, p.wide, p.taps = g.channels, wide, taps
         p.pairs, p.lda = g.channels // 2, g.stride_x * g.channels
         for i in range(taps):
             p.tap[i] = i // g.filter_width * g.dilation_y * wide + i % g.filter_width * g.dilation_x * g.channels
         return lines(size)
 
+    cdef size_t by_row(self, size_t pixel):
+        """Read rows of the product in an image of such pixels, a filter row at a time; bytes of a slice of it."""
+        cdef conv2d_bf16 *p = &self.p
+        cdef geometry *g = &p.g
+        cdef size_t wide = pixel * ((g.out_width - 1) * g.stride_x + g.filter_width), row = wide * sizeof(uint16_t), i
+        p.direct, p.slice = True, 1
+        p.spread = <nnf_conv2d_spread_bf16_nhwc_fn>pick("conv2d_spread_bf16_nhwc").fn
+        p.pixel, p.wide, p.taps = pixel, wide, g.filter_height
+        p.pairs, p.lda = g.filter_width * pixel // 2, g.stride_x * pixel
+        for i in range(p.taps):
+            p.tap[i] = i * g.dilation_y * wide
+        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= SLICE:
+            p.slice += 1
+        return lines(self.rows_read(p.slice) * row)
+
+    cdef size_t rows_read(self, size_t rows):
+        """Input rows under so many neighbouring output rows."""
+        return (rows - 1) * self.p.g.stride_y + (self.p.g.filter_height - 1) * self.p.g.dilation_y + 1
+
 
 cdef size_t part_of(size_t width):
     """The longest equal parts of an output row that are tiles of good height; 0 where there are none."""
-    cdef size_t parts = (width + BLOCK - 1) // BLOCK
+    cdef size_t parts = (width + TALLEST - 1) // TALLEST
     while width // parts >= NARROW:
         if width % parts == 0:
             return width // parts

@@ -131,12 +131,6 @@ def _lower(node, b):
     return reason
 
 
-def _pays_in_bf16(win, channels):
-    """Whether bfloat16 products are the faster ones: not with windows so small that gathering them is most of it."""
-    small = prod(win.filter) * channels <= 32 and conv2d_line.suits(win, channels)
-    return conv2d_bf16.available() and not small
-
-
 def emit(node, b, weights, win, batch, values=None, place=None):
     """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC.
 
@@ -162,8 +156,8 @@ def emit(node, b, weights, win, batch, values=None, place=None):
             b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
             return
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
-    elif place is None and b.in_bf16(source) and _pays_in_bf16(win, shape[2]):
-        packed = conv2d_bf16.pack_bf16(matrix, bias, b.threads)
+    elif place is None and b.in_bf16(source) and conv2d_bf16.suits(win, shape[2]):
+        packed = conv2d_bf16.pack_bf16(matrix, bias, win, batch, b.threads)
         slots = b.slot(source), b.const(packed), b.slot(target)
         clamp = quant.activation_float(node.scalar("activation"))
         b.emit(conv2d_bf16.Conv2dBf16(slots, *shape, *clamp))

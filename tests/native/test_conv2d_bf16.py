@@ -30,7 +30,7 @@ def operands(case):
 def check(case, level, low=-np.inf, high=np.inf):
     image, filter_, bias = operands(case)
     with at_level(level):
-        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias)
+        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias, case.window, case.batch)
     [actual] = run_all_ways(
         lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, case.batch, case.channels, case.units, low, high)],
         [image, packed], [((case.batch, *case.window.output, case.units), np.float32)], level)
@@ -56,18 +56,27 @@ WIDE = [
 ]
 """Convolutions whose output rows and channels fill tiles, so that no row of the product is gathered."""
 
+FEW = [
+    dense(37, 56, 3, 32, filter_=3, stride=2, head=1, tail=1), dense(9, 36, 5, 40, filter_=5),
+    dense(29, 61, 3, 33, filter_=7, stride=2, head=3, tail=3), dense(200, 70, 1, 20, filter_=5, head=2, tail=2),
+    dense(300, 64, 4, 16, filter_=2),
+]
+"""The same of images of few channels, whole or in slices."""
+
 
 @every_level
-@pytest.mark.parametrize("case", LARGE + WIDE, ids=str)
+@pytest.mark.parametrize("case", LARGE + WIDE + FEW, ids=str)
 def test_large(level, case):
     check(case, level, 0, 1)
 
 
 @every_level
 def test_packing_by_several_threads_gives_the_same_bytes(level):
-    _, filter_, bias = operands(dense(1, 1, 1000, 1001))
+    case = dense(1, 1, 1000, 1001)
+    _, filter_, bias = operands(case)
     with at_level(level):
-        one, three = (conv2d_bf16.pack_bf16(filter_.reshape(1001, -1), bias, threads) for threads in (1, 3))
+        one, three = (conv2d_bf16.pack_bf16(filter_.reshape(1001, -1), bias, case.window, 1, threads)
+                      for threads in (1, 3))
     assert one.tobytes() == three.tobytes()
 
 
@@ -78,7 +87,7 @@ def test_numbers_that_are_no_plain_ones(level):
     image, filter_, bias = np.zeros((1, 1, 6, 33), np.float32), np.ones((20, 33), np.float32), np.zeros(20, np.float32)
     image[0, 0, :5, 32] = np.nan, np.inf, -np.inf, 1e-39, 3e38
     with at_level(level):
-        packed = conv2d_bf16.pack_bf16(filter_, bias)
+        packed = conv2d_bf16.pack_bf16(filter_, bias, case.window, 1)
         step = conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, 1, 33, 20, 0, np.inf)
     y = np.full((1, 1, 6, 20), 77, np.float32)
     run([step], [image, packed, y])
@@ -93,7 +102,8 @@ def test_bands_give_the_same_bytes(level):
     first, second = dense(40, 30, 24, 32, filter_=3, head=1, tail=1), dense(40, 30, 32, 40, filter_=3, head=1, tail=1)
     constants = [operands(case)[1:] for case in (first, second)]
     with at_level(level):
-        packed = [conv2d_bf16.pack_bf16(f.reshape(len(f), -1), bias) for f, bias in constants]
+        packed = [conv2d_bf16.pack_bf16(f.reshape(len(f), -1), bias, case.window, 1)
+                  for case, (f, bias) in zip((first, second), constants)]
         steps = [conv2d_bf16.Conv2dBf16((0, 1, 2), first.window, 1, 24, 32, 0, 6),
                  conv2d_bf16.Conv2dBf16((2, 3, 4), second.window, 1, 32, 40, 0, 6)]
     image, between = operands(first)[0], np.zeros((1, 40, 30, 32), np.float32)

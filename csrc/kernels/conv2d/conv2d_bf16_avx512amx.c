@@ -9,61 +9,81 @@
 
 enum {
     N = 32,
-    BLOCK = 32, /* rows of sums that wait to be clamped and stored */
+    NEAR = 3 << 13, /* bytes of a panel that stay in a level 1 cache beside the rows */
+    BLOCK = 32,     /* rows of sums that wait to be finished and stored */
 };
 
-/* A block of sums that waits, [rows][N]. */
+/* A block of sums that waits, [rows][N], for the biases at `bias`; column: of its next row, within `span`. */
 typedef struct pending {
-    const float *sums;
+    const float *sums, *bias;
     float *c;
-    size_t rows, done;
+    size_t rows, column;
+    uint32_t columns;
 } pending;
 
 /* What all blocks of a call share. */
 typedef struct finish {
     __m512 lo, hi;
-    size_t ldc;
-    uint32_t columns;
+    size_t ldc, line, span;
+    const char *ahead;
 } finish;
 
-/* Clamps and stores up to `count` rows of a block. */
-INLINE void drain(const finish *f, pending *p, size_t count, const int vectors)
+/* Adds the biases to up to `count` rows of a block, clamps and stores them. */
+INLINE void drain(const finish *f, pending *p, size_t count)
 {
-    const size_t end = p->rows - p->done < count ? p->rows : p->done + count;
-    for (; p->done < end; p->done++) {
-        const float *from = p->sums + p->done * N;
-        float *to = p->c + p->done * f->ldc;
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            /* min and max return their second operand where one is a NaN. */
-            const __m512 y = _mm512_min_ps(f->hi, _mm512_max_ps(f->lo, _mm512_load_ps(from + 16 * v)));
-            _mm512_mask_storeu_ps(to + 16 * v, (__mmask16)(f->columns >> 16 * v), y);
+    const __m512 low = _mm512_loadu_ps(p->bias), high = _mm512_loadu_ps(p->bias + 16);
+    const __mmask16 first = (__mmask16)p->columns, second = (__mmask16)(p->columns >> 16);
+    count = count < p->rows ? count : p->rows;
+    p->rows -= count;
+    while (count > 0) {
+        const size_t end = p->column < f->line ? f->line : f->span;
+        const size_t run = end - p->column < count ? end - p->column : count;
+        if (p->column < f->line) {
+            for (size_t i = 0; i < run; i++) {
+                /* min and max return their second operand where one is a NaN. */
+                const __m512 y0 = _mm512_add_ps(_mm512_load_ps(p->sums + i * N), low);
+                const __m512 y1 = _mm512_add_ps(_mm512_load_ps(p->sums + i * N + 16), high);
+                _mm512_mask_storeu_ps(p->c, first, _mm512_min_ps(f->hi, _mm512_max_ps(f->lo, y0)));
+                _mm512_mask_storeu_ps(p->c + 16, second, _mm512_min_ps(f->hi, _mm512_max_ps(f->lo, y1)));
+                p->c += f->ldc;
+            }
         }
+        p->sums += run * N;
+        p->column = p->column + run < f->span ? p->column + run : 0;
+        count -= run;
     }
 }
 
-/* A block of one or two tiles of rows, the second from row `second`, by one or two of columns: sums [rows][N], which
- * begin with the biases. Between its steps of depth the block before is finished. */
-INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int two, size_t second, const int vectors,
-                  float *sums, const finish *f, pending *before)
+/* A block of one or two tiles of rows, the second from row `second`, by one or two of columns: sums [rows][N] without
+ * biases. Between its steps of depth the block before is finished.
+ * far: the weights are more than stay in the level 1 cache, and go past it so that the rows do. */
+INLINE void block(const nnf_conv2d_bf16_tile *t, const float *panel, const uint16_t *a, const int two, size_t second,
+                  const int vectors, const int far, float *sums, finish *f, pending *before)
 {
     const size_t lda = 2 * t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N;
-    const char *w = (const char *)nnf_conv2d_bf16_weights(t->w, (size_t)(16 * vectors));
+    const size_t down = (t->pairs < 16 ? t->pairs : 16) * ldw;
+    const char *w = (const char *)nnf_conv2d_bf16_weights(panel, (size_t)(16 * vectors));
     const char *above = (const char *)(a + t->tap[0]), *below = above + second * lda;
     const size_t deep = (t->pairs + 15) / 16, steps = t->taps * deep, each = before->rows / steps;
-    _tile_loadd(0, t->w, 0);
+    _tile_zero(0);
     if (vectors == 2)
-        _tile_loadd(1, t->w + 16, 0);
+        _tile_zero(1);
     if (two)
-        _tile_loadd(2, t->w, 0);
+        _tile_zero(2);
     if (two && vectors == 2)
-        _tile_loadd(3, t->w + 16, 0);
-    for (size_t s = 0, tap = 0, left = deep;; w += 16 * ldw) {
-        _tile_loadd(6, w, ldw);
+        _tile_zero(3);
+    for (size_t s = 0, tap = 0, left = deep;; w += down) {
+        if (far)
+            _tile_stream_loadd(6, w, ldw);
+        else
+            _tile_loadd(6, w, ldw);
         _tile_loadd(4, above, lda);
         _tile_dpbf16ps(0, 4, 6);
         if (vectors == 2) {
-            _tile_loadd(7, w + 64, ldw);
+            if (far)
+                _tile_stream_loadd(7, w + 64, ldw);
+            else
+                _tile_loadd(7, w + 64, ldw);
             _tile_dpbf16ps(1, 4, 7);
         }
         if (two) {
@@ -72,9 +92,12 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int tw
         }
         if (two && vectors == 2)
             _tile_dpbf16ps(3, 5, 7);
+        for (size_t i = 0; i < t->lines; i++, f->ahead += 64)
+            _mm_prefetch(f->ahead, _MM_HINT_T1);
         if (++s == steps)
             break;
-        drain(f, before, each, vectors);
+        if (each)
+            drain(f, before, each);
         above += 64;
         if (--left == 0) {
             above = (const char *)(a + t->tap[++tap]);
@@ -89,38 +112,54 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const uint16_t *a, const int tw
         _tile_stored(2, sums + second * N, ldc);
     if (two && vectors == 2)
         _tile_stored(3, sums + second * N + N / 2, ldc);
-    drain(f, before, BLOCK, vectors);
+    drain(f, before, BLOCK);
 }
 
-INLINE void run(const nnf_conv2d_bf16_tile *t, const int vectors)
+INLINE void run(const nnf_conv2d_bf16_tile *t, const int far)
 {
     _Alignas(64) float sums[2][BLOCK * N];
-    const finish f = {.lo = _mm512_set1_ps(t->lo), .hi = _mm512_set1_ps(t->hi), .ldc = t->ldc,
-                      .columns = UINT32_C(0xFFFFFFFF) >> (N - t->columns)};
+    finish f = {.lo = _mm512_set1_ps(t->lo), .hi = _mm512_set1_ps(t->hi), .ldc = t->ldc,
+                .line = t->line < t->span ? t->line : SIZE_MAX, .span = t->line < t->span ? t->span : SIZE_MAX,
+                .ahead = t->ahead};
     /* Tiles of equal height, in pairs; the last ones overlap where that is not enough rows. */
     const size_t tiles = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2, height = (t->rows + tiles - 1) / tiles;
+    const size_t last = t->rows - height;
     nnf_tiles_shape((int)height, t->pairs < 16 ? (int)(4 * t->pairs) : 64);
     __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
-    pending before = {.rows = 0};
-    for (size_t i = 0; i < tiles; i += 2) {
-        const size_t last = t->rows - height;
-        const size_t first = i * height < last ? i * height : last;
-        const size_t second = (i + 1) * height < last ? height : last - first;
-        float *here = sums[i / 2 % 2];
-        if (tiles > 1)
-            block(t, t->a + first * t->lda, 1, second, vectors, here, &f, &before);
-        else
-            block(t, t->a, 0, 0, vectors, here, &f, &before);
-        __asm__ volatile("" : : : "memory");
-        before = (pending){.sums = here, .c = t->c + first * t->ldc, .rows = second + height};
+    const float *panel = t->w;
+    pending before = {.rows = 0, .bias = panel};
+    size_t turn = 0;
+    for (size_t j = 0; j < t->columns; j += N) {
+        const size_t here = t->columns - j < N ? t->columns - j : N, width = nnf_conv2d_width(here, N);
+        for (size_t i = 0; i < tiles; i += 2, turn ^= 1) {
+            const size_t first = i * height < last ? i * height : last;
+            const size_t second = tiles == 1 ? 0 : (i + 1) * height < last ? height : last - first;
+            const uint16_t *a = t->a + first * t->lda;
+            float *to = sums[turn];
+            if (width == N && tiles > 1)
+                block(t, panel, a, 1, second, 2, far, to, &f, &before);
+            else if (width == N)
+                block(t, panel, a, 0, 0, 2, far, to, &f, &before);
+            else if (tiles > 1)
+                block(t, panel, a, 1, second, 1, far, to, &f, &before);
+            else
+                block(t, panel, a, 0, 0, 1, far, to, &f, &before);
+            __asm__ volatile("" : : : "memory");
+            before = (pending){.sums = to, .bias = panel, .c = t->c + nnf_conv2d_bf16_place(t, first) * t->ldc + j,
+                               .rows = second + height,
+                               .column = t->line < t->span ? (t->at + first) % t->span : 0,
+                               .columns = UINT32_C(0xFFFFFFFF) >> (N - here)};
+        }
+        panel += nnf_conv2d_bf16_panel(width, t->taps * t->pairs) / sizeof(float);
     }
-    drain(&f, &before, BLOCK, vectors);
+    drain(&f, &before, BLOCK);
 }
 
 void nnf_conv2d_bf16_nhwc__avx512amx_256x32k32(const nnf_conv2d_bf16_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run(t, 2);
-    else
+    /* A panel is used again where there are several blocks of rows, the rows where there are several panels. */
+    if (nnf_conv2d_bf16_panel(N, t->taps * t->pairs) > NEAR || (t->columns > N && t->rows <= BLOCK))
         run(t, 1);
+    else
+        run(t, 0);
 }
