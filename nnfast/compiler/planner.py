@@ -158,6 +158,11 @@ class Planner:
                 if position == 0:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
+        if self.resources.precision == "bf16":
+            from . import bf16
+
+            with trace.span("LC", "PC", "bf16"):
+                bf16.refine(lowering)
         with trace.span("LC", "PC", "bands"):
             bands.join(lowering)
         tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}
