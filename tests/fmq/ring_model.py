@@ -145,6 +145,14 @@ def reader(count, total, flag=None):
     return side("read", "write", lambda r: r["seen"] - r["at"] >= count, NOT_EMPTY, NOT_FULL, Use, count, total, flag)
 
 
+def libfmq(program):
+    """The side as libfmq runs it (hal.md 4.13): raises in any case, and takes the bit again after its sleep."""
+    bits = dict(program)["sleep"].bits
+    program = changed(program, glance=Let("event", lambda r: 0))
+    at = [name for name, _ in program].index("again")
+    return [*program[:at], ("", Change(taken(bits))), ("", Fence()), *program[at:]]
+
+
 def closer():
     """Who ends the waits of its own side (Ring.close)."""
     return [

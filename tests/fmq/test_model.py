@@ -15,6 +15,7 @@ from ring_model import (
     Wrong,
     changed,
     closer,
+    libfmq,
     ordered,
     reader,
     taken,
@@ -39,14 +40,16 @@ def scenarios(spoil_writer=same, spoil_reader=same, spoil_closer=same):
 
     c = spoil_closer(closer())
     return {
+        "one element": (1, [w(1, 1, 3), r(1, 3)], 0),
         "closed writer": (2, [w(2, 1, 4, "closed"), c], 0),
         "closed reader, bits of before": (2, [w(2, 1, 1), r(2, 2, "closed"), c], BOTH),
         "closed reader": (2, [w(2, 1, 1), r(1, 2, "closed"), c], 0),
-        "one element": (1, [w(1, 1, 3), r(1, 3)], 0),
-        "one at a time": (2, [w(2, 1, 4), r(1, 4)], 0),
+        "one at a time": (2, [w(2, 1, 3), r(1, 3)], 0),
         "two in, one out": (2, [w(2, 2, 4), r(1, 4)], 0),
         "one in, two out": (2, [w(2, 1, 4), r(2, 4)], 0),
         "two in, two out, wrapping": (3, [w(3, 2, 6), r(2, 6)], 0),
+        "writer of libfmq": (2, [libfmq(w(2, 1, 3)), r(1, 3)], 0),
+        "reader of libfmq": (2, [w(2, 1, 3), libfmq(r(1, 3))], 0),
         "bits of before": (2, [w(2, 1, 3), r(1, 3)], BOTH),
     }
 
