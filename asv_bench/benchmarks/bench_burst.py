@@ -12,7 +12,7 @@ POLL_US = 1_000_000
 
 
 class Bursts(common.Operation):
-    """One RELU through a burst whose ends both poll; ci/burst_latency.py has the other ways."""
+    """One RELU through a burst whose ends both poll; bench_hal has the other ways."""
 
     params = ([1, 65536],)
     param_names = ("values",)

@@ -12,7 +12,8 @@ enum {
     LOOK_NS = 100000000, /* a sleeper looks around so often: the other side may have died before its wake-up, or take
                           * bits that it has no right to */
     LOOKS = 16,          /* between two readings of the clock while it spins */
-    TURNS = 2,           /* so many readings later it yields: the other side may need this very core */
+    SOON = 2,            /* so many readings later it yields: the other side may need this very core */
+    SELDOM = 16,         /* and then less and less often, up to every so many readings: it probably does not */
 };
 
 /* What was seen of the other counter is no longer of use: so much can be in no ring, and the next look reads it. */
@@ -208,12 +209,12 @@ typedef int look_fn(nnf_ring *ring, size_t n);
 /* Spins until `look` has an answer, the ring is closed, or the time is up. */
 static inline int spin(nnf_ring *ring, look_fn *look, size_t n, int64_t until_ns, const _Atomic uint32_t *closed)
 {
-    int turns = 0;
+    int turns = 0, next = SOON;
     do {
-        if (turns == TURNS)
+        if (turns++ == next) {
             sched_yield();
-        else
-            turns++;
+            next += next < SELDOM ? next : SELDOM;
+        }
         for (int i = 0; i < LOOKS; i++) {
             const int outcome = look(ring, n);
             if (outcome != NNF_RING_TIMEOUT)
