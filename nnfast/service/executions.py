@@ -128,17 +128,26 @@ class Control:
 
     def __init__(self, session):
         self._session = session
-        self.cancel, self.execution = session.begin(), None
+        self.cancel, self._execution, self._is_over = session.begin(), None, False
         session.launched(self)
+
+    def hold(self, execution):
+        """What is launched, until it has ended: it knows us, and a circle would keep its fence open for a while."""
+        self._execution = execution
+        if self._is_over:
+            self._execution = None
 
     def ended(self):
         self._session.end(self.cancel)
         self._session.landed(self)
+        self._is_over = True
+        self._execution = None
 
     def abandon(self):
         """The client has gone."""
-        if self.execution is not None:
-            self.execution.abandon()
+        execution = self._execution
+        if execution is not None:
+            execution.abandon()
 
 
 def fenced(connection, message, fds):
@@ -157,7 +166,7 @@ def fenced(connection, message, fds):
     except BaseException:
         control.ended()
         raise
-    control.execution = execution
+    control.hold(execution)
     try:
         number = session.add("fenced", execution)  # refuses when the client has gone meanwhile
     except Error:
