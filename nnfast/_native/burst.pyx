@@ -138,7 +138,8 @@ cdef class Server:
     cdef nnf_request request
     cdef nnf_packet_fault fault
     cdef size_t received
-    cdef nnf_flag closed
+    cdef nnf_flag leaving               # no further request is taken
+    cdef nnf_flag closed                # nor is one answered
     cdef int cancelled
     cdef int spin_us
     cdef pthread_mutex_t mutex
@@ -290,7 +291,7 @@ cdef class Server:
         """Copy the next packet, of which `received` tells the elements; False at the end."""
         cdef nnf_regions regions
         cdef int64_t count
-        if nnf_ring_wait_readable(&self.requests.c, 1, 0, self.spin_us, &self.closed) != NNF_RING_OK:
+        if nnf_ring_wait_readable(&self.requests.c, 1, 0, self.spin_us, &self.leaving) != NNF_RING_OK:
             return False
         count = nnf_ring_readable(&self.requests.c)
         if count <= 0:
@@ -434,8 +435,14 @@ cdef class Server:
     def is_closed(self):
         return self.closed != 0
 
+    def finish(self):
+        """End the loop after the request that it is on."""
+        self.leaving = 1
+        nnf_ring_wake(&self.requests.c, NNF_RING_NOT_EMPTY)
+
     def close(self):
         """End the loop, wherever it is; an execution stops at its next step."""
+        self.leaving = 1
         self.closed = 1
         self.cancelled = 1
         nnf_ring_wake(&self.requests.c, NNF_RING_NOT_EMPTY)

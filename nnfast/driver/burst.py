@@ -78,6 +78,11 @@ class Burst:
         """The error of a driver that has died; this one lives as long as the caller."""
         return None
 
+    def finish(self):
+        """End the burst after the request that it is on, if any. Does not wait for that."""
+        if self._owner == os.getpid():
+            self._server.finish()
+
     def close(self, wait=True):
         """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12).
 

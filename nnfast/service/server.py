@@ -147,8 +147,9 @@ class Server:
             connection.session.connections.discard(connection)
 
     def _is_busy(self):
-        """True while a call waits for its answer, or a fenced execution for its end."""
-        return self._calls > 0 or any(session.in_flight for session in self._sessions.values())
+        """True while a call waits for its answer, or a fenced execution or a burst's for its end."""
+        return self._calls > 0 or any(session.in_flight or any(burst.is_alive() for burst in session.bursts())
+                                      for session in self._sessions.values())
 
     def _is_idle(self):
         if self.options.idle_seconds is None:
@@ -172,6 +173,9 @@ class Server:
             self._forget(channel)
         with self._lock:
             self._stopping = True
+            for session in self._sessions.values():
+                for burst in session.bursts():
+                    burst.finish()
             until = time.monotonic() + self.options.drain_seconds
             while self._is_busy() and time.monotonic() < until:
                 self._ended.wait(0.05)

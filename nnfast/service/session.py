@@ -144,6 +144,11 @@ class Session:
         """How many objects of a kind there are."""
         return len(self._tables[kind])
 
+    def bursts(self):
+        """The bursts."""
+        with self._lock:
+            return [served.burst for served in self._tables["burst"].values()]
+
     def count_bursts(self):
         """Bring what bursts have done into the statistics."""
         with self._lock:

@@ -379,3 +379,27 @@ def test_statistics_count_the_requests_of_bursts(device, server, prepared):
 def test_durations_fall_into_the_same_buckets():
     for us in (*range(300), *(1 << bit for bit in range(9, 63)), (1 << 64) - 1, 12_345_678, 999_999):
         assert bucket_of(us) == histogram.bucket_of(us)
+
+
+def test_a_server_that_stops_finishes_the_request_it_is_on(tmp_path):
+    with serving(tmp_path, drain_seconds=15.0) as (path, server):
+        device = nnfast.connect(path)
+        idle, burst, memory = device.prepare(add_model()).burst(), device.prepare(endless_model()).burst(), \
+            Memory.create(64)
+        idle.execute(request())
+        outcome = []
+
+        def work():
+            with pytest.raises(nnfast.Error) as error:
+                burst.execute(Request((RequestArgument(0, 0, 4),), (RequestArgument(0, 32, 4),), (memory,)))
+            outcome.append(error.value)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(0.3)
+        server.stop()
+        thread.join(10)
+        with pytest.raises(DeadObject):
+            idle.execute(request())
+    # The loop ran until its own time was up, two seconds, and the client was told so.
+    assert len(outcome) == 1 and type(outcome[0]) is GeneralFailure and "answered GENERAL_FAILURE" in str(outcome[0])
