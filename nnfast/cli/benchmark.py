@@ -3,6 +3,7 @@ rings between processes."""
 
 import os
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ from .output import (
     rich_table,
     tracing,
 )
+from .ways import WAYS, opened
 
 OPERATION_RUNS = 30
 """Timed runs behind the table of operations, at most; --runs may ask for fewer."""
@@ -34,6 +36,9 @@ def add_arguments(parser):
     parser.add_argument("--rings", action="store_true", help="instead: rings between two processes, beside a bare "
                                                              "futex, a pipe, a Unix socket and multiprocessing.Queue")
     parser.add_argument("--plot", metavar="F", help="with --rings: also draw the table (PNG)")
+    parser.add_argument("--via", action="append", choices=WAYS, metavar="WAY",
+                        help="also through: burst (rings in shared memory, both ends polling), service (a driver's "
+                             "process); both: a burst to that process too")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     add_precision_argument(parser)
     parser.add_argument("--runs", type=positive, metavar="N",
@@ -60,9 +65,9 @@ def main(args):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
         subjects = [load(path, device, args.relaxed) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
-        with progress("benchmark") as move:
+        with progress("benchmark") as move, opened(args.via or (), device) as others:
             with trace.pause():
-                found = [measure(subject, device, args, limits, position, len(subjects), move)
+                found = [measure(subject, device, args, limits, position, len(subjects), move, others)
                          for position, subject in enumerate(subjects)]
         if trace.recorder is not None:
             for subject in subjects:
@@ -123,7 +128,7 @@ def load(path, device, relaxed):
     except InvalidArgument:
         raise InvalidArgument(f"{path}: the shape of an input is not fixed, must be to be timed") from None
     outputs, first_ms = timed(lambda: prepared.run(inputs))
-    return SimpleNamespace(path=path, prepared=prepared, inputs=inputs, outputs=outputs,
+    return SimpleNamespace(path=path, model=model, prepared=prepared, inputs=inputs, outputs=outputs,
                            spent={"load_ms": load_ms, "prepare_ms": prepare_ms, "first_ms": first_ms})
 
 
@@ -134,7 +139,7 @@ def measure_limits(threads):
         return peak.limits((threads,), progress=move)
 
 
-def measure(subject, device, args, limits, position, count, move):
+def measure(subject, device, args, limits, position, count, move, others):
     """Everything about one model, as plain values: {"model", "engines": [...], "operations": [...]}."""
     from ..bench import operations
     from ..bench.timing import Contestant, take_turns
@@ -144,6 +149,11 @@ def measure(subject, device, args, limits, position, count, move):
     contestants = [Contestant("nnfast", lambda: prepared.run(inputs, out))]
     facts = [dict(subject.spent)]
     row = {"model": subject.path, "engines": []}
+    for way, run, known in others(subject.model, prepared):
+        start = time.perf_counter()
+        run(inputs)
+        facts.append({"load_ms": None, **known, "first_ms": 1e3 * (time.perf_counter() - start)})
+        contestants.append(Contestant(way, partial(run, inputs)))
     peer, why = find_peer(subject, device.num_threads)
     if peer is None:
         row["peer"] = why

@@ -1,0 +1,65 @@
+"""Other ways to run a model, for `nnfast benchmark --via`: through a burst, and in a driver's process."""
+
+import os
+import secrets
+import tempfile
+import time
+from contextlib import contextmanager
+
+WAYS = ("local", "burst", "service")
+POLLING_US = 1000
+"""Both ends of a burst poll so long between two runs: longer than most models take."""
+PATIENCE_SECONDS = 30.0
+
+
+@contextmanager
+def opened(ways, device):
+    """Function(model, its local prepared model) -> [(name, run(inputs), facts)] of the ways; what it made ends with it.
+
+    facts: milliseconds of prepare and of the first run.
+    """
+    if "burst" in ways:
+        os.environ.setdefault("NNFAST_BURST_DRIVER_WINDOW", str(POLLING_US))
+    with _process(device) if "service" in ways else _nothing() as remote:
+        bursts = []
+
+        def entries(model, prepared):
+            if "burst" in ways:
+                bursts.append(prepared.burst(spin_us=POLLING_US))
+                yield "nnfast, burst", bursts[-1].run, {"prepare_ms": None}
+            if remote is not None:
+                start = time.perf_counter()
+                there = remote.prepare(model)
+                facts = {"prepare_ms": 1e3 * (time.perf_counter() - start)}
+                yield "nnfast, service", there.run, facts
+                if "burst" in ways:
+                    bursts.append(there.burst(spin_us=POLLING_US))
+                    yield "nnfast, service, burst", bursts[-1].run, {"prepare_ms": None}
+
+        try:
+            yield entries
+        finally:
+            for burst in bursts:
+                burst.close()
+
+
+@contextmanager
+def _nothing():
+    yield None
+
+
+@contextmanager
+def _process(device):
+    """A device of a driver's process with the same threads and precision, which ends at once afterwards."""
+    from ..conformance.service import start
+    from ..service import connect
+
+    path = os.path.join(tempfile.gettempdir(), f"nnfast-{secrets.token_hex(8)}.sock")
+    process = start(path, "--threads", str(device.num_threads))
+    try:
+        remote = connect(path, device.precision, PATIENCE_SECONDS)
+        yield remote
+        remote.close()
+    finally:
+        process.terminate()
+        process.wait()
