@@ -100,8 +100,7 @@ def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
     assert "<html" in page and "SOFTMAX" in page
 
 
-def test_via_bursts_and_a_driver_s_process(capsys, tmp_path, alone, monkeypatch):
-    monkeypatch.setenv("NNFAST_BURST_DRIVER_WINDOW", "10")
+def test_via_bursts_and_a_driver_s_process(capsys, tmp_path, alone):
     for ways, names in ((["burst"], ["nnfast, burst"]), (["service"], ["nnfast, service"]),
                         (["burst", "service"], ["nnfast, burst", "nnfast, service", "nnfast, service, burst"])):
         options = [word for way in ways for word in ("--via", way)]
@@ -117,8 +116,8 @@ def test_json_on_stdout_is_all_there_is(capsys, alone):
     assert len(json.loads(capsys.readouterr().out)["models"]) == 1
 
 
-@pytest.mark.parametrize("args, words", [(["absent.tflite"], ["absent.tflite"]), ([MODEL, "--runs", 0], ["--help"]), ([MODEL, "--via", "cache"], ["--help"]),
-
+@pytest.mark.parametrize("args, words", [(["absent.tflite"], ["absent.tflite"]), ([MODEL, "--runs", 0], ["--help"]),
+                                         ([MODEL, "--via", "cache"], ["--help"]),
                                          ([MODEL, "--html", "/nonexistent/x"], ["folder /nonexistent does not exist"])])
 def test_bad_input(capsys, args, words):
     assert call("benchmark", *args) == 2
