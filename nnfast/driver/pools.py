@@ -63,6 +63,11 @@ class Arguments:
                 return array
         return None
 
+    def placed(self, operands):
+        """The arrays that `place` gave for these outputs, or None when one of them was not computed in place."""
+        arrays = [self._direct.get(operand) for operand in operands]
+        return None if any(array is None for array in arrays) else arrays
+
     def _overlaps(self, position, view):
         others = [output.memory for place, output in enumerate(self._outputs) if place != position]
         return any(np.may_share_memory(view, other) for other in (*others, *self.inputs.values()) if other is not None)

@@ -95,6 +95,7 @@ class Channel:
         self.socket = sock
         self._buffer = bytearray(MAX_PACKET)
         self._view = memoryview(self._buffer)
+        self._count = 0
 
     def fileno(self):
         return self.socket.fileno()
@@ -122,12 +123,17 @@ class Channel:
         finally:
             os.close(fd)
 
+    def packet(self):
+        """The bytes of the last packet that was received."""
+        return bytes(self._view[:self._count])
+
     def receive(self, decoder, fds):
         """The next message, None at the end of the stream; its descriptors are added to the list `fds`, the caller's.
 
         Raises Malformed for what is no message, OSError when the connection breaks.
         """
         count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], _ANCILLARY, _FLAGS)
+        self._count = count
         if ancillary:
             for level, kind, content in ancillary:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

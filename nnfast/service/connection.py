@@ -10,6 +10,7 @@ from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument, 
 from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
+from .bound import BoundRequests
 from .channel import LostDescriptors, Malformed
 from .quotas import refuse
 
@@ -34,7 +35,7 @@ class Connection:
     """The server's end of a connection that has joined a session."""
 
     def __init__(self, session, channel):
-        self.session, self.channel, self.arena = session, channel, ServerArena()
+        self.session, self.channel, self.arena, self.bound = session, channel, ServerArena(), BoundRequests()
         self._debt = None  # what went wrong with a message that has no answer: the next one gets it
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
 

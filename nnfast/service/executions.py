@@ -15,6 +15,7 @@ from ..errors import Error, InvalidArgument
 from ..model.types import Definition
 from . import protocol
 from .arena import align
+from .bound import bind_again
 from .channel import sealed_memfd
 from .records import ATTACHED, INLINE
 
@@ -84,9 +85,14 @@ def request_of(connection, message):
 
 
 def execute(connection, message, fds):
-    session = connection.session
+    session, seen, packet = connection.session, now_ns(), connection.channel.packet()
+    bound = connection.bound.find(session, packet)
+    if bound is not None and not message.launch:
+        answer = bound.run(session, seen, message.measure_timing)
+        if answer is not None:
+            return answer
     held = session.get("prepared", message.prepared)
-    prepared, seen = held.prepared, now_ns()
+    prepared = held.prepared
     request = request_of(connection, message)
     if message.launch:
         # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
@@ -111,9 +117,11 @@ def execute(connection, message, fds):
     finally:
         session.end(flag)
     session.ended(began, ended, held)
-    return protocol.Executed([protocol.Shape(shape.dims, shape.is_sufficient) for shape in result.shapes],
-                             (result.timing.on_device_us, result.timing.in_driver_us),
-                             _sizes(prepared, [shape.dims for shape in result.shapes]))
+    answer = protocol.Executed([protocol.Shape(shape.dims, shape.is_sufficient) for shape in result.shapes],
+                               (result.timing.on_device_us, result.timing.in_driver_us),
+                               _sizes(prepared, [shape.dims for shape in result.shapes]))
+    connection.bound.keep(packet, bind_again(session, held, message, request, arguments, answer))
+    return answer
 
 
 def _sizes(prepared, shapes):

@@ -71,6 +71,7 @@ class Session:
         self._lock = threading.Lock()
         self._tables = {kind: {} for kind in KINDS}
         self._last = 0
+        self.generation = 0  # grows with every release
         self._executing = {}  # Cancel: number of its call, or 0
         self._cancelled = {}  # calls that were cancelled before they were seen to begin
         self._asked = {}  # number of a question to the client: who has asked
@@ -135,9 +136,12 @@ class Session:
         """Forget objects; what is not there is ignored. items: [(kind, number)]."""
         gone = []
         with self._lock:
+            self.generation += 1
             for kind, number in items:
                 if kind in self._tables:
                     gone.append(self._tables[kind].pop(number, None))
+            for connection in list(self.connections):
+                connection.bound.clear()
         del gone  # outside of the lock: this frees memory
 
     def count(self, kind):
