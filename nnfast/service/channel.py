@@ -8,7 +8,8 @@ from array import array
 
 import msgspec
 
-from .protocol import MAX_FDS, MAX_PACKET, encode
+from .protocol import MAX_FDS, MAX_PACKET
+from .records import encode
 
 MAX_LARGE = 1 << 26
 """Bytes of a message in a memfd: models and arrays do not go into messages."""

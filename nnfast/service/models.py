@@ -19,8 +19,7 @@ from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from .channel import is_sealed, sealed_memfd
-from .protocol import encode
-from .records import Record
+from .records import Record, encode
 
 MAGIC = b"NNFMDL01"
 MAX_HEADER = 1 << 28

@@ -6,7 +6,6 @@ SCM_RIGHTS. Hello is the only message that any version understands.
 """
 
 import msgspec
-import numpy as np
 
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
@@ -398,15 +397,3 @@ def _union(kinds):
 FROM_CLIENT = msgspec.msgpack.Decoder(_union((*ONE_WAY, *CALLS)))
 FROM_SERVER = msgspec.msgpack.Decoder(_union((*EVENTS, *ANSWERS)))
 HELLO = msgspec.msgpack.Decoder(Hello)
-
-
-def _plain(value):
-    """Numbers of numpy are numbers; there is nothing else that msgspec does not know."""
-    if isinstance(value, np.integer | np.bool_):
-        return int(value)
-    if isinstance(value, np.floating):
-        return float(value)
-    raise TypeError(f"a {type(value).__name__} cannot be sent to the driver's process")
-
-
-encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode

@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
-from service_models import serving
+from raw_client import Raw
+from service_models import add_model, serving
 
 import nnfast
 
@@ -24,3 +26,19 @@ def device(server):
 def local():
     """What the client must do the same as."""
     return nnfast.Device(num_threads=1)
+
+
+@pytest.fixture
+def raw(server):
+    raw = Raw(server.path)
+    yield raw
+    raw.close()
+
+
+@pytest.fixture
+def other(device):
+    """A well-behaved client whose results must stay right."""
+    x = np.ones(4, np.float32)
+    prepared = device.prepare(add_model())
+    yield prepared
+    assert (prepared.run([x, x])[0] == 2).all()

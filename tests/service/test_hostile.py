@@ -1,6 +1,5 @@
 """Clients that break the protocol: every message gets its refusal, and other clients notice nothing."""
 
-import fcntl
 import os
 import random
 import socket
@@ -12,81 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from service_models import add_model, dense_model, endless_model, serving, until
+from raw_client import Raw, prepared_by, refused, sealed
+from service_models import add_model, serving, until
 
 import nnfast
 from nnfast.errors import ErrorStatus
-from nnfast.service import models, protocol, records, server
+from nnfast.service import protocol, records, server
 from nnfast.service.channel import LARGE, Channel, sealed_memfd
 from nnfast.service.protocol import Failure, Hello
 
 X = np.ones(4, np.float32)
-
-
-class Raw:
-    """A client without manners: sends whatever it likes."""
-
-    def __init__(self, path):
-        self.path, self.fds = path, []
-        self.events = self.open()
-        self.welcome = self.ask(self.events, Hello("nnfast", protocol.VERSION, "events"))
-        self.calls = self.join()
-
-    def open(self):
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.settimeout(10)
-        sock.connect(self.path)
-        return Channel(sock)
-
-    def join(self):
-        channel = self.open()
-        answer = self.ask(channel, Hello("nnfast", protocol.VERSION, "calls", self.welcome.session, self.welcome.key))
-        assert isinstance(answer, protocol.Done), answer
-        return channel
-
-    def ask(self, channel, message, fds=()):
-        if isinstance(message, bytes):
-            channel.socket.send(message) if not fds else channel._send_with(message, fds)
-        else:
-            channel.send(message, fds)
-        return self.answer(channel)
-
-    def answer(self, channel):
-        return channel.receive(protocol.FROM_SERVER, self.fds)
-
-    def call(self, message, fds=()):
-        return self.ask(self.calls, message, fds)
-
-    def close(self):
-        for fd in self.fds:
-            os.close(fd)
-        self.events.close()
-        self.calls.close()
-
-
-@pytest.fixture
-def raw(server):
-    raw = Raw(server.path)
-    yield raw
-    raw.close()
-
-
-@pytest.fixture
-def other(device):
-    """A well-behaved client whose results must stay right."""
-    prepared = device.prepare(add_model())
-    yield prepared
-    assert (prepared.run([X, X])[0] == 2).all()
-
-
-def refused(answer, *words, status=ErrorStatus.INVALID_ARGUMENT):
-    assert isinstance(answer, Failure) and answer.status == status, answer
-    for word in words:
-        assert word in answer.text, answer.text
-
-
-def sealed(model):
-    return models.pack(model)
 
 
 # -- hello -------------------------------------------------------------------------------------------------------------
@@ -197,7 +131,7 @@ def test_what_is_no_message_is_refused_and_the_stream_goes_on(raw, other, packet
 def test_too_long_and_too_many_descriptors(raw, other):
     refused(raw.call(bytes(protocol.MAX_PACKET + 1)), "more than 65536 bytes")
     refused(raw.call(b"\xc1" + bytes(8), [0] * 250))
-    refused(raw.call(protocol.encode(protocol.Ping()), [0] * 253), "descriptors",
+    refused(raw.call(records.encode(protocol.Ping()), [0] * 253), "descriptors",
             status=ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT)
     assert isinstance(raw.call(protocol.Ping()), protocol.Done)
 
@@ -228,14 +162,6 @@ def test_objects_of_others_cannot_be_named(raw, other, server):
         refused(raw.call(message), "this client has no")
     raw.calls.send(protocol.Release([("prepared", mine), ("king", 1), ("buffer", -1)]))
     assert isinstance(raw.call(protocol.Ping()), protocol.Done)
-
-
-def prepared_by(raw, model):
-    fd = sealed(model)
-    answer = raw.call(protocol.Prepare("fast_single_answer", "medium"), [fd])
-    os.close(fd)
-    assert isinstance(answer, protocol.Prepared), answer
-    return answer.number
 
 
 def test_arenas(raw, other):
@@ -292,71 +218,6 @@ def test_memories_are_checked(raw, other):
     os.close(fd)
 
 
-# -- models ------------------------------------------------------------------------------------------------------------
-def test_models_in_unsealed_memory_are_copied(raw, server, other):
-    source = sealed(dense_model())
-    content = os.pread(source, os.fstat(source).st_size, 0)
-    fd = os.memfd_create("x", os.MFD_ALLOW_SEALING)
-    os.write(fd, content)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # not against writing
-    answer = raw.call(protocol.Prepare("fast_single_answer", "medium"), [fd])
-    os.pwrite(fd, bytes(len(content)), 0)
-    held, = [h for s in server.sessions() for h in s.held() if h.prepared.model.name == "dense"]
-    assert isinstance(answer, protocol.Prepared)
-    weights = [o.data for o in held.prepared.model.main.operands if o.data is not None]
-    assert any(array.any() for array in weights)
-    os.close(fd)
-    os.close(source)
-
-
-def model_packets():
-    """(packet, ...) of memories that are no model."""
-    source = sealed(add_model())
-    content = os.pread(source, os.fstat(source).st_size, 0)
-    os.close(source)
-    yield b""
-    yield b"short"
-    yield bytes(len(content))
-    for cut in (24, 40, len(content) // 2, len(content) - 1):
-        yield content[:cut]
-    yield content + bytes(64)
-    yield content[:8] + b"\xff" * 16 + content[24:]
-
-
-def test_broken_models_are_refused(raw, other):
-    for content in model_packets():
-        fd = sealed_memfd([content])
-        for message in (protocol.Check("1.3"), protocol.GetUnsupported(), protocol.Prepare("low_power", "low")):
-            refused(raw.call(message, [fd]))
-        os.close(fd)
-    refused(raw.call(protocol.Check("1.3")), "the model's memory")
-    reader, writer = os.pipe()
-    refused(raw.call(protocol.Check("1.3"), [reader]))
-    folder = os.open("/", os.O_RDONLY)
-    refused(raw.call(protocol.Check("1.3"), [folder]))
-    for fd in (reader, writer, folder):
-        os.close(fd)
-
-
-def test_mutated_models_never_crash_the_driver(raw, other):
-    chance = random.Random(1)
-    for model in (add_model(), dense_model(width=4), endless_model()):
-        source = sealed(model)
-        content = os.pread(source, os.fstat(source).st_size, 0)
-        os.close(source)
-        for _ in range(300):
-            wrong = bytearray(content)
-            for _ in range(chance.randint(1, 4)):
-                wrong[chance.randrange(len(wrong))] = chance.randrange(256)
-            fd = sealed_memfd([wrong])
-            answer = raw.call(chance.choice((protocol.GetUnsupported(), protocol.Prepare("low_power", "low"))), [fd])
-            os.close(fd)
-            if isinstance(answer, Failure):
-                assert "internal error" not in answer.text, answer.text
-            elif isinstance(answer, protocol.Prepared):
-                raw.calls.send(protocol.Release([("prepared", answer.number)]))
-
-
 # -- random messages ---------------------------------------------------------------------------------------------------
 NUMBERS = st.one_of(st.integers(-2, 5), st.sampled_from([2**31, 2**32, 2**63 - 1, 2**63, -2**63]))
 VALUES = st.recursive(st.one_of(NUMBERS, st.none(), st.booleans(), st.floats(), st.text(max_size=6),
@@ -407,7 +268,7 @@ def test_random_messages(source, tmp_path):
         @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
         @given(strategies, st.sampled_from([[], [model], [memory.fileno()], [model, memory.fileno()]]))
         def attack(message, fds):
-            packet = message if isinstance(message, bytes) else protocol.encode(message)
+            packet = message if isinstance(message, bytes) else records.encode(message)
             if not packet:
                 return
             raw.calls._send_with(packet, fds) if fds else raw.calls.socket.send(packet)
@@ -435,7 +296,7 @@ def test_nonsense_on_the_events_connection_ends_the_session(raw, other, server, 
 
 
 def test_a_slow_reader_holds_up_nobody_else(raw, other, server):
-    ping = protocol.encode(protocol.Ping())
+    ping = records.encode(protocol.Ping())
     raw.calls.socket.settimeout(0.2)
     with pytest.raises(TimeoutError):
         for _ in range(100_000):
