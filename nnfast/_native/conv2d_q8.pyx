@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from .conv2d cimport nnf_conv2d_q8_scheme, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
-from .conv2d_window cimport GRAIN, geometry, lines, measure, plan_split, split, tile_start
+from .conv2d_window cimport GRAIN, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .placement cimport placement, placement_of, scatter
 from .plan cimport Step
@@ -42,6 +42,7 @@ cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    LIGHT = 1 << 19         # bytes of weights that each thread may read for some rows, rather than all rows for some
     TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
 
 
@@ -56,6 +57,7 @@ cdef struct conv2d_q8:
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered
     size_t weights              # bytes of a group's packed weights
     bint direct                 # the input can be read in place
+    bint by_rows                # threads share the rows of a single tile
     int32_t weight_zero_point, input_zero_point
     int32_t zero_point, lo, hi
     uint8_t flip
@@ -128,10 +130,9 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
             sums[r] *= <uint32_t>-p.weight_zero_point
 
 
-cdef void group_q8(const conv2d_q8 *p, const uint8_t *x, const unsigned char *w, uint8_t *y, unsigned char *scratch,
-                   size_t item, size_t last) noexcept nogil:
+cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *w, uint8_t *y,
+                   unsigned char *scratch, size_t item, size_t last) noexcept nogil:
     """(tile, panel) pairs item..last-1 of one group."""
-    cdef const split *s = &p.s
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
     cdef size_t stop, block, base, count, panel, t, low, begin
@@ -178,12 +179,18 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
-    cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
+    cdef size_t item, last, group, stop, each
+    cdef split s = p.s
+    if p.by_rows and threads > 1:
+        # What a thread reads is then mostly what it wrote: another processor's cache is further than shared weights.
+        s.m = max(<size_t>BLOCK, (s.rows + threads - 1) // threads)
+        cut(&s, s.rows)
+    each = s.tiles * s.panels
     nnf_share(p.place.groups * each, thread, threads, &item, &last)
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
-        group_q8(p, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
+        group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
                  item - group * each, stop - group * each)
         item = stop
     release_tiles()
@@ -267,6 +274,8 @@ cdef class Conv2dQ8(Step):
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
         self.scratch = self.p.tile + (self.p.s.m * self.p.s.n if self.p.place.scattered else 0)
+        self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * BLOCK and shape.m > BLOCK and self.p.weights < LIGHT
         self.work = <double>self.p.place.groups * rows * units * depth
-        self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        cdef size_t tiles = rows // BLOCK if self.p.by_rows else self.p.s.tiles
+        self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_q8, &self.p, slots, row.name.decode())
