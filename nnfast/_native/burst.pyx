@@ -59,6 +59,14 @@ cimport numpy as cnp
 
 cnp.import_array()
 
+cdef extern from *:
+    """
+    #include <stdatomic.h>
+    #include <stdint.h>
+    typedef _Atomic(uint64_t) nnf_count; /* written by one thread, read by any */
+    """
+    ctypedef uint64_t nnf_count
+
 cdef extern from "nnf/clock.h":
     int64_t nnf_now_ns() noexcept nogil
 
@@ -152,9 +160,9 @@ cdef class Server:
     cdef unsigned char **copies         # where an input's values are copied to before use, or NULL
     cdef object copied
     cdef readonly int64_t began         # when the request was taken out of the ring
-    cdef readonly unsigned long runs    # requests answered here
-    cdef uint64_t took[BUCKETS]         # how many successful requests took how long
-    cdef public bint watched            # somebody wants to see executions, so that Python has to do them
+    cdef nnf_count answered             # requests answered here
+    cdef nnf_count took[BUCKETS]        # how many successful requests took how long
+    cdef nnf_flag watching              # somebody wants to see executions, so that Python has to do them
 
     def __cinit__(self, Ring requests, Ring results, int spin_us):
         cdef pthread_mutexattr_t kind
@@ -171,6 +179,19 @@ cdef class Server:
             raise MemoryError()
         requests.take(READER)
         results.take(WRITER)
+
+    @property
+    def runs(self):
+        """Requests answered here."""
+        return self.answered
+
+    @property
+    def watched(self):
+        return self.watching != 0
+
+    @watched.setter
+    def watched(self, bint value):
+        self.watching = value
 
     def __dealloc__(self):
         PyMem_Free(self.packet)
@@ -270,7 +291,7 @@ cdef class Server:
             self.fault = nnf_request_parse(&self.request, self.packet, self.received, self.places)
             if self.fault != NNF_PACKET_OK:
                 return 1
-            if self.watched or not self.ready:
+            if self.watching or not self.ready:
                 return 2
             pthread_mutex_lock(&self.mutex)
             done = self.ready and self._run()
@@ -279,7 +300,7 @@ cdef class Server:
                 return 0
             if not done:
                 return 2
-            self.runs += 1
+            self.answered += 1
             self._count()
             if not self._write(self.template, self.template_size):
                 return 0
