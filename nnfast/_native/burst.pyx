@@ -50,7 +50,7 @@ from .packet cimport (
 )
 from .plan cimport Frame
 from .runner cimport Argument, Runner
-from .threads cimport run_program
+from .threads cimport nnf_cancel, run_program
 
 from ..errors import GeneralFailure
 from .plan import aligned_bytes
@@ -465,7 +465,7 @@ cdef class Server:
         """End the loop, wherever it is; an execution stops at its next step."""
         self.leaving = 1
         self.closed = 1
-        self.cancelled = 1
+        nnf_cancel(&self.cancelled)
         nnf_ring_wake(&self.requests.c, NNF_RING_NOT_EMPTY)
         nnf_ring_wake(&self.results.c, NNF_RING_NOT_FULL)
 
