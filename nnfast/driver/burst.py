@@ -203,15 +203,16 @@ class Burst:
         return f"<Burst on {self.prepared!r}: {state}, {len(self._memories)} memories>"
 
 
-def check_channel(channel, dtype, name):
-    """Refuse what is no queue of such elements that can be waited for: InvalidArgument."""
+def checked_channel(channel, dtype, name):
+    """The descriptor of a channel, a queue or its descriptor, if `attach` takes it; else InvalidArgument."""
     attach(channel, dtype, name).close()
+    return _descriptor(channel)
 
 
 def attach(channel, dtype, name):
-    """The queue of a client's descriptor, which must be one that can be waited for. Raises InvalidArgument."""
+    """A client's queue, or that of its descriptor, which must be one that can be waited for. Raises InvalidArgument."""
     try:
-        queue = MessageQueue.attach(channel, dtype)
+        queue = MessageQueue.attach(_descriptor(channel), dtype)
     except Error as error:
         raise InvalidArgument(f"burst {name} channel: {error}") from None
     if not queue.has_event_flag:
@@ -225,6 +226,10 @@ def window(spin_us):
     if isinstance(spin_us, bool) or not isinstance(spin_us, Integral) or spin_us < 0:
         raise InvalidArgument(f"burst spin_us: is {spin_us!r}, must be microseconds or None")
     return min(int(spin_us), _MAX_WINDOW_US)
+
+
+def _descriptor(channel):
+    return channel.descriptor if isinstance(channel, MessageQueue) else channel
 
 
 def _argument(values):

@@ -5,7 +5,7 @@ import threading
 import weakref
 from math import prod
 
-from .. import config, errors, vlog
+from .. import config, errors, trace, vlog
 from .._native.burst import Client
 from .._native.packet import NO_TIME
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
@@ -198,7 +198,8 @@ class Controller:
         """
         answer = None
         if isinstance(request, Request) and all(type(pool) is Memory for pool in request.pools):
-            answer = self._channel.exchange(request, request.pools, measure_timing)
+            with trace.span("LI", "PE", "burst"):
+                answer = self._channel.exchange(request, request.pools, measure_timing)
         if answer is None:
             self.fallbacks += 1
             return self.prepared.execute(request, measure_timing)

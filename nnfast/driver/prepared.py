@@ -404,8 +404,8 @@ class PreparedModel:
         """Serve a burst (hal.md 4): a Burst, whose thread reads request packets and writes result packets.
 
         get_memories(slots): the Memory of each slot, or an Error. requests, results: fmq.Descriptor of queues with an
-        event flag. spin_us: how long the thread polls before it sleeps, None takes NNFAST_BURST_DRIVER_WINDOW. The
-        burst ends with its `close`. Raises InvalidArgument for what is no such queue.
+        event flag, or the queues. spin_us: how long the thread polls before it sleeps, None takes
+        NNFAST_BURST_DRIVER_WINDOW. The burst ends with its `close`. Raises InvalidArgument for what is no such queue.
         """
         from .burst import Burst
 

@@ -61,7 +61,7 @@ class PreparedModel(v1_1.PreparedModel):
         """(status, BurstContext) of a burst that lasts as long as the context (hal.md 4).
 
         callback.getMemories(slots) gives (status, memories); the channels are fmq.Descriptor of queues of
-        fmq.REQUEST_DATUM and fmq.RESULT_DATUM.
+        fmq.REQUEST_DATUM and fmq.RESULT_DATUM, or the queues.
         """
         from .burst import configure
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from .. import vlog
-from ..driver.burst import check_channel
+from ..driver.burst import checked_channel
 from ..driver.memory import Memory
 from ..driver.submit import CALLBACKS, workers
 from ..errors import DeadObject, Error, InvalidArgument
@@ -137,8 +137,8 @@ class RemoteBurst:
     def __init__(self, prepared, get_memories, requests, results):
         if not callable(get_memories):
             raise InvalidArgument(f"burst get_memories: is {get_memories!r}, must be a function")
-        check_channel(requests, REQUEST_DATUM, "request")
-        check_channel(results, RESULT_DATUM, "result")
+        requests = checked_channel(requests, REQUEST_DATUM, "request")
+        results = checked_channel(results, RESULT_DATUM, "result")
         self._session, self._prepared = prepared.session, prepared
         answer = self._session.call(protocol.OpenBurst(prepared.number, _queue(requests), _queue(results)),
                                     [*requests.fds, *results.fds])

@@ -51,7 +51,7 @@ def test_4_1_null_callback(prepared):
 
 def test_4_1_channels_that_are_none(prepared):
     good, silent, other = channels(), channels(event_flag=False), fmq.MessageQueue.create(np.uint64, 8)
-    cases = [(None, "no Descriptor"), (7, "no Descriptor"), (good[0], "no Descriptor"),
+    cases = [(None, "no Descriptor"), (7, "no Descriptor"), (good, "no Descriptor"),
              (silent[0].descriptor, "no event flag"),
              (other.descriptor, "quantum is 8")]
     for channel, words in cases:
@@ -60,6 +60,15 @@ def test_4_1_channels_that_are_none(prepared):
                 pair = [silent[place].descriptor if one is channel else one for place, one in enumerate(pair)]
             assert prepared.configureExecutionBurst(packets.Callback({}), *pair) == (S.GENERAL_FAILURE, None)
             assert words in prepared.last_error()
+
+
+def test_4_1_queues_in_place_of_their_descriptors(prepared):
+    queues, memories = channels(), {0: Memory.create(24), 1: Memory.create(24)}
+    status, context = prepared.configureExecutionBurst(packets.Callback(memories), *queues)
+    assert status == S.NONE and context.is_alive()
+    packet = build_request([(False, 0, 0, 24, ())], [(False, 1, 0, 24, ())], [0, 1], False)
+    assert queues[0].write(packet.reshape(-1).view(fmq.REQUEST_DATUM)) == "ok"
+    assert queues[1].wait_readable(1, packets.PATIENCE) == "ok" and (memories[1].array().view(np.float32) == 1).all()
 
 
 def test_4_1_statuses_are_those_of_1_2(canonical):
