@@ -18,6 +18,9 @@ from ..model.types import OperationType
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
+LONGEST_SECONDS = 1e9
+"""Durations that are longer are taken for this one."""
+
 PRIORITIES = ("low", "medium", "high")
 _FOREVER_NS = (1 << 63) - 1
 

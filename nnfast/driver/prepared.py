@@ -29,6 +29,7 @@ from ..model.types import LifeTime, is_raw
 from .arguments import check_input, check_output, named
 from .execution import (
     DEFAULT_LOOP_TIMEOUT_NS,
+    LONGEST_SECONDS,
     MAXIMUM_LOOP_TIMEOUT_NS,
     PRIORITIES,
     GraphRunner,
@@ -364,7 +365,7 @@ class PreparedModel:
         if duration is not None and not duration > 0:
             raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
         return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_to_ns(loop_timeout),
-                              int(duration * 1e9) if duration is not None else 0)
+                              int(min(duration, LONGEST_SECONDS) * 1e9) if duration is not None else 0)
 
     def run_count(self):
         """How often memory was used for a run; for the watchdog."""
@@ -444,7 +445,7 @@ def loop_timeout_to_ns(seconds):
         return DEFAULT_LOOP_TIMEOUT_NS
     if not seconds > 0:
         raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
-    return min(int(seconds * 1e9), MAXIMUM_LOOP_TIMEOUT_NS)
+    return int(min(seconds * 1e9, MAXIMUM_LOOP_TIMEOUT_NS))
 
 
 def _tell_plan(prepared, spent_ns):

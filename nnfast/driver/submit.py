@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from .._native.plan import Cancel
 from .._native.threads import available, now_ns
 from ..errors import Cancelled, InvalidArgument
+from .execution import LONGEST_SECONDS
 from .request import Timing
 
 _lock = threading.Lock()
@@ -67,7 +68,7 @@ def submit(prepared, inputs, timeout=None):
     """Queue prepared.run(inputs); see PreparedModel.submit."""
     if timeout is not None and not timeout > 0:
         raise InvalidArgument(f"submit timeout: is {timeout}, must be positive seconds or None")
-    deadline_ns = 0 if timeout is None else now_ns() + int(timeout * 1e9)
+    deadline_ns = 0 if timeout is None else now_ns() + int(min(timeout, LONGEST_SECONDS) * 1e9)
     future = Execution()
 
     def work():

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from .._native.threads import now_ns
-from ..driver.execution import deadline_to_ns
+from ..driver.execution import LONGEST_SECONDS, deadline_to_ns
 from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
 from ..driver.pools import CHECKED_TYPES, bind_request
@@ -166,7 +166,7 @@ def fenced(connection, message, fds):
     loop_timeout_ns = loop_timeout_to_ns(message.loop_timeout)
     if message.duration is not None and not message.duration > 0:
         raise InvalidArgument(f"execute_fenced duration: is {message.duration}, must be positive seconds or None")
-    duration_ns = 0 if message.duration is None else int(min(message.duration, 1e9) * 1e9)
+    duration_ns = 0 if message.duration is None else int(min(message.duration, LONGEST_SECONDS) * 1e9)
     control = Control(session)
     try:
         execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds], message.measure_timing,

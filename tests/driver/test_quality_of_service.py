@@ -195,6 +195,16 @@ def test_what_was_never_done_in_the_time_left_is_not_started(device):
     prepared.execute(wide_request(), deadline=time.monotonic() + 60)
 
 
+@pytest.mark.parametrize("long", [1e12, float("inf")])
+def test_limits_without_an_end_are_none(device, long):
+    prepared, x = device.prepare(models.conv_model()), np.ones((1, 5, 5, 2), np.float32)
+    request = Request((RequestArgument(0, 0, x.nbytes),), (RequestArgument(1, 0, 400),), (x, np.zeros(400, np.uint8)))
+    assert prepared.execute(request, deadline=long, loop_timeout=long)
+    assert prepared.submit([x], timeout=long).result(10)
+    execution = prepared.execute_fenced(request, deadline=long, loop_timeout=long, duration=long)
+    assert execution.fence.wait(10) == "signaled"
+
+
 def test_deadlines_of_preparations(device):
     with pytest.raises(MissedDeadlinePersistent, match="prepare: the deadline has passed"):
         device.prepare(models.two_step_model(), deadline=time.monotonic() - 1)
