@@ -14,6 +14,7 @@ import nnfast
 from nnfast import Memory, Request, RequestArgument, Role
 from nnfast.errors import Error
 from nnfast.service import protocol
+from nnfast.service.channel import Channel, sealed_memfd
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_float32.tflite"
 LIFE_SECONDS = 0.2
@@ -81,7 +82,7 @@ class Hostile:
 
     def speak_other_version(self):
         with plug(self.path, 5) as sock:
-            channel = protocol.Channel(sock)
+            channel = Channel(sock)
             channel.send(protocol.Hello(protocol.MAGIC, protocol.VERSION + 1, "events"))
             channel.receive(protocol.FROM_SERVER, [])
 
@@ -146,7 +147,7 @@ class Hostile:
     def leave_in_the_middle(self):
         """The connections end while calls are running."""
         line = Line(self.path)
-        fd = protocol.sealed_memfd([bytes(4096)])
+        fd = sealed_memfd([bytes(4096)])
         try:
             for _ in range(self.random.randrange(1, 20)):
                 line.calls.send(self.random.choice((protocol.GetStats(), protocol.Check("1.3"))), [fd])

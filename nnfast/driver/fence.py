@@ -138,23 +138,27 @@ class _Waiter:
         waiting, deadlines = {}, []  # descriptor: [(fence, entry)], and a heap of (deadline, number, entry)
         while True:
             poller.poll(self._patience(deadlines))
-            with self._lock:
-                new, self._new = self._new, []
-                try:
-                    os.eventfd_read(self._wake)
-                except BlockingIOError:
-                    pass  # a fence or a deadline woke us
-            for fences, deadline_ns, entry in new:
-                for fence in fences:
-                    waiting.setdefault(fence.fileno(), []).append((fence, entry))
-                    poller.register(fence.fileno(), select.POLLIN)
-                if deadline_ns:
-                    heappush(deadlines, (deadline_ns, next(self._numbers), entry))
+            self._take_new(poller, waiting, deadlines)
             for descriptor in list(waiting):
                 self._look(poller, waiting, descriptor)
             while deadlines and deadlines[0][0] <= now_ns():
                 _finish(heappop(deadlines)[2], MissedDeadlineTransient(
                     "execute_fenced: the deadline passed while it waited for its fences; allow more time"))
+
+    def _take_new(self, poller, waiting, deadlines):
+        """Wait for what was added, too. A function of its own: no name outlives it that would keep a fence open."""
+        with self._lock:
+            new, self._new = self._new, []
+            try:
+                os.eventfd_read(self._wake)
+            except BlockingIOError:
+                pass  # a fence or a deadline woke us
+        for fences, deadline_ns, entry in new:
+            for fence in fences:
+                waiting.setdefault(fence.fileno(), []).append((fence, entry))
+                poller.register(fence.fileno(), select.POLLIN)
+            if deadline_ns:
+                heappush(deadlines, (deadline_ns, next(self._numbers), entry))
 
     @staticmethod
     def _patience(deadlines):

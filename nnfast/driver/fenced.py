@@ -1,5 +1,7 @@
 """Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
 
+from copy import copy
+
 from .. import trace, vlog
 from .._native.threads import now_ns
 from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
@@ -25,7 +27,7 @@ class FencedExecution:
         if self._outcome is None:
             raise GeneralFailure("fenced execution: has not ended yet; wait for its fence first")
         if isinstance(self._outcome, Error):
-            raise self._outcome
+            raise copy(self._outcome)  # the one that is kept must not get a traceback, which would keep all of this
         return self._outcome
 
     def abandon(self):
@@ -36,7 +38,7 @@ class FencedExecution:
             self._give_up(Cancelled("execute_fenced: the client has gone"))
 
     def _end(self, outcome):
-        self._outcome = outcome
+        self._outcome = outcome.with_traceback(None) if isinstance(outcome, Error) else outcome
         if self._control is not None:
             control, self._control = self._control, None
             control.ended()

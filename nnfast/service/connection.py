@@ -140,7 +140,7 @@ class Connection:
             elif isinstance(message, protocol.Cancel):
                 self.session.cancel(message.call)
         except Error as error:
-            self._debt = error
+            self._debt = error.with_traceback(None)  # which would keep this connection and its session
         except (MemoryError, OSError) as error:
             self._debt = GeneralFailure(f"service: {type(message).__name__}: {error}")
 
