@@ -17,6 +17,7 @@ from .fmq cimport (
     NNF_RING_OK,
     NNF_RING_TIMEOUT,
     Ring,
+    nnf_counter,
     nnf_flag,
     nnf_regions,
     nnf_ring_peek,
@@ -58,14 +59,6 @@ from .plan import aligned_bytes
 cimport numpy as cnp
 
 cnp.import_array()
-
-cdef extern from *:
-    """
-    #include <stdatomic.h>
-    #include <stdint.h>
-    typedef _Atomic(uint64_t) nnf_count; /* written by one thread, read by any */
-    """
-    ctypedef uint64_t nnf_count
 
 cdef extern from "nnf/clock.h":
     int64_t nnf_now_ns() noexcept nogil
@@ -160,9 +153,9 @@ cdef class Server:
     cdef unsigned char **copies         # where an input's values are copied to before use, or NULL
     cdef object copied
     cdef readonly int64_t began         # when the request was taken out of the ring
-    cdef nnf_count answered             # requests answered here
-    cdef nnf_count took[BUCKETS]        # how many successful requests took how long
-    cdef nnf_flag watching              # somebody wants to see executions, so that Python has to do them
+    cdef readonly nnf_counter runs      # requests answered here
+    cdef nnf_counter took[BUCKETS]      # how many successful requests took how long
+    cdef public nnf_flag watched        # somebody wants to see executions, so that Python has to do them
 
     def __cinit__(self, Ring requests, Ring results, int spin_us):
         cdef pthread_mutexattr_t kind
@@ -179,19 +172,6 @@ cdef class Server:
             raise MemoryError()
         requests.take(READER)
         results.take(WRITER)
-
-    @property
-    def runs(self):
-        """Requests answered here."""
-        return self.answered
-
-    @property
-    def watched(self):
-        return self.watching != 0
-
-    @watched.setter
-    def watched(self, bint value):
-        self.watching = value
 
     def __dealloc__(self):
         PyMem_Free(self.packet)
@@ -291,7 +271,7 @@ cdef class Server:
             self.fault = nnf_request_parse(&self.request, self.packet, self.received, self.places)
             if self.fault != NNF_PACKET_OK:
                 return 1
-            if self.watching or not self.ready:
+            if self.watched:
                 return 2
             pthread_mutex_lock(&self.mutex)
             done = self.ready and self._run()
@@ -300,7 +280,7 @@ cdef class Server:
                 return 0
             if not done:
                 return 2
-            self.answered += 1
+            self.runs += 1
             self._count()
             if not self._write(self.template, self.template_size):
                 return 0
