@@ -82,8 +82,10 @@ class BuildExt(build_ext):
         fresh = target.exists() and stamp.exists() and target.stat().st_mtime > newest
         if self.force or not fresh or stamp.read_text() != " ".join(flags):
             target.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run([*self.compiler.compiler_so, *flags, *INCLUDES, "-c", source,
-                            "-o", str(target)], check=True)
+            # Another extension may compile or link the same file at this moment: it sees an old object, or a whole one.
+            mine = target.with_suffix(f".{ext.name}.o")
+            subprocess.run([*self.compiler.compiler_so, *flags, *INCLUDES, "-c", source, "-o", str(mine)], check=True)
+            os.replace(mine, target)
             stamp.write_text(" ".join(flags))
         return str(target)
 
