@@ -17,6 +17,7 @@ import numpy as np
 
 from .._native.plan import aligned_bytes
 from ..errors import GeneralFailure, InvalidArgument
+from ..model.mapped import MappedFile
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from .channel import is_sealed, sealed_memfd
 from .records import Record, encode
@@ -180,7 +181,7 @@ def open_bytes(fd, limit):
         if not _START.size <= size <= limit:
             raise InvalidArgument(f"model: its memory has {size} bytes, must be {_START.size} to {limit}")
         if is_sealed(fd):
-            content = np.frombuffer(mmap.mmap(fd, size, access=mmap.ACCESS_READ), np.uint8)
+            content = np.frombuffer(MappedFile(fd, size, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ), np.uint8)
         else:
             content = aligned_bytes(size)
             view, at = memoryview(content), 0
