@@ -4,6 +4,7 @@ A fence is an eventfd, so that any process can poll it: readable means that the 
 1 for success; the largest value an eventfd holds for an error, which a poll sees as readable but not writable.
 """
 
+import errno
 import os
 import select
 import threading
@@ -37,6 +38,8 @@ class Fence:
         try:
             self._fd = os.dup(fd)
         except (OSError, TypeError) as error:
+            if getattr(error, "errno", errno.EBADF) != errno.EBADF:
+                raise GeneralFailure(f"fence: descriptor {fd} cannot be copied: {error.strerror}") from None
             raise InvalidArgument(f"fence: {fd!r} is no open file descriptor: {error}") from None
         self._own = os.readlink(f"/proc/self/fd/{self._fd}").startswith("anon_inode:[eventfd]")
         return self

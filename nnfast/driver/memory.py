@@ -5,6 +5,7 @@ only files that can no longer shrink (memfds sealed with F_SEAL_SHRINK) are mapp
 and written through private copies.
 """
 
+import errno
 import fcntl
 import mmap
 import os
@@ -48,6 +49,8 @@ class Memory:
         try:
             self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0)
         except OSError as error:
+            if error.errno != errno.EBADF:
+                raise GeneralFailure(f"memory: descriptor {fd} cannot be copied: {error.strerror}") from None
             raise InvalidArgument(f"memory: {fd} is no open file descriptor: {error.strerror}") from None
 
     @classmethod
