@@ -11,6 +11,7 @@ from ..errors import InvalidArgument
 from .output import positive
 
 FIRST_PASSED = 3
+M_MMAP_THRESHOLD, LARGE_BLOCK = -3, 256 << 10
 HEADROOM_BYTES = 1 << 30
 """What the interpreter, stacks of threads and temporaries may take beside --memory-limit."""
 
@@ -125,6 +126,7 @@ def prepare_process(memory_limit):
     Results of shapes that only an execution knows are beyond all budgets. So that no client can make the system end
     this process for the memory it takes, its private memory has a limit: what is too much is RESOURCE_EXHAUSTED.
     """
+    import ctypes
     import resource
     import sys
 
@@ -132,6 +134,11 @@ def prepare_process(memory_limit):
     if low < high:
         resource.setrlimit(resource.RLIMIT_NOFILE, (high, high))
     sys.setswitchinterval(0.0005)
+    try:
+        # Else glibc keeps blocks, in the arena of every thread, as large as the largest that was ever freed.
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
+    except (OSError, AttributeError):
+        pass  # another C library, with habits of its own
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     most = physical // 8 * 7 if memory_limit is None else 2 * memory_limit + HEADROOM_BYTES
     low, high = resource.getrlimit(resource.RLIMIT_DATA)
