@@ -32,7 +32,8 @@ def extensions():
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
              "checksum": ["csrc/base/checksum.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
-             "burst": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"], "channels": ["csrc/fmq/ring.c"],
+             **{name: ["csrc/fmq/packet.c", "csrc/fmq/ring.c"] for name in ("burst", "burst_client")},
+             "channels": ["csrc/fmq/ring.c"],
              "peak": csrc("peak/*.c"),
              **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"]
                 for name in ("bf16", "line", "lines_q8", "pack", "q8")}}

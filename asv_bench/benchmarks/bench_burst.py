@@ -1,4 +1,5 @@
-"""Measures nnfast/_native/burst.pyx, nnfast/driver/burst.py, nnfast/driver/controller.py: a request through a burst."""
+"""Measures nnfast/_native/burst.pyx, nnfast/_native/burst_client.pyx, nnfast/driver/burst.py,
+nnfast/driver/controller.py: a request through a burst."""
 
 import os
 

@@ -6,7 +6,7 @@ import weakref
 from math import prod
 
 from .. import config, errors, trace, vlog
-from .._native.burst import Client
+from .._native.burst_client import Client
 from .._native.packet import NO_TIME
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
