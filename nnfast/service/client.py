@@ -17,7 +17,7 @@ from itertools import count
 from ..driver.fence import ACTIVE
 from ..driver.request import OutputShape
 from ..driver.submit import CALLBACKS, workers
-from ..errors import DeadObject, DeviceUnavailable, GeneralFailure
+from ..errors import DeadObject, DeviceUnavailable, GeneralFailure, ResourceExhaustedTransient
 from . import protocol
 from .answers import raise_failure
 from .burst import answer_later
@@ -59,7 +59,10 @@ class Session:
     # -- connections -------------------------------------------------------------------------------------------------
     def open(self, role):
         """A channel that has said hello."""
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:
+            raise ResourceExhaustedTransient(f"{self.path}: no socket can be made: {error.strerror}") from None
         try:
             sock.connect(self.path)
             channel, fds = Channel(sock), []

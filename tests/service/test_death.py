@@ -1,6 +1,7 @@
 """Either side may die at any time: nothing is left behind, and whoever waits is told (hal.md 3.12)."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -270,6 +271,22 @@ def test_a_forked_child_has_to_connect_again(server):
     assert (prepared.run([X, X])[0] == 2).all()
     device.close()
     assert until(lambda: not server.sessions())
+
+
+def test_a_client_without_descriptors_keeps_its_session(server):
+    device = nnfast.connect(server.path)
+    prepared = device.prepare(add_model())
+    low, high = resource.getrlimit(resource.RLIMIT_NOFILE)
+    running = device.prepare(endless_model()).submit([ONE])  # has the one connection that there is
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, high))
+        with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="no socket"):
+            prepared.run([X, X])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (low, high))
+    assert (prepared.run([X, X])[0] == 2).all()
+    running.cancel()
+    device.close()
 
 
 # -- clean ends --------------------------------------------------------------------------------------------------------
