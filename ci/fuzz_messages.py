@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections import deque
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -11,16 +12,15 @@ import nnfast
 from nnfast import Memory
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from nnfast.service import protocol
-from nnfast.service.channel import sealed_memfd
+from nnfast.service.channel import LARGE, sealed_memfd
 from nnfast.service.models import pack
-from nnfast.service.protocol import encode
-from nnfast.service.records import Argument, Place, Pool, Queue, SharedMemory, Use
+from nnfast.service.records import Argument, Place, Pool, Queue, SharedMemory, Use, encode
 
 ODD = (0, 1, -1, 2, 63, 64, 65, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 63) - 1,
        -(1 << 63), (1 << 64) - 1, None, True, False, 0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), "", "medium",
        "fast_single_answer", "arena", "x" * 300, b"", b"\xff" * 32, [], [[]], [0], [-1] * 40, {}, {"a": 1})
 ARENA_BYTES = 1 << 18
-MODELS = 48
+MODELS, REMEMBERED = 48, 64
 
 
 @dataclass
@@ -62,6 +62,7 @@ class Messages:
             (1, (self._prepare, self._check, self._unsupported))) for maker in makers]
         self._weights = [weight for _, weight in self.makers]
         self._makers = [maker for maker, _ in self.makers]
+        self._recent = deque(maxlen=REMEMBERED)
 
     def close(self):
         """Close the descriptors that it draws from."""
@@ -96,8 +97,12 @@ class Messages:
     def draw(self, known):
         """(bytes of a packet, its descriptors)."""
         random, chance = self.random, self.random.random()
-        if chance < 0.05:
+        if chance < 0.04:
             return random.randbytes(random.choice((1, 2, 5, 20, 100, 3000))), self._descriptors()
+        if chance < 0.05:
+            return LARGE.pack(0xC1, random.choice((0, 1, 4096, 1 << 40))), self._descriptors()
+        if chance < 0.12 and self._recent:
+            return random.choice(self._recent)  # what the driver has bound, while other things have gone
         message, fds = random.choices(self._makers, self._weights)[0](known)
         data = encode(message)
         if chance < 0.25:
@@ -106,6 +111,7 @@ class Messages:
             data = self.mutate_tree(data)
         if random.random() < 0.1:
             fds = self._descriptors()
+        self._recent.append((data, fds))
         return data, fds
 
     def _descriptors(self):
@@ -198,7 +204,8 @@ class Messages:
 
     def _release(self, known):
         kind = self.random.choice(("prepared", "buffer", "memory", "fenced", "stream", "load", "burst"))
-        return protocol.Release([(kind, self.random.randrange(20, 1 << 20)) for _ in range(3)]), ()
+        number = self.random.randrange(8, 60) if kind == "memory" else self.random.randrange(20, 1 << 20)
+        return protocol.Release([(kind, number)] * self.random.choice((0, 1, 3))), ()
 
     def _cancel(self, known):
         return protocol.Cancel(self.random.randrange(8)), ()

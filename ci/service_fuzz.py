@@ -43,6 +43,7 @@ from nnfast.service.channel import Channel, Malformed, decode
 from nnfast.service.connection import Connection
 from nnfast.service.protocol import FROM_SERVER, Failure
 from nnfast.service.quotas import Quotas
+from nnfast.service.records import encode
 from nnfast.service.server import Options, Server
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
@@ -96,8 +97,12 @@ class Direct:
         fds += [os.dup(fd) for fd in given]
         return decode(decoder, data)
 
+    def packet(self):
+        """As Channel.packet."""
+        return self.message[0]
+
     def send(self, message, fds=()):
-        protocol.encode(message)
+        encode(message)
         self.tally.add(message)
         self.last = message
 
@@ -107,7 +112,7 @@ class Direct:
 
 def ask_directly(connection, channel, message, fds):
     """The answer to a message."""
-    channel.message = protocol.encode(message), fds
+    channel.message = encode(message), fds
     connection._serve_one()
     return channel.last
 
@@ -195,7 +200,7 @@ def exchange(channel, packets, tally):
 def fuzz_hello(path, messages, tally):
     """Mutated and random first messages, each on a connection of its own."""
     random = messages.random
-    hello = protocol.encode(protocol.Hello(protocol.MAGIC, protocol.VERSION, random.choice(("events", "calls")),
+    hello = encode(protocol.Hello(protocol.MAGIC, protocol.VERSION, random.choice(("events", "calls")),
                                            random.randrange(9), bytes(16)))
     data = random.choice((messages.mutate_bytes, messages.mutate_tree, lambda data: random.randbytes(40)))(hello)
     with plug(path) as sock:
