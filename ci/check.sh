@@ -63,6 +63,10 @@ vectors() {
         echo "a sample of all kinds, HAL $hal"
         nnfast vts "$NNFAST_SHARED/vts" --hal "$hal" --sample 100 | tail -n 1 || return 1
     done
+    for via in burst service cache; do
+        echo "a sample of all kinds via $via"
+        nnfast vts "$NNFAST_SHARED/vts" --via "$via" --sample 100 | tail -n 1 || return 1
+    done
     for level in $(python -c 'from nnfast._native import kernels; print(*kernels.levels()[:-1])'); do
         echo "level $level"
         NNFAST_CPU=$level nnfast vts "$NNFAST_SHARED/vts" --kind general | tail -n 1 || return 1
