@@ -14,6 +14,11 @@ from nnfast.hal.pools import from_memory
 PATIENCE = 20
 
 
+def channels(**options):
+    """A queue for requests, and one for results."""
+    return [fmq.MessageQueue.create(dtype, 64, **options) for dtype in (fmq.REQUEST_DATUM, fmq.RESULT_DATUM)]
+
+
 class Callback:
     """IBurstCallback over a dict of memories. answer: another function of the slots; asked: the slots of all calls."""
 
