@@ -12,6 +12,9 @@ from .output import positive
 
 FIRST_PASSED = 3
 M_MMAP_THRESHOLD, LARGE_BLOCK = -3, 256 << 10
+STACK_BYTES = 1 << 20
+"""Of each thread: there is one for every call at a time."""
+
 HEADROOM_BYTES = 1 << 30
 """What the interpreter, stacks of threads and temporaries may take beside --memory-limit."""
 
@@ -129,6 +132,7 @@ def prepare_process(memory_limit):
     import ctypes
     import resource
     import sys
+    import threading
 
     low, high = resource.getrlimit(resource.RLIMIT_NOFILE)
     if low < high:
@@ -139,6 +143,7 @@ def prepare_process(memory_limit):
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
     except (OSError, AttributeError):
         pass  # another C library, with habits of its own
+    threading.stack_size(STACK_BYTES)
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     most = physical // 8 * 7 if memory_limit is None else 2 * memory_limit + HEADROOM_BYTES
     low, high = resource.getrlimit(resource.RLIMIT_DATA)

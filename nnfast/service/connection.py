@@ -52,6 +52,8 @@ class Connection:
 
     def _serve(self):
         try:
+            self.channel.socket.setblocking(True)
+            self.channel.send(protocol.Done())
             while self._serve_one():
                 pass
         except OSError:

@@ -23,7 +23,7 @@ class Quotas:
     executions: int = 64
     objects: int = 4096
     bursts: int = 64
-    sessions: int = 16
+    sessions: int = 8
 
 
 class ClientBudget(Budget):

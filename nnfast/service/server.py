@@ -19,7 +19,7 @@ from .._native import threads
 from ..driver.cache import version_string
 from ..driver.device import Device
 from ..engine.budget import Budget
-from ..errors import DeviceUnavailable, Error, InvalidArgument
+from ..errors import DeviceUnavailable, Error, InvalidArgument, ResourceExhaustedTransient
 from . import protocol
 from .allowlist import Allowlist
 from .answers import failure
@@ -269,17 +269,17 @@ class Server:
                 _peer(channel.socket).uid != session.peer.uid:
             raise DeviceUnavailable("service: there is no session of this number and key")
         check_room(session)
-        self._forget(channel, close=False)
-        channel.socket.setblocking(True)
         connection = Connection(session, channel)
+        self._forget(channel, close=False)
         with self._lock:
             session.connections.add(connection)
         try:
-            channel.send(protocol.Done())
             connection.start()
-        except (OSError, RuntimeError):
-            channel.close()
+        except RuntimeError as error:  # no thread can be started
             self.left(connection)
+            self._strangers[channel] = 0.0
+            self._selector.register(channel, selectors.EVENT_READ, self._greet)
+            raise ResourceExhaustedTransient(f"service: {error}") from None
 
     def _welcome(self, session):
         device = session.device

@@ -309,3 +309,18 @@ def test_no_descriptors_left_is_survived(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_no_threads_left_is_survived(tmp_path, monkeypatch):
+    from service_models import serving
+
+    from nnfast.service.connection import Connection
+
+    with serving(tmp_path) as (path, server):
+        device = nnfast.connect(path)
+        with monkeypatch.context() as context:
+            context.setattr(Connection, "start", lambda self: (_ for _ in ()).throw(RuntimeError("no new thread")))
+            with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="no new thread"):
+                device.prepare(add_model())
+        assert not server.sessions()[0].connections
+        assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
