@@ -44,28 +44,34 @@ class Registry:
         return [root for references in list(self._roots.values()) for reference in list(references)
                 if (root := reference()) is not None]
 
-    def prepare(self, device, model, source, preference, priority, input_shapes, keep, deadline):
+    def prepare(self, device, model, source, options, deadline, turn):
         """A PreparedModel for a client: a twin of what is there already, or of what is compiled now.
 
-        Models that cannot be planned ahead, and those with vendor extensions, are compiled for each client.
+        Models that cannot be planned ahead, and those with vendor extensions, are compiled for each client. options:
+        preference, priority, input_shapes and keep; turn(): a context for the work.
         """
+        def make(where):
+            with turn():
+                return where.prepare(model, *options, deadline)
+
         if model.extensions:
-            return device.prepare(model, preference, priority, input_shapes, keep, deadline)
-        options = repr((preference, input_shapes, keep, device.precision))
-        key = (checksum(source), source.nbytes, options)
+            return make(device)
+        preference, priority, *rest = options
+        key = (checksum(source), source.nbytes, repr((preference, *rest, device.precision)))
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:  # whoever wants the same model meanwhile waits for it
-            root = self._find(key, source)
-            if root is None:
-                prepared = self._device(device.precision).prepare(model, preference, priority, input_shapes, keep,
-                                                                  deadline)
-                if prepared._static is None:
+            try:
+                root = self._find(key, source)
+                if root is None:
+                    prepared = make(self._device(device.precision))
+                    if prepared._static is not None:
+                        root = Root(prepared, source, key[2])
+                        self._add(key, root)
+            finally:
+                if key not in self._roots:
                     self._making.pop(key, None)
-                    return device.prepare(model, preference, priority, input_shapes, keep, deadline)
-                root = Root(prepared, source, options)
-                self._add(key, root)
-            return root.twin(device, priority)
+        return make(device) if root is None else root.twin(device, priority)
 
     def _find(self, key, source):
         found = [root for reference in list(self._roots.get(key, ())) if (root := reference()) is not None]

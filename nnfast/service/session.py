@@ -169,9 +169,9 @@ class Session:
         """Device.prepare, of a model that other clients may have already. source: its bytes."""
         check_options(preference, priority)
         deadline_to_ns(deadline, now_ns(), "prepare")  # also for a model that is there already
-        with self.turn(priority):
-            return self.server.registry.prepare(self.device, model, source, preference, priority, input_shapes, keep,
-                                                deadline)
+        options = preference, priority, input_shapes, keep
+        return self.server.registry.prepare(self.device, model, source, options, deadline,
+                                            lambda: self.turn(priority))
 
     def turn(self, priority="medium"):
         """A context for a preparation: a core, when it is this client's turn. Executions wait for theirs themselves."""

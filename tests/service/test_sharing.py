@@ -76,6 +76,17 @@ def test_models_that_cannot_be_planned_ahead_are_not_shared(server):
     np.testing.assert_array_equal(models[0].run(inputs)[0], models[1].run(inputs)[0])
 
 
+def test_what_cannot_be_prepared_leaves_nothing_behind(server):
+    device, b = nnfast.connect(server.path), ModelBuilder()
+    b.operation("ADD", [b.input("TENSOR_FLOAT32", (2,)), b.input("TENSOR_FLOAT32", (3,)), b.scalar(0)],
+                [b.output("TENSOR_FLOAT32", (2,))])
+    model = b.build()
+    for _ in range(3):
+        with pytest.raises(InvalidArgument):
+            device.prepare(model)
+    assert not server.registry.roots() and not server.registry._making
+
+
 # -- quotas ------------------------------------------------------------------------------------------------------------
 def test_quota_of_models(tmp_path):
     with serving(tmp_path, quotas=Quotas(models=2)) as (path, _):
