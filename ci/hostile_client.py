@@ -63,7 +63,7 @@ class Hostile:
 
     def keep_silent(self):
         """Connections that say nothing, as many as one likes."""
-        socks = [plug(self.path, 1) for _ in range(self.random.randrange(1, 20))]
+        socks = [plug(self.path, 1) for _ in range(self.random.choice((1, 20, 200)))]
         time.sleep(self.random.random() * 0.2)
         for sock in socks:
             sock.close()

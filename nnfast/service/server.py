@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from .._native import threads
@@ -192,11 +193,10 @@ class Server:
                 time.sleep(RETRY_SECONDS)  # the listener stays readable: look again when something has been closed
             return  # else it has gone again
         if len(self._strangers) >= MAX_STRANGERS:
-            sock.close()
-            return
+            self._dismiss_one()
         sock.setblocking(False)
         channel = Channel(sock)
-        self._strangers[channel] = time.monotonic()
+        self._strangers[channel] = time.monotonic(), _credentials(sock)[0]
         self._selector.register(channel, selectors.EVENT_READ, self._greet)
 
     def _forget(self, channel, close=True):
@@ -207,11 +207,18 @@ class Server:
 
     def _dismiss_strangers(self):
         late = time.monotonic() - HELLO_SECONDS
-        for channel in [channel for channel, since in self._strangers.items() if since < late]:
+        for channel in [channel for channel, (since, _) in self._strangers.items() if since < late]:
             self._forget(channel)
+
+    def _dismiss_one(self):
+        """Make room: the oldest connection goes of the process that has the most which have said nothing so far."""
+        (greedy, _), = Counter(pid for _, pid in self._strangers.values()).most_common(1)
+        self._forget(next(channel for channel, (_, pid) in self._strangers.items() if pid == greedy))
 
     def _greet(self, channel):
         """The first message of a connection: it becomes part of a session, or is told why not."""
+        if channel not in self._strangers:
+            return  # it had to go while this message came in
         fds = []
         try:
             hello = channel.receive(protocol.HELLO, fds)
@@ -321,5 +328,10 @@ class Server:
         log.info("client %d has gone: process %d", session.number, session.peer.pid)
 
 
+def _credentials(sock):
+    """Process, user and group at the other end."""
+    return _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+
+
 def _peer(sock):
-    return Peer(*_CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)))
+    return Peer(*_credentials(sock))

@@ -3,6 +3,8 @@
 import os
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -95,6 +97,25 @@ def test_connections_that_say_nothing_are_closed(tmp_path, monkeypatch):
         assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
         for sock in socks:
             sock.close()
+
+
+def test_a_crowd_that_says_nothing_keeps_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "HELLO_SECONDS", 600)
+    monkeypatch.setattr(server, "MAX_STRANGERS", 4)
+    crowd = "import socket, sys\nsocks = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(9)]\n" \
+        "for sock in socks: sock.connect(sys.argv[1])\nprint('there', flush=True)\nsys.stdin.read()"
+    with serving(tmp_path) as (path, _):
+        slow = Channel(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        slow.socket.connect(path)
+        command = [sys.executable, "-c", crowd, path]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as foe:
+            foe.stdout.readline()
+            device = nnfast.connect(path)
+            assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
+            slow.send(Hello("nnfast", protocol.VERSION, "events"))
+            assert isinstance(slow.receive(protocol.FROM_SERVER, []), protocol.Welcome)
+            foe.stdin.close()
+        slow.close()
 
 
 def test_quota_of_connections(tmp_path):
