@@ -1,8 +1,80 @@
-"""Checks of the arrays that a caller hands to run."""
+"""Inputs and outputs of a prepared model: what they are, and checks of the arrays that a caller hands to run."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..model.types import LifeTime
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """One input or output: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
+
+    channel_axis: dimension of per-channel scales, or None.
+    """
+
+    name: str
+    shape: tuple | None
+    dtype: np.dtype
+    type: int
+    scale: float
+    zero_point: int
+    channel_axis: int | None
+    operand: int
+
+
+def info_of(graph, operand, fallback):
+    """TensorInfo of an operand; fallback: the name of one that has none."""
+    o = graph.operands[operand]
+    axis = o.channel_quant.dim if o.channel_quant else None
+    return TensorInfo(o.name or fallback, o.shape, o.dtype, o.type, o.scale, o.zero_point, axis, operand)
+
+
+def initial_value(operand, state):
+    """What a state input holds at the start."""
+    if state.initial is not None:
+        return state.initial
+    value = np.full(operand.dims, operand.zero_point, operand.dtype)
+    value.flags.writeable = False
+    return value
+
+
+def find_operand(graph, key):
+    """Operand index of a kept operand, by name or index."""
+    if isinstance(key, str):
+        found = [i for i, o in enumerate(graph.operands) if o.name == key]
+        if len(found) != 1:
+            raise InvalidArgument(f"prepare keep: {len(found) or 'no'} operands are named {key!r}, must be one")
+        key = found[0]
+    if not 0 <= key < len(graph.operands) or graph.operands[key].lifetime != LifeTime.TEMPORARY_VARIABLE:
+        raise InvalidArgument(f"prepare keep: operand {key} is not an intermediate operand of the main graph")
+    return key
+
+
+def resized(model, input_shapes):
+    """The model with other input shapes; what is computed gets its shape by inference."""
+    if not input_shapes:
+        return model
+    graph = model.main
+    names = {graph.operands[o].name: o for o in graph.inputs if graph.operands[o].name}
+    operands = list(graph.operands)
+    for key, shape in input_shapes.items():
+        operand = names.get(key) if isinstance(key, str) else \
+            graph.inputs[key] if 0 <= key < len(graph.inputs) else None
+        if operand is None:
+            raise InvalidArgument(f"prepare input_shapes: no input {key!r}; there are {', '.join(map(repr, names))}")
+        shape = tuple(int(d) for d in shape)
+        if any(d < 1 for d in shape) or len(shape) != len(operands[operand].dims):
+            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {list(shape)}, must be "
+                                  f"{len(operands[operand].dims)} positive dimensions")
+        operands[operand] = replace(operands[operand], dims=shape)
+    for operation in graph.operations:
+        for operand in operation.outputs:
+            if not operands[operand].is_scalar:
+                operands[operand] = replace(operands[operand], dims=(0,) * len(operands[operand].dims))
+    return model.with_main(operands=tuple(operands))
 
 
 def named(given, infos, role):

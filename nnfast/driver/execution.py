@@ -9,6 +9,7 @@ from ..compiler.planner import Planner
 from ..engine.segment import ControlStep, check_go_on
 from ..errors import (
     GeneralFailure,
+    InvalidArgument,
     MissedDeadlinePersistent,
     MissedDeadlineTransient,
     ResourceExhaustedPersistent,
@@ -52,6 +53,21 @@ class Limits:
     def with_cancel(self, cancel):
         """The same, with a Cancel flag."""
         return replace(self, cancel=cancel)
+
+
+def limits_of(deadline, loop_timeout, now):
+    """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
+    deadline_ns = deadline_to_ns(deadline, now, "execute")
+    return Limits(None, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
+
+
+def loop_timeout_to_ns(seconds):
+    """Nanoseconds that each WHILE may take: the default for None, never more than the longest allowed."""
+    if seconds is None:
+        return DEFAULT_LOOP_TIMEOUT_NS
+    if not seconds > 0:
+        raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
+    return int(min(seconds * 1e9, MAXIMUM_LOOP_TIMEOUT_NS))
 
 
 class GraphRunner:

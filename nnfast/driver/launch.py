@@ -3,8 +3,8 @@
 from .. import trace
 from .._native.threads import now_ns
 from ..errors import Error, GeneralFailure, InvalidArgument
+from .execution import limits_of
 from .pools import bind_request
-from .prepared import limits_of
 from .submit import CALLBACKS, workers
 
 

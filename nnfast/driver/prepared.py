@@ -3,10 +3,7 @@
 What the first result does not need is imported by the method that needs it: a cold start is half imports.
 """
 
-from dataclasses import dataclass, replace
 from weakref import WeakSet
-
-import numpy as np
 
 from .. import observe, trace, vlog
 from .._native.plan import trim
@@ -25,37 +22,12 @@ from ..errors import (
     ResourceExhaustedTransient,
 )
 from ..model.mapped import release
-from ..model.types import LifeTime, is_raw
-from .arguments import check_input, check_output, named
-from .execution import (
-    DEFAULT_LOOP_TIMEOUT_NS,
-    LONGEST_SECONDS,
-    MAXIMUM_LOOP_TIMEOUT_NS,
-    PRIORITIES,
-    GraphRunner,
-    Limits,
-    deadline_to_ns,
-)
+from ..model.types import is_raw
+from .arguments import check_input, check_output, find_operand, info_of, initial_value, named, resized
+from .execution import LONGEST_SECONDS, PRIORITIES, GraphRunner, Limits, deadline_to_ns, limits_of, loop_timeout_to_ns
 from .pools import read_back
 from .stream import Stream
 from .watchdog import watch
-
-
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """One input or output: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
-
-    channel_axis: dimension of per-channel scales, or None.
-    """
-
-    name: str
-    shape: tuple | None
-    dtype: np.dtype
-    type: int
-    scale: float
-    zero_point: int
-    channel_axis: int | None
-    operand: int
 
 
 class PreparedModel:
@@ -75,7 +47,7 @@ class PreparedModel:
         graph = model.main
         if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
             require_supported(model)  # what it is cannot be said: some operation on it will not run
-        self._set_up(device, _resized(model, input_shapes))
+        self._set_up(device, resized(model, input_shapes))
         with trace.span("LD", "PC", "plan"):
             segment = self._plan_ahead(deadline_ns)
         self._start(segment)
@@ -110,15 +82,15 @@ class PreparedModel:
         graph = model.main
         self._state_inputs = {s.input: s for s in model.states}
         self._state_outputs = {s.output: s for s in model.states}
-        self._kept = tuple(_find(graph, key) for key in (keep or ()))
-        self.inputs = tuple(_info(graph, o, f"input_{i}") for i, o in enumerate(graph.inputs)
+        self._kept = tuple(find_operand(graph, key) for key in (keep or ()))
+        self.inputs = tuple(info_of(graph, o, f"input_{i}") for i, o in enumerate(graph.inputs)
                             if i not in self._state_inputs)
-        self.outputs = tuple(_info(graph, o, f"output_{i}") for i, o in enumerate(graph.outputs)
+        self.outputs = tuple(info_of(graph, o, f"output_{i}") for i, o in enumerate(graph.outputs)
                              if i not in self._state_outputs) + \
-            tuple(_info(graph, o, f"operand_{o}") for o in self._kept)
+            tuple(info_of(graph, o, f"operand_{o}") for o in self._kept)
         self._input_operands = tuple(i.operand for i in self.inputs)
         self._output_operands = tuple(o.operand for o in self.outputs)
-        self._initial = tuple((graph.inputs[s.input], _initial(graph.operands[graph.inputs[s.input]], s))
+        self._initial = tuple((graph.inputs[s.input], initial_value(graph.operands[graph.inputs[s.input]], s))
                               for s in model.states)
         self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
         self.read_back = read_back(graph)
@@ -433,21 +405,6 @@ class PreparedModel:
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
 
 
-def limits_of(deadline, loop_timeout, now):
-    """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
-    deadline_ns = deadline_to_ns(deadline, now, "execute")
-    return Limits(None, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
-
-
-def loop_timeout_to_ns(seconds):
-    """Nanoseconds that each WHILE may take: the default for None, never more than the longest allowed."""
-    if seconds is None:
-        return DEFAULT_LOOP_TIMEOUT_NS
-    if not seconds > 0:
-        raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
-    return int(min(seconds * 1e9, MAXIMUM_LOOP_TIMEOUT_NS))
-
-
 def _tell_plan(prepared, spent_ns):
     """Lines of the tag compilation: what came of a prepare, operation by operation."""
     preference, priority, _, _ = prepared._options
@@ -470,53 +427,3 @@ def _restore_again(device, num_threads, precision, model, data, token):
 def _prepare_again(device, num_threads, precision, model, preference, priority, input_shapes, keep):
     return device(num_threads, precision=precision).prepare(model, preference, priority, input_shapes=input_shapes,
                                                             keep=keep)
-
-
-def _info(graph, operand, fallback):
-    o = graph.operands[operand]
-    axis = o.channel_quant.dim if o.channel_quant else None
-    return TensorInfo(o.name or fallback, o.shape, o.dtype, o.type, o.scale, o.zero_point, axis, operand)
-
-
-def _initial(operand, state):
-    if state.initial is not None:
-        return state.initial
-    value = np.full(operand.dims, operand.zero_point, operand.dtype)
-    value.flags.writeable = False
-    return value
-
-
-def _find(graph, key):
-    """Operand index of a kept operand, by name or index."""
-    if isinstance(key, str):
-        found = [i for i, o in enumerate(graph.operands) if o.name == key]
-        if len(found) != 1:
-            raise InvalidArgument(f"prepare keep: {len(found) or 'no'} operands are named {key!r}, must be one")
-        key = found[0]
-    if not 0 <= key < len(graph.operands) or graph.operands[key].lifetime != LifeTime.TEMPORARY_VARIABLE:
-        raise InvalidArgument(f"prepare keep: operand {key} is not an intermediate operand of the main graph")
-    return key
-
-
-def _resized(model, input_shapes):
-    """The model with other input shapes; what is computed gets its shape by inference."""
-    if not input_shapes:
-        return model
-    graph = model.main
-    names = {graph.operands[o].name: o for o in graph.inputs if graph.operands[o].name}
-    operands = list(graph.operands)
-    for key, shape in input_shapes.items():
-        operand = names.get(key) if isinstance(key, str) else \
-            graph.inputs[key] if 0 <= key < len(graph.inputs) else None
-        if operand is None:
-            raise InvalidArgument(f"prepare input_shapes: no input {key!r}; there are {', '.join(map(repr, names))}")
-        shape = tuple(int(d) for d in shape)
-        if any(d < 1 for d in shape) or len(shape) != len(operands[operand].dims):
-            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {list(shape)}, must be "
-                                  f"{len(operands[operand].dims)} positive dimensions")
-        operands[operand] = replace(operands[operand], dims=shape)
-    for operation in graph.operations:
-        for operand in operation.outputs:
-            if not operands[operand].is_scalar:
-                operands[operand] = replace(operands[operand], dims=(0,) * len(operands[operand].dims))
-    return model.with_main(operands=tuple(operands))

@@ -5,11 +5,10 @@ from math import prod
 import numpy as np
 
 from .._native.threads import now_ns
-from ..driver.execution import LONGEST_SECONDS, deadline_to_ns
+from ..driver.execution import LONGEST_SECONDS, deadline_to_ns, limits_of, loop_timeout_to_ns
 from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
 from ..driver.pools import CHECKED_TYPES, bind_request
-from ..driver.prepared import limits_of, loop_timeout_to_ns
 from ..driver.request import Request
 from ..errors import Error, InvalidArgument
 from ..model.types import Definition

@@ -8,11 +8,10 @@ import numpy as np
 
 from .. import vlog
 from .._native.threads import now_ns
-from ..driver.arguments import check_input, check_output, named
+from ..driver.arguments import TensorInfo, check_input, check_output, named
 from ..driver.controller import Controller
 from ..driver.explain import Explanation
 from ..driver.fence import SIGNALED, Fence, check_fences
-from ..driver.prepared import TensorInfo
 from ..driver.request import ExecutionResult, OutputShape, Timing
 from ..driver.submit import Execution
 from ..errors import InvalidArgument

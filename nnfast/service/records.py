@@ -21,7 +21,7 @@ class Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen
 
 
 class Tensor(Record):
-    """One input or output of a prepared model: the fields of driver.prepared.TensorInfo."""
+    """One input or output of a prepared model: the fields of driver.arguments.TensorInfo."""
 
     name: str
     shape: tuple[int | None, ...] | None

@@ -396,7 +396,7 @@ def test_a_server_that_stops_finishes_the_request_it_is_on(tmp_path):
 
         thread = threading.Thread(target=work)
         thread.start()
-        time.sleep(0.3)
+        assert until(lambda: server.fair.running)
         server.stop()
         thread.join(10)
         with pytest.raises(DeadObject):
