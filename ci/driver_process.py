@@ -20,7 +20,7 @@ SETTLE_SECONDS = 10
 REST_SECONDS = 0.5
 GROWTH = 24 << 20
 """Bytes that the driver may keep: fragments and pools of threads, not leaks."""
-SPARE_THREADS, SPARE_DESCRIPTORS = 4, 2
+SPARE_THREADS, SPARE_DESCRIPTORS = 16, 2
 """What it may keep: pools of threads grow with the need, and one of them sleeps at a descriptor."""
 
 
