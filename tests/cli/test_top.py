@@ -110,7 +110,9 @@ def driver(tmp_path):
 
 def start_top(path, *args):
     command = [sys.executable, "-m", "nnfast", "top", "--socket", path, "--interval", "0.05", *args]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    # A shell starts what runs in its background with interrupts ignored, and that is handed down.
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def test_beside_a_driver(driver, tmp_path):
