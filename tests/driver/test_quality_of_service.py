@@ -37,28 +37,26 @@ def test_the_higher_priority_goes_first(device):
     """A long low execution, started first, ends after several high ones that began later, and is still right."""
     low = device.prepare(models.wide_model(steps=200), priority="low")
     high = device.prepare(models.wide_model(steps=40), priority="high")
-    wanted, ends = low.run([BIG + 1])[0], []
-    started = threading.Event()
-
-    def long():
-        started.set()
-        result = low.run([BIG + 1])[0]
-        ends.append(("low", np.array_equal(result, wanted)))
-
-    alone = time.monotonic()
+    wanted = low.run([BIG + 1])[0]
+    began = time.monotonic()
     low.run([BIG + 1])
-    alone = time.monotonic() - alone
-    thread = threading.Thread(target=long)
-    thread.start()
-    started.wait()
-    time.sleep(alone / 10)
-    until = time.monotonic() + 2 * alone
-    while time.monotonic() < until:
-        high.run([BIG])
-    ends.append(("high", True))
-    thread.join()
-    # The low one needs nine tenths of its time still; between two high runs it gets a step at most.
-    assert ends == [("high", True), ("low", True)]
+    alone = time.monotonic() - began
+
+    def overtaken():
+        future = low.submit([BIG + 1])
+        while not future.running():
+            time.sleep(0.0002)
+        time.sleep(alone / 10)
+        until = time.monotonic() + 2 * alone
+        while time.monotonic() < until:
+            high.run([BIG])
+        early = future.done()
+        assert np.array_equal(future.result()[0], wanted)
+        return not early
+
+    # The low one needs nine tenths of its time still; between two high runs it gets a step at most, were it not that a
+    # busy system may keep this thread from asking for the next high run. As an equal it would always end in time.
+    assert any(overtaken() for _ in range(5))
 
 
 IMAGE = np.random.default_rng(6).standard_normal((1, 640, 640, 16), np.float32)

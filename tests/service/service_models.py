@@ -94,6 +94,16 @@ def serving(folder, **options):
         assert not thread.is_alive()
 
 
+def core_ns(server):
+    """Core time that the executions of all clients have taken: more than before once something has begun to run."""
+    return sum(session.device.gate.used_ns for session in server.sessions())
+
+
+def in_flight(server):
+    """Executions of all clients that run or wait, without those of bursts."""
+    return sum(session.in_flight for session in server.sessions())
+
+
 def until(condition, seconds=10.0):
     """Wait until a condition holds; whether it does."""
     end = time.monotonic() + seconds

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nnfast._native.burst import bucket_of
 from nnfast._native.packet import build_request, parse_result
-from service_models import add_model, endless_model, reach, reshape_model, serving, until
+from service_models import add_model, core_ns, endless_model, reach, reshape_model, serving, until
 
 import nnfast
 from nnfast import Memory, Request, RequestArgument, fmq
@@ -387,7 +387,7 @@ def test_a_server_that_stops_finishes_the_request_it_is_on(tmp_path):
         idle, burst, memory = device.prepare(add_model()).burst(), device.prepare(endless_model()).burst(), \
             Memory.create(64)
         idle.execute(request())
-        outcome = []
+        outcome, before = [], core_ns(server)
 
         def work():
             with pytest.raises(nnfast.Error) as error:
@@ -396,7 +396,7 @@ def test_a_server_that_stops_finishes_the_request_it_is_on(tmp_path):
 
         thread = threading.Thread(target=work)
         thread.start()
-        assert until(lambda: server.fair.running)
+        assert until(lambda: core_ns(server) > before)
         server.stop()
         thread.join(10)
         with pytest.raises(DeadObject):

@@ -14,8 +14,10 @@ from service_models import (
     FLOAT,
     add_model,
     add_request,
+    core_ns,
     dense_model,
     endless_model,
+    in_flight,
     reach,
     serving,
     state_model,
@@ -207,7 +209,7 @@ def test_a_killed_client_leaves_nothing_behind(tmp_path):
             client.wait()
             client.stdout.close()
             assert until(lambda: len(server.sessions()) == 1)
-            assert until(lambda: server.fair.running == 0)
+            assert until(lambda: not in_flight(server))
             np.testing.assert_array_equal(mine.run([np.ones((1, 64), np.float32)])[0], wanted)
             assert until(lambda: len(server.registry.roots()) == 1)
             time.sleep(0.1)
@@ -244,11 +246,11 @@ def test_a_dropped_client_goes_without_being_closed(server):
 def test_a_socket_closed_in_the_middle_of_a_call(server):
     device, other = nnfast.connect(server.path), nnfast.connect(server.path)
     future = device.prepare(endless_model()).submit([ONE])
-    assert until(lambda: server.fair.running)
+    assert until(lambda: core_ns(server))
     device._session._events.socket.shutdown(2)
     with pytest.raises(nnfast.DeadObject):
         future.result(10)
-    assert until(lambda: not server.fair.running and len(server.sessions()) == 1)
+    assert until(lambda: not in_flight(server) and len(server.sessions()) == 1)
     assert (other.prepare(add_model()).run([X, X])[0] == 2).all()
     other.close()
 

@@ -12,9 +12,11 @@ from service_models import (
     FLOAT,
     add_model,
     add_request,
+    core_ns,
     dense_model,
     endless_model,
     gather_model,
+    in_flight,
     reshape_model,
     state_model,
     until,
@@ -116,11 +118,11 @@ def test_submit(device):
 
 def test_cancel_stops_an_execution_at_its_next_step(device, server):
     future = device.prepare(endless_model()).submit([np.float32([1])])
-    assert until(lambda: server.fair.running)
+    assert until(lambda: core_ns(server))
     assert future.cancel()
     with pytest.raises(CancelledError):
         future.result(10)
-    assert until(lambda: not server.fair.running)
+    assert until(lambda: not in_flight(server))
 
 
 def test_a_cancel_before_the_start_is_not_lost(device):
