@@ -85,9 +85,14 @@ def passed_sockets():
 def listen(path):
     """A listening socket at `path`, for this user alone. One that nobody serves at any more is replaced.
 
-    Raises InvalidArgument where somebody serves already, or something else is in the way.
+    Raises InvalidArgument where somebody serves already, something else is in the way, or the folder does not exist.
+    Only nnfast's own folder is made where it does not.
     """
-    os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+    folder = os.path.dirname(path) or "."
+    if folder == config.cache_folder():
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    elif not os.path.isdir(folder):
+        raise InvalidArgument(f"{path}: folder {folder} does not exist")
     _clear(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     before = os.umask(0o177)

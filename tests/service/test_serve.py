@@ -28,14 +28,24 @@ def packets():
 
 
 def test_the_socket_is_for_the_user_alone(tmp_path):
-    path = str(tmp_path / "folder" / "s")
+    path = str(tmp_path / "s")
     listener = listen(path)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(tmp_path / "folder").st_mode) == 0o700
     with pytest.raises(InvalidArgument, match="serves there already"):
         listen(path)
     listener.close()
     listen(path).close()  # nobody serves any more: it is replaced
+
+
+def test_only_the_folder_of_nnfast_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("NNFAST_CACHE_DIR", str(tmp_path / "ours"))
+    monkeypatch.delenv("NNFAST_SOCKET", raising=False)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    listen(config.socket_path()).close()
+    assert stat.S_IMODE(os.stat(tmp_path / "ours").st_mode) == 0o700
+    with pytest.raises(InvalidArgument, match="folder .*theirs does not exist"):
+        listen(str(tmp_path / "theirs" / "s"))
+    assert not (tmp_path / "theirs").exists()
 
 
 def test_what_is_in_the_way_is_left_alone(tmp_path):
