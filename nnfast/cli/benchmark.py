@@ -57,6 +57,8 @@ def main(args):
     for path in (args.html, args.plot):
         if path:
             check_target(path)
+    if args.plot and not args.plot.lower().endswith(".png"):
+        raise InvalidArgument(f"--plot: {args.plot} is no name of a PNG file; use one that ends in .png")
     if args.rings:
         return main_rings(args, output)
     if not args.models or args.plot:

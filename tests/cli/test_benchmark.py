@@ -118,8 +118,9 @@ def test_json_on_stdout_is_all_there_is(capsys, alone):
 
 @pytest.mark.parametrize("args, words", [(["absent.tflite"], ["absent.tflite"]), ([MODEL, "--runs", 0], ["--help"]),
                                          ([MODEL, "--via", "cache"], ["--help"]),
-                                         ([MODEL, "--html", "/nonexistent/x"], ["folder /nonexistent does not exist"])])
-def test_bad_input(capsys, args, words):
+                                         ([MODEL, "--html", "absent/x"], ["folder absent does not exist"])])
+def test_bad_input(capsys, tmp_path, monkeypatch, args, words):
+    monkeypatch.chdir(tmp_path)
     assert call("benchmark", *args) == 2
     assert_one_error_line(capsys, *words)
 
@@ -159,7 +160,9 @@ def test_rings(capsys, tmp_path):
 @pytest.mark.parametrize("args, words", [([], ["name a model file, or --rings"]),
                                          ([MODEL, "--rings"], ["--rings: runs no models"]),
                                          ([MODEL, "--plot", "x.png"], ["--plot: needs --rings"]),
-                                         (["--rings", "--plot", "/nonexistent/x"], ["/nonexistent does not exist"])])
-def test_bad_input_of_rings(capsys, args, words):
+                                         (["--rings", "--plot", "absent/x.png"], ["folder absent does not exist"]),
+                                         (["--rings", "--plot", "x"], ["x is no name of a PNG file"])])
+def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
+    monkeypatch.chdir(tmp_path)
     assert call("benchmark", *args) == 2
     assert_one_error_line(capsys, *words)

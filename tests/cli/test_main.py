@@ -157,10 +157,11 @@ def test_vts_says_why_it_skipped(capsys, vectors, on_device):
     (["-k", "["], "no regular expression"),
     (["-k", "absent"], "no test matches"),
     (["--kind", "failure"], "no test matches"),
-    (["--json", "/nonexistent/r.json"], "folder /nonexistent does not exist"),
+    (["--json", "absent/r.json"], "folder absent does not exist"),
     (["--jobs", "0"], "not a whole number"),
 ])
-def test_vts_bad_options(capsys, vectors, on_device, args, words):
+def test_vts_bad_options(capsys, vectors, on_device, tmp_path, monkeypatch, args, words):
+    monkeypatch.chdir(tmp_path)
     on_device("Right")
     assert call("vts", vectors, *args) == 2
     assert_one_error_line(capsys, words)
