@@ -5,7 +5,7 @@ hal.md 1.1-1.5. Records are plain data: `nnfast.model.validate` knows the rules.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from math import prod
 
@@ -274,7 +274,7 @@ class Operand:
     zero_point: int = 0
     lifetime: int = LifeTime.TEMPORARY_VARIABLE
     channel_quant: ChannelQuant | None = None
-    data: np.ndarray | None = None
+    data: np.ndarray | None = field(default=None, repr=False)
     name: str = ""
     subgraph: int | None = None
     parameters: object = None
@@ -341,7 +341,7 @@ class State:
     initial: np.ndarray | None = None
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 
@@ -355,6 +355,12 @@ class Model:
     states: tuple = ()
     name: str = ""
     extensions: tuple = ()
+
+    def __repr__(self):
+        values = [", ".join(f"{operand.name or index} {type_name(operand.type)}{list(operand.dims)}"
+                            for index, operand in ((index, self.main.operands[index]) for index in indexes))
+                  for indexes in (self.main.inputs, self.main.outputs)]
+        return f"<Model {self.name or 'without a name'}: {len(self.main.operations)} operations, {' -> '.join(values)}>"
 
     def with_main(self, **changes):
         """A copy whose main graph has the given fields replaced."""

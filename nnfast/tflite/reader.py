@@ -74,6 +74,8 @@ def load(source, relaxed=False):
     and those that its IF and WHILE run.
     Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
     """
+    if not isinstance(relaxed, bool):
+        raise InvalidArgument(f"load: relaxed is {relaxed!r}, must be True or False")
     with trace.span("LA", "PP", "load"):
         model = _load(source)
         if relaxed:

@@ -29,6 +29,15 @@ def test_small_model_has_records_in_order():
     assert operation.type is OperationType.RELU and operation.inputs == (x,) and operation.outputs == (y,)
 
 
+def test_a_model_is_shown_in_a_line_and_an_operand_without_its_data():
+    b = ModelBuilder("sum")
+    x, y = b.input("TENSOR_FLOAT32", (1, 4), name="x"), b.output("TENSOR_FLOAT32", (1, 4))
+    b.operation("ADD", [x, b.constant(np.full((1, 4), 7, np.float32)), b.scalar(0)], [y])
+    model = b.build()
+    assert repr(model) == f"<Model sum: 1 operations, x TENSOR_FLOAT32[1, 4] -> {y} TENSOR_FLOAT32[1, 4]>"
+    assert not any("data=" in repr(operand) for operand in model.main.operands)
+
+
 def test_structure_methods_chain():
     b = ModelBuilder()
     x, y = b.operand("TENSOR_FLOAT32", (2,)), b.operand("TENSOR_FLOAT32", (None,))

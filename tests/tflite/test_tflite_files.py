@@ -32,6 +32,11 @@ def test_every_file_of_translations_is_looked_into():
     assert sorted(AREAS) == sorted(path.stem.removeprefix("translate_") for path in folder.glob("translate_*.py"))
 
 
+def test_relaxed_is_true_or_false():
+    with pytest.raises(InvalidArgument, match="relaxed is 'no', must be True or False"):
+        load(Path(nnfast.__file__).parent / "data" / "digits_int8.tflite", relaxed="no")
+
+
 def test_operators_without_translation():
     tensors = [Tensor("x", (2,)), Tensor("m", (2,)), Tensor("y", (2,))]
     ops = [Op("RELU", ["x"], ["m"]), Op("ONE_HOT", ["m"], ["y"])]
