@@ -13,6 +13,21 @@ cdef extern from "conv2d/conv2d.h":
         const int32_t *multiplier
         const int32_t *exponent
 
+    ctypedef struct nnf_conv2d_q8_tile:
+        size_t rows
+        size_t columns
+        size_t groups
+        const uint8_t *a
+        size_t lda
+        const int32_t *offset
+        const int32_t *w
+        uint8_t *c
+        size_t ldc
+        int32_t zero_point
+        int32_t lo
+        int32_t hi
+        uint8_t flip
+
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil

@@ -8,7 +8,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from .conv2d cimport nnf_pack_conv2d_q8_size
+from .conv2d cimport nnf_conv2d_q8_tile, nnf_pack_conv2d_q8_size
 from .conv2d_window cimport GRAIN, geometry, lines, measure
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .plan cimport Step
@@ -20,21 +20,6 @@ import numpy as np
 cdef extern from "conv2d/conv2d.h":
     enum:
         NNF_CONV2D_Q8_BLOCK
-
-    ctypedef struct nnf_conv2d_q8_tile:
-        size_t rows
-        size_t columns
-        size_t groups
-        const uint8_t *a
-        size_t lda
-        const int32_t *offset
-        const int32_t *w
-        uint8_t *c
-        size_t ldc
-        int32_t zero_point
-        int32_t lo
-        int32_t hi
-        uint8_t flip
 
     ctypedef struct nnf_conv2d_q8_lines:
         nnf_conv2d_q8_tile tile

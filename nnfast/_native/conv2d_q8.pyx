@@ -4,7 +4,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from .conv2d cimport nnf_conv2d_q8_scheme, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
+from .conv2d cimport nnf_conv2d_q8_scheme, nnf_conv2d_q8_tile, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
 from .conv2d_window cimport GRAIN, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .placement cimport placement, placement_of, scatter
@@ -16,21 +16,6 @@ import numpy as np
 from .plan import aligned_bytes
 
 cdef extern from "conv2d/conv2d.h":
-    ctypedef struct nnf_conv2d_q8_tile:
-        size_t rows
-        size_t columns
-        size_t groups
-        const uint8_t *a
-        size_t lda
-        const int32_t *offset
-        const int32_t *w
-        uint8_t *c
-        size_t ldc
-        int32_t zero_point
-        int32_t lo
-        int32_t hi
-        uint8_t flip
-
     ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
     ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                                    uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
