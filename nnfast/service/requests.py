@@ -1,6 +1,7 @@
 """Requests and arrays of a client as messages: what lies where in the arena, what is copied in and out."""
 
 import os
+from abc import ABC, abstractmethod
 from math import prod
 
 import numpy as np
@@ -100,12 +101,12 @@ def _argument(argument):
                              argument.has_no_value)
 
 
-class RemoteMemory:
+class RemoteMemory(ABC):
     """What stands for memory that the driver has already; see remote.RemoteBuffer."""
 
+    @abstractmethod
     def as_pool(self, session, path):
         """The Pool of a request. Raises InvalidArgument for another session's."""
-        raise NotImplementedError
 
 
 class Arrays:

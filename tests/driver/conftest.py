@@ -3,14 +3,23 @@
 from pathlib import Path
 
 import pytest
+from vendor_extensions import MONEY, NAME
 
 import nnfast
-from nnfast import config
+from nnfast import config, extensions
 
 
 @pytest.fixture
 def device():
     return nnfast.Device(num_threads=2)
+
+
+@pytest.fixture
+def registered():
+    """The extension of vendor_extensions.py, known to every device of a test."""
+    extensions.register(MONEY)
+    yield MONEY
+    extensions.unregister(NAME)
 
 
 @pytest.fixture

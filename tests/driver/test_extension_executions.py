@@ -39,13 +39,6 @@ def device():
     return Device(num_threads=1, extensions=[MONEY])
 
 
-@pytest.fixture
-def registered():
-    extensions.register(MONEY)
-    yield MONEY
-    extensions.unregister(NAME)
-
-
 # -- executions ------------------------------------------------------------------------------------------------------
 def test_9_1_run(device):
     prepared = device.prepare(times_model())

@@ -34,13 +34,6 @@ def device():
     return Device(num_threads=1, extensions=[MONEY])
 
 
-@pytest.fixture
-def registered():
-    extensions.register(MONEY)
-    yield MONEY
-    extensions.unregister(NAME)
-
-
 # -- registry and allowlist ------------------------------------------------------------------------------------------
 def test_9_1_devices_have_what_is_registered_when_they_are_made(registered):
     before = Device(num_threads=1)
