@@ -1,6 +1,8 @@
 """Inputs and outputs of a prepared model: what they are, and checks of the arrays that a caller hands to run."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 
@@ -53,20 +55,53 @@ def find_operand(graph, key):
     return key
 
 
+def plain_shapes(input_shapes):
+    """{input name or position: tuple of dimensions} of what a caller gave; {} for None. Raises InvalidArgument."""
+    if input_shapes is None:
+        return {}
+    if not isinstance(input_shapes, Mapping):
+        raise InvalidArgument(f"prepare input_shapes: is a {type(input_shapes).__name__}, must be a dict of shapes by "
+                              "name or position")
+    shapes = {}
+    for key, shape in input_shapes.items():
+        if not isinstance(shape, Sequence | np.ndarray) or not all(isinstance(d, Integral) and d >= 1 for d in shape):
+            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {shape!r}, must be positive dimensions")
+        shapes[plain_key(key, f"prepare input_shapes: key {key!r}")] = tuple(int(d) for d in shape)
+    return shapes
+
+
+def plain_keys(keep):
+    """Names and operand indexes of what a caller wants to keep, as a list; None for None. Raises InvalidArgument."""
+    if keep is None:
+        return None
+    if not isinstance(keep, list | tuple):
+        raise InvalidArgument(f"prepare keep: is a {type(keep).__name__}, must be a list of names or operand indexes")
+    return [plain_key(key, f"prepare keep: {key!r}") for key in keep]
+
+
+def plain_key(key, what):
+    """A name, or a whole number as int. what: of the message. Raises InvalidArgument."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, Integral) and not isinstance(key, bool):
+        return int(key)
+    raise InvalidArgument(f"{what} must be a name or a whole number")
+
+
 def resized(model, input_shapes):
     """The model with other input shapes; what is computed gets its shape by inference."""
-    if not input_shapes:
+    shapes = plain_shapes(input_shapes)
+    if not shapes:
         return model
     graph = model.main
     names = {graph.operands[o].name: o for o in graph.inputs if graph.operands[o].name}
     operands = list(graph.operands)
-    for key, shape in input_shapes.items():
+    for key, shape in shapes.items():
         operand = names.get(key) if isinstance(key, str) else \
             graph.inputs[key] if 0 <= key < len(graph.inputs) else None
         if operand is None:
             raise InvalidArgument(f"prepare input_shapes: no input {key!r}; there are {', '.join(map(repr, names))}")
-        shape = tuple(int(d) for d in shape)
-        if any(d < 1 for d in shape) or len(shape) != len(operands[operand].dims):
+        if len(shape) != len(operands[operand].dims):
             raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {list(shape)}, must be "
                                   f"{len(operands[operand].dims)} positive dimensions")
         operands[operand] = replace(operands[operand], dims=shape)
@@ -75,6 +110,14 @@ def resized(model, input_shapes):
             if not operands[operand].is_scalar:
                 operands[operand] = replace(operands[operand], dims=(0,) * len(operands[operand].dims))
     return model.with_main(operands=tuple(operands))
+
+
+def in_list(inputs, call):
+    """List of arrays that a caller gave in model order. Raises InvalidArgument for what is no sequence of arrays."""
+    if isinstance(inputs, list | tuple):
+        return list(inputs)
+    raise InvalidArgument(f"{call}: inputs is a {type(inputs).__name__}, must be a list of arrays in model order"
+                          f"{'; pass [x]' if isinstance(inputs, np.ndarray) else ''}")
 
 
 def named(given, infos, role):

@@ -9,33 +9,14 @@ from ..compiler.planner import Planner
 from ..engine.segment import ControlStep, check_go_on
 from ..errors import (
     GeneralFailure,
-    InvalidArgument,
-    MissedDeadlinePersistent,
     MissedDeadlineTransient,
     ResourceExhaustedPersistent,
     ResourceExhaustedTransient,
 )
 from ..model.types import OperationType
-
-DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
-MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
-LONGEST_SECONDS = 1e9
-"""Durations that are longer are taken for this one."""
+from .durations import DEFAULT_LOOP_TIMEOUT_NS, deadline_to_ns, loop_timeout_to_ns
 
 PRIORITIES = ("low", "medium", "high")
-_FOREVER_NS = (1 << 63) - 1
-
-
-def deadline_to_ns(deadline, now, call):
-    """A deadline in time.monotonic() seconds as nanoseconds, 0 for none.
-
-    Raises MissedDeadlinePersistent when it has passed (hal.md 3.16).
-    """
-    if deadline is None:
-        return 0
-    if not deadline * 1e9 > now:
-        raise MissedDeadlinePersistent(f"{call}: the deadline has passed before the start; allow more time")
-    return int(min(deadline * 1e9, _FOREVER_NS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +40,6 @@ def limits_of(deadline, loop_timeout, now):
     """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
     deadline_ns = deadline_to_ns(deadline, now, "execute")
     return Limits(None, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
-
-
-def loop_timeout_to_ns(seconds):
-    """Nanoseconds that each WHILE may take: the default for None, never more than the longest allowed."""
-    if seconds is None:
-        return DEFAULT_LOOP_TIMEOUT_NS
-    if not seconds > 0:
-        raise InvalidArgument(f"execute loop_timeout: is {seconds}, must be positive seconds or None")
-    return int(min(seconds * 1e9, MAXIMUM_LOOP_TIMEOUT_NS))
 
 
 class GraphRunner:

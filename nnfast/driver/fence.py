@@ -13,6 +13,7 @@ from itertools import count
 
 from .._native.threads import now_ns
 from ..errors import GeneralFailure, InvalidArgument, MissedDeadlineTransient
+from .durations import is_number
 
 ACTIVE, SIGNALED, ERROR, UNKNOWN = "active", "signaled", "error", "unknown"
 _FAILED = 0xFFFFFFFFFFFFFFFE
@@ -55,6 +56,8 @@ class Fence:
 
     def wait(self, timeout=None):
         """Wait at most `timeout` seconds, without end when None; the state then."""
+        if timeout is not None and not is_number(timeout):
+            raise InvalidArgument(f"fence: timeout is {timeout!r}, must be seconds or None")
         return self._poll(None if timeout is None else max(0.0, timeout) * 1e3)
 
     def signal(self):

@@ -23,8 +23,19 @@ from ..errors import (
 )
 from ..model.mapped import release
 from ..model.types import is_raw
-from .arguments import check_input, check_output, find_operand, info_of, initial_value, named, resized
-from .execution import LONGEST_SECONDS, PRIORITIES, GraphRunner, Limits, deadline_to_ns, limits_of, loop_timeout_to_ns
+from .arguments import (
+    check_input,
+    check_output,
+    find_operand,
+    in_list,
+    info_of,
+    initial_value,
+    named,
+    plain_keys,
+    resized,
+)
+from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
+from .execution import PRIORITIES, GraphRunner, Limits, limits_of
 from .pools import read_back
 from .stream import Stream
 from .watchdog import watch
@@ -82,7 +93,7 @@ class PreparedModel:
         graph = model.main
         self._state_inputs = {s.input: s for s in model.states}
         self._state_outputs = {s.output: s for s in model.states}
-        self._kept = tuple(find_operand(graph, key) for key in (keep or ()))
+        self._kept = tuple(find_operand(graph, key) for key in plain_keys(keep) or ())
         self.inputs = tuple(info_of(graph, o, f"input_{i}") for i, o in enumerate(graph.inputs)
                             if i not in self._state_inputs)
         self.outputs = tuple(info_of(graph, o, f"output_{i}") for i, o in enumerate(graph.outputs)
@@ -181,11 +192,10 @@ class PreparedModel:
         """
         by_name = isinstance(inputs, dict)
         if not by_name and self._runner is not None and not observe.watchers:
-            results = self._runner.run(list(inputs), out)
+            results = self._runner.run(in_list(inputs, "run"), out)
             if results is not None:
                 return results
-        if by_name:
-            inputs, out = self._in_order(inputs, out)
+        inputs, out = self._in_order(inputs, out) if by_name else (in_list(inputs, "run"), out)
         results = self._run(inputs, out, dict(self._initial))
         return dict(zip((o.name for o in self.outputs), results)) if by_name else results
 
@@ -334,10 +344,8 @@ class PreparedModel:
         from .fenced import execute_fenced
 
         deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
-        if duration is not None and not duration > 0:
-            raise InvalidArgument(f"execute_fenced duration: is {duration}, must be positive seconds or None")
         return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_to_ns(loop_timeout),
-                              int(min(duration, LONGEST_SECONDS) * 1e9) if duration is not None else 0)
+                              duration_to_ns(duration, "execute_fenced duration"))
 
     def run_count(self):
         """How often memory was used for a run; for the watchdog."""

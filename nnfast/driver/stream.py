@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import observe
-from ..errors import InvalidArgument
+from .arguments import in_list
 
 
 class Stream:
@@ -25,16 +25,14 @@ class Stream:
     def run(self, inputs, out=None):
         """As PreparedModel.run, from the state of the previous call. The state is unchanged when it raises."""
         prepared, state, target = self._prepared, self._state, self._spare
-        if isinstance(inputs, dict):
-            raise InvalidArgument("stream.run: takes a list of arrays in model order")
         if target is None:
             target = [np.empty_like(array) for array in state]
         results = None
         if prepared._runner is not None and not observe.watchers:
-            results = prepared._runner.run(list(inputs), out, state, target)
+            results = prepared._runner.run(in_list(inputs, "stream.run"), out, state, target)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
-            results = prepared._run(inputs, out, values, state=dict(zip(self._outputs, target)))
+            results = prepared._run(in_list(inputs, "stream.run"), out, values, state=dict(zip(self._outputs, target)))
         # Two sets of arrays take turns; the initial values are never written.
         self._spare = None if state is self._initial else state
         self._state = target

@@ -7,8 +7,9 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 from .._native.plan import Cancel
 from .._native.threads import available, now_ns
-from ..errors import Cancelled, InvalidArgument
-from .execution import LONGEST_SECONDS
+from ..errors import Cancelled
+from .arguments import in_list
+from .durations import duration_to_ns
 from .request import Timing
 
 _lock = threading.Lock()
@@ -66,9 +67,8 @@ def workers(priority):
 
 def submit(prepared, inputs, timeout=None):
     """Queue prepared.run(inputs); see PreparedModel.submit."""
-    if timeout is not None and not timeout > 0:
-        raise InvalidArgument(f"submit timeout: is {timeout}, must be positive seconds or None")
-    deadline_ns = 0 if timeout is None else now_ns() + int(min(timeout, LONGEST_SECONDS) * 1e9)
+    timeout_ns = duration_to_ns(timeout, "submit timeout")
+    deadline_ns = timeout_ns and now_ns() + timeout_ns
     future = Execution()
 
     def work():
@@ -76,7 +76,7 @@ def submit(prepared, inputs, timeout=None):
             return
         began = time.perf_counter_ns()
         try:
-            results = prepared._run(inputs, None, dict(prepared._initial), future._flag, deadline_ns)
+            results = prepared._run(in_list(inputs, "submit"), None, dict(prepared._initial), future._flag, deadline_ns)
         except BaseException as error:
             future.set_exception(error)
         else:

@@ -5,7 +5,8 @@ from math import prod
 import numpy as np
 
 from .._native.threads import now_ns
-from ..driver.execution import LONGEST_SECONDS, deadline_to_ns, limits_of, loop_timeout_to_ns
+from ..driver.durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
+from ..driver.execution import limits_of
 from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
 from ..driver.pools import CHECKED_TYPES, bind_request
@@ -163,9 +164,7 @@ def fenced(connection, message, fds):
     request = request_of(connection, message)
     deadline_ns = deadline_to_ns(message.deadline, now_ns(), "execute_fenced")
     loop_timeout_ns = loop_timeout_to_ns(message.loop_timeout)
-    if message.duration is not None and not message.duration > 0:
-        raise InvalidArgument(f"execute_fenced duration: is {message.duration}, must be positive seconds or None")
-    duration_ns = 0 if message.duration is None else int(min(message.duration, LONGEST_SECONDS) * 1e9)
+    duration_ns = duration_to_ns(message.duration, "execute_fenced duration")
     control = Control(session)
     try:
         execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds], message.measure_timing,

@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import vlog
 from .._native.threads import now_ns
-from ..driver.arguments import TensorInfo, check_input, check_output, named
+from ..driver.arguments import TensorInfo, check_input, check_output, in_list, named
 from ..driver.controller import Controller
+from ..driver.durations import check_times, duration_to_ns
 from ..driver.explain import Explanation
 from ..driver.fence import SIGNALED, Fence, check_fences
 from ..driver.request import ExecutionResult, OutputShape, Timing
@@ -49,7 +50,7 @@ class RemotePreparedModel:
             names = [info.name for info in self.outputs]
             out = None if out is None else named(out, self.outputs, "output")
             return dict(zip(names, self._run(named(inputs, self.inputs, "input"), out, 0)))
-        return self._run(inputs, out, 0)
+        return self._run(in_list(inputs, "run"), out, 0)
 
     @vlog.telling(vlog.EXECUTION, "run")
     def _run(self, inputs, out, stream):
@@ -106,14 +107,13 @@ class RemotePreparedModel:
     @vlog.telling(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
         """As PreparedModel.submit; what is wrong with the inputs is raised by result(), as there."""
-        if timeout is not None and not timeout > 0:
-            raise InvalidArgument(f"submit timeout: is {timeout}, must be positive seconds or None")
-        deadline = None if timeout is None else now_ns() / 1e9 + timeout
+        timeout_ns = duration_to_ns(timeout, "submit timeout")
+        deadline = (now_ns() + timeout_ns) / 1e9 if timeout_ns else None
         session = self.session
         future = RemoteExecution(session)
         future.set_running_or_notify_cancel()
         try:
-            arrays, message = self._arrays(inputs, None, 0, future.call, deadline)
+            arrays, message = self._arrays(in_list(inputs, "submit"), None, 0, future.call, deadline)
         except InvalidArgument as error:
             future.set_exception(error)
             return future
@@ -153,6 +153,7 @@ class RemotePreparedModel:
     @vlog.telling(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """As PreparedModel.execute."""
+        check_times("execute", deadline, loop_timeout)
         session = self.session
         outgoing = Outgoing(session, request, self._memories)
         connection, known = session.take(), False
@@ -168,6 +169,7 @@ class RemotePreparedModel:
 
     def submit_request(self, request, done, measure_timing=False, deadline=None, loop_timeout=None):
         """As PreparedModel.submit_request."""
+        check_times("execute", deadline, loop_timeout)
         session = self.session
         outgoing = Outgoing(session, request, self._memories)
         connection, known = session.take(), False
@@ -187,6 +189,7 @@ class RemotePreparedModel:
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
         """As PreparedModel.execute_fenced. Results in plain memory are copied there before the fence is signalled."""
+        check_times("execute_fenced", deadline, loop_timeout, duration)
         session = self.session
         wait_for = tuple(wait_for)
         if len(wait_for) > MAX_WAIT_FOR:
@@ -304,6 +307,4 @@ class RemoteStream:
 
     def run(self, inputs, out=None):
         """As Stream.run."""
-        if isinstance(inputs, dict):
-            raise InvalidArgument("stream.run: takes a list of arrays in model order")
-        return self._prepared._run(inputs, out, self._number)
+        return self._prepared._run(in_list(inputs, "stream.run"), out, self._number)

@@ -8,9 +8,11 @@ from functools import partial
 import numpy as np
 
 from .. import config, vlog
+from ..driver.arguments import plain_keys, plain_shapes
 from ..driver.cache import CacheFiles, check_token, descriptors_of
 from ..driver.capabilities import Capabilities, Performance
 from ..driver.device import check_options
+from ..driver.durations import check_deadline, is_number
 from ..errors import DeadObject, GeneralFailure, InvalidArgument
 from ..model.types import VERSIONS, Model, OperandType
 from . import protocol
@@ -29,6 +31,10 @@ def connect(path=None, precision=None, patience=0.0):
     takes it. patience: seconds that the process gets to start serving. Raises DeadObject when nobody serves there,
     InvalidArgument when the process is of another version.
     """
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise InvalidArgument(f"connect: path is a {type(path).__name__}, must be the path of a socket, or None")
+    if not is_number(patience):
+        raise InvalidArgument(f"connect: patience is {patience!r}, must be seconds")
     path, until = os.fspath(path) if path is not None else config.socket_path(), time.monotonic() + patience
     while True:
         try:
@@ -156,6 +162,7 @@ class RemoteDevice:
     def _prepare(self, model, preference, priority, input_shapes, keep, deadline, cache, token, launch):
         _check_model(model)
         check_options(preference, priority)
+        check_deadline(deadline, "prepare")
         files = []
         if cache is not None:
             try:
@@ -164,9 +171,8 @@ class RemoteDevice:
             except (InvalidArgument, GeneralFailure) as error:  # it does no harm (hal.md 7.2)
                 vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
                 token, files = None, []
-        shapes = None if input_shapes is None else [(key, tuple(map(int, shape)))
-                                                    for key, shape in input_shapes.items()]
-        message = protocol.Prepare(preference, priority, shapes, None if keep is None else list(keep), deadline,
+        shapes = list(plain_shapes(input_shapes).items()) or None
+        message = protocol.Prepare(preference, priority, shapes, plain_keys(keep), deadline,
                                    bytes(token) if files else None, launch)
         return message, [self._models.descriptor(model), *files]
 
@@ -196,6 +202,7 @@ class RemoteDevice:
 
     def submit_load(self, load, done, deadline):
         """As Device.submit_load."""
+        check_deadline(deadline, "prepare")
         self._launch(protocol.Load(load.number, deadline, True), (), None, done)
 
     # -- buffers -----------------------------------------------------------------------------------------------------
@@ -228,6 +235,7 @@ class RemoteLoad:
         weakref.finalize(self, session.drop, "load", number).atexit = False
 
     def __call__(self, deadline=None):
+        check_deadline(deadline, "prepare")
         answer = self._session.call(protocol.Load(self.number, deadline))
         return RemotePreparedModel(self._device, self._session, answer, None)
 

@@ -9,7 +9,8 @@ from .._native.plan import Cancel
 from .._native.threads import Turn, now_ns
 from ..driver.buffers import Buffer
 from ..driver.device import Device, check_options
-from ..driver.execution import PRIORITIES, deadline_to_ns
+from ..driver.durations import deadline_to_ns
+from ..driver.execution import PRIORITIES
 from ..errors import Cancelled, InvalidArgument
 from .histogram import Histogram
 from .quotas import ClientBudget, refuse

@@ -30,6 +30,11 @@ def prepared(device):
     return device.prepare(models.two_step_model())
 
 
+def test_a_timeout_is_a_number():
+    with pytest.raises(InvalidArgument, match="fence: timeout is 'long', must be seconds or None"):
+        Fence().wait("long")
+
+
 def test_a_fence_is_signalled_once():
     fence = Fence()
     assert fence.state == "active" and fence.wait(0.01) == "active"

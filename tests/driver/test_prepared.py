@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from nnfast import Request
 from nnfast.driver.submit import CancelledError
 from nnfast.errors import InvalidArgument, MissedDeadlineTransient
 
@@ -76,6 +77,50 @@ def test_bad_counts_and_names(device):
         prepared.run({"x": x})
     with pytest.raises(InvalidArgument, match="got 2 output arrays, must be 1"):
         prepared.run([x, x], out=[x.copy(), x.copy()])
+
+
+@pytest.mark.parametrize("given, text", [
+    (None, "inputs is a NoneType, must be a list of arrays in model order"), (3, "inputs is a int"),
+    (sample((1, 5, 5, 2)), "inputs is a ndarray, must be a list of arrays in model order; pass [x]"),
+])
+def test_inputs_that_are_no_list(device, given, text):
+    prepared = device.prepare(models.conv_model())
+    for call, name in ((prepared.run, "run"), (prepared.stream().run, "stream.run"), (prepared.burst().run, "run"),
+                       (lambda x: prepared.submit(x).result(), "submit")):
+        with pytest.raises(InvalidArgument) as error:
+            call(given)
+        assert str(error.value).startswith(f"{name}: ") and text in str(error.value)
+
+
+@pytest.mark.parametrize("options, text", [
+    ({"input_shapes": [(4, 8, 8, 2)]}, "input_shapes: is a list, must be a dict of shapes by name or position"),
+    ({"input_shapes": {"x": "4882"}}, "input_shapes['x']: is '4882', must be positive dimensions"),
+    ({"input_shapes": {"x": (4, 8.5, 8, 2)}}, "input_shapes['x']: is (4, 8.5, 8, 2), must be positive dimensions"),
+    ({"input_shapes": {"x": 4}}, "input_shapes['x']: is 4, must be positive dimensions"),
+    ({"input_shapes": {1.5: (4, 8, 8, 2)}}, "input_shapes: key 1.5 must be a name or a whole number"),
+    ({"input_shapes": {7: (4, 8, 8, 2)}}, "no input 7; there are 'x'"),
+    ({"keep": [2.5]}, "prepare keep: 2.5 must be a name or a whole number"),
+    ({"keep": "sum"}, "prepare keep: is a str, must be a list of names or operand indexes"),
+    ({"keep": [True]}, "prepare keep: True must be"),
+    ({"deadline": "soon"}, "prepare deadline: is 'soon', must be seconds of time.monotonic() or None"),
+])
+def test_odd_options_of_prepare(device, options, text):
+    with pytest.raises(InvalidArgument) as error:
+        device.prepare(models.conv_model(), **options)
+    assert text in str(error.value)
+
+
+def test_odd_durations(device):
+    prepared, request = device.prepare(models.conv_model()), Request((), (), ())
+    for value in ("1", True, -1, 0, float("nan")):
+        with pytest.raises(InvalidArgument, match="submit timeout: is .*, must be positive seconds or None"):
+            prepared.submit([sample((1, 5, 5, 2))], timeout=value)
+        with pytest.raises(InvalidArgument, match="execute_fenced duration: is "):
+            prepared.execute_fenced(request, duration=value)
+        with pytest.raises(InvalidArgument, match="execute loop_timeout: is "):
+            prepared.execute_fenced(request, loop_timeout=value)
+    with pytest.raises(InvalidArgument, match="execute_fenced deadline: is '1'"):
+        prepared.execute_fenced(request, deadline="1")
 
 
 def test_bad_out_arrays(device):

@@ -59,7 +59,10 @@ def test_a_wrong_model_is_refused_with_the_same_words(device, local):
     for call in ("check", "supported_operations", "prepare"):
         assert refusal(getattr(device, call), model) == refusal(getattr(local, call), model)
     assert refusal(device.prepare, "model")[0] is nnfast.InvalidArgument
-    assert refusal(device.prepare, add_model(), priority="x") == refusal(local.prepare, add_model(), priority="x")
+    for options in ({"priority": "x"}, {"input_shapes": [(4,)]}, {"input_shapes": {"x": "4"}},
+                    {"input_shapes": {2.5: (4,)}}, {"input_shapes": {"q": (4,)}}, {"input_shapes": {"x": (4, 4)}},
+                    {"keep": 3}, {"keep": [2.5]}, {"keep": ["nothing"]}, {"deadline": "soon"}, {"deadline": 0.0}):
+        assert refusal(device.prepare, add_model(), **options) == refusal(local.prepare, add_model(), **options)
 
 
 def test_run(device, local):
@@ -76,8 +79,12 @@ def test_run(device, local):
 
 def test_run_refuses_as_a_local_one(device, local):
     remote, ours = device.prepare(add_model()), local.prepare(add_model())
-    for inputs in ([X], [X, Y.astype(np.float64)], [X, Y[:3]], [X, Y[::2]], [X, 5]):
+    for inputs in ([X], [X, Y.astype(np.float64)], [X, Y[:3]], [X, Y[::2]], [X, 5], None, X):
         assert refusal(remote.run, inputs) == refusal(ours.run, inputs)
+        assert refusal(remote.stream().run, inputs) == refusal(ours.stream().run, inputs)
+        assert refusal(remote.submit(inputs).result) == refusal(ours.submit(inputs).result)
+    for timeout in ("1", -1, True):
+        assert refusal(remote.submit, [X, Y], timeout) == refusal(ours.submit, [X, Y], timeout)
     assert refusal(remote.run, [X, Y], [X]) == refusal(ours.run, [X, Y], [X])
     assert refusal(remote.run, {"x": X}) == refusal(ours.run, {"x": X})
     gather = device.prepare(gather_model()), local.prepare(gather_model())
@@ -217,6 +224,10 @@ def test_execute_refuses_as_a_local_one(device, local):
              Request(good.inputs, good.outputs, (good.pools[0], "pool")), "request"]
     for request in wrong:
         assert refusal(remote.execute, request) == refusal(ours.execute, request)
+    for options in ({"deadline": "soon"}, {"deadline": 0.0}, {"loop_timeout": "1"}, {"loop_timeout": -1}):
+        assert refusal(remote.execute, good, **options) == refusal(ours.execute, good, **options)
+    for options in ({"deadline": "soon"}, {"loop_timeout": "1"}, {"duration": "1"}, {"duration": 0}):
+        assert refusal(remote.execute_fenced, good, **options) == refusal(ours.execute_fenced, good, **options)
     short = Request(good.inputs, (argument(1, 0, 15),), good.pools)
     with pytest.raises(nnfast.errors.OutputInsufficientSize) as caught:
         remote.execute(short)
