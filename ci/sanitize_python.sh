@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings and compiler.
+# The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler and service.
 #
 #     bash ci/sanitize_python.sh [address] [thread]
 #
@@ -34,7 +34,7 @@ checks() { # library to load first, tests to leave out
     LD_PRELOAD=$library python ci/soak.py --executions "${EXECUTIONS:-20000}" --growth 300
     # Reports go to the descriptor, past what pytest collects.
     LD_PRELOAD=$library python -m pytest -q -p no:cacheprovider --capture=sys tests/driver tests/hal tests/fmq \
-        tests/compiler \
+        tests/compiler tests/service \
         -k "not ten_thousand $2"
 }
 

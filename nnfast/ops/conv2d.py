@@ -112,8 +112,8 @@ class Placement:
     out_group: int = 0
 
 
-def refusal(node):
-    """Why no native kernel runs a convolution, or None."""
+def refusal(node, padded):
+    """Why no native kernel runs a convolution, or None. padded: whether windows reach beyond the image."""
     if node.layout_nchw:
         return "layout is NCHW"
     for name in ("filter", "bias"):
@@ -121,13 +121,22 @@ def refusal(node):
             return f"{name} is not constant"
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
+    # Kernels multiply by the zeros of a padding, at which the definition does not look.
+    if padded and node["input"].type == OperandType.TENSOR_FLOAT32 and not _all_finite(node["filter"].value):
+        return "filter has infinite or NaN values, and there is padding"
     return None
 
 
+@np.errstate(over="ignore", invalid="ignore")
+def _all_finite(values):
+    return bool(np.isfinite(np.sum(values)) or np.isfinite(values).all())  # a finite sum has finite terms
+
+
 def _lower(node, b):
-    reason = refusal(node)
+    win = geometry(node)
+    reason = refusal(node, win.is_padded)
     if reason is None:
-        emit(node, b, node["filter"], geometry(node), node["input"].shape[0])
+        emit(node, b, node["filter"], win, node["input"].shape[0])
     return reason
 
 

@@ -44,13 +44,14 @@ def _compute(node, inputs):
 
 
 def _lower(node, b):
-    reason = conv2d.refusal(node)
+    win = conv2d.geometry(node)
+    reason = conv2d.refusal(node, win.is_padded)
     if reason is None:
         (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
         groups = node.scalar("num_groups")
         place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                                  group=channels // groups, out_group=units // groups)
-        conv2d.emit(node, b, node["filter"], conv2d.geometry(node), batch, place=place)
+        conv2d.emit(node, b, node["filter"], win, batch, place=place)
     return reason
 
 

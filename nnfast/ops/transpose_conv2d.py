@@ -108,7 +108,7 @@ def phases(win, axis):
 
 def _lower(node, b):
     """A convolution for each phase; one that no tap of the filter meets gets a tap of zeros."""
-    reason = conv2d.refusal(node)
+    reason = conv2d.refusal(node, True)
     if reason is not None:
         return reason
     win, filter_ = geometry(node), node["filter"]

@@ -30,6 +30,12 @@ class Window:
     head: tuple
     output: tuple
 
+    @property
+    def is_padded(self):
+        """Whether some window reaches beyond the input."""
+        return any(self.head[axis] or self.input[axis] < (self.output[axis] - 1) * self.stride[axis] +
+                   (self.filter[axis] - 1) * self.dilation[axis] + 1 for axis in (0, 1))
+
     def taps(self, axis):
         """(k, output slice, input slice) of each filter position k along an axis that meets the input at all."""
         size, out = self.input[axis], self.output[axis]
