@@ -37,7 +37,7 @@ def refused(descriptor, match, dtype=ITEM):
     with pytest.raises(InvalidArgument, match=match) as caught:
         fmq.MessageQueue.attach(descriptor, dtype)
     assert len(str(caught.value).splitlines()) == 1
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # what earlier tests left may close meanwhile
 
 
 def changed(descriptor, place, **fields):
