@@ -28,8 +28,8 @@ build() { # name, flags: a copy of the tree with extensions made with these flag
 }
 
 # A driver's process limits its memory, in which a sanitizer cannot live: the server runs in the tests' own process.
-processes="driver_is_killed or killed_driver_is or test_every_kind or every_pending or reconnect or callbacks_are_told or sigterm \
-or drain_has or exit_idle or lines_of_the_readme or test_serve"
+processes="driver_is_killed or killed_driver_is or test_every_kind or every_pending or reconnect or callbacks_are_told or \
+sigterm or drain_has or exit_idle or lines_of_the_readme or test_serve"
 
 checks() { # library to load first, tests to leave out
     local library
