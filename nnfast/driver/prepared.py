@@ -192,7 +192,7 @@ class PreparedModel:
         """
         by_name = isinstance(inputs, dict)
         if not by_name and self._runner is not None and not observe.watchers:
-            results = self._runner.run(in_list(inputs, "run"), out)
+            results = self._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "run"), out)
             if results is not None:
                 return results
         inputs, out = self._in_order(inputs, out) if by_name else (in_list(inputs, "run"), out)

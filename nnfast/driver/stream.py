@@ -29,7 +29,8 @@ class Stream:
             target = [np.empty_like(array) for array in state]
         results = None
         if prepared._runner is not None and not observe.watchers:
-            results = prepared._runner.run(in_list(inputs, "stream.run"), out, state, target)
+            results = prepared._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "stream.run"), out,
+                                           state, target)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
             results = prepared._run(in_list(inputs, "stream.run"), out, values, state=dict(zip(self._outputs, target)))
