@@ -14,28 +14,50 @@ ARITHMETIC = {
 """Operations whose `work` counts multiply-adds; that of all others counts elements."""
 
 
-def measure(prepared, arrays, runs):
+def measure(prepared, arrays, runs, meter=None):
     """Rows of the operations of a prepared model, in order: median of `runs` runs that are timed step by step.
 
     Each: index, operation, kernel, shape (of the last output), us, share (0..1), operations (2 per multiply-add; 0
     where it only moves values), bytes (read and written once: inputs, packed weights, outputs), packed_bytes (of
-    them, the weights), types (a key of peak.UNITS).
-    """
-    from ..driver.profile import profile
+    them, the weights), types (a key of peak.UNITS), possible: by level, fastest first, the operations of bare
+    arithmetic that the machine could have done in the operation's time (median over the runs).
 
-    times, rows = {}, []
+    meter: a peak.Meter, read before and after every run; without one nothing is known to be possible.
+    """
+    times, rows, rates = {}, [], []
+    before = meter.read() if meter else []
     for _ in range(runs):
-        with profile() as found:
-            prepared.run(arrays)
-        rows = found.rows
+        rows = _profiled(prepared, arrays)
+        after = meter.read() if meter else []
+        rates.append([(a + b) / 2 for a, b in zip(before, after)])
+        before = after
         for place, row in enumerate(rows):
             times.setdefault(place, []).append(row["ns"])
     medians = [statistics.median(times[place]) for place in range(len(rows))]
     total = sum(medians) or 1
+
+    def possible(place, types):
+        return {level["isa"]: statistics.median(ns * rate[i] for ns, rate in zip(times[place], rates))
+                for i, level in enumerate(meter.rows if meter else ()) if level["types"] == types}
+
     return [{"index": row["index"], "operation": row["operation"], "kernel": row["kernel"],
              "shape": row["output"][-1] if row["output"] else None, "us": ns / 1e3, "share": ns / total,
              "operations": 2 * row["work"] if row["operation"] in ARITHMETIC else 0, "bytes": row["bytes"],
-             "packed_bytes": row["packed_bytes"], "types": _types(row)} for row, ns in zip(_gathered(rows), medians)]
+             "packed_bytes": row["packed_bytes"], "types": _types(row), "possible": possible(place, _types(row))}
+            for place, (row, ns) in enumerate(zip(_gathered(rows), medians))]
+
+
+def types_of(prepared, arrays):
+    """The types (of peak.UNITS) whose arithmetic a model uses; runs it once."""
+    return {_types(row) for row in _profiled(prepared, arrays) if row["operation"] in ARITHMETIC}
+
+
+def _profiled(prepared, arrays):
+    from ..driver.profile import profile
+
+    with profile() as found:
+        prepared.run(arrays)
+    return found.rows
 
 
 def _gathered(rows):
@@ -63,11 +85,12 @@ def _types(row):
 
 
 def compare(rows, limits, threads):
-    """Add to each row what it reaches: rate, unit, bound ("arithmetic", or the level of memory) and percent.
+    """Add to each row what it reaches: rate, unit, bound ("arithmetic", or the level of memory), percent, percents.
 
-    limits: of peak.limits, for `threads`. The bound is whatever takes longer at the machine's best: the arithmetic, or
-    one read of all bytes from memory; percent is that time over the measured one. Values come from the level of memory
-    that holds those of the operation, weights from the level that holds those of the whole model.
+    limits: of peak.limits, for `threads`. The bound is whatever takes longer at the machine's best: the arithmetic, as
+    much as was possible on the fastest level, or one read of all bytes from memory; percent is that time over the
+    measured one. Values come from the level of memory that holds those of the operation, weights from the level that
+    holds those of the whole model. percents: of what was possible on each level.
     """
     sizes = peak.cache_sizes()
     all_weights = sum(row["packed_bytes"] for row in rows)
@@ -77,16 +100,17 @@ def compare(rows, limits, threads):
         reads = [(size / rate, level) for size, (level, rate) in (
             (values, peak.read_rate(limits, values, threads, sizes)),
             (row["packed_bytes"], peak.read_rate(limits, all_weights, threads, sizes))) if size]
-        best = sum(time for time, _ in reads)
+        row["percents"] = {level: 100 * row["operations"] / possible for level, possible in row["possible"].items()
+                           if row["operations"] and possible}
         if reads:
             row["rate"], row["unit"], row["bound"] = row["bytes"] / ns, "GB/s", max(reads)[1]
+            row["percent"] = 100 * sum(time for time, _ in reads) / ns
         if row["operations"]:
             row["rate"], row["unit"] = row["operations"] / ns, peak.UNITS[row["types"]]
-            limit = peak.best_rate(limits, row["types"], threads)
-            if limit is not None and row["operations"] / limit > best:
-                best, row["bound"] = row["operations"] / limit, "arithmetic"
-        if best:
-            row["percent"] = 100 * best / ns
+        # The fastest level comes first: the others only tell how far an operation is beyond them.
+        reached = next(iter(row["percents"].values()), None)
+        if reached is not None and (row["percent"] is None or reached > row["percent"]):
+            row["percent"], row["bound"] = reached, "arithmetic"
     return rows
 
 

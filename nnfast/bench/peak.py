@@ -1,5 +1,6 @@
 """What the machine can do at most: arithmetic for each type and instruction level, reads from each level of memory."""
 
+import statistics
 from pathlib import Path
 
 from .._native import peak, threads
@@ -8,6 +9,8 @@ TARGET_NS = 3_000_000
 """A measurement runs about this long ..."""
 REPEATS = 15
 """... and is repeated this often; the best counts, since everything that disturbs only slows down."""
+TURN_NS = 2_000_000
+"""A turn of a Meter runs about this long: beside it, to start the threads costs nothing."""
 LARGEST = 256 << 20
 """Bytes of the memory that is read to measure main memory."""
 UNITS = {"f32": "GFLOP/s", "bf16": "GFLOP/s", "s8": "GOP/s"}
@@ -91,10 +94,38 @@ def _best(name, array, count, target=TARGET_NS):
     return rounds, max(1, min([spent, *(peak.measure(name, array, rounds, count) for _ in range(repeats - 1))]))
 
 
-def best_rate(found, types, count):
-    """Highest rate of a type in a document of `limits`, in 1e9 operations a second; None when it was not measured."""
-    rates = [row["rates"][count] for row in found["arithmetic"] if row["types"] == types]
-    return max(rates, default=None)
+class Meter:
+    """Arithmetic that the machine can do at this moment, read in turns with whatever is to be set against it.
+
+    The limits above are those of short bursts: a processor holds their clock for milliseconds, not for a model. Turns
+    on the same threads meet the clock, and the neighbours, that the model meets.
+
+    found: of limits(), with the count of threads; types: of UNITS. Read are the fastest level of each type, and where
+    that works on whole tiles (AMX) also the fastest of vectors. rows: their dicts types, isa, unit, fastest first.
+    """
+
+    def __init__(self, found, types, count):
+        self.rows, self._loops, self._rates, self._count = [], [], [], count
+        known = {(row["types"], row["isa"]): row for row in peak.rows()}
+        for name in sorted(types):
+            levels = sorted((row for row in found["arithmetic"] if row["types"] == name),
+                            key=lambda row: -row["rates"][count])
+            for row in levels[:2 if levels and levels[0]["isa"].endswith("amx") else 1]:
+                loop = known[name, row["isa"]]
+                each = loop["operations"] * count
+                rounds = max(1, int(TURN_NS * row["rates"][count] / each))
+                self.rows.append({key: row[key] for key in ("types", "isa", "unit")})
+                self._loops.append((loop["name"], rounds, each * rounds))
+
+    def read(self):
+        """Measure: 1e9 operations a second of each of `rows`, now."""
+        self._rates.append([operations / max(1, peak.measure(name, None, rounds, self._count))
+                            for name, rounds, operations in self._loops])
+        return self._rates[-1]
+
+    def summary(self):
+        """The rows with `rate`, the median of all that was read."""
+        return [{**row, "rate": statistics.median(rates)} for row, rates in zip(self.rows, zip(*self._rates))]
 
 
 def read_rate(found, size, count, sizes=None):

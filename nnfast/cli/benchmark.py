@@ -143,7 +143,7 @@ def measure_limits(threads):
 
 def measure(subject, device, args, limits, position, count, move, others):
     """Everything about one model, as plain values: {"model", "engines": [...], "operations": [...]}."""
-    from ..bench import operations
+    from ..bench import operations, peak
     from ..bench.timing import Contestant, take_turns
 
     name = os.path.basename(subject.path)
@@ -168,8 +168,10 @@ def measure(subject, device, args, limits, position, count, move, others):
         row["engines"].append({"engine": contestant.name, **known, **contestant.summary(),
                                "times_ms": contestant.times_ms})
     if limits is not None:
-        rows = operations.measure(prepared, inputs, min(args.runs or OPERATION_RUNS, OPERATION_RUNS))
+        meter = peak.Meter(limits, operations.types_of(prepared, inputs), device.num_threads)
+        rows = operations.measure(prepared, inputs, min(args.runs or OPERATION_RUNS, OPERATION_RUNS), meter)
         row["operations"] = operations.compare(rows, limits, device.num_threads)
+        row["peaks"] = meter.summary()
         row["total"] = operations.total(rows)
     return row
 
@@ -237,16 +239,21 @@ def table_of_operations(model, document):
         return [str(row["index"]), row["operation"], "x".join(map(str, row["shape"] or ())), row["kernel"],
                 f"{row['us']:,.1f}", f"{100 * row['share']:.1f}",
                 "" if row["rate"] is None else f"{row['rate']:,.1f}", row["unit"], row["bound"],
-                "" if percent is None else f"[{colour}]{percent:.0f}"]
+                "" if percent is None else f"[{colour}]{percent:.0f}",
+                *(f"{row['percents'][level]:.0f}" if level in row["percents"] else "" for level in slower)]
 
+    slower = [row["isa"] for before, row in zip(model["peaks"], model["peaks"][1:]) if before["types"] == row["types"]]
     total = model["total"]
     whole = "" if total["percent"] is None else f", {total['percent']:.0f} % of the machine's limit"
     count = len(model["operations"])
+    peaks = ", ".join(f"{row['types']} {row['isa']} {row['rate']:,.0f} {row['unit']}" for row in model["peaks"])
     return rich_table(
         f"{os.path.basename(model['model'])}: {total['us'] / 1e3:.3f} ms in {count} operations{whole}",
-        [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "unit", "bound", ">% of limit"],
+        [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "unit", "bound", ">% of limit",
+         *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],
-        "limit: the slower of all arithmetic at the measured peak and one read of all bytes from the named memory")
+        "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
+        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else ""))
 
 
 def write_page(path, tables):

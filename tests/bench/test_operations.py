@@ -6,10 +6,9 @@ import pytest
 import nnfast
 from nnfast.bench import operations, peak
 
-LIMITS = {"arithmetic": [{"types": "f32", "isa": "scalar", "rates": {1: 10.0}},
-                         {"types": "f32", "isa": "avx2", "rates": {1: 100.0}}],
-          "reads": [{"level": level, "rates": {1: rate}} for level, rate in
-                    (("L1", 50.0), ("L2", 20.0), ("L3", 10.0), ("memory", 5.0))]}
+LIMITS = {"reads": [{"level": level, "rates": {1: rate}}
+                    for level, rate in (("L1", 50.0), ("L2", 20.0), ("L3", 10.0), ("memory", 5.0))]}
+RATES = {"f32": {"avx2": 100.0}, "bf16": {}, "s8": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -17,14 +16,23 @@ def caches(monkeypatch):
     monkeypatch.setattr(peak, "cache_sizes", lambda: {"L1": 1000, "L2": 100_000, "L3": 10_000_000})
 
 
-def row(us, work=0, values=0, packed=0, types="f32"):
-    return {"us": us, "operations": work, "bytes": values + packed, "packed_bytes": packed, "types": types}
+def row(us, work=0, values=0, packed=0, types="f32", rates=None):
+    possible = {level: 1e3 * us * rate for level, rate in (rates or RATES[types]).items()}
+    return {"us": us, "operations": work, "bytes": values + packed, "packed_bytes": packed, "types": types,
+            "possible": possible}
 
 
 def test_bound_by_arithmetic():
     found, = operations.compare([row(10, work=800_000, values=500)], LIMITS, 1)
     assert (found["bound"], found["unit"], found["rate"]) == ("arithmetic", "GFLOP/s", 80)
     assert found["percent"] == pytest.approx(80)
+
+
+def test_share_of_every_level():
+    found, = operations.compare([row(10, work=800_000, types="s8", rates={"avx512amx": 400.0, "avx512vnni": 64.0})],
+                                LIMITS, 1)
+    assert found["percents"] == {"avx512amx": pytest.approx(20), "avx512vnni": pytest.approx(125)}
+    assert found["percent"] == pytest.approx(20) and found["bound"] == "arithmetic"
 
 
 def test_bound_by_memory():
@@ -45,7 +53,7 @@ def test_weights_come_from_where_those_of_all_operations_fit():
 def test_what_has_no_limit_has_no_percent():
     nothing, unknown = operations.compare([row(0), row(1, work=100, types="s8")], LIMITS, 1)
     assert nothing["rate"] is None and nothing["percent"] is None
-    assert unknown["unit"] == "GOP/s" and unknown["percent"] is None
+    assert unknown["unit"] == "GOP/s" and unknown["percent"] is None and unknown["percents"] == {}
     assert operations.total([nothing, unknown])["percent"] == 0
 
 
@@ -56,12 +64,31 @@ def test_rows_of_a_model():
     made = b.add("CONV_2D", [x, filter_, bias, *(b.scalar(v) for v in (1, 1, 1, 0))])
     b.operation("RELU", [made], [b.output("TENSOR_FLOAT32", (1, 4, 4, 3))])
     prepared = nnfast.Device(1).prepare(b.build())
-    conv, relu = operations.measure(prepared, [np.ones((1, 4, 4, 2), np.float32)], 3)
+    inputs = [np.ones((1, 4, 4, 2), np.float32)]
+    assert operations.types_of(prepared, inputs) == {"f32"}
+    conv, relu = operations.measure(prepared, inputs, 3)
     assert conv["operations"] == 2 * 16 * 2 * 3 and relu["operations"] == 0
     assert conv["bytes"] == 4 * 16 * (2 + 3) + conv["packed_bytes"] and relu["bytes"] == 2 * 4 * 16 * 3
     assert conv["shape"] == [1, 4, 4, 3] and conv["types"] == "f32"
     assert conv["share"] + relu["share"] == pytest.approx(1)
     assert operations.total(operations.compare([conv, relu], LIMITS, 1))["us"] == conv["us"] + relu["us"]
+
+
+def test_what_was_possible_in_the_time_of_every_run(monkeypatch):
+    """A run is set against the rates just before and after it, whatever they are at other times."""
+    monkeypatch.setattr(operations, "_profiled", lambda prepared, arrays: [{
+        "index": 0, "operation": "CONV_2D", "kernel": "k", "output": [], "types": ["float32"], "work": 5, "bytes": 8,
+        "packed_bytes": 0, "joined": None, "ns": next(times)}])
+    times, rates = iter((100, 200, 50)), iter((10.0, 30.0, 10.0, 90.0))
+
+    class Meter:
+        rows = [{"types": "f32", "isa": "avx2"}, {"types": "s8", "isa": "avx2"}]
+
+        def read(self):
+            return [next(rates), 1.0]
+
+    found, = operations.measure(None, [], 3, Meter())
+    assert found["possible"] == {"avx2": 2500} and found["us"] == 0.1
 
 
 def test_operations_inside_others_count_where_their_time_is():

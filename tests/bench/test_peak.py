@@ -65,8 +65,32 @@ def test_a_higher_level_is_no_slower(short):
     found = limits.limits((1,), types=("f32",))
     assert {row["types"] for row in found["arithmetic"]} == {"f32"}
     rates = [row["rates"][1] for row in found["arithmetic"]]
-    assert limits.best_rate(found, "f32", 1) == max(rates) >= rates[0]
-    assert limits.best_rate(found, "s8", 1) is None
+    assert max(rates) >= rates[0]
+
+
+def test_a_meter_reads_the_fastest_levels_of_the_types_asked_for(short, monkeypatch):
+    monkeypatch.setattr(limits, "TURN_NS", 20_000)
+    found = limits.limits((1,))
+    meter = limits.Meter(found, {"f32"}, 1)
+    fastest = max((row for row in found["arithmetic"] if row["types"] == "f32"), key=lambda row: row["rates"][1])
+    assert meter.rows == [{"types": "f32", "isa": fastest["isa"], "unit": "GFLOP/s"}]
+    rates = [meter.read()[0] for _ in range(5)]
+    assert meter.summary() == [{**meter.rows[0], "rate": sorted(rates)[2]}] and min(rates) > 0
+    assert limits.Meter(found, (), 1).read() == []
+
+
+def test_a_meter_reads_the_fastest_vectors_beside_tiles(monkeypatch):
+    rates = {"scalar": 5.0, "avx512vnni": 700.0, "avx512amx": 4000.0, "avx2": 60.0}
+    known = [{"name": f"loop {isa}", "types": "s8", "isa": isa, "operations": 128.0} for isa in rates]
+    monkeypatch.setattr(peak, "rows", lambda: known)
+    monkeypatch.setattr(peak, "measure", lambda name, array, rounds, count: rounds * (2 if "amx" in name else 4))
+    found = {"arithmetic": [{"types": "s8", "isa": isa, "unit": "GOP/s", "rates": {2: rate}}
+                            for isa, rate in rates.items()]}
+    meter = limits.Meter(found, {"s8", "bf16"}, 2)
+    assert [row["isa"] for row in meter.rows] == ["avx512amx", "avx512vnni"]
+    assert meter.read() == [128.0, 64.0]
+    del found["arithmetic"][2]
+    assert [row["isa"] for row in limits.Meter(found, {"s8"}, 2).rows] == ["avx512vnni"]
 
 
 def test_cache_sizes_come_from_linux(tmp_path):

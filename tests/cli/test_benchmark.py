@@ -9,13 +9,14 @@ from PIL import Image
 from test_main import assert_one_error_line, call
 
 import nnfast
+from nnfast._native import peak as native_peak
 from nnfast.bench import peak, peers
 from nnfast.cli import benchmark
 from nnfast.driver import capabilities
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
-LIMITS = {"threads": [1], "arithmetic": [{"types": t, "isa": "scalar", "unit": u, "rates": {1: 10.0}}
-                                         for t, u in peak.UNITS.items()],
+LIMITS = {"threads": [1], "arithmetic": [{**row, "unit": peak.UNITS[row["types"]], "rates": {1: 10.0}}
+                                         for row in native_peak.rows()],
           "reads": [{"level": level, "bytes": 1, "rates": {1: 10.0}} for level in ("L1", "L2", "L3", "memory")]}
 
 
@@ -95,7 +96,9 @@ def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
     assert "CONV_2D" in text and "GOP/s" in text and "% of the machine's limit" in text
     model = json.loads((tmp_path / "b.json").read_text())["models"][0]
     assert sum(row["share"] for row in model["operations"]) == pytest.approx(1)
-    assert {"us", "rate", "unit", "bound", "percent", "kernel"} <= set(model["operations"][0])
+    assert {"us", "rate", "unit", "bound", "percent", "percents", "kernel"} <= set(model["operations"][0])
+    assert {row["types"] for row in model["peaks"]} == {row["types"] for row in native_peak.rows()} & {"s8"}
+    assert all(row["rate"] > 0 and row["isa"] in text for row in model["peaks"])
     page = (tmp_path / "b.html").read_text()
     assert "<html" in page and "SOFTMAX" in page
 
