@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "depthwise_conv2d/depthwise_conv2d.h"
+#include "nnf/bf16.h"
 
 /* Windows, strides, dilations and paddings of the cases: kh kw, sh sw, dh dw, top left, bottom right. */
 static const size_t shapes[][10] = {
@@ -122,6 +123,98 @@ void nnf_check_depthwise_conv2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, c
         bench_f32(c, fast, layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], 3));
     for (size_t l = 0; c->bench && l < sizeof efficientnet / sizeof efficientnet[0]; l++)
         bench_f32(c, fast, layer(efficientnet[l][0], efficientnet[l][1], efficientnet[l][2], 5));
+}
+
+/* The float32 kernel of the same level, rounded; and the twin, up to one bfloat16 where the sums lie on both sides of the
+ * middle between two. */
+static void case_bf16(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, const nnf_depthwise *g, bool odd)
+{
+    const nnf_depthwise_conv2d_f32_bf16_nhwc_fn slow = (nnf_depthwise_conv2d_f32_bf16_nhwc_fn)twin->fn;
+    const nnf_depthwise_conv2d_f32_bf16_nhwc_fn fast = (nnf_depthwise_conv2d_f32_bf16_nhwc_fn)kernel->fn;
+    const nnf_depthwise_conv2d_f32_nhwc_fn plain =
+        (nnf_depthwise_conv2d_f32_nhwc_fn)nnf_kernel_pick("depthwise_conv2d_f32_nhwc", kernel->isa)->fn;
+    const size_t taps = g->y.taps * g->x.taps, depth = g->channels / g->multiplier;
+    const size_t inputs = g->y.size * g->x.size * depth, filters = taps * g->channels;
+    const size_t first = nnf_check_below(c, g->y.out), last = first + 1 + nnf_check_below(c, g->y.out - first);
+    const size_t blocks = (g->channels + 15) / 16, begin = nnf_check_below(c, blocks) * 16;
+    size_t end = begin + 16 * (1 + nnf_check_below(c, blocks - begin / 16));
+    end = end < g->channels ? end : g->channels;
+    const size_t pixel = g->channels + nnf_check_below(c, 2) * nnf_check_below(c, 40);
+    const size_t pixels = (last - first) * g->x.out, outputs = pixels * pixel;
+    float *x = nnf_check_alloc(c, 4 * inputs), *filter = nnf_check_alloc(c, 4 * filters);
+    float *bias = nnf_check_alloc(c, 4 * g->channels);
+    float *pack = nnf_check_alloc(c, 4 * nnf_pack_depthwise_conv2d_f32_size(g->channels, taps));
+    float *sums = nnf_check_alloc(c, 4 * pixels * g->channels);
+    uint16_t *expected = nnf_check_alloc(c, 2 * outputs), *actual = nnf_check_alloc(c, 2 * outputs);
+    uint16_t *rounded = nnf_check_alloc(c, 2 * outputs);
+    nnf_check_fill_f32(c, x, inputs, -4, 4);
+    nnf_check_fill_f32(c, filter, filters, -2, 2);
+    nnf_check_fill_f32(c, bias, g->channels, -4, 4);
+    if (odd) {
+        x[nnf_check_below(c, inputs)] = NAN;
+        bias[nnf_check_below(c, g->channels)] = INFINITY;
+    }
+    nnf_pack_depthwise_conv2d_f32(g->channels, taps, filter, bias, pack);
+    memset(rounded, 0xA5, 2 * outputs);
+    memset(expected, 0xA5, 2 * outputs);
+    memset(actual, 0xA5, 2 * outputs);
+    plain(g, first, last, begin, end, x, pack, sums, 0, INFINITY);
+    slow(g, first, last, begin, end, x, pack, expected, pixel, 0, INFINITY);
+    fast(g, first, last, begin, end, x, pack, actual, pixel, 0, INFINITY);
+    for (size_t i = 0; i < pixels; i++) {
+        for (size_t o = begin; o < end; o++) {
+            const uint16_t near = nnf_bf16_of_f32(sums[i * g->channels + o]);
+            rounded[i * pixel + o] = near;
+            const float e = nnf_f32_of_bf16(expected[i * pixel + o]), a = nnf_f32_of_bf16(actual[i * pixel + o]);
+            const float step = 0x1p-7f * fmaxf(fabsf(e), fabsf(a)) + 0x1p-14f;
+            const float bound = isfinite(e) ? step : 0;
+            if (!(fabsf(e - a) <= bound || e == a || (isnan(e) && isnan(a))))
+                rounded[i * pixel + o] = (uint16_t)~near; /* shows below as the difference that it is */
+        }
+        for (size_t o = end; end == g->channels && o < pixel; o++)
+            rounded[i * pixel + o] = 0;
+    }
+    nnf_check_bytes(c, rounded, actual, 2 * outputs);
+    nnf_check_done(c, "image %zux%zux%zu window %zux%zu stride %zux%zu dilation %zux%zu head %zux%zu multiplier %zu "
+                   "rows %zu-%zu channels %zu-%zu pixel %zu odd %d", g->y.size, g->x.size, depth, g->y.taps, g->x.taps,
+                   g->y.stride, g->x.stride, g->y.dilation, g->x.dilation, g->y.head, g->x.head, g->multiplier, first,
+                   last, begin, end, pixel, odd);
+}
+
+static void bench_bf16(nnf_check *c, nnf_depthwise_conv2d_f32_bf16_nhwc_fn fast, nnf_depthwise g)
+{
+    const size_t inputs = g.y.size * g.x.size * g.channels, outputs = g.y.out * g.x.out * g.channels;
+    const size_t taps = g.y.taps * g.x.taps, packed = nnf_pack_depthwise_conv2d_f32_size(g.channels, taps);
+    float *x = nnf_check_alloc(c, 4 * inputs), *pack = nnf_check_alloc(c, 4 * packed);
+    uint16_t *y = nnf_check_alloc(c, 2 * outputs);
+    nnf_check_fill_f32(c, x, inputs, -4, 4);
+    nnf_check_fill_f32(c, pack, packed, -2, 2);
+    char label[64];
+    snprintf(label, sizeof label, "%zux%zu %zux%zux%zu/%zu", g.y.taps, g.x.taps, g.y.size, g.x.size, g.channels,
+             g.x.stride);
+    NNF_BENCH(c, label, 2 * (double)taps * (double)outputs,
+              fast(&g, 0, g.y.out, 0, g.channels, x, pack, y, g.channels, 0, 6));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_depthwise_conv2d_f32_bf16_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    nnf_depthwise g;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+            for (size_t k = 0; k < sizeof channels / sizeof channels[0]; k++) {
+                if (geometry(&g, i, s, channels[k], 1))
+                    case_bf16(c, twin, kernel, &g, k % 4 == 3);
+            }
+            for (size_t multiplier = 2; multiplier < 35; multiplier += 5) {
+                if (geometry(&g, i, s, 1 + multiplier % 4, multiplier))
+                    case_bf16(c, twin, kernel, &g, false);
+            }
+        }
+    }
+    const nnf_depthwise_conv2d_f32_bf16_nhwc_fn fast = (nnf_depthwise_conv2d_f32_bf16_nhwc_fn)kernel->fn;
+    for (size_t l = 0; c->bench && l < sizeof mobilenet / sizeof mobilenet[0]; l++)
+        bench_bf16(c, fast, layer(mobilenet[l][0], mobilenet[l][1], mobilenet[l][2], 3));
 }
 
 /* Packs one problem for the kernel of a row. */

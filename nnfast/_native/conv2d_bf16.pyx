@@ -1,5 +1,6 @@
 """Steps of CONV_2D and FULLY_CONNECTED with bfloat16 products, for clients that ask for that precision: the product of
-conv2d.pyx over rows that are gathered and rounded. Inputs and outputs are float32.
+conv2d.pyx over rows that are gathered and rounded. Inputs and outputs are float32; pointwise convolutions also read
+bfloat16, where the step before has rounded (compiler/bf16.py): their rows lie in such an image as it is.
 
 Where a filter has several taps and the channels of a pixel fill tile rows, the image is rounded once, with its padding,
 and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75). So
@@ -82,6 +83,7 @@ cdef struct conv2d_bf16:
     size_t pairs, lda           # of a row: 2 numbers each, those behind the depth zeros; numbers between rows
     size_t taps
     size_t tap[TAPS]            # where in the inputs of a row each tap begins
+    bint rounded                # the inputs are bfloat16, and the rows of the product lie there
     bint direct                 # rows lie in an image that is rounded, with its padding; else they are gathered
     size_t pixel, wide          # numbers of a pixel and of a row of that image
     size_t slice                # output rows whose inputs are rounded at once
@@ -175,7 +177,7 @@ cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last
         pixel += pixels
 
 
-cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const float *x, const char *w, float *y,
+cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const void *x, const char *w, float *y,
                   unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
     """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`.
 
@@ -210,8 +212,10 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const flo
         count = min(s.group, s.tiles - base)
         stop = min(last, (base + count) * s.panels)
         begin = origin + tile_start(s, base)
-        if not p.direct:
-            gather(p, x, begin, origin + tile_start(s, base + count), rows)
+        if p.rounded:
+            rows = <uint16_t *>x + begin * p.lda
+        elif not p.direct:
+            gather(p, <const float *>x, begin, origin + tile_start(s, base + count), rows)
         panel = (item - base * s.panels) // count
         t = base + item - base * s.panels - panel * count
         while item < stop:
@@ -228,7 +232,7 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const flo
                 if (low + tile.rows - 1) // p.span >= done:
                     top = row
                     done = min(end, row + p.slice)
-                    round_image(p, x, top, done, rows)
+                    round_image(p, <const float *>x, top, done, rows)
                 tile.a = rows + (row - top) * p.g.stride_y * p.wide + tile.at * p.lda
                 tile.c += (row * width + min(tile.at, width)) * tile.ldc
             else:
@@ -251,7 +255,7 @@ cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int thr
     cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
     cdef size_t item, last
     nnf_share(p.s.tiles * p.s.panels, thread, threads, &item, &last)
-    product(p, &p.s, 0, <const float *>run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
+    product(p, &p.s, 0, run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
             <float *>run.slot[step.slots[p.out]], run.scratch + thread * run.scratch_stride, item, last,
             <const char *>run.slot[step.slots[p.ahead]], p.fetched)
     release_tiles()
@@ -263,7 +267,7 @@ cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, voi
     cdef split s = p.s
     cdef size_t before = p.fetched * first // p.g.out_height, after = p.fetched * last // p.g.out_height
     cut(&s, (last - first - 1) * p.span + p.g.out_width)
-    product(p, &s, first * p.span, <const float *>x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
+    product(p, &s, first * p.span, x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
             0, s.tiles * s.panels, <const char *>run.slot[step.slots[p.ahead]] + before, after - before)
     release_tiles()
 
@@ -335,13 +339,15 @@ cdef class Conv2dBf16(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
 
     window, batch, channels, units: as Conv2dF32. ahead: bytes of a later step's weights that this one fetches into the
-    cache while it runs; those are then the third slot, before y.
+    cache while it runs; those are then the third slot, before y. rounded: x is bfloat16, `pixel` numbers to a pixel,
+    the channels first, zeros behind them.
     """
 
     cdef conv2d_bf16 p
+    cdef readonly size_t pixel      # numbers of a pixel of a bfloat16 image that it can read; 0: it reads none
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
-                 size_t ahead=0):
+                 size_t ahead=0, bint rounded=False):
         cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
         cdef geometry *g = &self.p.g
         measure(g, window, channels, channels)
@@ -364,6 +370,10 @@ cdef class Conv2dBf16(Step):
         self.p.tap[0] = 0
         self.p.span = g.out_width
         self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
+        self.pixel = self.p.lda if g.plain else 0
+        if rounded and not self.pixel:
+            raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
+        self.p.rounded = rounded
         cdef size_t panel = nnf_conv2d_bf16_panel(row.n, self.p.taps * self.p.pairs), near
         if self.p.span > <size_t>g.out_width:
             rows = (g.out_height - 1) * self.p.span + g.out_width
@@ -372,17 +382,18 @@ cdef class Conv2dBf16(Step):
         elif self.p.direct:
             shape.m = part_of(g.out_width)
         # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
-        near = 0 if self.p.direct or panel > NEAREST else NEAR
+        near = 0 if self.p.direct or self.p.rounded or panel > NEAREST else NEAR
         plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
         if self.p.direct:
             self.p.s.group = 1
-        else:
+        elif not self.p.rounded:
             self.scratch = lines(self.p.s.group * self.p.s.m * row_bytes)
         self.work = <double>batch * g.out_height * g.out_width * units * depth
         self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
         self.bind(run_bf16, &self.p, slots, row.name.decode())
         if batch == 1:
-            self.bands(band_bf16, axis_of(window, 0), sizeof(float) * g.width * channels,
+            self.bands(band_bf16, axis_of(window, 0),
+                       g.width * (sizeof(uint16_t) * self.pixel if rounded else sizeof(float) * channels),
                        sizeof(float) * g.out_width * units)
 
     cdef size_t in_place(self, const nnf_kernel *row, size_t batch):

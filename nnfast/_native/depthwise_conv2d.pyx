@@ -1,6 +1,6 @@
 """Steps of DEPTHWISE_CONV_2D."""
 
-from libc.stdint cimport int16_t, int32_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t
 
 from .kernels cimport nnf_kernel, pick, pick_scalar
 from .plan cimport Step
@@ -21,6 +21,10 @@ cdef extern from "depthwise_conv2d/depthwise_conv2d.h":
     ctypedef void (*nnf_depthwise_conv2d_f32_nhwc_fn)(
         const nnf_depthwise *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
         const float *packed, float *y, float lo, float hi) noexcept nogil
+
+    ctypedef void (*nnf_depthwise_conv2d_f32_bf16_nhwc_fn)(
+        const nnf_depthwise *g, size_t first, size_t last, size_t begin, size_t end, const float *x,
+        const float *packed, uint16_t *y, size_t pixel, float lo, float hi) noexcept nogil
 
     size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps) nogil
     void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *filter, const float *bias,
@@ -52,6 +56,8 @@ cdef enum:
 
 cdef struct depthwise_f32:
     nnf_depthwise_conv2d_f32_nhwc_fn kernel
+    nnf_depthwise_conv2d_f32_bf16_nhwc_fn rounding  # in its place, where outputs are bfloat16
+    size_t pixel                                    # numbers of a pixel then
     nnf_depthwise g
     size_t batch
     const float *packed
@@ -73,12 +79,21 @@ cdef int most_threads(const nnf_depthwise *g, size_t batch, size_t block):
     return min(max(rows, blocks), rows * g.x.out * g.channels * g.y.taps * g.x.taps // GRAIN + 1)
 
 
+cdef inline void rows_f32(const depthwise_f32 *p, size_t first, size_t last, size_t begin, size_t end, const float *x,
+                          void *y, size_t row) noexcept nogil:
+    """Output rows first..last-1 of an image, channels begin..end-1, from row `row` of y on."""
+    if p.rounding == NULL:
+        p.kernel(&p.g, first, last, begin, end, x, p.packed, <float *>y + row * p.g.x.out * p.g.channels, p.lo, p.hi)
+    else:
+        p.rounding(&p.g, first, last, begin, end, x, p.packed, <uint16_t *>y + row * p.g.x.out * p.pixel, p.pixel,
+                   p.lo, p.hi)
+
+
 cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const depthwise_f32 *p = <const depthwise_f32 *>step.params
     cdef const nnf_depthwise *g = &p.g
     cdef const float *x = <const float *>run.slot[step.slots[0]]
-    cdef float *y = <float *>run.slot[step.slots[1]]
-    cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier), line = g.x.out * g.channels
+    cdef size_t image = g.y.size * g.x.size * (g.channels // g.multiplier)
     cdef size_t rows = g.y.out, blocks = (g.channels + NNF_DEPTHWISE_BLOCK - 1) // NNF_DEPTHWISE_BLOCK
     cdef portion s = portion_of(p.batch * rows, blocks, thread, threads)
     cdef size_t row = s.first, n, first, count
@@ -87,29 +102,29 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         n = row // rows
         first = row - n * rows
         count = min(rows - first, s.last - row)
-        p.kernel(g, first, first + count, s.begin * NNF_DEPTHWISE_BLOCK, end, x + n * image, p.packed,
-                 y + row * line, p.lo, p.hi)
+        rows_f32(p, first, first + count, s.begin * NNF_DEPTHWISE_BLOCK, end, x + n * image,
+                 run.slot[step.slots[1]], row)
         row += count
 
 
 cdef void band_f32(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
                    unsigned char *scratch) noexcept nogil:
     cdef const depthwise_f32 *p = <const depthwise_f32 *>step.params
-    p.kernel(&p.g, first, last, 0, p.g.channels, <const float *>x, p.packed,
-             <float *>y + first * p.g.x.out * p.g.channels, p.lo, p.hi)
+    rows_f32(p, first, last, 0, p.g.channels, <const float *>x, y, first)
 
 
 cdef class DepthwiseConv2DF32(Step):
     """DEPTHWISE_CONV_2D of float32 images, NHWC; slots x, y.
 
     batch: images; win: geometry (ops.window.Window); filter: [1, kh, kw, c_out]; bias: [c_out]; multiplier:
-    c_out / c_in; lo, hi: clamp of the fused activation. filter and bias are copied.
+    c_out / c_in; lo, hi: clamp of the fused activation. filter and bias are copied. pixel: 0, or how many numbers a
+    pixel of y has if y is bfloat16, zeros behind the c_out channels.
     """
 
     cdef depthwise_f32 p
 
-    def __init__(self, slots, size_t batch, win, filter, bias, size_t multiplier, float lo, float hi):
-        cdef const nnf_kernel *row = pick("depthwise_conv2d_f32_nhwc")
+    def __init__(self, slots, size_t batch, win, filter, bias, size_t multiplier, float lo, float hi, size_t pixel=0):
+        cdef const nnf_kernel *row = pick("depthwise_conv2d_f32_bf16_nhwc" if pixel else "depthwise_conv2d_f32_nhwc")
         cdef size_t channels = filter.shape[3]
         cdef const float[::1] weights = np.ascontiguousarray(filter, np.float32).reshape(-1)
         cdef const float[::1] offsets = np.ascontiguousarray(bias, np.float32)
@@ -118,7 +133,13 @@ cdef class DepthwiseConv2DF32(Step):
         self.keep = aligned_bytes(self.packed).view(np.float32)
         cdef float[::1] packed = self.keep
         nnf_pack_depthwise_conv2d_f32(channels, taps, &weights[0], &offsets[0], &packed[0])
-        self.p.kernel = <nnf_depthwise_conv2d_f32_nhwc_fn>row.fn
+        if pixel and pixel < channels:
+            raise ValueError(f"pixel is {pixel}, must be 0 or at least {channels} channels")
+        if pixel:
+            self.p.rounding = <nnf_depthwise_conv2d_f32_bf16_nhwc_fn>row.fn
+        else:
+            self.p.kernel = <nnf_depthwise_conv2d_f32_nhwc_fn>row.fn
+        self.p.pixel = pixel
         self.p.g = geometry(win, channels, multiplier)
         self.p.batch = batch
         self.p.packed = &packed[0]
@@ -129,7 +150,7 @@ cdef class DepthwiseConv2DF32(Step):
         self.bind(run_f32, &self.p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_f32, self.p.g.y, sizeof(float) * self.p.g.x.size * (channels // multiplier),
-                       sizeof(float) * self.p.g.x.out * channels)
+                       self.p.g.x.out * (sizeof(uint16_t) * pixel if pixel else sizeof(float) * channels))
 
 
 cdef struct depthwise_q8:

@@ -4,6 +4,7 @@ import statistics
 
 import numpy as np
 
+from ..driver.explain import multiplies_bf16
 from . import peak
 
 ARITHMETIC = {
@@ -79,7 +80,7 @@ def _gathered(rows):
 
 def _types(row):
     """The type whose arithmetic limits an operation."""
-    if "bf16" in row["kernel"].split("__")[0].split("_"):
+    if multiplies_bf16(row["kernel"]):
         return "bf16"
     return "s8" if row["types"] and np.dtype(row["types"][0]).itemsize < 4 and row["types"][0] != "float16" else "f32"
 

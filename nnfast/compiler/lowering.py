@@ -124,6 +124,14 @@ class Lowering:
             step.definition = self._in_numpy(self._node)
         self.items.append(step)
 
+    def replace(self, place, step):
+        """Put a step in the place of another that does the same; the row of its operation then names its kernel."""
+        self.items[place] = step
+        for row in self.rows:
+            first, last = row["steps"]
+            if first <= place < last:
+                row["kernel"] = _names(self.items[first:last])
+
     def _in_numpy(self, node):
         slots = [self.slot(t) if t.present and t.value is None else None for t in node.inputs]
         return NumpyItem(node, slots, [self.slot(t) for t in node.outputs])
@@ -169,8 +177,7 @@ class Lowering:
         packed = sum(s.packed for s in steps) if native else 0
         self.rows.append({
             "index": index, "operation": node.op.name,
-            "kernel": " + ".join(dict.fromkeys(s.kernel for s in steps)) if native and steps else
-                      "no copy" if native else "numpy",
+            "kernel": _names(steps) if native and steps else "no copy" if native else "numpy",
             "reason": reason or "", "output": [list(t.shape) for t in node.outputs],
             "types": [t.dtype.name for t in node.outputs],
             "packed_bytes": packed,
@@ -178,6 +185,11 @@ class Lowering:
             "work": sum(s.work for s in steps) if native else 0.0,
             "steps": (before, len(self.items)), "joined": None,
         })
+
+
+def _names(steps):
+    """The kernels of an operation's steps, each once."""
+    return " + ".join(dict.fromkeys(step.kernel for step in steps))
 
 
 def _traffic(node, constants):

@@ -5,6 +5,12 @@ import json
 from .._native import conv2d_bf16, kernels
 
 
+def multiplies_bf16(kernel):
+    """Whether a kernel of this name multiplies bfloat16 numbers: they are the first type that the name tells."""
+    words = kernel.split("__")[0].split("_")
+    return "bf16" in words and not {"f32", "f16"} & set(words[:words.index("bf16")])
+
+
 class Explanation:
     """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table.
 
@@ -24,7 +30,7 @@ class Explanation:
         self.arena_bytes = segment.arena_bytes
         self.packed_bytes = sum(row["packed_bytes"] for row in self.rows)
         self.native = segment.native
-        self.reduced = sum("_bf16_" in row["kernel"] for row in self.rows)
+        self.reduced = sum(multiplies_bf16(row["kernel"]) for row in self.rows)
 
     @classmethod
     def from_json(cls, text, native):
@@ -62,4 +68,4 @@ class Explanation:
         said = f"precision {self.precision} asked for: {self.reduced} of {len(self.rows)} operations multiply in it"
         if self.reduced == 0 and not conv2d_bf16.available():
             return f"{said}, level {kernels.level()} has no kernels for it"
-        return f"{said}, with sums and tensors in float32" if self.reduced else said
+        return f"{said}, with sums in float32" if self.reduced else said

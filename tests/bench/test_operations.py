@@ -109,4 +109,5 @@ def test_types_that_limit():
     assert of("nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4", "uint8") == "s8"
     assert of("nnf_conv2d_bf16_nhwc__avx512bf16_8x32", "float32") == "bf16"
     assert of("nnf_conv2d_f32_nhwc__avx512bf16_8x32", "float32") == "f32"
+    assert of("nnf_depthwise_conv2d_f32_bf16_nhwc__avx512bf16_4x16", "float32") == "f32"
     assert of("numpy") == "f32"

@@ -1,7 +1,9 @@
-"""Fetching the weights of the next convolution changes no bit, and is planned for every convolution but the last."""
+"""The pass over steps in bfloat16 changes no bit. The weights of the next convolution are fetched by every convolution
+but the last; outputs are rounded where they are made if pointwise convolutions are all that reads them."""
 
 import numpy as np
 import pytest
+from nnfast._native.bands import Bands
 
 import nnfast
 from nnfast._native import conv2d_bf16
@@ -38,6 +40,126 @@ def test_it_changes_no_bit(threads, monkeypatch):
     found = device.prepare(net()).run([X])[0]
     monkeypatch.setattr(bf16, "refine", lambda lowering: None)
     assert device.prepare(net()).run([X])[0].tobytes() == found.tobytes()
+
+
+class Graph:
+    """Builds a float32 model operation by operation, with weights that differ."""
+
+    def __init__(self, *shape):
+        self.b, self.rng, self.shape = nnfast.ModelBuilder("net"), np.random.default_rng(3), {}
+        self.one = self.b.scalar(1)
+        self.x = self.b.input(FLOAT, shape)
+        self.shape[self.x] = shape
+
+    def _target(self, shape, is_output):
+        y = self.b.output(FLOAT, shape) if is_output else self.b.operand(FLOAT, shape)
+        self.shape[y] = shape
+        return y
+
+    def _constants(self, filter_, units):
+        return [self.b.constant(self.rng.standard_normal(shape).astype(np.float32)) for shape in (filter_, units)]
+
+    def conv(self, x, units, taps=1, stride=1, out=True):
+        batch, height, width, channels = self.shape[x]
+        y = self._target((batch, -(-height // stride), -(-width // stride), units), out)
+        numbers = [self.one, self.b.scalar(stride), self.b.scalar(stride), self.one]
+        self.b.operation("CONV_2D", [x, *self._constants((units, taps, taps, channels), units), *numbers], [y])
+        return y
+
+    def depthwise(self, x, multiplier=1, out=False):
+        *pixels, channels = self.shape[x]
+        units = channels * multiplier
+        y = self._target((*pixels, units), out)
+        numbers = [self.one, self.one, self.one, self.b.scalar(multiplier), self.one]
+        self.b.operation("DEPTHWISE_CONV_2D", [x, *self._constants((1, 3, 3, units), units), *numbers], [y])
+        return y
+
+    def add(self, x, y):
+        z = self._target(self.shape[x], True)
+        self.b.operation("ADD", [x, y, self.b.scalar(0)], [z])
+
+
+def before_one_pointwise(channels=32, multiplier=1, batch=1, size=(9, 11)):
+    g = Graph(batch, *size, channels)
+    g.conv(g.depthwise(g.x, multiplier), 40)
+    return g
+
+
+def before_two_pointwise():
+    g = Graph(1, 9, 11, 32)
+    y = g.depthwise(g.x)
+    g.conv(y, 40), g.conv(y, 24)
+    return g
+
+
+def of_a_large_image():
+    """Its steps run in bands."""
+    g = Graph(1, 90, 90, 32)
+    g.conv(g.depthwise(g.conv(g.depthwise(g.x), 64, out=False)), 64)
+    return g
+
+
+def before_other_readers():
+    g = Graph(1, 9, 11, 32)
+    y = g.depthwise(g.x)
+    g.add(y, g.conv(y, 32, out=False))
+    return g
+
+
+def before_wide_filters(taps, stride):
+    g = Graph(1, 9, 11, 32)
+    g.conv(g.depthwise(g.x), 40, taps, stride)
+    return g
+
+
+def that_are_results():
+    g = Graph(1, 9, 11, 32)
+    g.conv(g.depthwise(g.x, out=True), 40)
+    return g
+
+
+def rounding(prepared):
+    """Whether each depthwise convolution of a prepared model rounds its outputs."""
+    return ["_f32_bf16_" in row["kernel"] for row in prepared.explain().rows if row["operation"] == "DEPTHWISE_CONV_2D"]
+
+
+@pytest.mark.parametrize("made, wanted", [
+    *((before_one_pointwise(channels), [True]) for channels in (1, 3, 16, 20, 33, 64, 100)),
+    (before_one_pointwise(multiplier=3), [True]), (before_one_pointwise(batch=2), [True]),
+    (before_one_pointwise(48, size=(1, 1)), [True]), (before_two_pointwise(), [True]),
+    (of_a_large_image(), [True, True]), (before_other_readers(), [False]), (before_wide_filters(3, 1), [False]),
+    (before_wide_filters(1, 2), [False]), (that_are_results(), [False]),
+])
+def test_rounding_where_outputs_are_made_changes_no_bit(made, wanted, monkeypatch):
+    model = made.b.build()
+    x = np.random.default_rng(4).standard_normal(made.shape[made.x], np.float32)
+    devices = [nnfast.Device(threads, precision="bf16") for threads in (1, 2, 3)]
+    prepared = [device.prepare(model) for device in devices]
+    found = [p.run([x]) for p in prepared]
+    assert [rounding(p) for p in prepared] == [wanted] * 3
+    monkeypatch.setattr(bf16, "refine", lambda lowering: None)
+    plain = devices[0].prepare(model)
+    assert not any(rounding(plain))
+    for results in found:
+        assert [y.tobytes() for y in results] == [y.tobytes() for y in plain.run([x])]
+
+
+def test_outputs_that_are_kept_are_not_rounded():
+    g = before_one_pointwise()
+    y = g.b.build().main.operations[0].outputs[0]
+    device = nnfast.Device(1, precision="bf16")
+    assert rounding(device.prepare(g.b.build(), keep=[y])) == [False]
+    assert rounding(device.prepare(g.b.build())) == [True]
+
+
+def test_large_images_of_bfloat16_go_in_bands():
+    prepared = nnfast.Device(1, precision="bf16").prepare(of_a_large_image().b.build())
+    steps = [step for step in prepared._static.items[0].steps if isinstance(step, Bands)]
+    assert any("_f32_bf16_" in inner.kernel for step in steps for inner in step.steps)
+
+
+def test_it_is_exact_without_the_precision():
+    assert rounding(nnfast.Device(1).prepare(before_one_pointwise().b.build())) == [False]
 
 
 def test_every_convolution_fetches_the_weights_of_the_next(monkeypatch):

@@ -70,6 +70,44 @@ def test_large(level, case):
     check(case, level, 0, 1)
 
 
+def words(x, pixel):
+    """Images [..., channels] as bfloat16 words [..., pixel], zeros behind the channels."""
+    near = np.zeros((*x.shape[:-1], pixel), np.uint16)
+    near[..., :x.shape[-1]] = rounded(x).astype(np.float32).view(np.uint32) >> 16
+    return near
+
+
+POINTWISE = [dense(9, 11, channels, units) for channels, units in
+             ((1, 5), (3, 40), (8, 8), (20, 33), (32, 64), (33, 31), (48, 32), (96, 70), (1024, 100))] + \
+    [dense(1, 1, 300, 20), dense(56, 57, 64, 40), dense(3, 2, 2048, 33)]
+
+
+@every_level
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("case", POINTWISE, ids=str)
+def test_inputs_that_are_rounded_give_the_same_bytes(level, batch, case):
+    image, filter_, bias = operands(case._replace(batch=batch))
+    shape = (case.window, batch, case.channels, case.units, -1, 1)
+    target = [((batch, *case.window.output, case.units), np.float32)]
+    with at_level(level):
+        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias, case.window, batch)
+        pixel = conv2d_bf16.Conv2dBf16((0, 1, 2), *shape).pixel
+    assert case.channels <= pixel <= 2 * case.channels
+    [plain] = run_all_ways(lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), *shape)], [image, packed], target, level)
+    [found] = run_all_ways(lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), *shape, rounded=True)],
+                           [words(image, pixel), packed], target, level)
+    assert found.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize("case", [dense(9, 9, 32, 32, filter_=3), dense(9, 9, 32, 32, stride=2),
+                                  dense(9, 9, 32, 32, head=1, tail=1)], ids=str)
+def test_only_rows_that_lie_in_the_image_are_read_there(case):
+    shape = (case.window, 1, case.channels, case.units, 0, 1)
+    assert conv2d_bf16.Conv2dBf16((0, 1, 2), *shape).pixel == 0
+    with pytest.raises(ValueError, match="rounded is set, must not be: the rows of this product do not lie in"):
+        conv2d_bf16.Conv2dBf16((0, 1, 2), *shape, rounded=True)
+
+
 @every_level
 def test_packing_by_several_threads_gives_the_same_bytes(level):
     case = dense(1, 1, 1000, 1001)

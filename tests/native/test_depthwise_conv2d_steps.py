@@ -5,6 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered import T, at_each_level, ints, make, run_native, tensor
+from native_step import run
+from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32
+
+from nnfast.ops.depthwise_conv2d import geometry
 
 F32 = T.TENSOR_FLOAT32
 
@@ -54,6 +58,42 @@ def test_float32_is_close_to_the_definition(case):
         np.testing.assert_allclose(one, wanted, rtol=0, atol=1e-5, err_msg=level)
         np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32), level)
         assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16", "avx512amx")
+
+
+def steps_of(case, weights, bias, **options):
+    """The float32 step of a case at the level in force, and the shape of its output."""
+    node = build(case, tensor(F32, shape=shapes(case)[0]), tensor(F32, weights), tensor(F32, bias), tensor(F32))
+    shape = case["batch"], geometry(node), weights, bias, case["multiplier"]
+    return DepthwiseConv2DF32((0, 1), *shape, -1, 2, **options), node.outputs[0].shape
+
+
+@settings(max_examples=120, deadline=None)
+@given(geometries(), st.sampled_from((0, 1, 15, 16, 33)))
+def test_bfloat16_outputs_are_the_float32_ones_rounded(case, behind):
+    rng = np.random.default_rng(case["seed"])
+    image, window, units = shapes(case)
+    data, weights, bias = (rng.uniform(-2, 2, shape).astype(np.float32) for shape in (image, window, units))
+    for level in at_each_level():
+        plain, shape = steps_of(case, weights, bias)
+        rounding, _ = steps_of(case, weights, bias, pixel=units + behind)
+        if not plain.kernel.endswith("__scalar") and rounding.kernel.endswith("__scalar"):
+            continue  # such steps are made where bfloat16 is multiplied
+        exact, found = np.zeros(shape, np.float32), np.full((*shape[:-1], units + behind), 77, np.uint16)
+        run([plain], [data, exact])
+        for threads in (1, 2, 3):
+            found[...] = 77
+            run([rounding], [data, found], threads)
+            bits = exact.view(np.uint32)
+            near = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+            np.testing.assert_array_equal(found[..., :units], near, level)
+            assert not found[..., units:].any()
+
+
+def test_a_pixel_must_hold_the_channels():
+    case = {"batch": 1, "size": [4, 4], "channels": 8, "multiplier": 1, "taps": [3, 3], "window": (0, 0, 0, 0, 1, 1),
+            "dilation": (1, 1), "activation": 0}
+    with pytest.raises(ValueError, match="pixel is 7, must be 0 or at least 8 channels"):
+        steps_of(case, np.ones((1, 3, 3, 8), np.float32), np.ones(8, np.float32), pixel=7)
 
 
 @settings(max_examples=120, deadline=None)

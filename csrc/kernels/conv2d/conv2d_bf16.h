@@ -1,34 +1,11 @@
-/* The products of conv2d.h in bfloat16, where the client asked for that: inputs and weights are rounded to bfloat16, to
- * nearest even, sums, biases and outputs are float32.
- *
- * A float32 number below 2^-126 becomes a zero of its sign, and a NaN stays one: so do the instructions. They also take
- * sums below 2^-126 for zeros, which the scalar twin does not. */
+/* The products of conv2d.h in bfloat16, where the client asked for that: inputs and weights are rounded to bfloat16
+ * (nnf/bf16.h), sums, biases and outputs are float32. The instructions take sums below 2^-126 for zeros, the scalar twin
+ * does not. */
 #ifndef NNF_CONV2D_BF16_H
 #define NNF_CONV2D_BF16_H
 
-#include <string.h>
-
 #include "conv2d.h"
-
-static inline uint16_t nnf_bf16_of_f32(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t magnitude = bits & UINT32_C(0x7fffffff);
-    if (magnitude > UINT32_C(0x7f800000))
-        return (uint16_t)(bits >> 16 | 0x40);
-    if (magnitude < UINT32_C(0x00800000))
-        return (uint16_t)(bits >> 16 & 0x8000);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static inline float nnf_f32_of_bf16(uint16_t value)
-{
-    const uint32_t bits = (uint32_t)value << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
+#include "nnf/bf16.h"
 
 /* Pairs of a row of `depth` inputs for a kernel that takes k inputs at once: all of them where they are fewer, else
  * whole ks, the missing weights zeros. The inputs under them must be finite. */

@@ -24,6 +24,12 @@ typedef void (*nnf_depthwise_conv2d_f32_nhwc_fn)(const nnf_depthwise *g, size_t 
                                                  size_t end, const float *x, const float *packed, float *y, float lo,
                                                  float hi);
 
+/* The same, with outputs rounded to bfloat16 (nnf/bf16.h) for the products of conv2d_bf16.h: y [ow][pixel], pixel >=
+ * channels. What lies behind the channels of a pixel becomes zero with the last of them. */
+typedef void (*nnf_depthwise_conv2d_f32_bf16_nhwc_fn)(const nnf_depthwise *g, size_t first, size_t last, size_t begin,
+                                                      size_t end, const float *x, const float *packed, uint16_t *y,
+                                                      size_t pixel, float lo, float hi);
+
 /* Floats that the pack needs: for each block of channels [1 + taps][block], the bias first, zeros behind the last. */
 size_t nnf_pack_depthwise_conv2d_f32_size(size_t channels, size_t taps);
 
