@@ -4,7 +4,9 @@
 The output pixels of all batches form the rows of the product. They are cut into tiles of equal height, the output
 channels into the panels the weights were packed in; a thread does a contiguous share of the (tile, panel) pairs. Of
 small weights a tile meets all panels before the next tile, which keeps inputs and outputs near; a panel of large
-weights meets a group of tiles, which fetch the next panel meanwhile (float32 49x1024x1024: 576 us instead of 859). A
+weights meets a group of tiles, which fetch the next panel meanwhile (float32 49x1024x1024: 576 us instead of 859).
+There a share would be panels: instead a thread does all panels of its own pixels where these are enough, since inputs
+that lie in another core's cache are what nobody fetches ahead (196x512x512 on two threads: 300 us instead of 325). A
 step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
@@ -43,6 +45,8 @@ cdef extern from "conv2d/conv2d.h":
 cdef enum:
     STREAMED = 3 << 16      # bytes of weights above which they come from beyond the level 2 cache in every run
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
+    OWN = 24                # output pixels of a thread above which it may read all weights ...
+    OWN_WEIGHTS = 9 << 18   # ... of so many bytes; twice as many pixels for more
     HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
 
@@ -55,6 +59,7 @@ cdef struct conv2d_f32:
     size_t copies               # offset of the gathered rows in the scratch, behind the row addresses
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered
     size_t weights              # bytes of a group's packed weights
+    bint streamed               # they come from beyond the level 2 cache
     const float *zeros          # `depth` of them: a tap outside the input
     float lo, hi
 
@@ -179,6 +184,15 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
     cdef float *y = <float *>run.slot[step.slots[2]] + p.place.out_first
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
+    cdef split s
+    if p.streamed and threads > 1 and p.place.groups == 1 \
+            and p.s.rows >= <size_t>(OWN * threads if p.weights <= OWN_WEIGHTS else 2 * OWN * threads):
+        s = p.s
+        nnf_share(s.rows, thread, threads, &item, &last)
+        cut(&s, last - item)
+        s.group = min(s.group, s.tiles)
+        group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels)
+        return
     nnf_share(p.place.groups * each, thread, threads, &item, &last)
     while item < last:
         group = item // each
@@ -261,7 +275,8 @@ cdef class Conv2dF32(Step):
         cdef size_t row_bytes = sizeof(float) * taps * channels, near
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
-        if self.p.weights > STREAMED:
+        self.p.streamed = self.p.weights > STREAMED
+        if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
             self.p.s.group = max(1, min(self.p.s.tiles, ROWS // near))
