@@ -6,9 +6,17 @@
 #include "nnf/requantize_avx2.h"
 #include "nnf/unroll.h"
 
-enum { M = 6, N = 16, M_Q8 = 4 };
+enum { M = 6, N = 16, STEPS = 4, M_Q8 = 4 };
 
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
+/* sum += x * w in the sum's own register. Of the intrinsic gcc makes forms that overwrite a factor, and then moves and
+ * spills sums: fifteen of sixteen registers are in use. */
+static inline __attribute__((always_inline)) void add_product(__m256 *sum, __m256 x, __m256 w)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(w));
+}
+
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors,
+                                                      const int fetch)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
@@ -25,6 +33,9 @@ NNF_UNROLL
         }
     }
     w += 8 * vectors;
+    /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
+    const char *ahead = t->lines ? t->ahead : (const char *)w;
+    const size_t pace = t->lines * 64 / (size_t)fetch;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[M];
 NNF_UNROLL
@@ -32,15 +43,20 @@ NNF_UNROLL
             a[i] = t->a[tap * M + (size_t)i] + t->depth;
         /* Counts up to zero: no register for the end. */
         ptrdiff_t k = -(ptrdiff_t)t->depth;
-        for (; chains > 1 && k + chains <= 0; k += chains) {
+        for (; k + STEPS <= 0; k += STEPS) {
 NNF_UNROLL
-            for (int c = 0; c < chains; c++) {
+            for (int line = 0; line < fetch; line++, ahead += pace)
+                _mm_prefetch(ahead, _MM_HINT_T1);
+NNF_UNROLL
+            for (int s = 0; s < STEPS; s++) {
+                const int c = s % chains;
+                const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
 NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
-                    const __m256 x = _mm256_broadcast_ss(a[i] + k + c);
-NNF_UNROLL
-                    for (int v = 0; v < vectors; v++)
-                        sum[c][i][v] = _mm256_fmadd_ps(x, _mm256_load_ps(w + 8 * v), sum[c][i][v]);
+                    const __m256 x = _mm256_broadcast_ss(a[i] + k + s);
+                    add_product(&sum[c][i][0], x, low);
+                    if (vectors == 2)
+                        add_product(&sum[c][i][1], x, high);
                 }
                 w += 8 * vectors;
             }
@@ -50,9 +66,9 @@ NNF_UNROLL
 NNF_UNROLL
             for (int i = 0; i < rows; i++) {
                 const __m256 x = _mm256_broadcast_ss(a[i] + k);
-                sum[0][i][0] = _mm256_fmadd_ps(x, low, sum[0][i][0]);
+                add_product(&sum[0][i][0], x, low);
                 if (vectors == 2)
-                    sum[0][i][1] = _mm256_fmadd_ps(x, high, sum[0][i][1]);
+                    add_product(&sum[0][i][1], x, high);
             }
             w += 8 * vectors;
         }
@@ -80,24 +96,27 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors,
+                                                           const int fetch)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors); break;
-    case 2: run(t, 2, vectors); break;
-    case 3: run(t, 3, vectors); break;
-    case 4: run(t, 4, vectors); break;
-    case 5: run(t, 5, vectors); break;
-    default: run(t, 6, vectors); break;
+    case 1: run(t, 1, vectors, fetch); break;
+    case 2: run(t, 2, vectors, fetch); break;
+    case 3: run(t, 3, vectors, fetch); break;
+    case 4: run(t, 4, vectors, fetch); break;
+    case 5: run(t, 5, vectors, fetch); break;
+    default: run(t, 6, vectors, fetch); break;
     }
 }
 
 void nnf_conv2d_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2);
+    if (nnf_conv2d_width(t->columns, N) != N)
+        run_rows(t, 1, 1);
+    else if (t->lines > 1)
+        run_rows(t, 2, 4);
     else
-        run_rows(t, 1);
+        run_rows(t, 2, 1);
 }
 
 static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,
