@@ -217,7 +217,8 @@ typedef struct problem_q8 {
     uint8_t flip;
 } problem_q8;
 
-static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8 *p, uint8_t *y)
+/* step: columns of a call. */
+static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8 *p, size_t step, uint8_t *y)
 {
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = (size_t)kernel->k;
     const size_t groups = nnf_conv2d_q8_groups(p->depth, k);
@@ -225,9 +226,9 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
-        for (size_t j = 0; j < p->columns; j += n) {
+        for (size_t j = 0; j < p->columns; j += step) {
             const nnf_conv2d_q8_tile tile = {
-                .rows = rows, .columns = p->columns - j < n ? p->columns - j : n, .groups = groups,
+                .rows = rows, .columns = p->columns - j < step ? p->columns - j : step, .groups = groups,
                 .a = p->x + i * p->lda, .lda = p->lda, .offset = p->offset ? p->offset + i : NULL,
                 .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + i * p->columns + j, .ldc = p->columns,
@@ -267,9 +268,14 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     p.lo = nnf_check_below(c, 2) ? 0 : (int32_t)nnf_check_below(c, 100);
     p.hi = nnf_check_below(c, 2) ? 255 : 156 + (int32_t)nnf_check_below(c, 100);
     p.flip = nnf_check_below(c, 2) ? 0x80 : 0;
-    multiply_q8(c, twin, &p, expected);
-    multiply_q8(c, kernel, &p, actual);
+    multiply_q8(c, twin, &p, (size_t)twin->n, expected);
+    multiply_q8(c, kernel, &p, (size_t)kernel->n, actual);
     nnf_check_bytes(c, expected, actual, p.rows * p.columns);
+    if (k == NNF_CONV2D_Q8_BLOCK && p.columns > (size_t)kernel->n) {
+        memset(actual, 0, p.rows * p.columns);
+        multiply_q8(c, kernel, &p, p.columns, actual);
+        nnf_check_bytes(c, expected, actual, p.rows * p.columns);
+    }
     nnf_check_done(c, "rows=%zu columns=%zu depth=%zu kind=%d", p.rows, p.columns, p.depth, kind);
 }
 
@@ -279,11 +285,12 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
     const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
     const size_t groups = nnf_conv2d_q8_groups(depth, (size_t)kernel->k);
-    for (size_t j = 0; j < columns; j += n) {
+    const size_t step = kernel->k == NNF_CONV2D_Q8_BLOCK ? columns : n;
+    for (size_t j = 0; j < columns; j += step) {
         for (size_t t = 0; t < tiles; t++) {
             const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;
             const nnf_conv2d_q8_tile tile = {
-                .rows = last - first, .columns = n, .groups = groups, .a = x + first * depth, .lda = depth,
+                .rows = last - first, .columns = step, .groups = groups, .a = x + first * depth, .lda = depth,
                 .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, groups)),
                 .c = y + first * columns + j, .ldc = columns, .zero_point = 128, .hi = 255,
             };
@@ -317,7 +324,7 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
 
 void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
-    static const size_t depths[] = {3, 4, 8, 12, 27, 36, 61, 64, 65, 132, 192};
+    static const size_t depths[] = {3, 4, 8, 12, 27, 36, 61, 64, 65, 132, 192, 1100};
     const size_t m = (size_t)kernel->m, n = (size_t)kernel->n;
     const size_t columns[] = {1, n / 2 - 1, n / 2, n / 2 + 1, n - 1, n, n + 1, 2 * n + n / 2 + 1};
     /* Every number of rows up to a few blocks of the widest kernel, then those around a whole tile. */

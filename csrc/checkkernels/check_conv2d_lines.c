@@ -27,14 +27,15 @@ static nnf_conv2d_q8_lines job_of(const problem *p)
     };
 }
 
-static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, uint8_t *y)
+/* step: columns of a call. */
+static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, size_t step, uint8_t *y)
 {
     const size_t n = (size_t)kernel->n, k = (size_t)kernel->k, depth = p->blocks * BLOCK;
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, depth, n, k));
     nnf_pack_conv2d_q8(p->columns, depth, n, k, p->weights, &p->scheme, packed);
-    for (size_t j = 0; j < p->columns; j += n) {
+    for (size_t j = 0; j < p->columns; j += step) {
         nnf_conv2d_q8_lines job = job_of(p);
-        job.tile.columns = p->columns - j < n ? p->columns - j : n;
+        job.tile.columns = p->columns - j < step ? p->columns - j : step;
         job.tile.w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, job.tile.groups));
         job.tile.c = y + j;
         ((nnf_conv2d_lines_q8_nhwc_fn)kernel->fn)(&job);
@@ -85,9 +86,14 @@ static void check_lines(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
                 fill(c, &p, nnf_check_below(c, 2));
                 uint8_t *expected = nnf_check_alloc(c, lines * rows * p.columns);
                 uint8_t *actual = nnf_check_alloc(c, lines * rows * p.columns);
-                multiply(c, twin, &p, expected);
-                multiply(c, kernel, &p, actual);
+                multiply(c, twin, &p, (size_t)twin->n, expected);
+                multiply(c, kernel, &p, n, actual);
                 nnf_check_bytes(c, expected, actual, lines * rows * p.columns);
+                if (kernel->k == BLOCK && p.columns > n) {
+                    memset(actual, 0, lines * rows * p.columns);
+                    multiply(c, kernel, &p, p.columns, actual);
+                    nnf_check_bytes(c, expected, actual, lines * rows * p.columns);
+                }
                 nnf_check_done(c, "rows=%zu lines=%zu columns=%zu blocks=%zu lda=%zu line=%zu", rows, lines, p.columns,
                                p.blocks, p.lda, p.line);
             }

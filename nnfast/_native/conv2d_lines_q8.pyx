@@ -106,8 +106,10 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
     cdef uint8_t *scratch = run.scratch + thread * run.scratch_stride
     cdef nnf_conv2d_q8_lines job = p.lines
     cdef portion s = portion_of(p.batch * g.out_height, p.panels, thread, threads)
-    cdef size_t row = s.first, height = g.out_height, image, first, left, copied, panel
+    cdef size_t row = s.first, height = g.out_height, image, first, left, copied
     job.tile.a = scratch
+    job.tile.columns = min(s.end * p.n, p.units) - s.begin * p.n
+    job.tile.w = <const int32_t *>(w + s.begin * p.panel)
     while row < s.last and s.begin < s.end:
         image = row // height
         first = row - image * height
@@ -117,11 +119,8 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
         copied = (job.lines - 1) * g.stride_y + (g.filter_height - 1) * g.dilation_y + 1
         copy_rows(p, x + image * g.height * g.width * g.channels, <ptrdiff_t>first * g.stride_y - g.top, copied,
                   scratch)
-        for panel in range(s.begin, s.end):
-            job.tile.columns = min(p.n, p.units - panel * p.n)
-            job.tile.w = <const int32_t *>(w + panel * p.panel)
-            job.tile.c = y + row * g.out_width * p.units + panel * p.n
-            p.kernel(&job)
+        job.tile.c = y + row * g.out_width * p.units + s.begin * p.n
+        p.kernel(&job)
         row += job.lines
     release_tiles()
 

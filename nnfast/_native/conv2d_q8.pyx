@@ -16,6 +16,9 @@ import numpy as np
 from .plan import aligned_bytes
 
 cdef extern from "conv2d/conv2d.h":
+    enum:
+        NNF_CONV2D_Q8_BLOCK
+
     ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
     ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                                    uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
@@ -43,6 +46,7 @@ cdef struct conv2d_q8:
     size_t weights              # bytes of a group's packed weights
     bint direct                 # the input can be read in place
     bint by_rows                # threads share the rows of a single tile
+    bint wide                   # the kernel takes several panels at once
     int32_t weight_zero_point, input_zero_point
     int32_t zero_point, lo, hi
     uint8_t flip
@@ -120,7 +124,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     """(tile, panel) pairs item..last-1 of one group."""
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
-    cdef size_t stop, block, base, count, panel, t, low, begin
+    cdef size_t stop, block, base, count, panel, t, low, begin, more
     cdef nnf_conv2d_q8_tile tile
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
@@ -142,7 +146,9 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
         while item < stop:
             low = tile_start(s, t)
             tile.rows = tile_start(s, t + 1) - low
-            tile.columns = min(s.n, s.columns - panel * s.n)
+            # One tile alone takes all its panels at once, if the kernel does.
+            more = stop - item if p.wide and count == 1 else 1
+            tile.columns = min(more * s.n, s.columns - panel * s.n)
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
@@ -151,7 +157,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             if p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
                         y + panel * s.n, tile.columns, 1)
-            item += 1
+            item += more
             t += 1
             if t == base + count:
                 t = base
@@ -251,6 +257,7 @@ cdef class Conv2dQ8(Step):
                 row = in_place
         self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
+        self.p.wide = row.k == NNF_CONV2D_Q8_BLOCK and not self.p.place.scattered
         cdef nnf_kernel shape = row[0]
         if not self.p.direct and shape.m > BLOCK:
             shape.m = min(shape.m, max(1, TALL // self.p.lda // BLOCK) * BLOCK)

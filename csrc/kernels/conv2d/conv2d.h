@@ -109,7 +109,10 @@ static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
     return 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16) + NNF_CONV2D_Q8_GROUP * width * groups;
 }
 
-/* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). */
+/* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). A kernel that
+ * takes a block of codes at once (its k) takes any number of columns too, of panels that follow each other at w. */
+enum { NNF_CONV2D_Q8_BLOCK = 64 };
+
 typedef struct nnf_conv2d_q8_tile {
     size_t rows, columns; /* 1..m, 1..n of the kernel */
     size_t groups;        /* of 4 inputs, by nnf_conv2d_q8_groups */
@@ -135,8 +138,6 @@ typedef struct nnf_conv2d_q8_lines {
     size_t lines, line;
     const uint32_t *at;
 } nnf_conv2d_q8_lines;
-
-enum { NNF_CONV2D_Q8_BLOCK = 64 };
 
 /* conv2d_lines_qu8_qs8c_nhwc, conv2d_lines_qs8_qs8c_nhwc: codes at a as the tiles above take them. */
 typedef void (*nnf_conv2d_lines_q8_nhwc_fn)(const nnf_conv2d_q8_lines *lines);

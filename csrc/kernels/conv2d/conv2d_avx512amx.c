@@ -12,6 +12,7 @@ enum {
     N = 32,
     FEW = 4,    /* rows below which setting up tiles costs more than they save */
     BLOCK = 32, /* rows of sums that wait to become codes */
+    DEEP = 16,  /* steps of depth above which a product is mostly multiplication; of scattered rows, of 3x3 windows, 4 */
     BASE = 1 << 30,
 };
 
@@ -30,13 +31,6 @@ typedef struct scale {
     __mmask16 even_lanes;
     __mmask32 columns;
 } scale;
-
-/* A block of sums that waits for its requantization, [rows][N], the rows in pairs. */
-typedef struct pending {
-    const int32_t *sums;
-    uint8_t *c;
-    int rows, done;
-} pending;
 
 INLINE scale scale_of(const nnf_conv2d_q8_tile *t, const int32_t *biases, const int vectors, const int below)
 {
@@ -111,20 +105,31 @@ INLINE void finish_pair(const scale *s, const int vectors, const int below, cons
     _mm256_mask_storeu_epi8(c + next * ldc, s->columns, _mm512_extracti64x4_epi64(codes, 1));
 }
 
-/* What the requantization of all blocks of a call shares. drain requantizes the next `pairs` pairs of rows; the last
- * pair of an odd number of rows repeats a row, or the only one. */
+struct pending;
+
+/* What the requantization of all blocks of a panel shares. */
 typedef struct finish {
     scale simple;
     nnf_conv2d_finish any;
-    const int32_t *bias; /* [16 * vectors] */
+    _Alignas(64) int32_t bias[N];
     size_t ldc;
-    void (*drain)(const struct finish *f, pending *p, int pairs);
+    int is_fast; /* a whole panel, and simple */
+    void (*drain)(struct pending *p, int pairs);
 } finish;
 
-INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, const int below)
+/* A block of sums that waits for its requantization, [rows][N], the rows in pairs. f->drain requantizes the next `pairs`
+ * pairs of rows; the last pair of an odd number of rows repeats a row, or the only one. */
+typedef struct pending {
+    const finish *f;
+    const int32_t *sums;
+    uint8_t *c;
+    int rows, done;
+} pending;
+
+INLINE void drain(pending *p, int pairs, const int vectors, const int below)
 {
-    const scale s = f->simple;
-    const size_t ldc = f->ldc;
+    const scale s = p->f->simple;
+    const size_t ldc = p->f->ldc;
     const int32_t *sums = p->sums;
     uint8_t *const c = p->c;
     const int rows = p->rows, next = rows > 1;
@@ -136,8 +141,9 @@ INLINE void drain(const finish *f, pending *p, int pairs, const int vectors, con
     p->done = row;
 }
 
-INLINE void drain_any(const finish *f, pending *p, int pairs, const int vectors)
+INLINE void drain_any(pending *p, int pairs, const int vectors)
 {
+    const finish *f = p->f;
     const __m512i low = _mm512_load_si512(f->bias), high = _mm512_load_si512(f->bias + 16 * (vectors - 1));
     const int next = p->rows > 1;
     for (; pairs && p->done < p->rows; pairs--, p->done += 2) {
@@ -155,12 +161,12 @@ INLINE void drain_any(const finish *f, pending *p, int pairs, const int vectors)
     }
 }
 
-static void drain_half(const finish *f, pending *p, int pairs) { drain(f, p, pairs, 1, 0); }
-static void drain_whole(const finish *f, pending *p, int pairs) { drain(f, p, pairs, 2, 0); }
-static void drain_half_below(const finish *f, pending *p, int pairs) { drain(f, p, pairs, 1, 1); }
-static void drain_whole_below(const finish *f, pending *p, int pairs) { drain(f, p, pairs, 2, 1); }
-static void drain_half_any(const finish *f, pending *p, int pairs) { drain_any(f, p, pairs, 1); }
-static void drain_whole_any(const finish *f, pending *p, int pairs) { drain_any(f, p, pairs, 2); }
+static void drain_half(pending *p, int pairs) { drain(p, pairs, 1, 0); }
+static void drain_whole(pending *p, int pairs) { drain(p, pairs, 2, 0); }
+static void drain_half_below(pending *p, int pairs) { drain(p, pairs, 1, 1); }
+static void drain_whole_below(pending *p, int pairs) { drain(p, pairs, 2, 1); }
+static void drain_half_any(pending *p, int pairs) { drain_any(p, pairs, 1); }
+static void drain_whole_any(pending *p, int pairs) { drain_any(p, pairs, 2); }
 
 #define MULTIPLY(sums, rows, columns)                                                                                   \
     do {                                                                                                               \
@@ -172,40 +178,46 @@ static void drain_whole_any(const finish *f, pending *p, int pairs) { drain_any(
 
 /* A block of one or two tiles of rows, the second from row `second` of sums and from `below`, by one or two of columns:
  * sums [rows][N]. at: where the codes of a step of depth lie, or NULL if behind those of the one before. start: what
- * sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. Between its steps of depth the block
- * before becomes codes: the last part behind the stores, so that the sums are long at rest when their turn comes. */
+ * sums begin with, [rows][16], rows `pitch` bytes apart, or NULL for zeros. */
 typedef struct operands {
     const uint8_t *a, *below;
     const uint32_t *at;
+    const int8_t *w;
     size_t second, pitch;
     const int32_t *start;
     int32_t *sums;
 } operands;
 
-INLINE void block(const nnf_conv2d_q8_tile *t, const operands *o, const int scattered, const int two, const int vectors,
-                  const int is_signed, const finish *f, pending *before)
+INLINE void start_sums(const operands *o, const int two, const int vectors)
 {
-    const uint8_t *a = o->a, *below = o->below;
-    const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N, second = o->second, pitch = o->pitch;
-    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    const int steps = (int)((t->groups + 15) / 16), pairs = (before->rows + 1) / 2, each = pairs / steps;
-    int32_t *sums = o->sums;
-    if (o->start) {
-        const char *lower = (const char *)o->start + second * pitch;
-        __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
-        _tile_loadd(0, o->start, pitch);
-        if (vectors == 2)
-            _tile_loadd(1, o->start, pitch);
-        if (two)
-            _tile_loadd(2, lower, pitch);
-        if (two && vectors == 2)
-            _tile_loadd(3, lower, pitch);
-    } else {
+    if (!o->start) {
         _tile_zero(0);
         _tile_zero(1);
         _tile_zero(2);
         _tile_zero(3);
+        return;
     }
+    const char *lower = (const char *)o->start + o->second * o->pitch;
+    __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
+    _tile_loadd(0, o->start, o->pitch);
+    if (vectors == 2)
+        _tile_loadd(1, o->start, o->pitch);
+    if (two)
+        _tile_loadd(2, lower, o->pitch);
+    if (two && vectors == 2)
+        _tile_loadd(3, lower, o->pitch);
+}
+
+/* The block before becomes codes between the steps of depth, the last part of it behind the stores. */
+INLINE void block(const nnf_conv2d_q8_tile *t, const operands *o, const int scattered, const int two, const int vectors,
+                  const int is_signed, pending *before)
+{
+    const uint8_t *a = o->a, *below = o->below;
+    const int8_t *w = o->w;
+    const size_t lda = t->lda, ldw = (size_t)(64 * vectors), ldc = 4 * N, second = o->second;
+    const int steps = (int)((t->groups + 15) / 16), pairs = (before->rows + 1) / 2, each = pairs / steps;
+    int32_t *sums = o->sums;
+    start_sums(o, two, vectors);
     for (int s = 0;; w += 16 * ldw) {
         const size_t at = scattered ? o->at[s] : (size_t)s * 64;
         _tile_loadd(6, w, ldw);
@@ -223,7 +235,7 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const operands *o, const int scat
             MULTIPLY(3, 5, 7);
         if (++s == steps)
             break;
-        f->drain(f, before, each);
+        before->f->drain(before, each);
     }
     _tile_stored(0, sums, ldc);
     if (vectors == 2)
@@ -232,34 +244,101 @@ INLINE void block(const nnf_conv2d_q8_tile *t, const operands *o, const int scat
         _tile_stored(2, sums + second * N, ldc);
     if (two && vectors == 2)
         _tile_stored(3, sums + second * N + N / 2, ldc);
-    f->drain(f, before, BLOCK);
+    before->f->drain(before, BLOCK);
 }
 
-typedef void (*block_fn)(const nnf_conv2d_q8_tile *t, const operands *o, const finish *f, pending *before);
+/* One of the places of a block where some of the pairs before it become codes. */
+#define SLOT()                                                                                                          \
+    for (due += pairs; due >= slots; due -= slots, row += 2) {                                                         \
+        const int r = row < last ? row : last;                                                                         \
+        finish_pair(&s, 2, low, sums + N * r, next, c + (size_t)r * ldc, ldc);                                         \
+    }
+
+/* Two tiles by two, behind a block of a whole and simple panel. A tile instruction is many operations, and a core takes
+ * in nothing else meanwhile: so what makes codes lies between every two stores. Between the multiplications too, it
+ * takes the fewest cycles, but a core that does both at once slows its clock, also for the steps that follow: that
+ * pays where most of the work is multiplication. */
+INLINE void block_fast(const nnf_conv2d_q8_tile *t, const operands *o, const int scattered, const int is_signed,
+                       const int low, pending *before)
+{
+    const scale s = before->f->simple;
+    const size_t lda = t->lda, ldw = 128, pitch = 4 * N, ldc = before->f->ldc, next = before->rows > 1;
+    const int steps = (int)((t->groups + 15) / 16), mixed = steps > (scattered ? 4 : DEEP);
+    const int pairs = (before->rows + 1) / 2, last = before->rows - 1 - (int)next, slots = mixed ? 4 * steps + 4 : 4;
+    const uint8_t *a = o->a, *below = o->below;
+    const int8_t *w = o->w;
+    const int32_t *sums = before->sums;
+    int32_t *to = o->sums, *lower = to + o->second * N;
+    uint8_t *c = before->c;
+    int row = 0, due = 0;
+    start_sums(o, 1, 2);
+    for (int i = 0; i < steps; i++, w += 16 * ldw) {
+        const size_t at = scattered ? o->at[i] : (size_t)i * 64;
+        _tile_loadd(6, w, ldw);
+        _tile_loadd(4, a + at, lda);
+        MULTIPLY(0, 4, 6);
+        if (mixed)
+            SLOT()
+        _tile_loadd(7, w + 64, ldw);
+        MULTIPLY(1, 4, 7);
+        if (mixed)
+            SLOT()
+        _tile_loadd(5, below + at, lda);
+        MULTIPLY(2, 5, 6);
+        if (mixed)
+            SLOT()
+        MULTIPLY(3, 5, 7);
+        if (mixed)
+            SLOT()
+    }
+    _tile_stored(0, to, pitch);
+    SLOT()
+    _tile_stored(1, to + N / 2, pitch);
+    SLOT()
+    _tile_stored(2, lower, pitch);
+    SLOT()
+    _tile_stored(3, lower + N / 2, pitch);
+    SLOT()
+}
+
+typedef void (*block_fn)(const nnf_conv2d_q8_tile *t, const operands *o, pending *before);
 
 #define BLOCK_FUNCTION(name, scattered, two, vectors, is_signed)                                                        \
-    static void name(const nnf_conv2d_q8_tile *t, const operands *o, const finish *f, pending *before)                 \
+    static void name(const nnf_conv2d_q8_tile *t, const operands *o, pending *before)                                  \
     {                                                                                                                  \
-        block(t, o, scattered, two, vectors, is_signed, f, before);                                                    \
+        block(t, o, scattered, two, vectors, is_signed, before);                                                       \
+    }
+
+#define FAST_FUNCTION(name, scattered, is_signed, low)                                                                  \
+    static void name(const nnf_conv2d_q8_tile *t, const operands *o, pending *before)                                  \
+    {                                                                                                                  \
+        block_fast(t, o, scattered, is_signed, low, before);                                                           \
     }
 
 #define BLOCK_FUNCTIONS(name, scattered, is_signed)                                                                     \
     BLOCK_FUNCTION(name##_1x1, scattered, 0, 1, is_signed)                                                             \
     BLOCK_FUNCTION(name##_1x2, scattered, 0, 2, is_signed)                                                             \
     BLOCK_FUNCTION(name##_2x1, scattered, 1, 1, is_signed)                                                             \
-    BLOCK_FUNCTION(name##_2x2, scattered, 1, 2, is_signed)
+    BLOCK_FUNCTION(name##_2x2, scattered, 1, 2, is_signed)                                                             \
+    FAST_FUNCTION(name##_fast, scattered, is_signed, 0)                                                                \
+    FAST_FUNCTION(name##_fast_below, scattered, is_signed, 1)
 
 BLOCK_FUNCTIONS(dense_unsigned, 0, 0)
 BLOCK_FUNCTIONS(dense_signed, 0, 1)
 BLOCK_FUNCTIONS(scattered_unsigned, 1, 0)
 BLOCK_FUNCTIONS(scattered_signed, 1, 1)
 
+/* Of one kind of input: by tiles of rows and of columns, and the fast ones by whether codes lie below the zero point. */
+typedef struct block_set {
+    block_fn any[2][2], fast[2];
+} block_set;
+
 #define BLOCKS(name)                                                                                                    \
     {                                                                                                                  \
-        {name##_1x1, name##_1x2}, {name##_2x1, name##_2x2}                                                             \
+        {{name##_1x1, name##_1x2}, {name##_2x1, name##_2x2}}, {name##_fast, name##_fast_below}                         \
     }
 
-static const block_fn blocks[2][2][2][2] = {
+static const block_set blocks[2][2] = {
     {BLOCKS(dense_unsigned), BLOCKS(dense_signed)},
     {BLOCKS(scattered_unsigned), BLOCKS(scattered_signed)},
 };
@@ -271,14 +350,28 @@ static void start_rows(const int32_t *offset, size_t rows, int32_t base, int32_t
         _mm512_store_si512(start + 16 * i, _mm512_set1_epi32(base + offset[i]));
 }
 
-INLINE finish finish_of(const nnf_conv2d_q8_tile *t, const int32_t *bias, const int vectors, int simple, int below)
+/* For the panel at t->w. */
+static void finish_of(const nnf_conv2d_q8_tile *t, int is_signed, finish *f)
 {
-    finish f = {.ldc = t->ldc, .bias = bias};
+    static void (*const drains[2][3])(pending *, int) = {{drain_half_any, drain_half, drain_half_below},
+                                                         {drain_whole_any, drain_whole, drain_whole_below}};
+    const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1, low = t->lo < t->zero_point;
+    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors));
+    for (int v = 0; v < vectors; v++) {
+        const int32_t *header = t->w + 16 * v;
+        const __m512i more = _mm512_load_si512(header + NNF_CONV2D_Q8_SIGNED * 16 * vectors);
+        const __m512i b = _mm512_load_si512(header);
+        _mm512_store_si512(f->bias + 16 * v, is_signed ? _mm512_add_epi32(b, more) : b);
+    }
     if (!simple)
-        f.any = nnf_conv2d_finish_of(t, vectors);
+        f->any = vectors == 2 ? nnf_conv2d_finish_of(t, 2) : nnf_conv2d_finish_of(t, 1);
+    else if (low)
+        f->simple = vectors == 2 ? scale_of(t, f->bias, 2, 1) : scale_of(t, f->bias, 1, 1);
     else
-        f.simple = below ? scale_of(t, bias, vectors, 1) : scale_of(t, bias, vectors, 0);
-    return f;
+        f->simple = vectors == 2 ? scale_of(t, f->bias, 2, 0) : scale_of(t, f->bias, 1, 0);
+    f->ldc = t->ldc;
+    f->is_fast = simple && vectors == 2;
+    f->drain = drains[vectors - 1][simple ? 1 + low : 0];
 }
 
 /* Tiles of equal height, `each` of a line of rows; the last ones of a line overlap where that is not enough rows. */
@@ -293,42 +386,48 @@ INLINE size_t first_row(const tiling *of, size_t tile)
     return row < last ? row : last;
 }
 
-static void run(const nnf_conv2d_q8_tile *t, const nnf_conv2d_q8_lines *lines, const tiling of, const int is_signed)
+/* All panels of a call, one after the other; the last block of each becomes codes in the next. */
+static void run(const nnf_conv2d_q8_tile *whole, const nnf_conv2d_q8_lines *lines, const tiling of, const int is_signed)
 {
-    _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16], bias[N];
-    const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1;
-    const int simple = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors)), below = t->lo < t->zero_point;
-    for (int v = 0; v < vectors; v++) {
-        const int32_t *header = t->w + 16 * v;
-        const __m512i more = _mm512_load_si512(header + NNF_CONV2D_Q8_SIGNED * 16 * vectors);
-        const __m512i b = _mm512_load_si512(header);
-        _mm512_store_si512(bias + 16 * v, is_signed ? _mm512_add_epi32(b, more) : b);
-    }
-    finish f = vectors == 2 ? finish_of(t, bias, 2, simple, below) : finish_of(t, bias, 1, simple, below);
-    static void (*const drains[2][3])(const finish *, pending *, int) = {
-        {drain_half_any, drain_half, drain_half_below}, {drain_whole_any, drain_whole, drain_whole_below}};
-    f.drain = drains[vectors - 1][simple ? 1 + below : 0];
-    const int32_t base = simple && below ? BASE : 0;
-    _mm512_store_si512(start, _mm512_set1_epi32(base));
+    _Alignas(64) int32_t sums[2][BLOCK * N], start[BLOCK * 16];
+    finish finishes[2];
+    nnf_conv2d_q8_tile part = *whole;
+    const nnf_conv2d_q8_tile *t = &part;
+    const block_set *set = &blocks[lines != NULL][is_signed];
+    const size_t line = lines ? lines->line : 0, panel = nnf_conv2d_q8_panel(N, t->groups);
+    const int low = t->lo < t->zero_point;
+    pending before = {.f = finishes, .rows = 0};
+    int turn = 0;
     nnf_tiles_shape((int)of.height, t->groups < 16 ? (int)(4 * t->groups) : 64);
-    pending before = {.rows = 0};
-    const size_t line = lines ? lines->line : 0;
-    operands o = {.at = lines ? lines->at : NULL, .start = t->offset || base ? start : NULL,
-                  .pitch = t->offset ? 64 : 0};
-    for (size_t i = 0; i < of.count; i += 2) {
-        const size_t next = i + 1 < of.count ? i + 1 : i, first = first_row(&of, i), last = first_row(&of, next);
-        const size_t here = i / of.each * of.rows + first;
-        o.second = next / of.each * of.rows + last - here;
-        o.a = t->a + i / of.each * line + first * t->lda;
-        o.below = t->a + next / of.each * line + last * t->lda;
-        o.sums = sums[i / 2 % 2];
-        const int rows = (int)(o.second + of.height);
-        if (t->offset)
-            start_rows(t->offset + here, (size_t)rows, base, start);
-        blocks[lines != NULL][is_signed][next > i][vectors - 1](t, &o, &f, &before);
-        before = (pending){.sums = o.sums, .c = t->c + here * t->ldc, .rows = rows};
+    for (size_t column = 0; column < whole->columns; column += N) {
+        part.columns = whole->columns - column < N ? whole->columns - column : N;
+        part.w = whole->w + column / N * (panel / 4);
+        part.c = whole->c + column;
+        finish *f = &finishes[column / N % 2];
+        finish_of(t, is_signed, f);
+        const int vectors = nnf_conv2d_width(t->columns, N) == N ? 2 : 1;
+        const int32_t base = *nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors)) && low ? BASE : 0;
+        _mm512_store_si512(start, _mm512_set1_epi32(base));
+        operands o = {.at = lines ? lines->at : NULL, .w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors)),
+                      .start = t->offset || base ? start : NULL, .pitch = t->offset ? 64 : 0};
+        for (size_t i = 0; i < of.count; i += 2, turn ^= 1) {
+            const size_t next = i + 1 < of.count ? i + 1 : i, first = first_row(&of, i), last = first_row(&of, next);
+            const size_t here = i / of.each * of.rows + first;
+            o.second = next / of.each * of.rows + last - here;
+            o.a = t->a + i / of.each * line + first * t->lda;
+            o.below = t->a + next / of.each * line + last * t->lda;
+            o.sums = sums[turn];
+            const int rows = (int)(o.second + of.height);
+            if (t->offset)
+                start_rows(t->offset + here, (size_t)rows, base, start);
+            if (next > i && vectors == 2 && before.f->is_fast)
+                set->fast[low](t, &o, &before);
+            else
+                set->any[next > i][vectors - 1](t, &o, &before);
+            before = (pending){.f = f, .sums = o.sums, .c = t->c + here * t->ldc, .rows = rows};
+        }
     }
-    f.drain(&f, &before, BLOCK);
+    before.f->drain(&before, BLOCK);
 }
 
 static void run_tile(const nnf_conv2d_q8_tile *t, const int is_signed)
@@ -345,10 +444,17 @@ static void run_lines(const nnf_conv2d_q8_lines *lines, const int is_signed)
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
 {
-    if (t->rows < FEW)
-        nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(t);
-    else
+    if (t->rows >= FEW) {
         run_tile(t, 0);
+        return;
+    }
+    nnf_conv2d_q8_tile part = *t;
+    for (size_t column = 0; column < t->columns; column += N) {
+        part.columns = t->columns - column < N ? t->columns - column : N;
+        part.w = t->w + column / N * (nnf_conv2d_q8_panel(N, t->groups) / 4);
+        part.c = t->c + column;
+        nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(&part);
+    }
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__avx512amx_256x32k64(const nnf_conv2d_q8_tile *t)
