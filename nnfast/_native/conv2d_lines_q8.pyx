@@ -79,6 +79,7 @@ cdef struct conv2d_lines_q8:
     size_t height                           # most output rows of a band
     ptrdiff_t pitch                         # bytes from one copied row to the next
     uint8_t fill
+    bint wide                               # the kernel takes several panels at once
     nnf_conv2d_q8_lines lines
 
 
@@ -106,10 +107,9 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
     cdef uint8_t *scratch = run.scratch + thread * run.scratch_stride
     cdef nnf_conv2d_q8_lines job = p.lines
     cdef portion s = portion_of(p.batch * g.out_height, p.panels, thread, threads)
-    cdef size_t row = s.first, height = g.out_height, image, first, left, copied
+    cdef size_t row = s.first, height = g.out_height, image, first, left, copied, panel
+    cdef size_t panels = s.end - s.begin if p.wide else 1
     job.tile.a = scratch
-    job.tile.columns = min(s.end * p.n, p.units) - s.begin * p.n
-    job.tile.w = <const int32_t *>(w + s.begin * p.panel)
     while row < s.last and s.begin < s.end:
         image = row // height
         first = row - image * height
@@ -119,8 +119,13 @@ cdef void run_lines_q8(const nnf_step *step, const nnf_run *run, int thread, int
         copied = (job.lines - 1) * g.stride_y + (g.filter_height - 1) * g.dilation_y + 1
         copy_rows(p, x + image * g.height * g.width * g.channels, <ptrdiff_t>first * g.stride_y - g.top, copied,
                   scratch)
-        job.tile.c = y + row * g.out_width * p.units + s.begin * p.n
-        p.kernel(&job)
+        panel = s.begin
+        while panel < s.end:
+            job.tile.columns = min((panel + panels) * p.n, p.units) - panel * p.n
+            job.tile.w = <const int32_t *>(w + panel * p.panel)
+            job.tile.c = y + row * g.out_width * p.units + panel * p.n
+            p.kernel(&job)
+            panel += panels
         row += job.lines
     release_tiles()
 
@@ -146,6 +151,7 @@ cdef class Conv2dLinesQ8(Step):
         self.p.kernel = <nnf_conv2d_lines_q8_nhwc_fn>row.fn
         self.p.batch, self.p.units, self.p.n = batch, units, row.n
         self.p.panels = (units + row.n - 1) // row.n
+        self.p.wide = row.k == BLOCK
         self.p.fill = <uint8_t>(input_zero_point & 0xFF)
         per_row, across = blocks.per_row, g.filter_width // blocks.span
         tile.rows, tile.groups, tile.ldc = g.out_width, blocks.depth // 4, units
