@@ -33,8 +33,10 @@ static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, f
             for (size_t r = 0; r < rows; r++)
                 a[t * m + r] = row(p, i + r, t);
         }
-        for (size_t j = 0; j < p->columns; j += n) {
-            const size_t columns = p->columns - j < n ? p->columns - j : n;
+        for (size_t j = 0, columns; j < p->columns; j += columns) {
+            columns = p->columns - j;
+            if (columns > n && nnf_check_below(c, 2))
+                columns = n * (1 + nnf_check_below(c, columns / n));
             const nnf_conv2d_f32_tile tile = {rows, columns, p->taps, p->depth, a, packed + j * (depth + 1),
                                               y + i * p->columns + j, p->columns, p->lo, p->hi, (const char *)packed,
                                               (size_t)4 >> nnf_check_below(c, 4)};

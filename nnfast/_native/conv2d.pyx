@@ -135,7 +135,7 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
     """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`."""
     cdef const float **a = <const float **>scratch
     cdef float *copies
-    cdef size_t stop, block, base, count, panel, t, low, addresses = p.taps * s.m
+    cdef size_t stop, block, base, count, panel, panels, t, low, addresses = p.taps * s.m
     cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), pace, reach
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
@@ -158,7 +158,9 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
         while item < stop:
             low = origin + tile_start(s, t)
             tile.rows = origin + tile_start(s, t + 1) - low
-            tile.columns = min(s.n, s.columns - panel * s.n)
+            # A tile that is alone in its group takes all panels that are left of its share.
+            panels = min(s.panels - panel, stop - item) if count == 1 and not p.place.scattered else 1
+            tile.columns = min(panels * s.n, s.columns - panel * s.n)
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
@@ -170,11 +172,11 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             if p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c,
                         s.n * sizeof(float), y + panel * s.n, tile.columns, sizeof(float))
-            item += 1
+            item += panels
             t += 1
             if t == base + count:
                 t = base
-                panel += 1
+                panel += panels
 
 
 cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:

@@ -16,12 +16,12 @@ static inline size_t nnf_conv2d_width(size_t columns, size_t n)
 }
 
 /* One tile: c[i][j] = clamp(bias[j] + sum over taps t and k < depth of a[t * m + i][k] * weight[t][k][j], lo, hi);
- * a NaN stays a NaN. Reads exactly rows x taps x depth inputs and one panel, writes exactly rows x columns. */
+ * a NaN stays a NaN. Reads exactly rows x taps x depth inputs and the panels, writes exactly rows x columns. */
 typedef struct nnf_conv2d_f32_tile {
-    size_t rows, columns;  /* 1..m, 1..n of the kernel */
+    size_t rows, columns;  /* 1..m of the kernel, >= 1: of several panels one behind the other if more than n */
     size_t taps, depth;    /* >= 1 */
     const float *const *a; /* [taps][m] addresses of input rows; of each m the first `rows` are used */
-    const float *w;        /* panel: width biases, then [taps * depth][width]; 64-byte aligned */
+    const float *w;        /* panels, each: width biases, then [taps * depth][width]; 64-byte aligned */
     float *c;
     size_t ldc; /* elements between output rows */
     float lo, hi;
@@ -29,7 +29,13 @@ typedef struct nnf_conv2d_f32_tile {
     size_t lines;      /* bytes for every four products of a row: 0, 1, 2 or 4 */
 } nnf_conv2d_f32_tile;
 
-/* Bytes from `ahead` that a tile may fetch. */
+/* Columns of a tile in panels of n; what is left has a panel of half the width. */
+static inline size_t nnf_conv2d_wide(size_t columns, size_t n)
+{
+    return columns % n > n / 2 ? columns : columns / n * n;
+}
+
+/* Bytes from `ahead` that a tile of one panel may fetch. */
 static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines)
 {
     return taps * (depth / 4) * lines * 64;

@@ -20,78 +20,81 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
-    __m256 sum[4][M][2];
-    const float *w = t->w;
-NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            sum[0][i][v] = _mm256_load_ps(w + 8 * v);
-NNF_UNROLL
-            for (int c = 1; c < chains; c++)
-                sum[c][i][v] = _mm256_setzero_ps();
-        }
-    }
-    w += 8 * vectors;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
-    const char *ahead = t->lines ? t->ahead : (const char *)w;
+    const char *ahead = t->lines ? t->ahead : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
-    for (size_t tap = 0; tap < t->taps; tap++) {
-        const float *a[M];
+    const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
+    for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
+        const float *w = t->w + j * (t->taps * t->depth + 1);
+        __m256 sum[4][M][2];
 NNF_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = t->a[tap * M + (size_t)i] + t->depth;
-        /* Counts up to zero: no register for the end. */
-        ptrdiff_t k = -(ptrdiff_t)t->depth;
-        for (; k + STEPS <= 0; k += STEPS) {
+        for (int i = 0; i < rows; i++) {
 NNF_UNROLL
-            for (int line = 0; line < fetch; line++, ahead += pace)
-                _mm_prefetch(ahead, _MM_HINT_T1);
+            for (int v = 0; v < vectors; v++) {
+                sum[0][i][v] = _mm256_load_ps(w + 8 * v);
 NNF_UNROLL
-            for (int s = 0; s < STEPS; s++) {
-                const int c = s % chains;
+                for (int c = 1; c < chains; c++)
+                    sum[c][i][v] = _mm256_setzero_ps();
+            }
+        }
+        w += 8 * vectors;
+        for (size_t tap = 0; tap < t->taps; tap++) {
+            const float *a[M];
+NNF_UNROLL
+            for (int i = 0; i < rows; i++)
+                a[i] = t->a[tap * M + (size_t)i] + t->depth;
+            /* Counts up to zero: no register for the end. */
+            ptrdiff_t k = -(ptrdiff_t)t->depth;
+            for (; k + STEPS <= 0; k += STEPS) {
+NNF_UNROLL
+                for (int line = 0; line < fetch; line++, ahead += pace)
+                    _mm_prefetch(ahead, _MM_HINT_T1);
+NNF_UNROLL
+                for (int s = 0; s < STEPS; s++) {
+                    const int c = s % chains;
+                    const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
+NNF_UNROLL
+                    for (int i = 0; i < rows; i++) {
+                        const __m256 x = _mm256_broadcast_ss(a[i] + k + s);
+                        add_product(&sum[c][i][0], x, low);
+                        if (vectors == 2)
+                            add_product(&sum[c][i][1], x, high);
+                    }
+                    w += 8 * vectors;
+                }
+            }
+            for (; k < 0; k++) {
                 const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
 NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
-                    const __m256 x = _mm256_broadcast_ss(a[i] + k + s);
-                    add_product(&sum[c][i][0], x, low);
+                    const __m256 x = _mm256_broadcast_ss(a[i] + k);
+                    add_product(&sum[0][i][0], x, low);
                     if (vectors == 2)
-                        add_product(&sum[c][i][1], x, high);
+                        add_product(&sum[0][i][1], x, high);
                 }
                 w += 8 * vectors;
             }
         }
-        for (; k < 0; k++) {
-            const __m256 low = _mm256_load_ps(w), high = _mm256_load_ps(w + 8 * (vectors - 1));
+        const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
+        const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 NNF_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const __m256 x = _mm256_broadcast_ss(a[i] + k);
-                add_product(&sum[0][i][0], x, low);
-                if (vectors == 2)
-                    add_product(&sum[0][i][1], x, high);
+        for (int i = 0; i < rows; i++) {
+NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                __m256 y = sum[0][i][v];
+                if (chains == 2)
+                    y = _mm256_add_ps(y, sum[1][i][v]);
+                if (chains == 4)
+                    y = _mm256_add_ps(_mm256_add_ps(y, sum[1][i][v]), _mm256_add_ps(sum[2][i][v], sum[3][i][v]));
+                /* min/max return the second operand when either is NaN: the sum comes second, so that it stays one. */
+                y = _mm256_min_ps(hi, _mm256_max_ps(lo, y));
+                float *c = t->c + (size_t)i * t->ldc + j + 8 * (size_t)v;
+                const ptrdiff_t left = (ptrdiff_t)(t->columns - j) - 8 * v;
+                if (left >= 8)
+                    _mm256_storeu_ps(c, y);
+                else
+                    _mm256_maskstore_ps(c, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)left), lane), y);
             }
-            w += 8 * vectors;
-        }
-    }
-    const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            __m256 y = sum[0][i][v];
-            if (chains == 2)
-                y = _mm256_add_ps(y, sum[1][i][v]);
-            if (chains == 4)
-                y = _mm256_add_ps(_mm256_add_ps(y, sum[1][i][v]), _mm256_add_ps(sum[2][i][v], sum[3][i][v]));
-            /* min/max return the second operand when either is NaN: the sum comes second, so that a NaN stays one. */
-            y = _mm256_min_ps(hi, _mm256_max_ps(lo, y));
-            float *c = t->c + (size_t)i * t->ldc + 8 * v;
-            const int left = (int)t->columns - 8 * v;
-            if (left >= 8)
-                _mm256_storeu_ps(c, y);
-            else
-                _mm256_maskstore_ps(c, _mm256_cmpgt_epi32(_mm256_set1_epi32(left), lane), y);
         }
     }
 }
@@ -111,12 +114,13 @@ static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_
 
 void nnf_conv2d_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) != N)
-        run_rows(t, 1, 1);
-    else if (t->lines > 1)
+    const size_t wide = nnf_conv2d_wide(t->columns, N);
+    if (wide && t->lines > 1)
         run_rows(t, 2, 4);
-    else
+    else if (wide)
         run_rows(t, 2, 1);
+    if (wide < t->columns)
+        run_rows(t, 1, 1);
 }
 
 static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,

@@ -21,77 +21,81 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
-    __m512 sum[4][M][2];
-    const float *w = t->w;
-NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            sum[0][i][v] = _mm512_load_ps(w + 16 * v);
-NNF_UNROLL
-            for (int c = 1; c < chains; c++)
-                sum[c][i][v] = _mm512_setzero_ps();
-        }
-    }
-    w += 16 * vectors;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
-    const char *ahead = t->lines ? t->ahead : (const char *)w;
+    const char *ahead = t->lines ? t->ahead : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
-    for (size_t tap = 0; tap < t->taps; tap++) {
-        const float *a[M];
+    const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
+    for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
+        const float *w = t->w + j * (t->taps * t->depth + 1);
+        __m512 sum[4][M][2];
 NNF_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = t->a[tap * M + (size_t)i];
-        size_t k = 0;
-        for (; k + STEPS <= t->depth; k += STEPS) {
+        for (int i = 0; i < rows; i++) {
 NNF_UNROLL
-            for (int line = 0; line < fetch; line++) {
-                _mm_prefetch(ahead, _MM_HINT_T1);
-                /* From memory: no register is left for it. */
-                __asm__("add %1, %0" : "+r"(ahead) : "m"(pace));
+            for (int v = 0; v < vectors; v++) {
+                sum[0][i][v] = _mm512_load_ps(w + 16 * v);
+NNF_UNROLL
+                for (int c = 1; c < chains; c++)
+                    sum[c][i][v] = _mm512_setzero_ps();
             }
+        }
+        w += 16 * vectors;
+        for (size_t tap = 0; tap < t->taps; tap++) {
+            const float *a[M];
 NNF_UNROLL
-            for (int s = 0; s < STEPS; s++) {
-                const int c = s % chains;
+            for (int i = 0; i < rows; i++)
+                a[i] = t->a[tap * M + (size_t)i];
+            size_t k = 0;
+            for (; k + STEPS <= t->depth; k += STEPS) {
+NNF_UNROLL
+                for (int line = 0; line < fetch; line++) {
+                    _mm_prefetch(ahead, _MM_HINT_T1);
+                    /* From memory: no register is left for it. */
+                    __asm__("add %1, %0" : "+r"(ahead) : "m"(pace));
+                }
+NNF_UNROLL
+                for (int s = 0; s < STEPS; s++) {
+                    const int c = s % chains;
+                    const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+NNF_UNROLL
+                    for (int i = 0; i < rows; i++) {
+                        const __m512 x = _mm512_set1_ps(a[i][k + (size_t)s]);
+                        add_product(&sum[c][i][0], x, low);
+                        if (vectors == 2)
+                            add_product(&sum[c][i][1], x, high);
+                    }
+                    w += 16 * vectors;
+                }
+            }
+            for (; k < t->depth; k++) {
                 const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
 NNF_UNROLL
                 for (int i = 0; i < rows; i++) {
-                    const __m512 x = _mm512_set1_ps(a[i][k + (size_t)s]);
-                    add_product(&sum[c][i][0], x, low);
+                    const __m512 x = _mm512_set1_ps(a[i][k]);
+                    add_product(&sum[0][i][0], x, low);
                     if (vectors == 2)
-                        add_product(&sum[c][i][1], x, high);
+                        add_product(&sum[0][i][1], x, high);
                 }
                 w += 16 * vectors;
             }
         }
-        for (; k < t->depth; k++) {
-            const __m512 low = _mm512_load_ps(w), high = _mm512_load_ps(w + 16 * (vectors - 1));
+        const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
+        const size_t left = t->columns - j;
+        const __mmask32 mask = left < N ? UINT32_MAX >> (N - left) : UINT32_MAX;
+        const size_t ldc = t->ldc;
+        float *c = t->c + j;
 NNF_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const __m512 x = _mm512_set1_ps(a[i][k]);
-                add_product(&sum[0][i][0], x, low);
-                if (vectors == 2)
-                    add_product(&sum[0][i][1], x, high);
+        for (int i = 0; i < rows; i++, c += ldc) {
+NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                __m512 y = sum[0][i][v];
+                if (chains == 2)
+                    y = _mm512_add_ps(y, sum[1][i][v]);
+                if (chains == 4)
+                    y = _mm512_add_ps(_mm512_add_ps(y, sum[1][i][v]), _mm512_add_ps(sum[2][i][v], sum[3][i][v]));
+                /* min/max return the second operand when either is NaN: the sum comes second, so that it stays one. */
+                y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
+                _mm512_mask_storeu_ps(c + 16 * v, (__mmask16)(mask >> 16 * v), y);
             }
-            w += 16 * vectors;
-        }
-    }
-    const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
-    const __mmask32 mask = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - t->columns));
-    const size_t ldc = t->ldc;
-    float *c = t->c;
-NNF_UNROLL
-    for (int i = 0; i < rows; i++, c += ldc) {
-NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            __m512 y = sum[0][i][v];
-            if (chains == 2)
-                y = _mm512_add_ps(y, sum[1][i][v]);
-            if (chains == 4)
-                y = _mm512_add_ps(_mm512_add_ps(y, sum[1][i][v]), _mm512_add_ps(sum[2][i][v], sum[3][i][v]));
-            /* min/max return the second operand when either is NaN: the sum comes second, so that a NaN stays one. */
-            y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
-            _mm512_mask_storeu_ps(c + 16 * v, (__mmask16)(mask >> 16 * v), y);
         }
     }
 }
@@ -117,12 +121,13 @@ static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_
 
 void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) != N)
-        run_rows(t, 1, 2);
-    else if (t->lines > 2)
+    const size_t wide = nnf_conv2d_wide(t->columns, N);
+    if (wide && t->lines > 2)
         run_rows(t, 2, 4);
-    else
+    else if (wide)
         run_rows(t, 2, 2);
+    if (wide < t->columns)
+        run_rows(t, 1, 2);
 }
 
 /* Pixels of a line: each third has an address of its own, the others are one and two steps behind it. */

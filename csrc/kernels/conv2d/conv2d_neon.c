@@ -100,10 +100,16 @@ INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors)
 
 void nnf_conv2d_f32_nhwc__neon_8x8(const nnf_conv2d_f32_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run, t, 2)
-    else
-        EACH_SIZE(run, t, 1)
+    for (size_t j = 0; j < t->columns; j += N) {
+        nnf_conv2d_f32_tile panel = *t;
+        panel.columns = t->columns - j < N ? t->columns - j : N;
+        panel.w += j * (t->taps * t->depth + 1);
+        panel.c += j;
+        if (nnf_conv2d_width(panel.columns, N) == N)
+            EACH_SIZE(run, &panel, 2)
+        else
+            EACH_SIZE(run, &panel, 1)
+    }
 }
 
 /* Lane `lane` of each row's eight inputs times eight 16-bit weights: of 8 columns, or of 4 columns for two inputs that
