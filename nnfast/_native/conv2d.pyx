@@ -62,6 +62,8 @@ cdef struct conv2d_f32:
     bint streamed               # they come from beyond the level 2 cache
     const float *zeros          # `depth` of them: a tap outside the input
     float lo, hi
+    int ahead, out              # which slots are the weights of a later step, if any, and the outputs
+    size_t fetched              # bytes of those weights
 
 
 cdef float *address_f32(const conv2d_f32 *p, const float *x, size_t first, size_t last, const float **a,
@@ -131,12 +133,15 @@ cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t x, ptrd
 
 
 cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *w, float *y,
-                    unsigned char *scratch, size_t item, size_t last) noexcept nogil:
-    """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`."""
+                    unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`.
+
+    Under the last panel `bytes` bytes at `ahead` go into the cache.
+    """
     cdef const float **a = <const float **>scratch
     cdef float *copies
     cdef size_t stop, block, base, count, panel, panels, t, low, addresses = p.taps * s.m
-    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), pace, reach
+    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), pace, reach, wanted
     cdef nnf_conv2d_f32_tile tile
     tile.taps = p.taps
     tile.depth = p.depth
@@ -153,7 +158,6 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             copies = address_f32(p, x, origin + tile_start(s, t), origin + tile_start(s, t + 1),
                                  a + (t - base) * addresses, copies)
         panel = (item - base * s.panels) // count
-        pace = nnf_conv2d_f32_pace(panel_bytes, count, p.taps, p.depth) if count > 1 else 0
         t = base + item - base * s.panels - panel * count
         while item < stop:
             low = origin + tile_start(s, t)
@@ -164,9 +168,15 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             tile.a = a + (t - base) * addresses
             tile.w = w + panel * s.n * (s.depth + 1)
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
-            reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
-            tile.ahead = <const char *>tile.w + panel_bytes + reach
-            tile.lines = pace if panel + 1 < s.panels and reach < panel_bytes else 0
+            tile.lines = 0
+            if count > 1:
+                tile.ahead, wanted = <const char *>tile.w + panel_bytes, panel_bytes
+                if panel + 1 == s.panels:
+                    tile.ahead, wanted = ahead, bytes if base + count == s.tiles else 0
+                pace = nnf_conv2d_f32_pace(wanted, count, p.taps, p.depth)
+                reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
+                tile.ahead += reach
+                tile.lines = pace if reach < wanted else 0
             tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
             if p.place.scattered:
@@ -183,7 +193,8 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
     cdef const conv2d_f32 *p = <const conv2d_f32 *>step.params
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef const char *w = <const char *>run.slot[step.slots[1]]
-    cdef float *y = <float *>run.slot[step.slots[2]] + p.place.out_first
+    cdef float *y = <float *>run.slot[step.slots[p.out]] + p.place.out_first
+    cdef const char *ahead = <const char *>run.slot[step.slots[p.ahead]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
     cdef split s
@@ -193,14 +204,15 @@ cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int thre
         nnf_share(s.rows, thread, threads, &item, &last)
         cut(&s, last - item)
         s.group = min(s.group, s.tiles)
-        group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels)
+        group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels, ahead, p.fetched)
         return
     nnf_share(p.place.groups * each, thread, threads, &item, &last)
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
         group_f32(p, &p.s, 0, x + group * p.place.group, <const float *>(w + group * p.weights),
-                  y + group * p.place.out_group, scratch, item - group * each, stop - group * each)
+                  y + group * p.place.out_group, scratch, item - group * each, stop - group * each, ahead,
+                  p.fetched if stop == last else 0)
         item = stop
 
 
@@ -210,7 +222,7 @@ cdef void band_f32(const nnf_step *step, const nnf_run *run, const void *x, void
     cdef split s = p.s
     cut(&s, (last - first) * p.g.out_width)
     group_f32(p, &s, first * p.g.out_width, <const float *>x, <const float *>run.slot[step.slots[1]], <float *>y,
-              scratch, 0, s.tiles * s.panels)
+              scratch, 0, s.tiles * s.panels, NULL, 0)
 
 
 cdef struct packing_f32:
@@ -256,13 +268,16 @@ cdef class Conv2dF32(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi) in float32, NHWC; slots x, packed weights, y.
 
     window: an ops.window.Window; batch, channels: of the input; units: output channels. FULLY_CONNECTED is the window
-    of a 1 x 1 image. place: an ops.conv2d.Placement; channels and units are then those of one group.
+    of a 1 x 1 image. place: an ops.conv2d.Placement; channels and units are then those of one group. ahead: bytes of a
+    later step's weights that this one fetches into the cache at its end, where its own are streamed: more than a level
+    2 cache holds. They are then the third slot, before y.
     """
 
     cdef conv2d_f32 p
+    cdef readonly bint streamed
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
-                 place=None):
+                 place=None, size_t ahead=0):
         cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
         cdef geometry *g = &self.p.g
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
@@ -273,12 +288,13 @@ cdef class Conv2dF32(Step):
         self.p.depth = g.filter_width * channels if g.by_row else channels
         self.p.lo = lo
         self.p.hi = hi
+        self.p.ahead, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, ahead
         self.p.weights = lines(sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n))
         self.packed = self.p.place.groups * self.p.weights
         cdef size_t row_bytes = sizeof(float) * taps * channels, near
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
-        self.p.streamed = self.p.weights > STREAMED
+        self.p.streamed = self.streamed = self.p.weights > STREAMED
         if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m

@@ -11,6 +11,7 @@ from collections import Counter
 
 from .._native.conv2d_bf16 import Conv2dBf16
 from .._native.depthwise_conv2d import DepthwiseConv2DF32
+from .ahead import remade
 
 AHEAD = 1 << 20
 """Most bytes of weights to fetch for a later step: more would take the place of those that are in use."""
@@ -57,9 +58,3 @@ def _fetch_ahead(lowering):
         x, weights, y = step.slots
         slots = x, weights, after.slots[1], y
         lowering.replace(place, remade(step, slots, ahead=min(after.packed, AHEAD)))
-
-
-def remade(step, slots, **options):
-    """A step like another, on other slots and with other options."""
-    (_, *arguments), named = step.made_with
-    return type(step)(slots, *arguments, **{**named, **options})

@@ -15,7 +15,7 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
-from . import bands
+from . import ahead, bands
 from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
@@ -163,6 +163,8 @@ class Planner:
 
             with trace.span("LC", "PC", "bf16"):
                 bf16.refine(lowering)
+        with trace.span("LC", "PC", "ahead"):
+            ahead.fetch(lowering)
         with trace.span("LC", "PC", "bands"):
             bands.join(lowering)
         tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}
