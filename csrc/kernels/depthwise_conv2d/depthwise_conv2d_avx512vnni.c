@@ -15,6 +15,10 @@ typedef struct block {
     const int32_t *rows;  /* the packed block */
     __mmask64 channels;   /* those that exist */
     __m512i lo, hi, flip;
+    const int32_t *round; /* the rows ROUND and ROUND_ODD; clipped: a copy with the 2^32 that sums of 0 or more add */
+    _Alignas(64) int32_t copy[2 * LANES];
+    bool is_signed;
+    bool clipped;         /* no code below the zero point is left, so that negative sums need no care */
     uint8_t zero[LANES];  /* stands for positions outside of the image */
 } block;
 
@@ -66,21 +70,39 @@ INLINE __m512i load(const nnf_depthwise_q8 *p, const block *b, const int width, 
 }
 
 /* Scale, zero point and shift of small sums, by the formula in depthwise_conv2d.h; neighbouring outputs share what is
- * loaded. */
-INLINE void scale_small(__m512i sum[2][4], const int outputs, const int v, const int32_t *rows)
+ * loaded. Clipped: the formula of sums of 0 or more takes no negative sum above the zero point, where it is clamped. */
+INLINE void scale_small(const block *b, const bool clipped, __m512i sum[][4], const int outputs, const int v)
 {
+    const int32_t *rows = b->rows + 16 * v;
     const __m512i twice = _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE * LANES);
     const __m512i twice_odd = _mm512_load_si512(rows + NNF_DEPTHWISE_DOUBLE_ODD * LANES);
-    const __m512i round = _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND * LANES);
-    const __m512i round_odd = _mm512_load_si512(rows + NNF_DEPTHWISE_ROUND_ODD * LANES);
+    const __m512i round = _mm512_load_si512(b->round + 16 * v);
+    const __m512i round_odd = _mm512_load_si512(b->round + LANES + 16 * v);
     const __m512i right = _mm512_load_si512(rows + NNF_DEPTHWISE_RIGHT * LANES);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int i = 0; i < outputs; i++) {
         const __m512i x = sum[i][v];
         const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, twice), round);
         const __m512i odd = _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), twice_odd), round_odd);
-        const __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
-        sum[i][v] = _mm512_srav_epi32(_mm512_add_epi32(high, _mm512_srli_epi32(x, 31)), right);
+        __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
+        if (!clipped)
+            high = _mm512_add_epi32(high, _mm512_srli_epi32(x, 31));
+        sum[i][v] = _mm512_srav_epi32(high, right);
+    }
+}
+
+INLINE void scale_all(const block *b, __m512i sum[][4], const int outputs)
+{
+    const block *one = b, *other = b;
+    __asm__("" : "+r"(one), "+r"(other)); /* else both scales' operands are loaded before the branch, and spilled */
+    if (b->clipped) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            scale_small(one, true, sum, outputs, v);
+    } else {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            scale_small(other, false, sum, outputs, v);
     }
 }
 
@@ -114,6 +136,9 @@ INLINE void store(const block *b, const int width, bool full, __m512i code, uint
             _mm512_storeu_si512(y + o * channels, code);
         else
             _mm512_mask_storeu_epi8(y + o * channels, b->channels, code);
+    } else if (width == 32 && full && o + apart < end) {
+        _mm256_storeu_si256((__m256i *)(y + o * channels), _mm512_castsi512_si256(code));
+        _mm256_storeu_si256((__m256i *)(y + (o + apart) * channels), _mm512_extracti64x4_epi64(code, 1));
     } else if (width == 32) {
         if (o < end)
             _mm256_mask_storeu_epi8(y + o * channels, (__mmask32)b->channels, _mm512_castsi512_si256(code));
@@ -130,6 +155,28 @@ INLINE void store(const block *b, const int width, bool full, __m512i code, uint
             _mm_mask_storeu_epi8(y + (o + 2 * apart) * channels, m, _mm512_extracti32x4_epi32(code, 2));
         if (o + 3 * apart < end)
             _mm_mask_storeu_epi8(y + (o + 3 * apart) * channels, m, _mm512_extracti32x4_epi32(code, 3));
+    }
+}
+
+/* The four taps of a channel side by side. */
+INLINE void interleave(const __m512i tap[4], __m512i x[4])
+{
+    const __m512i a = _mm512_unpacklo_epi8(tap[0], tap[1]), c = _mm512_unpackhi_epi8(tap[0], tap[1]);
+    const __m512i d = _mm512_unpacklo_epi8(tap[2], tap[3]), e = _mm512_unpackhi_epi8(tap[2], tap[3]);
+    x[0] = _mm512_unpacklo_epi16(a, d);
+    x[1] = _mm512_unpackhi_epi16(a, d);
+    x[2] = _mm512_unpacklo_epi16(c, e);
+    x[3] = _mm512_unpackhi_epi16(c, e);
+}
+
+/* Adds the products of two neighbouring outputs with weights of one part. */
+INLINE void multiply(__m512i sum[2][4], const __m512i x[4], const int32_t *w)
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            sum[i][v] = _mm512_dpbusd_epi32(sum[i][v], x[v], _mm512_loadu_si512(w + LANES * i + 16 * v));
     }
 }
 
@@ -153,13 +200,7 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
 #pragma GCC unroll 4
         for (int t = 0; t < 4; t++)
             tap[t] = load(p, b, width, full, border, flip, p->taps + 4 * g + t, start, y0, o);
-        /* The four taps of a channel side by side. */
-        const __m512i a = _mm512_unpacklo_epi8(tap[0], tap[1]), c = _mm512_unpackhi_epi8(tap[0], tap[1]);
-        const __m512i d = _mm512_unpacklo_epi8(tap[2], tap[3]), e = _mm512_unpackhi_epi8(tap[2], tap[3]);
-        x[0] = _mm512_unpacklo_epi16(a, d);
-        x[1] = _mm512_unpackhi_epi16(a, d);
-        x[2] = _mm512_unpacklo_epi16(c, e);
-        x[3] = _mm512_unpackhi_epi16(c, e);
+        interleave(tap, x);
 #pragma GCC unroll 2
         for (int i = 0; i < outputs; i++) {
             for (size_t part = 0; part < parts; part++, w += LANES) {
@@ -169,15 +210,13 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
             }
         }
     }
+    if (small)
+        scale_all(b, sum, outputs);
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; v++) {
-        if (small) {
-            scale_small(sum, outputs, v, b->rows + 16 * v);
-        } else {
+    for (int v = 0; v < 4 && !small; v++) {
 #pragma GCC unroll 2
-            for (int i = 0; i < outputs; i++)
-                sum[i][v] = scale_any(sum[i][v], b->rows + 16 * v, p->out_zero);
-        }
+        for (int i = 0; i < outputs; i++)
+            sum[i][v] = scale_any(sum[i][v], b->rows + 16 * v, p->out_zero);
     }
 #pragma GCC unroll 2
     for (int i = 0; i < outputs; i++)
@@ -209,6 +248,83 @@ static void edge_16(const nnf_depthwise_q8 *p, const block *b, size_t y0, size_t
     edge(p, b, 16, y0, o, y);
 }
 
+/* Two neighbouring outputs of each pixel of a full block in each of `rows` neighbouring output rows, for windows of
+ * 3x3: the interleaved taps of an image row serve the windows of all of them. `columns`: of the four under a row's
+ * windows those inside of the image, by their bits; `inside`: all are, and all rows. */
+INLINE void square(const nnf_depthwise_q8 *p, const block *b, const int width, const bool flip, const int rows,
+                   const bool inside, const int columns, size_t y0, size_t o, uint8_t *y)
+{
+    const size_t line = p->g.x.size * p->g.channels;
+    const uint8_t *start = b->x + y0 * line + (o - p->g.x.head) * p->g.channels;
+    const int32_t *w = b->rows + NNF_DEPTHWISE_ROWS * LANES;
+    __m512i sum[4][4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            sum[i][v] = _mm512_loadu_si512(b->rows + NNF_DEPTHWISE_FOLDED * LANES + 16 * v);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows + 2; r++, start += line, w += 2 * LANES) {
+        const __m512i outside = _mm512_set1_epi8((char)p->in_zero);
+        __m512i x[4] = {outside, outside, outside, outside};
+        if (inside || y0 + (size_t)r < p->g.y.size) {
+            __m512i tap[4];
+#pragma GCC unroll 4
+            for (int t = 0; t < 4; t++) {
+                tap[t] = outside;
+                if (inside || columns >> t & 1)
+                    tap[t] = load(p, b, width, true, false, flip, p->taps + t, start, y0, o);
+            }
+            interleave(tap, x);
+        }
+        if (r < 3)
+            multiply(sum, x, w);
+        if (rows == 2 && r)
+            multiply(sum + 2, x, w - 2 * LANES);
+    }
+    scale_all(b, sum, 2 * rows);
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * rows; i++)
+        store(b, width, true, codes(b, sum[i]), y + (size_t)(i / 2) * p->g.x.out * p->g.channels, p->g.channels,
+              o + (size_t)(i % 2), 2, p->g.x.out);
+}
+
+/* The same for 64 channels at a border. */
+static void square_edge(const nnf_depthwise_q8 *p, const block *b, int rows, size_t y0, size_t o, uint8_t *y)
+{
+    int columns = 0;
+    for (size_t t = 0; t < 4; t++)
+        columns |= (o + t - p->g.x.head < p->g.x.size) << t;
+    if (b->is_signed && rows == 2)
+        square(p, b, 64, true, 2, false, columns, y0, o, y);
+    else if (b->is_signed)
+        square(p, b, 64, true, 1, false, columns, y0, o, y);
+    else if (rows == 2)
+        square(p, b, 64, false, 2, false, columns, y0, o, y);
+    else
+        square(p, b, 64, false, 1, false, columns, y0, o, y);
+}
+
+/* One or two output rows of a full block. */
+INLINE void block_squares(const nnf_depthwise_q8 *p, const block *b, const int width, const bool flip, const int rows,
+                          size_t row, uint8_t *y)
+{
+    const size_t y0 = row - p->g.y.head, each = (size_t)(2 * LANES / width), line = p->g.x.out * p->g.channels;
+    size_t inner, outer;
+    nnf_axis_full(&p->g.x, &inner, &outer);
+    const bool whole = y0 < p->g.y.size && y0 + (size_t)rows + 2 <= p->g.y.size;
+    for (size_t o = 0; o < p->g.x.out; o += each) {
+        if (whole && o >= inner && o + each <= outer)
+            square(p, b, width, flip, rows, true, 15, y0, o, y);
+        else if (width == 64)
+            square_edge(p, b, rows, y0, o, y);
+        else
+            for (size_t i = 0; i < (size_t)rows; i++)
+                (width == 32 ? edge_32 : edge_16)(p, b, y0 + i, o, y + i * line);
+    }
+}
+
 /* One output row of a block; `fast`: whole tiles may take the short way. */
 INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, const bool fast, bool flip,
                       const int outputs, const bool single, size_t row, uint8_t *y)
@@ -230,8 +346,8 @@ INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width
     }
 }
 
-INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool flip, size_t row,
-                      uint8_t *y)
+INLINE void block_wide(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool flip, size_t row,
+                       uint8_t *y)
 {
     if (!full || !p->small)
         block_row(p, b, width, false, flip, 1, false, row, y);
@@ -245,31 +361,66 @@ INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, const int width
         block_row(p, b, width, true, flip, 1, false, row, y);
 }
 
+/* One output row of the block that begins with channel c. */
+INLINE void block_any(const nnf_depthwise_q8 *p, const block *b, size_t c, bool flip, size_t row, uint8_t *y)
+{
+    const size_t width = nnf_depthwise_width(p, c), rest = p->g.channels - c;
+    if (rest >= 64)
+        block_wide(p, b, 64, true, flip, row, y);
+    else if (width == 64)
+        block_wide(p, b, 64, false, flip, row, y);
+    else if (rest == 32)
+        block_wide(p, b, 32, true, flip, row, y);
+    else if (width == 32)
+        block_wide(p, b, 32, false, flip, row, y);
+    else if (rest == 16)
+        block_wide(p, b, 16, true, flip, row, y);
+    else
+        block_wide(p, b, 16, false, flip, row, y);
+}
+
+/* Sets what hangs on the block: the one that begins with channel c. */
+INLINE void enter(const nnf_depthwise_q8 *p, block *b, size_t c, const uint8_t *x)
+{
+    const size_t rest = p->g.channels - c;
+    const __m512i more = _mm512_set1_epi64(INT64_C(1) << 32);
+    b->x = x + c;
+    b->rows = p->blocks + c * (NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs);
+    b->channels = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
+    b->round = b->rows + NNF_DEPTHWISE_ROUND * LANES;
+    if (b->clipped) {
+        for (int i = 0; i < 2 * LANES; i += 16)
+            _mm512_store_si512(b->copy + i, _mm512_add_epi64(_mm512_load_si512(b->round + i), more));
+        b->round = b->copy;
+    }
+}
+
 INLINE void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
                uint8_t *y, const bool flip)
 {
-    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
-    block b = {.lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi),
+    block b = {.is_signed = flip, .clipped = p->lo >= p->out_zero,
+               .lo = _mm512_set1_epi8((char)p->lo), .hi = _mm512_set1_epi8((char)p->hi),
                .flip = flip ? _mm512_set1_epi8(-128) : _mm512_setzero_si512()};
     memset(b.zero, p->in_zero ^ (flip ? 128 : 0), sizeof b.zero);
-    for (size_t row = first; row < last; row++, y += p->g.x.out * p->g.channels) {
+    const bool squares = p->small && p->parts == 1 && p->outputs == 2 && p->g.x.taps == 3 && p->g.y.taps == 3 &&
+                         p->g.y.stride == 1 && p->g.y.dilation == 1;
+    const size_t line = p->g.x.out * p->g.channels;
+    for (size_t row = first, count; row < last; row += count, y += count * line) {
+        count = squares && last - row > 1 ? 2 : 1;
         for (size_t c = begin; c < end; c += LANES) {
-            const size_t width = nnf_depthwise_width(p, c), rest = p->g.channels - c;
-            b.x = x + c;
-            b.rows = p->blocks + c * rows;
-            b.channels = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
-            if (rest >= 64)
-                block_any(p, &b, 64, true, flip, row, y + c);
-            else if (width == 64)
-                block_any(p, &b, 64, false, flip, row, y + c);
-            else if (rest == 32)
-                block_any(p, &b, 32, true, flip, row, y + c);
-            else if (width == 32)
-                block_any(p, &b, 32, false, flip, row, y + c);
-            else if (rest == 16)
-                block_any(p, &b, 16, true, flip, row, y + c);
-            else
-                block_any(p, &b, 16, false, flip, row, y + c);
+            enter(p, &b, c, x);
+            const size_t rest = p->g.channels - c;
+            const bool done = squares && (rest >= 64 || (count == 2 && (rest == 32 || rest == 16)));
+            if (done && rest >= 64 && count == 2)
+                block_squares(p, &b, 64, flip, 2, row, y + c);
+            else if (done && rest >= 64)
+                block_squares(p, &b, 64, flip, 1, row, y + c);
+            else if (done && rest == 32)
+                block_squares(p, &b, 32, flip, 2, row, y + c);
+            else if (done)
+                block_squares(p, &b, 16, flip, 2, row, y + c);
+            for (size_t i = 0; !done && i < count; i++)
+                block_any(p, &b, c, flip, row + i, y + i * line + c);
         }
     }
 }
