@@ -1,6 +1,7 @@
 #include "conv2d_bf16.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 
 #include "nnf/tiles.h"
 #include "nnf/unroll.h"
@@ -35,6 +36,22 @@ INLINE void drain(const finish *f, pending *p, size_t count)
     const __mmask16 first = (__mmask16)p->columns, second = (__mmask16)(p->columns >> 16);
     count = count < p->rows ? count : p->rows;
     p->rows -= count;
+    if (f->line == SIZE_MAX && p->columns == UINT32_MAX) { /* the usual case needs no masks */
+        const __m512 lo = f->lo, hi = f->hi;
+        const size_t ldc = f->ldc;
+        const float *from = p->sums;
+        float *to = p->c;
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; i++, from += N, to += ldc) {
+            const __m512 y0 = _mm512_add_ps(_mm512_load_ps(from), low);
+            const __m512 y1 = _mm512_add_ps(_mm512_load_ps(from + 16), high);
+            _mm512_storeu_ps(to, _mm512_min_ps(hi, _mm512_max_ps(lo, y0)));
+            _mm512_storeu_ps(to + 16, _mm512_min_ps(hi, _mm512_max_ps(lo, y1)));
+        }
+        p->sums = from;
+        p->c = to;
+        return;
+    }
     while (count > 0) {
         const size_t end = p->column < f->line ? f->line : f->span;
         const size_t run = end - p->column < count ? end - p->column : count;
@@ -115,7 +132,9 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const float *panel, const uint1
     drain(f, before, BLOCK);
 }
 
-INLINE void run(const nnf_conv2d_bf16_tile *t, const int far)
+/* by_row: all columns of a block of rows before the next block, so that outputs are written in order; else all rows of a
+ * panel before the next panel. */
+INLINE void run(const nnf_conv2d_bf16_tile *t, const int far, const bool by_row)
 {
     _Alignas(64) float sums[2][BLOCK * N];
     finish f = {.lo = _mm512_set1_ps(t->lo), .hi = _mm512_set1_ps(t->hi), .ldc = t->ldc,
@@ -126,40 +145,41 @@ INLINE void run(const nnf_conv2d_bf16_tile *t, const int far)
     const size_t last = t->rows - height;
     nnf_tiles_shape((int)height, t->pairs < 16 ? (int)(4 * t->pairs) : 64);
     __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
-    const float *panel = t->w;
-    pending before = {.rows = 0, .bias = panel};
-    size_t turn = 0;
-    for (size_t j = 0; j < t->columns; j += N) {
+    pending before = {.rows = 0, .bias = t->w};
+    const size_t blocks = (tiles + 1) / 2, panels = (t->columns + N - 1) / N;
+    for (size_t n = 0; n < blocks * panels; n++) {
+        const size_t p = by_row ? n % panels : n / blocks, i = 2 * (by_row ? n / panels : n % blocks), j = p * N;
+        const float *panel = t->w + p * (nnf_conv2d_bf16_panel(N, t->taps * t->pairs) / sizeof(float));
         const size_t here = t->columns - j < N ? t->columns - j : N, width = nnf_conv2d_width(here, N);
-        for (size_t i = 0; i < tiles; i += 2, turn ^= 1) {
-            const size_t first = i * height < last ? i * height : last;
-            const size_t second = tiles == 1 ? 0 : (i + 1) * height < last ? height : last - first;
-            const uint16_t *a = t->a + first * t->lda;
-            float *to = sums[turn];
-            if (width == N && tiles > 1)
-                block(t, panel, a, 1, second, 2, far, to, &f, &before);
-            else if (width == N)
-                block(t, panel, a, 0, 0, 2, far, to, &f, &before);
-            else if (tiles > 1)
-                block(t, panel, a, 1, second, 1, far, to, &f, &before);
-            else
-                block(t, panel, a, 0, 0, 1, far, to, &f, &before);
-            __asm__ volatile("" : : : "memory");
-            before = (pending){.sums = to, .bias = panel, .c = t->c + nnf_conv2d_bf16_place(t, first) * t->ldc + j,
-                               .rows = second + height,
-                               .column = t->line < t->span ? (t->at + first) % t->span : 0,
-                               .columns = UINT32_C(0xFFFFFFFF) >> (N - here)};
-        }
-        panel += nnf_conv2d_bf16_panel(width, t->taps * t->pairs) / sizeof(float);
+        const size_t first = i * height < last ? i * height : last;
+        const size_t second = tiles == 1 ? 0 : (i + 1) * height < last ? height : last - first;
+        const uint16_t *a = t->a + first * t->lda;
+        float *to = sums[n % 2];
+        if (width == N && tiles > 1)
+            block(t, panel, a, 1, second, 2, far, to, &f, &before);
+        else if (width == N)
+            block(t, panel, a, 0, 0, 2, far, to, &f, &before);
+        else if (tiles > 1)
+            block(t, panel, a, 1, second, 1, far, to, &f, &before);
+        else
+            block(t, panel, a, 0, 0, 1, far, to, &f, &before);
+        __asm__ volatile("" : : : "memory");
+        before = (pending){.sums = to, .bias = panel, .c = t->c + nnf_conv2d_bf16_place(t, first) * t->ldc + j,
+                           .rows = second + height,
+                           .column = t->line < t->span ? (t->at + first) % t->span : 0,
+                           .columns = UINT32_C(0xFFFFFFFF) >> (N - here)};
     }
     drain(&f, &before, BLOCK);
 }
 
 void nnf_conv2d_bf16_nhwc__avx512amx_256x32k32(const nnf_conv2d_bf16_tile *t)
 {
-    /* A panel is used again where there are several blocks of rows, the rows where there are several panels. */
-    if (nnf_conv2d_bf16_panel(N, t->taps * t->pairs) > NEAR || (t->columns > N && t->rows <= BLOCK))
-        run(t, 1);
+    /* What is larger goes past what is smaller, which stays in the level 1 cache: panels past the rows or rows past the
+     * panels. */
+    const size_t panel = nnf_conv2d_bf16_panel(N, t->taps * t->pairs), panels = (t->columns + N - 1) / N;
+    const bool by_row = t->rows <= BLOCK || (t->taps * t->columns <= t->rows && t->columns % N == 0);
+    if ((by_row ? panels : 1) * panel > NEAR)
+        run(t, 1, by_row);
     else
-        run(t, 0);
+        run(t, 0, by_row);
 }
