@@ -12,7 +12,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint16_t
 from libc.string cimport memset
 
-from .conv2d_window cimport GRAIN, ROWS, cut, geometry, lines, measure, plan_split, split, tile_start
+from .conv2d_window cimport GRAIN, ROWS, WEIGHTS, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .plan cimport Step
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
@@ -64,6 +64,7 @@ cdef enum:
     NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
     NEAR = 1 << 17          # bytes of gathered rows that leave room in the level 2 cache
     BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    MOST_THREADS = 4        # so many find whole groups of tiles, if there are as many tiles
     FASTER = 8              # times that tiles multiply faster than other instructions
     TALLEST = 128           # rows of an image without gathering that are worth one tile
     TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
@@ -369,9 +370,12 @@ cdef class Conv2dBf16(Step):
         cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
         cdef nnf_kernel shape = row[0]
         if shape.m > BLOCK:
-            # Two tiles even of a small image, so that two threads share rows, and find most of them where they wrote
-            # them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels.
-            blocks = min(max(1, TALL // row_bytes // BLOCK), (rows + 2 * BLOCK - 1) // (2 * BLOCK))
+            blocks = max(1, TALL // row_bytes // BLOCK)
+            if rows >= 4 * BLOCK or self.packed <= 2 * NEAREST:
+                # Two tiles even of a small image, so that two threads share rows, and find most of them where they
+                # wrote them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels. Few rows are
+                # not worth reading many weights twice.
+                blocks = min(blocks, (rows + 2 * BLOCK - 1) // (2 * BLOCK))
             shape.m = min(shape.m, blocks * BLOCK)
         self.p.taps = 1
         self.p.tap[0] = 0
@@ -391,6 +395,9 @@ cdef class Conv2dBf16(Step):
         # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
         near = 0 if self.p.direct or self.p.rounded or panel > NEAREST else NEAR
         plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
+        if self.packed <= WEIGHTS:
+            # Likewise: a group is shared by its panels.
+            self.p.s.group = max(1, min(self.p.s.group, self.p.s.tiles // MOST_THREADS))
         if self.p.direct:
             self.p.s.group = 1
         elif not self.p.rounded:
