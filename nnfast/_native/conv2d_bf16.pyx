@@ -375,7 +375,7 @@ cdef class Conv2dBf16(Step):
                 # Two tiles even of a small image, so that two threads share rows, and find most of them where they
                 # wrote them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels. Few rows are
                 # not worth reading many weights twice.
-                blocks = min(blocks, (rows + 2 * BLOCK - 1) // (2 * BLOCK))
+                blocks = max(1, min(blocks, (rows + 2 * BLOCK - 1) // (2 * BLOCK)))
             shape.m = min(shape.m, blocks * BLOCK)
         self.p.taps = 1
         self.p.tap[0] = 0
@@ -386,7 +386,8 @@ cdef class Conv2dBf16(Step):
             raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
         self.p.rounded = rounded
         cdef size_t panel = nnf_conv2d_bf16_panel(row.n, self.p.taps * self.p.pairs), near
-        if self.p.span > <size_t>g.out_width:
+        if self.p.span > <size_t>g.out_width or self.p.direct and not part_of(g.out_width):
+            # Tiles run on through the image.
             rows = (g.out_height - 1) * self.p.span + g.out_width
             # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
             shape.m = BLOCK if panel > NEAREST and self.packed <= NEARER else 3 * BLOCK

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from native_step import at_level, every_level, run, run_all_ways
 from nnfast._native.bands import Bands
-from test_conv2d import LARGE, cases, dense, sums
+from test_conv2d import LARGE, Case, cases, dense, sums
 
 from nnfast._native import conv2d_bf16, kernels
+from nnfast.ops.window import Window
 
 
 def rounded(x):
@@ -53,6 +54,8 @@ def test_small(level):
 WIDE = [
     dense(9, 56, 32, 48, filter_=3, head=1, tail=1), dense(7, 75, 64, 33, filter_=3, tail=1),
     dense(41, 41, 32, 32, filter_=3, stride=2, head=1, tail=1), dense(6, 30, 96, 70, filter_=5, head=2, tail=2),
+    *(Case(Window((height, width), (2, 1), (1, 1), (1, 1), (0, 0), (height - 1, width)), 1, 32, 33, 1)
+      for height, width in ((7, 1), (2, 13), (40, 9), (9, 14))),
 ]
 """Convolutions whose output rows and channels fill tiles, so that no row of the product is gathered."""
 
