@@ -19,10 +19,12 @@ INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int
     }
 #pragma GCC unroll 3
     for (size_t i = 0; i < rows; i++, x += g->x.size * g->channels) {
-        __m512 part[4];
+        __m512 part[4], before[4];
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
+        for (int v = 0; v < vectors; v++) {
             part[v] = average ? _mm512_setzero_ps() : sum[v];
+            before[v] = part[v];
+        }
 #pragma GCC unroll 3
         for (size_t j = 0; j < columns; j++) {
 #pragma GCC unroll 4
@@ -32,7 +34,12 @@ INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int
                     part[v] = _mm512_add_ps(part[v], value);
                 } else {
                     part[v] = _mm512_max_ps(part[v], value);
-                    nan[v] = _kor_mask16(nan[v], _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
+                    /* One comparison for two columns. */
+                    if (j % 2)
+                        nan[v] = _kor_mask16(nan[v], _mm512_cmp_ps_mask(before[v], value, _CMP_UNORD_Q));
+                    else if (j + 1 == columns)
+                        nan[v] = _kor_mask16(nan[v], _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
+                    before[v] = value;
                 }
             }
         }
