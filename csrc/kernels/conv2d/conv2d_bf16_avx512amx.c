@@ -140,8 +140,9 @@ INLINE void run(const nnf_conv2d_bf16_tile *t, const int far, const bool by_row)
     finish f = {.lo = _mm512_set1_ps(t->lo), .hi = _mm512_set1_ps(t->hi), .ldc = t->ldc,
                 .line = t->line < t->span ? t->line : SIZE_MAX, .span = t->line < t->span ? t->span : SIZE_MAX,
                 .ahead = t->ahead};
-    /* Tiles of equal height, in pairs; the last ones overlap where that is not enough rows. */
-    const size_t tiles = t->rows <= 16 ? 1 : (t->rows + BLOCK - 1) / BLOCK * 2, height = (t->rows + tiles - 1) / tiles;
+    /* As few tiles as there can be, of equal height: a low one takes as long. They go in pairs but for an odd one, and the
+     * last overlap where that is not enough rows. */
+    const size_t tiles = (t->rows + 15) / 16, height = (t->rows + tiles - 1) / tiles;
     const size_t last = t->rows - height;
     nnf_tiles_shape((int)height, t->pairs < 16 ? (int)(4 * t->pairs) : 64);
     __asm__ volatile("" : : : "memory"); /* the compiler does not know that a tile load reads memory */
@@ -152,14 +153,15 @@ INLINE void run(const nnf_conv2d_bf16_tile *t, const int far, const bool by_row)
         const float *panel = t->w + p * (nnf_conv2d_bf16_panel(N, t->taps * t->pairs) / sizeof(float));
         const size_t here = t->columns - j < N ? t->columns - j : N, width = nnf_conv2d_width(here, N);
         const size_t first = i * height < last ? i * height : last;
-        const size_t second = tiles == 1 ? 0 : (i + 1) * height < last ? height : last - first;
+        const bool two = i + 1 < tiles;
+        const size_t second = !two ? 0 : (i + 1) * height < last ? height : last - first;
         const uint16_t *a = t->a + first * t->lda;
         float *to = sums[n % 2];
-        if (width == N && tiles > 1)
+        if (width == N && two)
             block(t, panel, a, 1, second, 2, far, to, &f, &before);
         else if (width == N)
             block(t, panel, a, 0, 0, 2, far, to, &f, &before);
-        else if (tiles > 1)
+        else if (two)
             block(t, panel, a, 1, second, 1, far, to, &f, &before);
         else
             block(t, panel, a, 0, 0, 1, far, to, &f, &before);
