@@ -247,17 +247,16 @@ cdef void run_pack_f32(const nnf_step *step, const nnf_run *run, int thread, int
         item += count
 
 
-def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1, int threads=1, room=aligned_bytes):
+def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1, int threads=1):
     """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array.
 
-    The units are those of all groups, one group after the other. threads: how many may share the work. room(bytes)
-    gives the array, as aligned_bytes does.
+    The units are those of all groups, one group after the other. threads: how many may share the work.
     """
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef packing_f32 p
     p.columns, p.depth, p.groups, p.n = weights.shape[0] // groups, weights.shape[1], groups, row.n
     p.each = lines(sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n))
-    packed = room(groups * p.each)
+    packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
     run_alone(run_pack_f32, &p, min(threads, <int>(groups * p.each // PACKING_GRAIN) + 1))

@@ -292,10 +292,9 @@ cdef void run_pack(const nnf_step *step, const nnf_run *run, int thread, int thr
                              p.to + first * nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k)))
 
 
-def pack_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t batch, int threads=1,
-              room=aligned_bytes):
+def pack_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t batch, int threads=1):
     """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step of such a window made now
-    will run; uint8 array. threads, room: as for conv2d.pack_f32."""
+    will run; uint8 array. threads: how many may share the work."""
     cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
     cdef size_t taps = window.filter[0] * window.filter[1], channels = weights.shape[1] // taps
     cdef size_t pixel = spread_pixel(window, batch, channels)
@@ -306,7 +305,7 @@ def pack_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t
         weights = whole.reshape(len(whole), -1)
     p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, 2 if pixel else row.k
     cdef size_t size = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
-    packed = room(size)
+    packed = aligned_bytes(size)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
     run_alone(run_pack, &p, min(threads, <int>(size // PACKING_GRAIN) + 1))

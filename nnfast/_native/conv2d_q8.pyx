@@ -196,11 +196,10 @@ cdef size_t row_bytes(size_t depth, size_t k):
 
 
 def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
-            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1, room=aligned_bytes):
+            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1):
     """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
 
-    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups, room as in
-    conv2d.pack_f32.
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32.
     """
     cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
     cdef bint signed_weights = weights.dtype == np.int8
@@ -211,7 +210,7 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
     scheme.flip = 0 if signed_weights else 0x80
     scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
     scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
-    packed = room(groups * each)
+    packed = aligned_bytes(groups * each)
     cdef unsigned char[::1] to = packed
     with nogil:
         for i in range(groups):

@@ -236,12 +236,11 @@ def packed_bytes(size_t units, size_t channels):
     return (units + n - 1) // n * NNF_WINOGRAD_PRODUCTS * panel_bytes(channels, n)
 
 
-def pack_f32(const float[:, :, :, ::1] filter, room=aligned_bytes):
-    """Filter [units, 3, 3, channels] for the kernel that a step made now will run; uint8 array. room: as for
-    conv2d.pack_f32."""
+def pack_f32(const float[:, :, :, ::1] filter):
+    """Filter [units, 3, 3, channels] for the kernel that a step made now will run; uint8 array."""
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef size_t units = filter.shape[0], channels = filter.shape[3]
-    packed = room(packed_bytes(units, channels))
+    packed = aligned_bytes(packed_bytes(units, channels))
     cdef unsigned char[::1] to = packed
     with nogil:
         nnf_pack_conv2d_winograd_f32(units, channels, row.n, panel_bytes(channels, row.n) // sizeof(float),

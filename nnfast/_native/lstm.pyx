@@ -29,11 +29,11 @@ def interleave(gates):
     return result.reshape(tiles, NNF_LSTM_N, len(gates), *rest).swapaxes(1, 2)
 
 
-def pack_f32(weights, bias, peephole=(), half=False, room=aligned_bytes):
+def pack_f32(weights, bias, peephole=(), half=False):
     """Tiles of a layer, each its bias, peephole weights and weights [inputs, gates, 16]; float32 array.
 
     weights: [units, inputs] of each gate, input beside recurrent side; bias: [units] of each gate; peephole: [units]
-    of the gates but the cell's. half: the weights are stored as halves, two to a float. room: as for conv2d.pack_f32.
+    of the gates but the cell's. half: the weights are stored as halves, two to a float.
     """
     head = [interleave(bias)]
     if peephole:
@@ -44,7 +44,7 @@ def pack_f32(weights, bias, peephole=(), half=False, room=aligned_bytes):
         matrix = matrix.astype(np.float16).view(np.float32)
     parts = [*(part.reshape(tiles, -1) for part in head), matrix]
     size = tile_floats(sum(part.shape[1] for part in parts))
-    packed = room(4 * tiles * size).view(np.float32).reshape(tiles, size)
+    packed = aligned_bytes(4 * tiles * size).view(np.float32).reshape(tiles, size)
     at = 0
     for part in parts:
         packed[:, at:at + part.shape[1]] = part

@@ -8,7 +8,6 @@ import numpy as np
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from . import layout, widen
-from .room import Room
 
 
 class Lowering:
@@ -20,7 +19,7 @@ class Lowering:
     """
 
     def __init__(self, facts, threads, precision=None):
-        self.facts, self.threads, self.precision, self.room = facts, threads, precision, Room()
+        self.facts, self.threads, self.precision = facts, threads, precision
         self.items = []            # Step objects and NumpyItem objects, in order
         self.rows = []             # what explain() shows, one per operation
         self.sizes = {}            # slot -> bytes, for what may lie in the arena

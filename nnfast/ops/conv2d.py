@@ -159,24 +159,24 @@ def emit(node, b, weights, win, batch, values=None, place=None):
             and conv2d_lines_q8.suits(win, shape[2], signed)
         if in_place:
             matrix = conv2d_lines_q8.Blocks(win, shape[2]).spread(matrix, zero_point)
-        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups, b.room)
+        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
         slots = b.slot(source), b.const(packed), b.slot(target)
         if in_place:
             b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
             return
         b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
     elif place is None and b.in_bf16(source) and conv2d_bf16.suits(win, shape[2]):
-        packed = conv2d_bf16.pack_bf16(matrix, bias, win, batch, b.threads, b.room)
+        packed = conv2d_bf16.pack_bf16(matrix, bias, win, batch, b.threads)
         slots = b.slot(source), b.const(packed), b.slot(target)
         clamp = quant.activation_float(node.scalar("activation"))
         b.emit(conv2d_bf16.Conv2dBf16(slots, *shape, *clamp))
     elif place is None and values is None and conv2d_winograd.suits(win, batch, units, shape[2]):
         filter_ = np.ascontiguousarray(weights.value)
-        slots = b.slot(source), b.const(conv2d_winograd.pack_f32(filter_, b.room)), b.slot(target)
+        slots = b.slot(source), b.const(conv2d_winograd.pack_f32(filter_)), b.slot(target)
         b.emit(conv2d_winograd.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias),
                                                  *quant.activation_float(node.scalar("activation"))))
     else:
-        packed = conv2d.pack_f32(matrix, bias, groups, b.threads, b.room)
+        packed = conv2d.pack_f32(matrix, bias, groups, b.threads)
         slots = b.slot(source), b.const(packed), b.slot(target)
         clamp = quant.activation_float(node.scalar("activation"))
         if place is None and conv2d_line.suits(win, shape[2]):

@@ -88,7 +88,7 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         data = recurrent.input_sums(b, layer.source, rows, lstm.interleave(bias).reshape(-1))
         width, size = rows.shape[0], 0
     half = _fits_half(node, weights)
-    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"), half, b.room)
+    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"), half)
     slots = [data, *layer.state_slots(cell_out), b.slot(layer.output), b.const(packed)]
     parts, near = ["cells"], packed.nbytes
     if layer.projects:

@@ -1,7 +1,7 @@
 """Runs the native steps of one operation beside its numpy definition, without compiler or driver."""
 
 import numpy as np
-from nnfast._native.plan import Frame, Program, aligned_bytes
+from nnfast._native.plan import Frame, Program
 
 from nnfast._native import kernels
 from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType
@@ -37,7 +37,6 @@ class Build:
     """Lowering object of one node: input i has slot i, the outputs the slots behind them; nothing shares memory."""
 
     threads = 2
-    room = staticmethod(aligned_bytes)
 
     def __init__(self, node):
         self.places = {id(t): i for i, t in enumerate([*node.inputs, *node.outputs])}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_step import at_level, every_level
 from nnfast._native.lstm_q8 import GatesQ8
-from nnfast._native.plan import Frame, Program, aligned_bytes
+from nnfast._native.plan import Frame, Program
 from nnfast._native.walk import Pair, Walk
 
 from nnfast._native import gemv, lstm
@@ -22,7 +22,6 @@ class Arrays:
     """The side of a lowering object that operations use: every slot is an array of its own."""
 
     threads = 2
-    room = staticmethod(aligned_bytes)
 
     def __init__(self):
         self.arrays, self.steps, self._known = [], [], {}
