@@ -24,19 +24,8 @@ cdef extern from *:
     """
     int nnf_trim() nogil
 
-cdef extern from "<sys/mman.h>" nogil:
-    """
-    #ifdef MADV_HUGEPAGE
-    #define nnf_ask_for_huge_pages(at, size) madvise(at, size, MADV_HUGEPAGE)
-    #else
-    #define nnf_ask_for_huge_pages(at, size) 0
-    #endif
-    """
-    int nnf_ask_for_huge_pages(void *at, size_t size)
-
 OUTCOMES = ("done", "cancelled", "deadline", "declined")
 ALIGNMENT = 64
-HUGE_PAGE = 1 << 21
 
 
 def trim():
@@ -47,27 +36,9 @@ def trim():
 
 def aligned_bytes(size_t size):
     """Uninitialised uint8 array of `size` bytes that starts at a multiple of 64."""
-    return _bytes_at(size, ALIGNMENT)
-
-
-cdef _bytes_at(size_t size, size_t alignment):
-    raw = np.empty(size + alignment, np.uint8)
-    cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % alignment
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
     return raw[shift:shift + size]
-
-
-def working_memory(size_t size):
-    """aligned_bytes for what every step goes through, on huge pages where it fills them by half and Linux has some.
-
-    In one page, rows that lie apart do not compete for the same lines of a level 2 cache by chance: about 1 % of the
-    time of a network, and less spread from one process to the next.
-    """
-    cdef size_t huge = (size + HUGE_PAGE // 2) // HUGE_PAGE * HUGE_PAGE
-    if not huge:
-        return aligned_bytes(size)
-    memory = _bytes_at(max(size, huge), HUGE_PAGE)
-    nnf_ask_for_huge_pages(cnp.PyArray_DATA(memory), huge)  # where there are none, these are plain ones
-    return memory[:size]
 
 
 cdef class Step:
@@ -121,7 +92,7 @@ cdef class Frame:
         if self.table == NULL:
             raise MemoryError()
         self.arrays = [None] * size
-        self.memory = working_memory(arena_bytes)
+        self.memory = aligned_bytes(arena_bytes)
         cdef char *base = <char *>cnp.PyArray_DATA(self.memory)
         for slot, offset in arena.items():
             self.set(slot, base + <size_t>offset)

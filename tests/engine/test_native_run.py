@@ -8,7 +8,6 @@ import sysconfig
 import driver_models as models
 import numpy as np
 import pytest
-from nnfast._native.plan import working_memory
 
 import nnfast
 
@@ -86,12 +85,3 @@ def test_a_warm_run_allocates_only_what_it_returns(tmp_path):
     # Python's own small objects come from its arenas; a stray arena in 200 runs is not ours.
     assert into <= 2
     assert returned <= 200 + 2
-
-
-@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 21) - 64, (1 << 21) + 1, 5 << 20])
-def test_working_memory(size):
-    memory = working_memory(size)
-    assert memory.nbytes == size and memory.dtype == np.uint8
-    assert memory.ctypes.data % (64 if size < 1 << 20 else 1 << 21) == 0 or not size
-    memory[...] = 7
-    assert (memory == 7).all()
