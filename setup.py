@@ -31,7 +31,7 @@ def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
-             "checksum": ["csrc/base/checksum.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
+             "digest": ["csrc/base/digest.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
              **{name: ["csrc/fmq/packet.c", "csrc/fmq/ring.c"] for name in ("burst", "burst_client")},
              "channels": ["csrc/fmq/ring.c"],
              "peak": csrc("peak/*.c"),

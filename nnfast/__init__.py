@@ -9,14 +9,15 @@ Importing loads numpy only: no threads, no files, no network; everything else co
 
 from importlib import import_module
 
+from .forks import importing
 from .version import __version__
 
 _LAZY = {
     "Device": ("driver.device", "Device"), "PreparedModel": ("driver.prepared", "PreparedModel"),
     "Request": ("driver.request", "Request"), "RequestArgument": ("driver.request", "RequestArgument"),
     "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"), "Memory": ("driver.memory", "Memory"),
-    "CacheFiles": ("driver.cache", "CacheFiles"), "Buffer": ("driver.buffers", "Buffer"),
-    "Role": ("driver.buffers", "Role"),
+    "CacheFiles": ("driver.cache_files", "CacheFiles"), "Buffer": ("driver.buffers", "Buffer"),
+    "Role": ("driver.buffers", "Role"), "Client": ("driver.client", "Client"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
     "load": ("tflite", "load"), "vlog": ("vlog", None), "trace": ("trace", None),
@@ -35,7 +36,8 @@ def __getattr__(name):
         module, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'nnfast' has no attribute {name!r}") from None
-    value = import_module(f".{module}", __name__)
+    with importing:
+        value = import_module(f".{module}", __name__)
     if attribute is not None:
         value = getattr(value, attribute)
     globals()[name] = value

@@ -25,7 +25,9 @@ KNOBS = (
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),
     Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "
          "execution, cpuexe, manager, driver, memory; all or 1"),
-    Knob("NNFAST_CACHE_DIR", "", "folder for compiled models and measured capabilities"),
+    Knob("NNFAST_CACHE_DIR", "", "folder for compiled models"),
+    Knob("NNFAST_KEY", "", "file with the secret key that signs compiled models, made when there is none; default: "
+         "nnfast/key in the user's state folder (XDG)"),
     Knob("NNFAST_BURST_DRIVER_WINDOW", "", "microseconds for which the driver's end of a burst polls before it sleeps; "
          "default: 50, and 0 for models prepared for low power",
          ("debug.nn.sample-driver-burst-polling-window", "debug.nn.burst-server-polling-window")),
@@ -33,6 +35,8 @@ KNOBS = (
          "sleeps", ("debug.nn.burst-controller-polling-window",)),
     Knob("NNFAST_SOCKET", "", "socket of the driver's process; default: nnfast.sock in XDG_RUNTIME_DIR, else in the "
          "cache folder"),
+    Knob("NNFAST_POISON", "", "for tests: byte, 0 to 255, that working memory, outputs and packed weights hold before "
+         "they are written, so that what is never written shows"),
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
 )
 _BY_NAME = {knob.name: knob for knob in KNOBS}
@@ -46,11 +50,26 @@ def get(name):
 
 
 def cache_folder():
-    """Folder for what outlives a process: NNFAST_CACHE_DIR, else `nnfast` in the user's cache folder (XDG)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    """Folder for what can be made anew: NNFAST_CACHE_DIR, else `nnfast` in the user's cache folder (XDG)."""
+    return get("NNFAST_CACHE_DIR") or _user_folder("XDG_CACHE_HOME", ".cache")
+
+
+def data_folder():
+    """Folder for what was measured on this machine: `nnfast` in the user's data folder (XDG)."""
+    return _user_folder("XDG_DATA_HOME", ".local", "share")
+
+
+def _user_folder(variable, *default):
+    base = os.environ.get(variable, "")
     if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return get("NNFAST_CACHE_DIR") or os.path.join(base, "nnfast")
+        base = os.path.join(os.path.expanduser("~"), *default)
+    return os.path.join(base, "nnfast")
+
+
+def key_path():
+    """File with the user's key: NNFAST_KEY, else nnfast/key in the user's state folder (XDG); None without a home."""
+    path = get("NNFAST_KEY") or os.path.join(_user_folder("XDG_STATE_HOME", ".local", "state"), "key")
+    return path if os.path.isabs(path) or get("NNFAST_KEY") else None
 
 
 def socket_path():

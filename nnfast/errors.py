@@ -21,10 +21,30 @@ class ErrorStatus(IntEnum):
     RESOURCE_EXHAUSTED_PERSISTENT = 8
 
 
+LONGEST_MESSAGE = 1000
+
+
+def one_line(text):
+    """The text with its line breaks escaped and, where it is too long for a message, without its middle."""
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[:600]} ... {text[-200:]}"
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:600]} ... {text[-200:]}"
+
+
 class Error(Exception):
-    """Base of all errors that nnfast raises; `.status` is the HAL code."""
+    """Base of all errors that nnfast raises; `.status` is the HAL code.
+
+    A message is one printable line of at most LONGEST_MESSAGE characters: what is longer loses its middle. Public calls
+    raise nothing else, but for TypeError where the names or the number of arguments are wrong, TimeoutError and
+    CancelledError of concurrent.futures out of an Execution, and what the methods of a caller's own objects raise.
+    """
 
     status = ErrorStatus.GENERAL_FAILURE
+
+    def __init__(self, *arguments):
+        super().__init__(*(one_line(a) if isinstance(a, str) else a for a in arguments))
 
 
 class DeviceUnavailable(Error):

@@ -14,7 +14,10 @@ from numbers import Integral
 import numpy as np
 
 from . import vlog
+from .checks import called, flag, sequence, shown, text
+from .checks import dtype as checked_dtype
 from .errors import Error, GeneralFailure, InvalidArgument
+from .forks import importing, renewed
 from .model.types import EXTENSION_NAME, Definition, OperandType, type_name
 from .ops.base import ABBREVIATIONS, OpDef, Signature, ValueUnknown
 
@@ -22,7 +25,7 @@ ENTRY_POINTS = "nnfast.extensions"
 """Group of entry points in which packages name their Extension objects."""
 
 _LAST_ID = 0xFFFF
-_registered, _lock = {}, threading.Lock()
+_registered, _lock = {}, renewed(threading.Lock())
 
 
 class Type(Definition):
@@ -35,19 +38,27 @@ class Type(Definition):
 
     @vlog.telling(vlog.MANAGER, "extension type")
     def __init__(self, name, id, dtype, is_tensor=True, parameters=None, check=None):
-        self.name, self.id, self.is_tensor, self.extension = name, _id(name, id), bool(is_tensor), None
+        self.name, self.id, self.extension = name, _id(name, id), None
+        self.is_tensor = flag(is_tensor, f"extension type {name}: is_tensor")
         self.dtype, self.parameters, self._check = _dtype(name, dtype), None, check
         if parameters is not None:
             self.parameters = _dtype(name, parameters)
             if self.parameters.names is None:
-                raise InvalidArgument(f"extension type {name}: parameters are {parameters}, must be a structured dtype")
+                raise InvalidArgument(f"extension type {name}: parameters are {shown(parameters)}, must be a "
+                                      f"structured dtype")
+        if check is not None:
+            called(check, f"extension type {name}: check")
 
     def pack(self, **fields):
         """Bytes of the parameters with these fields, for an operand."""
         if self.parameters is None or set(fields) != set(self.parameters.names):
             wanted = ", ".join(self.parameters.names) if self.parameters is not None else "none"
             raise InvalidArgument(f"extension type {self.name}: got parameters {', '.join(fields)}, must be {wanted}")
-        return np.array([tuple(fields[name] for name in self.parameters.names)], self.parameters).tobytes()
+        try:
+            return np.array([tuple(fields[name] for name in self.parameters.names)], self.parameters).tobytes()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidArgument(f"extension type {self.name}: parameters {shown(fields)} do not fit "
+                                  f"{self.parameters}: {error}") from None
 
     def unpack(self, path, raw):
         """Record of an operand's parameter bytes (None = it has none). Raises InvalidArgument."""
@@ -55,6 +66,8 @@ class Type(Definition):
             if raw is not None:
                 raise InvalidArgument(f"{path}: has parameters, {self.name} takes none")
             return None
+        if raw is not None and not isinstance(raw, bytes):
+            raise InvalidArgument(f"{path}: parameters are {shown(raw)}, must be bytes")
         if raw is None or len(raw) != self.parameters.itemsize:
             raise InvalidArgument(f"{path}: has {'no' if raw is None else len(raw)} bytes of parameters, {self.name} "
                                   f"needs {self.parameters.itemsize}")
@@ -91,11 +104,24 @@ class Operation(Definition):
         self.name, self.id, self.extension = name, _id(name, id), None
         if infer is None and not data_dependent:
             raise InvalidArgument(f"extension operation {name}: has no infer, only data dependent ones need none")
-        choices = {variable: tuple(_type(name, kind) for kind in kinds) for variable, kinds in types.items()}
+        text(signature, f"extension operation {name}: signature")
+        called(run, f"extension operation {name}: run")
+        for what, function in (("infer", infer), ("validate", validate)):
+            if function is not None:
+                called(function, f"extension operation {name}: {what}")
+        data_dependent = flag(data_dependent, f"extension operation {name}: data_dependent")
+        zero_sized = flag(zero_sized, f"extension operation {name}: zero_sized")
+        if not isinstance(types, dict) or not all(isinstance(variable, str) for variable in types):
+            raise InvalidArgument(f"extension operation {name}: types is {shown(types)}, must be a dict of lists by "
+                                  f"variable")
+        choices = {}
+        for variable, kinds in types.items():
+            kinds = sequence(kinds, f"extension operation {name}: types of {variable}", "a list of types")
+            choices[variable] = tuple(_type(name, kind) for kind in kinds)
         try:
             form = Signature.over(signature, choices, "1.2")
         except (KeyError, ValueError) as error:
-            raise InvalidArgument(f"extension operation {name}: signature {signature!r}: {error}") from None
+            raise InvalidArgument(f"extension operation {name}: signature {shown(signature)}: {error}") from None
         if set(choices) != set(form.variables):
             raise InvalidArgument(f"extension operation {name}: types are of {', '.join(choices)}, the signature has "
                                   f"variables {', '.join(form.variables)}")
@@ -117,7 +143,7 @@ class Operation(Definition):
         shapes = self._call("infer", self._infer, node)
         if not isinstance(shapes, list | tuple) or len(shapes) != len(node.outputs) or \
                 not all(map(_is_shape, shapes)):
-            raise GeneralFailure(f"{node.path}: infer of the extension gave {shapes!r}, must be a list of "
+            raise GeneralFailure(f"{node.path}: infer of the extension gave {shown(shapes)}, must be a list of "
                                  f"{len(node.outputs)} shapes")
         return shapes
 
@@ -163,8 +189,8 @@ class Extension:
     @vlog.telling(vlog.MANAGER, "extension")
     def __init__(self, name, types=(), operations=()):
         if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
-            raise InvalidArgument(f"extension name: is {name!r}, must be small letters, digits and _ in parts with "
-                                  f"dots between")
+            raise InvalidArgument(f"extension name: is {shown(name)}, must be small letters, digits and _ in parts "
+                                  f"with dots between")
         self.name = name
         self.types, self.operations = self._by_id(Type, types), self._by_id(Operation, operations)
         for member in (*self.types.values(), *self.operations.values()):
@@ -172,9 +198,9 @@ class Extension:
 
     def _by_id(self, kind, members):
         found, names = {}, set()
-        for member in members:
+        for member in sequence(members, f"extension {self.name}: {kind.__name__.lower()}s", "a list"):
             if not isinstance(member, kind):
-                raise InvalidArgument(f"extension {self.name}: {member!r} is no extensions.{kind.__name__}")
+                raise InvalidArgument(f"extension {self.name}: {shown(member)} is no extensions.{kind.__name__}")
             if member.extension is not None:
                 raise InvalidArgument(f"extension {self.name}: {member.name} is part of {member.extension} already")
             if member.id in found or member.name in names:
@@ -191,7 +217,7 @@ class Extension:
 def register(extension):
     """Make an Extension known to all devices that are made from now on; returns it."""
     if not isinstance(extension, Extension):
-        raise InvalidArgument(f"register: got {extension!r}, must be an extensions.Extension")
+        raise InvalidArgument(f"register: got {shown(extension)}, must be an extensions.Extension")
     with _lock:
         if _registered.get(extension.name, extension) is not extension:
             raise InvalidArgument(f"register: another extension {extension.name} is registered already")
@@ -203,6 +229,7 @@ def register(extension):
 
 def unregister(name):
     """Forget an extension; devices that have it keep it."""
+    text(name, "unregister: name")
     with _lock:
         _registered.pop(name, None)
 
@@ -218,7 +245,8 @@ def load_installed(failed=None):
 
     failed(entry, error): told of each that cannot be imported or registered; None: the first such error is raised.
     """
-    from importlib import metadata
+    with importing:
+        from importlib import metadata
 
     names = []
     for entry in metadata.entry_points(group=ENTRY_POINTS):
@@ -236,17 +264,15 @@ def chosen(given):
     known = registered()
     if given is None:
         return known
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise InvalidArgument(f"Device extensions: is {given!r}, must be a list of names or extensions")
     found = {}
-    for extension in given:
+    for extension in sequence(given, "Device extensions: is", "a list of names or extensions"):
         if isinstance(extension, str):
             if extension not in known:
-                raise InvalidArgument(f"Device extensions: {extension!r} is not registered; there are "
+                raise InvalidArgument(f"Device extensions: {shown(extension)} is not registered; there are "
                                       f"{', '.join(sorted(known)) or 'none'}")
             extension = known[extension]
         if not isinstance(extension, Extension):
-            raise InvalidArgument(f"Device extensions: {extension!r} is no name and no extensions.Extension")
+            raise InvalidArgument(f"Device extensions: {shown(extension)} is no name and no extensions.Extension")
         if extension.name in found:
             raise InvalidArgument(f"Device extensions: {extension.name} is listed twice")
         found[extension.name] = extension
@@ -255,17 +281,14 @@ def chosen(given):
 
 def _id(name, id):
     if not isinstance(name, str) or not name:
-        raise InvalidArgument(f"extension member: name is {name!r}, must be a string")
+        raise InvalidArgument(f"extension member: name is {shown(name)}, must be a string")
     if isinstance(id, bool) or not isinstance(id, Integral) or not 0 <= id <= _LAST_ID:
-        raise InvalidArgument(f"extension member {name}: id is {id!r}, must be 0 to {_LAST_ID}")
+        raise InvalidArgument(f"extension member {name}: id is {shown(id)}, must be 0 to {_LAST_ID}")
     return int(id)
 
 
 def _dtype(name, dtype):
-    try:
-        found = np.dtype(dtype)
-    except TypeError as error:
-        raise InvalidArgument(f"extension type {name}: {error}") from None
+    found = checked_dtype(dtype, f"extension type {name}: dtype")
     if found.hasobject or not found.itemsize or found.subdtype is not None or not found.isnative:
         raise InvalidArgument(f"extension type {name}: dtype is {found}, must be of a fixed size in native byte order")
     return found

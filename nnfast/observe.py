@@ -3,8 +3,10 @@
 from threading import Lock
 from weakref import WeakSet
 
+from .forks import renewed
+
 watchers = 0
-_lock = Lock()
+_lock = renewed(Lock())
 _followers = WeakSet()
 
 

@@ -16,6 +16,8 @@ import threading
 from time import monotonic_ns
 
 from . import observe
+from .checks import path as checked_path
+from .errors import InvalidArgument
 
 recorder = None
 """The Recorder that takes marks, or None."""
@@ -46,8 +48,12 @@ class Recorder:
 
     def save(self, path):
         """Write the trace to a file."""
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(self.to_json() + "\n")
+        path = checked_path(path, "trace: path")
+        try:
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(self.to_json() + "\n")
+        except OSError as error:
+            raise InvalidArgument(f"trace: {path}: cannot be written: {error.strerror}") from None
 
 
 class record:

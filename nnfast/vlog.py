@@ -17,7 +17,9 @@ import re
 import sys
 
 from . import config, observe
+from .checks import text as checked_text
 from .errors import Error
+from .forks import importing
 
 TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "memory")
 MODEL, COMPILATION, EXECUTION, CPUEXE, MANAGER, DRIVER, MEMORY = (1 << bit for bit in range(len(TAGS)))
@@ -33,6 +35,7 @@ _handler = None
 def parse(text):
     """(mask, tokens that are no tag) of a value of the property: tags between spaces, commas or colons, `all` or 1."""
     bits, unknown = 0, []
+    text = checked_text(text, "vlog: tags") if text is not None else ""
     for token in re.split("[ ,:]", text) if text else ():
         if token in ("1", "all"):
             return ALL, unknown
@@ -90,7 +93,8 @@ def _sees_runs(bits):
 
 @functools.cache
 def _logger(suffix):
-    import logging
+    with importing:
+        import logging
 
     root = logging.getLogger("nnfast")
     if not root.handlers:
@@ -100,7 +104,8 @@ def _logger(suffix):
 
 def _set_up(on):
     """Let lines of level INFO pass, and bring them to stderr where the application takes none."""
-    import logging
+    with importing:
+        import logging
 
     global _handler
     root = _logger("")

@@ -19,8 +19,10 @@ typedef struct nnf_waiter {
     _Atomic uint32_t go; /* futex word: 1 once it has been let in */
 } nnf_waiter;
 
-static void reset(nnf_fair *fair)
+/* What the parent of a forked child was running does not run here, and holds no lock. */
+static void renew(void *what)
 {
+    nnf_fair *fair = what;
     pthread_mutex_init(&fair->mutex, NULL);
     fair->running = 0;
     fair->first = NULL;
@@ -31,8 +33,20 @@ void nnf_fair_init(nnf_fair *fair, int32_t capacity)
 {
     fair->capacity = capacity;
     fair->floor_ns = 0;
-    fair->forks = nnf_team_forks();
-    reset(fair);
+    atomic_store(&fair->forks, nnf_team_forks());
+    renew(fair);
+}
+
+/* Takes the mutex of a client's fair. */
+static void lock(nnf_client *client)
+{
+    nnf_fair *fair = client->fair;
+    nnf_team_renew(&fair->forks, renew, fair);
+    pthread_mutex_lock(&fair->mutex);
+    if (client->forks != nnf_team_forks()) {
+        client->forks = nnf_team_forks();
+        client->active = client->running = 0;
+    }
 }
 
 static bool has_room(const nnf_fair *fair, int threads)
@@ -99,14 +113,9 @@ static void let_late_in(nnf_fair *fair, const nnf_client *client)
 int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns)
 {
     nnf_fair *fair = client->fair;
-    if (fair->forks != nnf_team_forks()) { /* what the parent of a forked child was running does not run here */
-        fair->forks = nnf_team_forks();
-        client->active = client->running = 0;
-        reset(fair);
-    }
     nnf_waiter self = {.client = client, .threads = threads, .priority = priority};
     int outcome = NNF_DONE;
-    pthread_mutex_lock(&fair->mutex);
+    lock(client);
     if (client->active++ == 0 && client->share_ns < fair->floor_ns)
         client->share_ns = fair->floor_ns;
     if (!fair->first && has_room(fair, threads)) {
@@ -130,12 +139,12 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
             break;
         nnf_futex_wait(&self.go, 0, LOOK_NS);
         if (!atomic_load(&self.go) && nnf_now_ns() >= patience) {
-            pthread_mutex_lock(&fair->mutex);
+            lock(client);
             let_late_in(fair, client);
             pthread_mutex_unlock(&fair->mutex);
         }
     }
-    pthread_mutex_lock(&fair->mutex); /* who lets this one in still touches `self` */
+    lock(client); /* who lets this one in still touches `self` */
     if (atomic_load(&self.go)) {
         outcome = NNF_DONE;
     } else {
@@ -153,7 +162,7 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
 void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns)
 {
     nnf_fair *fair = client->fair;
-    pthread_mutex_lock(&fair->mutex);
+    lock(client);
     client->share_ns += spent_ns * threads;
     client->used_ns += spent_ns * threads;
     client->active--;
@@ -169,7 +178,7 @@ bool nnf_fair_is_due(nnf_client *client, int threads, int64_t began_ns)
     if (!atomic_load_explicit(&fair->waiting, memory_order_relaxed))
         return false;
     const int64_t spent_ns = nnf_now_ns() - began_ns;
-    pthread_mutex_lock(&fair->mutex);
+    lock(client);
     nnf_waiter **at = next_of(fair);
     const bool due = at && (*at)->client != client &&
                      (*at)->client->share_ns + SLICE_NS < client->share_ns + spent_ns * threads;
@@ -181,7 +190,7 @@ int64_t nnf_fair_used_ns(nnf_client *client)
 {
     if (!client->fair)
         return 0;
-    pthread_mutex_lock(&client->fair->mutex);
+    lock(client);
     const int64_t used = client->used_ns;
     pthread_mutex_unlock(&client->fair->mutex);
     return used;

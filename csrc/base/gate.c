@@ -9,17 +9,19 @@
 
 enum { LOOK_NS = 1000000 };
 
+/* What the parent of a forked child was running does not run here. */
+static void renew(void *what)
+{
+    nnf_gate *gate = what;
+    for (int p = 0; p < NNF_PRIORITIES; p++)
+        atomic_store(&gate->asked[p], 0);
+    atomic_store(&gate->sleepers, 0);
+}
+
 void nnf_gate_enter(const nnf_turn *turn, int threads)
 {
     nnf_gate *gate = turn->gate;
-    uint32_t known = atomic_load_explicit(&gate->forks, memory_order_relaxed);
-    const uint32_t now = nnf_team_forks();
-    /* What the parent of a forked child was running does not run here. */
-    if (known != now && atomic_compare_exchange_strong(&gate->forks, &known, now)) {
-        for (int p = 0; p < NNF_PRIORITIES; p++)
-            atomic_store(&gate->asked[p], 0);
-        atomic_store(&gate->sleepers, 0);
-    }
+    nnf_team_renew(&gate->forks, renew, gate);
     atomic_fetch_add(&gate->asked[turn->priority], threads);
 }
 
@@ -40,6 +42,7 @@ int nnf_gate_wait(const nnf_turn *turn, int threads, const int *cancel, int64_t 
 {
     nnf_gate *gate = turn->gate;
     int outcome = NNF_DONE;
+    nnf_team_renew(&gate->forks, renew, gate);
     if (!nnf_gate_closed(turn, threads))
         return outcome;
     atomic_fetch_add(&gate->sleepers, 1);

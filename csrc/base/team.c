@@ -121,6 +121,18 @@ uint32_t nnf_team_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+void nnf_team_renew(_Atomic uint32_t *seen, void (*renew)(void *), void *what)
+{
+    if (atomic_load_explicit(seen, memory_order_acquire) == nnf_team_forks())
+        return;
+    pthread_mutex_lock(&team_lock);
+    if (atomic_load_explicit(seen, memory_order_relaxed) != nnf_team_forks()) {
+        renew(what);
+        atomic_store_explicit(seen, nnf_team_forks(), memory_order_release);
+    }
+    pthread_mutex_unlock(&team_lock);
+}
+
 /* A sleeping worker is often woken on the processor of the thread that wakes it, and waits there for milliseconds while
  * that thread works and spins: it is sent elsewhere first, and lifts the restriction itself. */
 static void send_away(worker *to, int cpu)

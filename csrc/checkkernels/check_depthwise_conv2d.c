@@ -225,8 +225,11 @@ static nnf_depthwise_q8 pack_q8(nnf_check *c, const nnf_depthwise_q8 *problem, c
     nnf_depthwise_q8 p = *problem;
     p.n = (size_t)row->n;
     p.k = (size_t)row->k;
-    const size_t bytes = nnf_plan_depthwise_conv2d_q8(&p, filter);
-    nnf_pack_depthwise_conv2d_q8(&p, filter, bias, multiplier, exponent, nnf_check_alloc(c, (bytes + 63) / 64 * 64));
+    size_t table;
+    nnf_judge_depthwise_conv2d_q8(&p, filter, bias, exponent);
+    int32_t *blocks = nnf_check_alloc(c, (nnf_plan_depthwise_conv2d_q8(&p, &table) + 63) / 64 * 64);
+    nnf_pack_depthwise_conv2d_q8(&p, filter, bias, multiplier, exponent, blocks);
+    nnf_place_depthwise_conv2d_q8(&p, nnf_check_alloc(c, table), blocks);
     return p;
 }
 

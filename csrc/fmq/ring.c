@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "nnf/ring.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "fmq/order.h"
@@ -11,9 +10,10 @@
 enum {
     LOOK_NS = 100000000, /* a sleeper looks around so often: the other side may have died before its wake-up, or take
                           * bits that it has no right to */
-    LOOKS = 16,          /* between two readings of the clock while it spins */
-    SOON = 2,            /* so many readings later it yields: the other side may need this very core */
-    SELDOM = 16,         /* and then less and less often, up to every so many readings: it probably does not */
+    LOOKS = 16,          /* between two readings of the clock while it spins: about a microsecond */
+    AWAY_NS = 200000,    /* looks that took so long were interrupted: somebody else has run on this core meanwhile */
+    MOST_USELESS = 8,    /* at most 2^8 - 1 waits sleep at once before one spins again */
+    PROBE_US = 250,      /* and that one spins no longer than this */
 };
 
 /* What was seen of the other counter is no longer of use: so much can be in no ring, and the next look reads it. */
@@ -206,15 +206,12 @@ static inline int is_set(const _Atomic uint32_t *closed)
 
 typedef int look_fn(nnf_ring *ring, size_t n);
 
-/* Spins until `look` has an answer, the ring is closed, or the time is up. */
-static inline int spin(nnf_ring *ring, look_fn *look, size_t n, int64_t until_ns, const _Atomic uint32_t *closed)
+/* Spins until `look` has an answer, the ring is closed, the time is up, or others want this core: to yield it would
+ * cost a time slice of each of them, whereas a sleeper is woken soon. */
+static inline int spin(nnf_ring *ring, look_fn *look, size_t n, int64_t now_ns, int64_t until_ns, int *was_away,
+                       const _Atomic uint32_t *closed)
 {
-    int turns = 0, next = SOON;
-    do {
-        if (turns++ == next) {
-            sched_yield();
-            next += next < SELDOM ? next : SELDOM;
-        }
+    for (;;) {
         for (int i = 0; i < LOOKS; i++) {
             const int outcome = look(ring, n);
             if (outcome != NNF_RING_TIMEOUT)
@@ -223,23 +220,48 @@ static inline int spin(nnf_ring *ring, look_fn *look, size_t n, int64_t until_ns
                 return NNF_RING_CLOSED;
             nnf_pause();
         }
-    } while (nnf_now_ns() < until_ns);
-    return NNF_RING_TIMEOUT;
+        const int64_t before_ns = now_ns;
+        now_ns = nnf_now_ns();
+        *was_away |= now_ns - before_ns > AWAY_NS;
+        if (now_ns >= until_ns || (*was_away && ring->event))
+            return look(ring, n);
+    }
+}
+
+/* Spins for a while where that has been of use. Each wait in a row that span for nothing doubles the number of waits
+ * after it that do not spin at all: the other side takes longer than the window, or needs this very core. */
+static inline int spin_if_useful(nnf_ring *ring, nnf_ring_side *side, look_fn *look, size_t n, int64_t deadline_ns,
+                                 int spin_us, const _Atomic uint32_t *closed)
+{
+    if (side->resting && ring->event) {
+        side->resting--;
+        return NNF_RING_TIMEOUT;
+    }
+    const int64_t window_us = side->useless && ring->event && spin_us > PROBE_US ? PROBE_US : spin_us;
+    const int64_t now = nnf_now_ns(), end = now + window_us * 1000;
+    int was_away = 0;
+    const int outcome = spin(ring, look, n, now, deadline_ns && deadline_ns < end ? deadline_ns : end, &was_away,
+                             closed);
+    if (outcome == NNF_RING_TIMEOUT || was_away) {
+        side->useless += side->useless < MOST_USELESS;
+        side->resting = (1u << side->useless) - 1;
+    } else {
+        side->useless = 0;
+    }
+    return outcome;
 }
 
 /* Always inlined, for the sake of `look`. */
-static inline int wait_for(nnf_ring *ring, look_fn *look, size_t n, uint32_t bit, int64_t deadline_ns, int spin_us,
-                           const _Atomic uint32_t *closed)
+static inline int wait_for(nnf_ring *ring, nnf_ring_side *side, look_fn *look, size_t n, uint32_t bit,
+                           int64_t deadline_ns, int spin_us, const _Atomic uint32_t *closed)
 {
     if (is_set(closed))
         return NNF_RING_CLOSED;
     int outcome = look(ring, n);
     if (outcome != NNF_RING_TIMEOUT)
         return outcome;
-    if (spin_us > 0) {
-        const int64_t end = nnf_now_ns() + (int64_t)spin_us * 1000;
-        outcome = spin(ring, look, n, deadline_ns && deadline_ns < end ? deadline_ns : end, closed);
-    }
+    if (spin_us > 0)
+        outcome = spin_if_useful(ring, side, look, n, deadline_ns, spin_us, closed);
     while (outcome == NNF_RING_TIMEOUT && ring->event) {
         /* Pairs with nnf_order_raise in nnf_ring_wake. A bit that was set is why to look again; it stays set when the
          * look succeeds, so that the other side has no reason for a system call while this one is awake. */
@@ -257,13 +279,13 @@ static inline int wait_for(nnf_ring *ring, look_fn *look, size_t n, uint32_t bit
 int nnf_ring_wait_readable(nnf_ring *ring, size_t n, int64_t deadline_ns, int spin_us,
                            const _Atomic uint32_t *closed)
 {
-    return wait_for(ring, look_reader, n, NNF_RING_NOT_EMPTY, deadline_ns, spin_us, closed);
+    return wait_for(ring, &ring->reader, look_reader, n, NNF_RING_NOT_EMPTY, deadline_ns, spin_us, closed);
 }
 
 int nnf_ring_wait_writable(nnf_ring *ring, size_t n, int64_t deadline_ns, int spin_us,
                            const _Atomic uint32_t *closed)
 {
-    return wait_for(ring, look_writer, n, NNF_RING_NOT_FULL, deadline_ns, spin_us, closed);
+    return wait_for(ring, &ring->writer, look_writer, n, NNF_RING_NOT_FULL, deadline_ns, spin_us, closed);
 }
 
 int nnf_ring_write_wait(nnf_ring *ring, const void *elements, size_t n, int64_t deadline_ns, int spin_us,

@@ -1,6 +1,6 @@
 /* Stress of the thread team, the step loop and the gate, for the thread sanitizer: several callers of different
- * priorities and clients run dependent steps at the same time, cancel some runs, and with --fork a forked child does so
- * too (the sanitizer cannot follow it). Each step reads what every thread wrote in the step before. */
+ * priorities and clients run dependent steps at the same time, cancel some runs, and with --fork children that are forked
+ * meanwhile do so too (the sanitizer cannot follow them). Each step reads what every thread wrote in the step before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "nnf/gate.h"
 #include "nnf/program.h"
 
-enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300 };
+enum { CELLS = 64, STEPS = 40, RUNS = 300, CALLERS = 4, SLOWLY = 300, CHILDREN = 8, CHILD_SECONDS = 60 };
 
 /* Of every cell and the sum of all: wrong to the end as soon as one thread's share is missing anywhere. */
 static uint32_t next_value(uint32_t x, uint32_t sum, size_t i)
@@ -110,6 +110,39 @@ static void *caller(void *argument)
     return run_many(*(unsigned *)argument, RUNS) ? argument : NULL;
 }
 
+/* In a child that was forked at any moment of the parent's executions: it waits for none of them, in any call. */
+static int run_in_child(void)
+{
+    alarm(CHILD_SECONDS);
+    for (int g = 0; g < 3; g++) {
+        const nnf_turn low = {&gates[g], 0};
+        if (nnf_gate_wait(&low, 3, NULL, 0) != NNF_DONE)
+            return 1;
+        if (gates[g].client && nnf_fair_used_ns(gates[g].client) < 0)
+            return 1;
+    }
+    for (unsigned seed = 0; seed < 9; seed++) {
+        if (run_many(seed, 20))
+            return 1;
+    }
+    return nnf_team_size() > 3;
+}
+
+static int fork_children(void)
+{
+    pid_t children[CHILDREN];
+    int failed = 0, status;
+    for (int i = 0; i < CHILDREN; i++) {
+        usleep(1000);
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(run_in_child());
+    }
+    for (int i = 0; i < CHILDREN; i++)
+        failed |= waitpid(children[i], &status, 0) < 0 || status;
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     const int with_fork = argc > 1 && strcmp(argv[1], "--fork") == 0;
@@ -122,6 +155,10 @@ int main(int argc, char **argv)
             seeds[i] = (unsigned)(round * CALLERS + i);
             pthread_create(&threads[i], NULL, caller, &seeds[i]);
         }
+        if (with_fork && fork_children()) {
+            puts("team_stress: a forked child failed, or waited for its parent");
+            return 1;
+        }
         for (int i = 0; i < CALLERS; i++) {
             void *bad;
             pthread_join(threads[i], &bad);
@@ -129,17 +166,6 @@ int main(int argc, char **argv)
                 puts("team_stress: wrong result");
                 return 1;
             }
-        }
-        if (!with_fork)
-            continue;
-        const pid_t child = fork();
-        if (child == 0)
-            _exit(run_many(99, 20) || nnf_team_size() > 3);
-        int status;
-        waitpid(child, &status, 0);
-        if (status) {
-            puts("team_stress: the forked child failed");
-            return 1;
         }
     }
     for (int g = 0; g < 3; g++) {

@@ -16,8 +16,6 @@ from .fmq cimport (
     nnf_ring_read_wait,
     nnf_ring_try_read,
     nnf_ring_try_write,
-    nnf_ring_wait_readable,
-    nnf_ring_wait_writable,
     nnf_ring_write_wait,
 )
 
@@ -25,6 +23,10 @@ from ..errors import GeneralFailure
 
 cdef extern from "nnf/clock.h":
     int64_t nnf_now_ns() nogil
+    void nnf_pause() nogil
+
+cdef extern from "<sched.h>":
+    int sched_yield() nogil
 
 cdef extern from "nnf/futex.h":
     void nnf_futex_wait_shared(nnf_flag *word, uint32_t value, uint32_t bits, int64_t until_ns) nogil
@@ -34,6 +36,7 @@ cdef enum:
     DATUM = 24
     BATCH_MAX = 256
     SPIN_US = 1000000
+    LOOKS = 1000    # of a side that polls, before it yields its core
 
 cdef int64_t PATIENCE_NS = 10000000000
 
@@ -44,18 +47,36 @@ cdef int check(int failed) except -1:
     return 0
 
 
+cdef inline bint is_late(int64_t end) noexcept nogil:
+    """Let the other side run, which may need this core; whether the time is up."""
+    sched_yield()
+    return nnf_now_ns() >= end
+
+
 # -- rings -------------------------------------------------------------------------------------------------------------
 cdef inline int put(nnf_ring *ring, const void *data, size_t n, bint wakes, int spin_us, int64_t end) noexcept nogil:
-    """Write, and wake the reader if it may sleep."""
+    """Write, and wake the reader if it may sleep; where nobody is woken, both sides poll."""
     if wakes:
         return nnf_ring_write_wait(ring, data, n, end, spin_us, NULL)
-    return nnf_ring_wait_writable(ring, n, end, spin_us, NULL) or nnf_ring_try_write(ring, data, n)
+    cdef int looks = 0
+    while nnf_ring_try_write(ring, data, n):
+        nnf_pause()
+        looks += 1
+        if looks % LOOKS == 0 and is_late(end):
+            return 1
+    return 0
 
 
 cdef inline int get(nnf_ring *ring, void *data, size_t n, bint wakes, int spin_us, int64_t end) noexcept nogil:
     if wakes:
         return nnf_ring_read_wait(ring, data, n, end, spin_us, NULL)
-    return nnf_ring_wait_readable(ring, n, end, spin_us, NULL) or nnf_ring_try_read(ring, data, n)
+    cdef int looks = 0
+    while nnf_ring_try_read(ring, data, n):
+        nnf_pause()
+        looks += 1
+        if looks % LOOKS == 0 and is_late(end):
+            return 1
+    return 0
 
 
 def ring_ping(Ring out, Ring back, uint64_t count, bint wakes, bint spins):

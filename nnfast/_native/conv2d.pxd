@@ -1,4 +1,5 @@
 from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memset
 
 cdef extern from "conv2d/conv2d.h":
     size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
@@ -31,3 +32,9 @@ cdef extern from "conv2d/conv2d.h":
     size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k) nogil
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
+
+
+# Zeros behind the packed weights of a group, up to where the next group begins: whoever is handed the weights, or
+# stores them, gets no byte that nobody has written.
+cdef inline void clear_rest(unsigned char *group, size_t packed, size_t whole) noexcept nogil:
+    memset(group + packed, 0, whole - packed)

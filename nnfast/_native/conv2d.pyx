@@ -13,7 +13,7 @@ step may do several such products, the groups of a grouped convolution, and may 
 from libc.stddef cimport ptrdiff_t
 from libc.string cimport memcpy, memset
 
-from .conv2d cimport nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size
+from .conv2d cimport clear_rest, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size
 from .conv2d_window cimport GRAIN, ROWS, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick
 from .placement cimport placement, placement_of, scatter
@@ -227,7 +227,8 @@ cdef void band_f32(const nnf_step *step, const nnf_run *run, const void *x, void
 
 cdef struct packing_f32:
     size_t columns, depth, groups, n
-    size_t each                     # bytes of a group's packed weights
+    size_t packed                   # bytes of a group's packed weights
+    size_t each                     # from one group to the next
     const float *weights
     const float *bias
     unsigned char *to
@@ -244,6 +245,8 @@ cdef void run_pack_f32(const nnf_step *step, const nnf_run *run, int thread, int
         # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
         nnf_pack_conv2d_f32(min(count * p.n, p.columns - first * p.n), p.depth, p.n, p.weights + unit * p.depth,
                             p.bias + unit, <float *>(p.to + item // panels * p.each) + first * p.n * (p.depth + 1))
+        if first + count == panels:
+            clear_rest(p.to + item // panels * p.each, p.packed, p.each)
         item += count
 
 
@@ -255,7 +258,8 @@ def pack_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
     cdef packing_f32 p
     p.columns, p.depth, p.groups, p.n = weights.shape[0] // groups, weights.shape[1], groups, row.n
-    p.each = lines(sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n))
+    p.packed = sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n)
+    p.each = lines(p.packed)
     packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]

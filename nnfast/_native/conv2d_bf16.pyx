@@ -312,6 +312,13 @@ def pack_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t
     return packed
 
 
+def packed_bytes(window, size_t batch, size_t channels, size_t units):
+    """Size of what pack_bf16 returns."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t taps = window.filter[0] * window.filter[1], pixel = spread_pixel(window, batch, channels)
+    return nnf_pack_conv2d_bf16_size(units, taps * (pixel or channels), row.n, 2 if pixel else row.k)
+
+
 cdef size_t spread_pixel(window, size_t batch, size_t channels) except? 0:
     """Numbers of a pixel in a rounded image whose filter rows are taps, less than a tile row each; 0 where there is
     no such image."""

@@ -3,7 +3,8 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from .conv2d cimport (
-    nnf_conv2d_q8_scheme, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size,
+    clear_rest, nnf_conv2d_q8_scheme, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size, nnf_pack_conv2d_q8,
+    nnf_pack_conv2d_q8_size,
 )
 from .conv2d_window cimport lines
 from .kernels cimport nnf_kernel, pick
@@ -15,33 +16,35 @@ import numpy as np
 
 cdef struct packing:
     size_t columns, depth, groups, n, k
-    size_t each                     # bytes of a group's packed weights
+    size_t packed                   # bytes of a group's packed weights
+    size_t each                     # from one group to the next
     const float *bias
     nnf_conv2d_q8_scheme scheme
 
 
 def packed_bytes(size_t columns, size_t depth, size_t groups, bint quantized):
     """Size of what PackF32 or PackQ8 writes."""
-    return groups * bytes_of(columns, depth, quantized)
+    return groups * lines(bytes_of(columns, depth, quantized))
 
 
 cdef size_t bytes_of(size_t columns, size_t depth, bint quantized) except 0:
     cdef const nnf_kernel *row
     if quantized:
         row = pick("conv2d_qu8_qs8c_nhwc")
-        return lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k))
-    return lines(sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, pick("conv2d_f32_nhwc").n))
+        return nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)
+    return sizeof(float) * nnf_pack_conv2d_f32_size(columns, depth, pick("conv2d_f32_nhwc").n)
 
 
 cdef void run_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const packing *p = <const packing *>step.params
     cdef const float *x = <const float *>run.slot[step.slots[0]]
-    cdef char *y = <char *>run.slot[step.slots[1]]
+    cdef unsigned char *y = <unsigned char *>run.slot[step.slots[1]]
     cdef size_t group, last
     nnf_share(p.groups, thread, threads, &group, &last)
     for group in range(group, last):
         nnf_pack_conv2d_f32(p.columns, p.depth, p.n, x + group * p.columns * p.depth, p.bias,
                             <float *>(y + group * p.each))
+        clear_rest(y + group * p.each, p.packed, p.each)
 
 
 cdef class PackF32(Step):
@@ -53,7 +56,8 @@ cdef class PackF32(Step):
         cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
         cdef const float[::1] bias = np.zeros(columns, np.float32)
         self.p.columns, self.p.depth, self.p.groups, self.p.n = columns, depth, groups, row.n
-        self.p.each = bytes_of(columns, depth, False)
+        self.p.packed = bytes_of(columns, depth, False)
+        self.p.each = lines(self.p.packed)
         self.p.bias = &bias[0]
         self.keep = bias
         self.work = <double>groups * columns * depth
@@ -69,6 +73,7 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     nnf_share(p.groups, thread, threads, &group, &last)
     for group in range(group, last):
         nnf_pack_conv2d_q8(p.columns, p.depth, p.n, p.k, x + group * p.columns * p.depth, &p.scheme, y + group * p.each)
+        clear_rest(y + group * p.each, p.packed, p.each)
 
 
 cdef class PackQ8(Step):
@@ -87,7 +92,8 @@ cdef class PackQ8(Step):
         cdef const int32_t[:, ::1] view = rows
         self.p.columns, self.p.depth, self.p.groups, self.p.n = columns, depth, groups, row.n
         self.p.k = row.k
-        self.p.each = bytes_of(columns, depth, True)
+        self.p.packed = bytes_of(columns, depth, True)
+        self.p.each = lines(self.p.packed)
         self.p.scheme.input_zero_point = zero_points[0] + 128
         self.p.scheme.weight_zero_point = zero_points[1]
         self.p.scheme.bias = &view[0, 0]

@@ -4,7 +4,9 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from .conv2d cimport nnf_conv2d_q8_scheme, nnf_conv2d_q8_tile, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size
+from .conv2d cimport (
+    clear_rest, nnf_conv2d_q8_scheme, nnf_conv2d_q8_tile, nnf_pack_conv2d_q8, nnf_pack_conv2d_q8_size,
+)
 from .conv2d_window cimport GRAIN, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .placement cimport placement, placement_of, scatter
@@ -25,6 +27,7 @@ cdef extern from "conv2d/conv2d.h":
 
     size_t nnf_conv2d_q8_groups(size_t depth, size_t k) nogil
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
+    bint nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed) nogil
 
 cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
@@ -205,7 +208,7 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
     cdef bint signed_weights = weights.dtype == np.int8
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
     cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
-    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k))
+    cdef size_t size = nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k), each = lines(size)
     cdef nnf_conv2d_q8_scheme scheme
     scheme.flip = 0 if signed_weights else 0x80
     scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
@@ -218,7 +221,20 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
             scheme.multiplier = &multiplier[i * columns]
             scheme.exponent = &exponent[i * columns]
             nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
+            clear_rest(&to[i * each], size, each)
     return packed
+
+
+def fits_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size_t groups=1):
+    """Whether an array can be what pack_q8 returns for [groups * columns, depth], and does no harm whatever it holds.
+    """
+    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)), i
+    cdef bint fits = <size_t>packed.shape[0] == groups * each
+    with nogil:
+        for i in range(groups):
+            fits = fits and nnf_fits_conv2d_q8(columns, depth, row.n, row.k, &packed[i * each])
+    return fits
 
 
 cdef class Conv2dQ8(Step):

@@ -16,6 +16,7 @@ cdef extern from "activation/activation.h":
 cdef enum:
     GRAIN = 262144  # bytes below which a second thread costs more than it saves
     LOOPS = 6       # most dimensions of a strided copy
+    CHOICES = 12    # most of a copy by indices: each of six may be repeated
 
 
 cdef int tiles_of(size_t count):
@@ -197,16 +198,31 @@ cdef class FillItems(Step):
 
 
 cdef struct indexed:
-    int loops                   # around the columns
-    size_t size[LOOPS]
-    const size_t *offset[LOOPS]  # byte offsets in x, along each loop
+    int loops                       # around the columns
+    size_t size[CHOICES]
+    const size_t *offset[CHOICES]   # byte offsets in x, along each loop; NULL: multiples of `stride`
+    Py_ssize_t stride[CHOICES]
     const size_t *column
-    size_t rows, columns, item
+    Py_ssize_t column_stride
+    size_t rows, columns, item, start
 
 
 cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) noexcept nogil:
     cdef size_t i
-    if p.item == 4:
+    cdef Py_ssize_t k
+    if p.column == NULL:
+        if p.item == 4:
+            for k in range(<Py_ssize_t>p.columns):
+                (<uint32_t *>y)[k] = (<const uint32_t *>(x + k * p.column_stride))[0]
+        elif p.item == 1 and p.column_stride == 0:
+            memset(y, x[0], p.columns)
+        elif p.item == 1:
+            for k in range(<Py_ssize_t>p.columns):
+                y[k] = x[k * p.column_stride]
+        else:
+            for k in range(<Py_ssize_t>p.columns):
+                memcpy(y + k * p.item, x + k * p.column_stride, p.item)
+    elif p.item == 4:
         for i in range(p.columns):
             (<uint32_t *>y)[i] = (<const uint32_t *>(x + p.column[i]))[0]
     elif p.item == 1:
@@ -219,62 +235,104 @@ cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) no
 
 cdef void run_indexed(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const indexed *p = <const indexed *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t row, first, last, rest, source
+    cdef size_t row, first, last, rest
+    cdef Py_ssize_t source
     cdef int d
     nnf_share(p.rows, thread, threads, &first, &last)
     for row in range(first, last):
         rest = row
         source = 0
         for d in range(p.loops - 1, -1, -1):
-            source += p.offset[d][rest % p.size[d]]
+            if p.offset[d] != NULL:
+                source += <Py_ssize_t>p.offset[d][rest % p.size[d]]
+            else:
+                source += <Py_ssize_t>(rest % p.size[d]) * p.stride[d]
             rest //= p.size[d]
         pick_columns(p, x + source, y + row * p.columns * p.item)
+
+
+def choices(shape, indices, size_t item):
+    """Dimensions of a copy by indices as few (count, positions or None, stride in bytes), the bytes that lie together
+    and where the first lie; arguments as of IndexedCopy. Positions are None where the stride alone tells them, so that
+    nothing is made that is as long as a dimension."""
+    dims, stride, together, start = [], item, True, 0
+    for size, chosen in zip(reversed(shape), reversed(indices), strict=True):
+        if isinstance(chosen, int):
+            if chosen < 0 or chosen % size:
+                raise ValueError(f"{chosen} positions of {size}, must be a multiple")
+            if together:
+                item *= size
+            elif size > 1:
+                dims.append((size, None, stride))
+            if chosen == 0:
+                dims = [(0, None, 0)]
+            elif chosen > size:
+                dims.append((chosen // size, None, 0))
+            together = together and chosen == size
+        elif isinstance(chosen, range):
+            ends = chosen.start, chosen.start + (len(chosen) - 1) * chosen.step
+            if chosen and not 0 <= min(ends) <= max(ends) < size:
+                raise ValueError(f"{chosen} must lie in [0, {size})")
+            start += chosen.start * stride if chosen else 0
+            dims.append((len(chosen), None, chosen.step * stride))
+            together = False
+        else:
+            chosen = np.ascontiguousarray(chosen, np.int64)
+            if chosen.size and not 0 <= chosen.min() <= chosen.max() < size:
+                raise ValueError(f"indices span {chosen.min()} to {chosen.max()}, must lie in [0, {size})")
+            dims.append((chosen.size, chosen, stride))
+            together = False
+        stride *= size
+    merged, inner = [], None
+    for outer in dims:
+        if inner is not None and outer[1] is None and inner[1] is None and outer[2] == inner[0] * inner[2]:
+            inner = outer[0] * inner[0], None, inner[2]
+        else:
+            if inner is not None:
+                merged.append(inner)
+            inner = outer
+    if inner is not None:
+        merged.append(inner)
+    merged.reverse()
+    return merged, item, start
 
 
 cdef class IndexedCopy(Step):
     """y[i, j, ...] = x[indices[0][i], indices[1][j], ...]: any choice of positions along each dimension; slots x, y.
 
-    shape: of x; indices: for each of its dimensions, the positions that y takes, all in range; item: bytes of an
-    element. Dimensions at the end that y takes whole join the item; at most 7 others.
+    shape: of x; indices: for each of its dimensions, the positions that y takes, all in range, as an
+    array, a range, or a number: so many in order, from the first again and again. item: bytes of an element. At most 6
+    dimensions.
     """
 
     cdef indexed p
 
     def __init__(self, slots, shape, indices, size_t item):
         cdef const size_t[::1] offsets
+        cdef const size_t *table
         cdef int d
-        tables, stride, whole = [], item, True
-        for size, chosen in zip(reversed(shape), reversed(indices), strict=True):
-            chosen = np.ascontiguousarray(chosen, np.int64)
-            if chosen.size and not 0 <= chosen.min() <= chosen.max() < size:
-                raise ValueError(f"indices span {chosen.min()} to {chosen.max()}, must lie in [0, {size})")
-            whole = whole and np.array_equal(chosen, np.arange(size))
-            if whole:
-                item *= size
-            else:
-                tables.append((chosen * stride).astype(np.uintp))
-            stride *= size
-        tables = tables[::-1] or [np.zeros(1, np.uintp)]
-        if len(tables) > LOOPS + 1:
+        dims, self.p.item, self.p.start = ([(0, None, 0)], item, 0) if 0 in shape else choices(shape, indices, item)
+        dims = dims or [(1, None, 0)]
+        if len(dims) > CHOICES:
             raise ValueError("more dimensions than a step can walk")
-        self.keep = tables
-        self.p.item = item
-        self.p.loops = len(tables) - 1
+        self.keep = []
+        self.p.loops = len(dims) - 1
         self.p.rows = 1
-        for d in range(self.p.loops):
-            self.p.size[d] = tables[d].size
-            self.p.rows *= self.p.size[d]
-            if self.p.size[d]:
-                offsets = tables[d]
-                self.p.offset[d] = &offsets[0]
-        self.p.columns = tables[self.p.loops].size
-        if self.p.columns:
-            offsets = tables[self.p.loops]
-            self.p.column = &offsets[0]
-        self.packed = sum(table.nbytes for table in tables)
-        self.work = self.p.rows * self.p.columns * item
+        for d, (count, chosen, stride) in enumerate(dims):
+            table = NULL
+            if chosen is not None and count:
+                offsets = (chosen * stride).astype(np.uintp)
+                table = &offsets[0]
+                self.keep.append(offsets)
+                self.packed += 8 * count
+            if d < self.p.loops:
+                self.p.size[d], self.p.stride[d], self.p.offset[d] = count, stride, table
+                self.p.rows *= count
+            else:
+                self.p.columns, self.p.column_stride, self.p.column = count, stride, table
+        self.work = self.p.rows * self.p.columns * self.p.item
         self.tiles = <int>max(1, min(tiles_of(<size_t>self.work), self.p.rows))
         self.bind(run_indexed, &self.p, slots, "indexed copy")
 

@@ -29,6 +29,11 @@ def pack_f32(weights, bias=None):
     return packed
 
 
+def packed_bytes(outputs, inputs):
+    """Size of what pack_f32 returns."""
+    return 4 * -(-outputs // NNF_GEMV_N) * (1 + inputs) * NNF_GEMV_N
+
+
 cdef struct recurrent_f32:
     nnf_gemv_f32_tile_fn packed
     nnf_gemv_f32_rows_fn rows       # NULL for packed weights

@@ -29,6 +29,11 @@ def interleave(gates):
     return result.reshape(tiles, NNF_LSTM_N, len(gates), *rest).swapaxes(1, 2)
 
 
+def interleaved_rows(units, gates):
+    """Rows of what interleave returns, as one matrix."""
+    return -(-units // NNF_LSTM_N) * NNF_LSTM_N * gates
+
+
 def pack_f32(weights, bias, peephole=(), half=False):
     """Tiles of a layer, each its bias, peephole weights and weights [inputs, gates, 16]; float32 array.
 
@@ -51,6 +56,12 @@ def pack_f32(weights, bias, peephole=(), half=False):
         at += part.shape[1]
     packed[:, at:] = 0
     return packed
+
+
+def packed_bytes(units, gates, peepholes, inputs, half=False):
+    """Size of what pack_f32 returns, for so many gates and of them so many with peephole weights."""
+    floats = NNF_LSTM_N * (gates + peepholes) + NNF_LSTM_N * gates * inputs // (2 if half else 1)
+    return 4 * -(-units // NNF_LSTM_N) * tile_floats(floats)
 
 
 def tile_floats(count):

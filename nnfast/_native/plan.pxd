@@ -49,5 +49,6 @@ cdef class Program:
     cdef nnf_program c
     cdef nnf_step *items
     cdef readonly tuple steps
+    cdef readonly Step head         # runs before the steps and is not counted among them; or None
     cdef readonly size_t scratch
     cdef readonly int threads

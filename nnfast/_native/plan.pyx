@@ -2,11 +2,15 @@
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memset
 
-from .threads cimport Turn, nnf_cancel, nnf_cancelled, nnf_step, nnf_step_fn, run_program
+from .threads cimport Cancel, Turn, nnf_step, nnf_step_fn, run_program
 from .window cimport nnf_axis
 
 import numpy as np
+
+from .. import config
+from ..errors import InvalidArgument
 
 cimport numpy as cnp
 
@@ -34,9 +38,32 @@ def trim():
         nnf_trim()
 
 
+cdef int poison_byte = -2  # -1: none, -2: not known yet
+
+
+def poison():
+    """The byte of NNFAST_POISON or set_poison, None without one."""
+    global poison_byte
+    if poison_byte == -2:
+        set_poison(config.get_int("NNFAST_POISON", 0))
+    return None if poison_byte < 0 else poison_byte
+
+
+def set_poison(value):
+    """Let memory that is made from now on, and programs that are planned from now on, be poisoned with a byte, or None.
+    """
+    global poison_byte
+    if value is not None and not 0 <= value <= 255:
+        raise InvalidArgument(f"NNFAST_POISON: {value} is not a byte, must be 0 to 255")
+    poison_byte = -1 if value is None else value
+
+
 def aligned_bytes(size_t size):
-    """Uninitialised uint8 array of `size` bytes that starts at a multiple of 64."""
+    """uint8 array of `size` bytes that starts at a multiple of 64: uninitialised, or poisoned."""
     raw = np.empty(size + ALIGNMENT, np.uint8)
+    byte = poison()
+    if byte is not None:
+        raw.fill(byte)
     cdef size_t shift = (-<uintptr_t>cnp.PyArray_DATA(raw)) % ALIGNMENT
     return raw[shift:shift + size]
 
@@ -76,6 +103,41 @@ cdef class Step:
         if self.band == NULL:
             return None
         return self.rows.size, self.rows.out, self.rows.stride, (self.rows.taps - 1) * self.rows.dilation + 1
+
+
+cdef struct poisoned:
+    int byte
+    size_t count
+    size_t *sizes               # bytes of each slot
+
+
+cdef void run_poison(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const poisoned *p = <const poisoned *>step.params
+    cdef size_t i
+    memset(run.scratch + <size_t>thread * run.scratch_stride, p.byte, run.scratch_stride)
+    if thread == 0:
+        for i in range(p.count):
+            memset(run.slot[step.slots[i]], p.byte, p.sizes[i])
+
+
+cdef class Poison(Step):
+    """Every byte of some slots, and of each thread's scratch, becomes `byte`. sizes: bytes of each slot."""
+
+    cdef poisoned p
+
+    def __init__(self, slots, sizes, int byte, int threads):
+        cdef size_t i
+        self.p.byte, self.p.count = byte, len(slots)
+        self.p.sizes = <size_t *>PyMem_Calloc(max(1, self.p.count), sizeof(size_t))
+        if self.p.sizes == NULL:
+            raise MemoryError()
+        for i in range(self.p.count):
+            self.p.sizes[i] = sizes[i]
+        self.tiles = threads
+        self.bind(run_poison, &self.p, slots, "poison")
+
+    def __dealloc__(self):
+        PyMem_Free(self.p.sizes)
 
 
 cdef class Frame:
@@ -145,23 +207,27 @@ cdef class Frame:
 
 
 cdef class Program:
-    """A list of steps that runs in one call without the GIL."""
+    """A list of steps that runs in one call without the GIL.
 
-    def __cinit__(self, steps):
+    head: a Step to run before them each time, which is not counted.
+    """
+
+    def __cinit__(self, steps, Step head=None):
         cdef Step step
         cdef Py_ssize_t i
-        self.steps = tuple(steps)
-        self.items = <nnf_step *>PyMem_Calloc(max(1, len(self.steps)), sizeof(nnf_step))
+        cdef tuple all_steps = tuple(steps) if head is None else (head, *steps)
+        self.steps, self.head = tuple(steps), head
+        self.items = <nnf_step *>PyMem_Calloc(max(1, len(all_steps)), sizeof(nnf_step))
         if self.items == NULL:
             raise MemoryError()
         self.threads = 1
-        for i in range(len(self.steps)):
-            step = self.steps[i]
+        for i in range(len(all_steps)):
+            step = all_steps[i]
             self.items[i] = step.c
             self.scratch = max(self.scratch, step.scratch)
             self.threads = max(self.threads, step.tiles)
         self.c.steps = self.items
-        self.c.count = len(self.steps)
+        self.c.count = len(all_steps)
         self.c.threads = self.threads
 
     def __dealloc__(self):
@@ -174,28 +240,19 @@ cdef class Program:
         times: int64 nanoseconds per step, filled in. After "declined" the definition of the step before that number has
         to run.
         """
-        cdef nnf_program rest = self.c
+        cdef nnf_program head = self.c, rest = self.c
         cdef size_t done = 0
         cdef int outcome
         cdef const int *flag = &cancel.flag if cancel is not None else NULL
         cdef int64_t *clock = &times[first] if times is not None and <size_t>times.shape[0] > first else NULL
+        head.count = self.c.count - <size_t>len(self.steps)
+        rest.count = len(self.steps)
         if first > rest.count:
             raise ValueError(f"step {first} is behind the last of {rest.count}")
-        rest.steps += first
+        rest.steps += head.count + first
         rest.count -= first
         with nogil:
+            if head.count and first == 0:
+                run_program(&head, &frame.run, threads, NULL, 0, NULL, &done)
             outcome = run_program(&rest, &frame.run, threads, flag, deadline_ns, clock, &done)
         return OUTCOMES[outcome], first + done
-
-
-cdef class Cancel:
-    """A flag that stops running programs at their next step, or in the middle of a long one."""
-
-    cdef int flag
-
-    def set(self):
-        nnf_cancel(&self.flag)
-
-    @property
-    def is_set(self):
-        return nnf_cancelled(&self.flag)

@@ -72,3 +72,7 @@ cdef class Gate:
 cdef class Turn:
     cdef nnf_turn c
     cdef readonly Gate gate
+
+
+cdef class Cancel:
+    cdef int flag

@@ -4,6 +4,7 @@ The team is ours (csrc/base/team.c), not libgomp: a forked child can use it, con
 cap, and idle workers spin for a bounded time before they sleep.
 """
 
+from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 import os
@@ -31,6 +32,7 @@ cdef extern from "nnf/fair.h":
 
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
+    uint32_t nnf_team_forks() nogil
     void nnf_team_set_limit(int workers) nogil
     int nnf_team_limit() nogil
     int nnf_team_size() nogil
@@ -166,6 +168,10 @@ cdef class Gate:
         self.c.capacity = capacity
         nnf_team_watch_forks()
 
+    def widen(self, int capacity):
+        """Count on at least so many cores: executions of more threads than there are cores have been asked for."""
+        self.c.capacity = max(self.c.capacity, capacity)
+
     def join(self, Fair fair):
         """Let this client's executions share the cores fairly with those of others. Once, before the first of them."""
         if self.fair is not None:
@@ -190,36 +196,51 @@ cdef class Turn:
         self.c.gate = &gate.c
         self.c.priority = priority
 
-    def use(self, int64_t deadline_ns=0):
-        """A context in which one core is used by what is no native run: it begins when it is this one's turn, or at the
-        deadline, which the caller has to look at."""
-        return Use(self, deadline_ns)
+    def use(self, int64_t deadline_ns=0, Cancel cancel=None):
+        """A context in which one core is used by what is no native run: it begins when it is this one's turn, at the
+        deadline, or when it is cancelled; the caller has to look at both."""
+        return Use(self, deadline_ns, cancel)
+
+
+cdef class Cancel:
+    """A flag that stops running programs at their next step, or in the middle of a long one."""
+
+    def set(self):
+        nnf_cancel(&self.flag)
+
+    @property
+    def is_set(self):
+        return nnf_cancelled(&self.flag)
 
 
 cdef class Use:
     """See Turn.use."""
 
     cdef Turn turn
+    cdef Cancel cancel
     cdef int64_t deadline_ns, began_ns
     cdef bint is_in
+    cdef uint32_t forks     # of the process that has entered; a child that is forked in between has not
 
-    def __cinit__(self, Turn turn, int64_t deadline_ns):
-        self.turn, self.deadline_ns = turn, deadline_ns
+    def __cinit__(self, Turn turn, int64_t deadline_ns, Cancel cancel):
+        self.turn, self.deadline_ns, self.cancel = turn, deadline_ns, cancel
 
     def __enter__(self):
         cdef const nnf_turn *turn = &self.turn.c
+        cdef const int *flag = &self.cancel.flag if self.cancel is not None else NULL
         cdef int outcome
         with nogil:
-            outcome = nnf_gate_wait(turn, 1, NULL, self.deadline_ns)
+            outcome = nnf_gate_wait(turn, 1, flag, self.deadline_ns)
             if outcome == 0 and turn.gate.client != NULL:
-                outcome = nnf_fair_enter(turn.gate.client, 1, turn.priority, NULL, self.deadline_ns)
+                outcome = nnf_fair_enter(turn.gate.client, 1, turn.priority, flag, self.deadline_ns)
                 self.is_in = outcome == 0
+        self.forks = nnf_team_forks()
         self.began_ns = nnf_now_ns()
         return self
 
     def __exit__(self, *error):
         cdef int64_t spent_ns = nnf_now_ns() - self.began_ns
-        if self.is_in:
+        if self.is_in and self.forks == nnf_team_forks():
             with nogil:
                 nnf_fair_leave(self.turn.c.gate.client, 1, spent_ns)
-            self.is_in = False
+        self.is_in = False

@@ -20,4 +20,3 @@ cdef class Walk:
     before the layer's first; backward: from the last time to the first.
     """
     cdef nnf_walk c
-    cdef readonly tuple made_with   # as a Step has

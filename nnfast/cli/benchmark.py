@@ -16,7 +16,6 @@ from .output import (
     add_precision_argument,
     add_trace_argument,
     check_target,
-    console,
     positive,
     progress,
     rich_table,
@@ -45,7 +44,7 @@ def add_arguments(parser):
                         help="runs of each engine (default: two seconds of them); turns of --rings (20)")
     parser.add_argument("--per-op", action="store_true",
                         help="time, share, rate and part of the machine's limit of every operation")
-    parser.add_argument("--html", metavar="F", help="also write the tables as a web page")
+    parser.add_argument("--html", metavar="F", help="also write the tables as a web page: sortable, with a bar per row")
     add_trace_argument(parser)
     Output.add_argument(parser)
 
@@ -82,6 +81,8 @@ def main(args):
     tables = [table_of_models(document), *(table_of_operations(row, document) for row in found if "operations" in row)]
     output.show(*tables)
     if args.html:
+        from .page import write_page
+
         write_page(args.html, tables)
     output.finish(document)
     return 0
@@ -98,6 +99,8 @@ def main_rings(args, output):
     if args.plot:
         rings.plot(document, args.plot)
     if args.html:
+        from .page import write_page
+
         write_page(args.html, tables)
     output.finish(document)
     return 0
@@ -254,10 +257,3 @@ def table_of_operations(model, document):
         [cells(row) for row in model["operations"]],
         "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
         + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else ""))
-
-
-def write_page(path, tables):
-    """The tables as a web page."""
-    page = console(record=True)
-    page.print(*tables)
-    page.save_html(path)

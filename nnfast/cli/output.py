@@ -7,7 +7,11 @@ import os
 import sys
 from contextlib import contextmanager
 
+from ..checks import shown
 from ..errors import InvalidArgument
+
+MOST = 1 << 60
+"""Larger numbers mean nothing as bytes or counts, and the system's calls do not take them."""
 
 
 def positive(text):
@@ -16,8 +20,19 @@ def positive(text):
         value = int(text)
     except ValueError:
         value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    if not 1 <= value <= MOST:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from 1 to {MOST}")
+    return value
+
+
+def seconds(text):
+    """argparse type: seconds from 0 to a billion."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1e9:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of seconds from 0 to 1e9")
     return value
 
 
@@ -104,13 +119,13 @@ def table(headers, rows):
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
-def console(stream=None, record=False):
+def console(stream=None):
     """A rich console on a stream; what is no terminal gets whole lines of up to 200 characters and no colours."""
     from rich.console import Console
 
     stream = io.StringIO() if stream is None else stream
     width = None if stream.isatty() else 200
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False, record=record)
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
 def rich_table(title, columns, rows, caption=None):

@@ -1,19 +1,25 @@
 """`nnfast serve`: the driver as a process, for any number of clients (docs/service.md)."""
 
 import errno
+import fcntl
 import os
 import signal
 import socket
 import stat
+import time
+from contextlib import contextmanager
 
 from .. import config
 from ..errors import InvalidArgument
-from .output import positive
+from .output import positive, seconds
 
 FIRST_PASSED = 3
 M_MMAP_THRESHOLD, LARGE_BLOCK = -3, 256 << 10
 STACK_BYTES = 1 << 20
 """Of each thread: there is one for every call at a time."""
+
+LOCK_SECONDS = 10
+"""How long a process waits for others that make or remove a socket in the same folder."""
 
 HEADROOM_BYTES = 1 << 30
 """What the interpreter, stacks of threads and temporaries may take beside --memory-limit."""
@@ -31,11 +37,15 @@ def add_arguments(parser):
     parser.add_argument("--client-connections", type=positive, metavar="N", help="calls at a time of each client")
     parser.add_argument("--client-executions", type=positive, metavar="N",
                         help="executions of each client that run or wait at a time")
+    parser.add_argument("--client-descriptors", type=positive, metavar="N",
+                        help="descriptors held for each client (default: its share of what the process may open)")
+    parser.add_argument("--client-mapped", type=positive, metavar="BYTES",
+                        help="files of each client in the driver's address space")
     parser.add_argument("--extensions", metavar="FILE", help="which executable may use which vendor extensions "
                         "(default: all may use all that are installed)")
-    parser.add_argument("--drain", type=float, default=30.0, metavar="SECONDS",
+    parser.add_argument("--drain", type=seconds, default=30.0, metavar="SECONDS",
                         help="time that running calls get at a shutdown (default 30)")
-    parser.add_argument("--exit-idle", type=float, metavar="SECONDS", help="end after so long without clients")
+    parser.add_argument("--exit-idle", type=seconds, metavar="SECONDS", help="end after so long without clients")
 
 
 def main(args):
@@ -49,7 +59,8 @@ def main(args):
     if threads > MAX_THREADS:
         raise InvalidArgument(f"threads: is {threads}, must be at most {MAX_THREADS}")
     given = {"memory": args.client_memory, "models": args.client_models, "connections": args.client_connections,
-             "executions": args.client_executions}
+             "executions": args.client_executions, "descriptors": args.client_descriptors,
+             "mapped": args.client_mapped}
     quotas = Quotas(**{name: value for name, value in given.items() if value is not None})
     allowlist = Allowlist.read(args.extensions) if args.extensions else Allowlist()
     load_installed()
@@ -58,10 +69,11 @@ def main(args):
     if not listeners:
         path = args.socket or config.socket_path()
         listeners = [listen(path)]
+    prepare_process(args.memory_limit)
     server = Server(listeners, options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
-    prepare_process(args.memory_limit)
+    server.sweeper.collect_garbage()
     mark = path and os.stat(path)
     try:
         server.serve()
@@ -93,20 +105,51 @@ def listen(path):
         os.makedirs(folder, mode=0o700, exist_ok=True)
     elif not os.path.isdir(folder):
         raise InvalidArgument(f"{path}: folder {folder} does not exist")
-    _clear(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    before = os.umask(0o177)
-    try:
-        listener.bind(path)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise InvalidArgument(f"{path}: another driver's process serves there already") from None
-        raise InvalidArgument(f"{path}: cannot be served at: {error.strerror or error}") from None
-    finally:
-        os.umask(before)
-    listener.listen(128)
+    with _alone_in(folder):
+        _clear(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # each message tells who has sent it
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+            listener.listen(128)
+        except OSError as error:
+            listener.close()
+            if error.errno == errno.EADDRINUSE:
+                raise InvalidArgument(f"{path}: another driver's process serves there already") from None
+            raise InvalidArgument(f"{path}: cannot be served at: {error.strerror or error}") from None
+        finally:
+            os.umask(before)
     return listener
+
+
+@contextmanager
+def _alone_in(folder):
+    """No other driver's process makes or removes a socket in the folder during the block.
+
+    Looking at a socket, removing it and binding in its place are three steps, and so are binding and listening: a
+    second process between them would take a socket for abandoned that is about to serve.
+    """
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidArgument(f"{folder}: the folder of the socket cannot be locked: {error.strerror}") from None
+    try:
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise InvalidArgument(f"{folder}: somebody has held the lock of the folder for {LOCK_SECONDS} s; "
+                                          f"serve in a folder of your own") from None
+                time.sleep(0.01)
+            except OSError:
+                break  # a file system without locks: as good as it gets there
+        yield
+    finally:
+        os.close(fd)
 
 
 def _clear(path):
@@ -118,11 +161,14 @@ def _clear(path):
     if not stat.S_ISSOCK(kind):
         raise InvalidArgument(f"{path}: is there and is no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        probe.setblocking(False)  # a process that is stopped may have a full queue
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             os.unlink(path)
             return
+        except BlockingIOError:
+            pass
         except OSError as error:
             raise InvalidArgument(f"{path}: somebody else's socket is in the way: {error.strerror}") from None
     raise InvalidArgument(f"{path}: another driver's process serves there already")
@@ -161,8 +207,9 @@ def remove(path, mark):
     if path is None:
         return
     try:
-        now = os.lstat(path)
-        if (now.st_dev, now.st_ino) == (mark.st_dev, mark.st_ino):
-            os.unlink(path)
-    except OSError:
-        pass  # somebody was faster
+        with _alone_in(os.path.dirname(path) or "."):
+            now = os.lstat(path)
+            if (now.st_dev, now.st_ino) == (mark.st_dev, mark.st_ino):
+                os.unlink(path)
+    except (OSError, InvalidArgument):
+        pass  # it is gone, or it stays as a socket that nobody serves at

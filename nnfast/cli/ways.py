@@ -10,6 +10,8 @@ WAYS = ("local", "burst", "service")
 POLLING_US = 10_000
 """A caller polls so long for its results; between two runs the driver's own window is long enough."""
 PATIENCE_SECONDS = 30.0
+IDLE_SECONDS = 60.0
+"""After so long without a client the driver's process ends by itself, when this one was killed."""
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def _process(device):
     from ..service import connect
 
     path = os.path.join(tempfile.gettempdir(), f"nnfast-{secrets.token_hex(8)}.sock")
-    process = start(path, "--threads", str(device.num_threads))
+    process = start(path, "--threads", str(device.num_threads), "--exit-idle", str(IDLE_SECONDS))
     try:
         remote = connect(path, device.precision, PATIENCE_SECONDS)
         yield remote

@@ -1,5 +1,6 @@
 """Model-time checks of every operation: what is invalid, and what is valid but cannot run here."""
 
+from .. import pace
 from ..errors import Error, InvalidArgument
 from ..model.types import VERSIONS, LifeTime, OperationType, is_extension, is_raw, type_name
 from ..model.validate import validate_model
@@ -7,17 +8,19 @@ from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
 from .nodes import Facts, check_zero_sized
-from .resolve import missing, resolve
+from .resolve import missing, resolve, unknown_type
 
 
-def check_model(model, newest=VERSIONS[-1], extensions=()):
+def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
     """Refuse an invalid model; returns the lowest HAL version that has everything it uses.
 
-    newest: HAL version that the model may need at most; extensions: {name: Extension} of the device. Raises
-    InvalidArgument with the path of the first broken rule: structure (hal.md 11.3-11.7), then each operation's operand
-    types, model-time rules and version. Operations of other extensions and of OEMs are valid (hal.md 9.3, 9.7).
+    newest: HAL version that the model may need at most; extensions: {name: Extension} of the device; go_on(path):
+    called before each part of the model, may raise to stop. Raises InvalidArgument with the path of the first broken
+    rule: structure (hal.md 11.3-11.7), then each operation's operand types, model-time rules and version. Operations of
+    other extensions and of OEMs are valid (hal.md 9.3, 9.7), and so are those of the device's extensions on types of
+    other extensions.
     """
-    validate_model(model)
+    validate_model(model, go_on)
     version = "1.0"
     if model.extensions:
         version = "1.2"
@@ -26,11 +29,13 @@ def check_model(model, newest=VERSIONS[-1], extensions=()):
         model = resolve(model, extensions)
     for facts in _graphs(model):
         for index, operation in enumerate(facts.graph.operations):
+            path = facts.path(index)
+            go_on(path)
             op = lookup(operation.type)
             if isinstance(op, ControlDef):
-                op.check(model, facts.graph, operation, facts.path(index))
+                op.check(model, facts.graph, operation, path)
                 needs = "1.3"
-            elif op is not None:
+            elif op is not None and unknown_type(facts.graph, operation) is None:
                 node = facts.node(index)
                 if node.op.validate is not None:
                     node.op.validate(node)
@@ -38,29 +43,58 @@ def check_model(model, newest=VERSIONS[-1], extensions=()):
             else:
                 continue
             if VERSIONS.index(needs) > VERSIONS.index(newest):
-                raise InvalidArgument(f"{facts.path(index)}: this form of the operation came with HAL {needs}, the "
+                raise InvalidArgument(f"{path}: this form of the operation came with HAL {needs}, the "
                                       f"model is one of HAL {newest}")
             version = max(version, needs, key=VERSIONS.index)
     return version
 
 
-def unsupported(model):
+def unsupported(model, go_on=lambda path: None):
     """{operation index: reason} of what a prepare of the valid, resolved model's main graph would refuse.
 
     Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
+    go_on: as of check_model.
     """
-    return _refused(model, Facts(model, model.main), {})
+    seen = {}
+    for target in _inner_first(model):
+        inner = Facts(model, model.referenced[target], f"referenced[{target}]")
+        seen[target] = next(iter(_refused(model, inner, seen, go_on).values()), None)
+    return _refused(model, Facts(model, model.main), seen, go_on)
 
 
-def _refused(model, facts, seen):
+def _inner_first(model):
+    """Indexes of the subgraphs that main refers to, each after those that it refers to itself."""
+    def targets(graph):
+        return [o.subgraph for o in graph.operands if o.lifetime == LifeTime.SUBGRAPH]
+
+    order, met, waiting = [], set(), [(target, False) for target in targets(model.main)]
+    while waiting:
+        target, done = waiting.pop()
+        if done:
+            order.append(target)
+        elif target not in met:
+            met.add(target)
+            waiting.append((target, True))
+            waiting += [(inner, False) for inner in targets(model.referenced[target])]
+    return order
+
+
+def _refused(model, facts, seen, go_on):
+    """{operation index: reason} of a graph; seen: {subgraph: reason or None} of those it refers to."""
     idle = _unread(model, facts)
     if idle is not None:
         return dict.fromkeys(range(len(facts.graph.operations)), idle)
     refused = {}
     for index, operation in enumerate(facts.graph.operations):
+        pace.step()
         op = lookup(operation.type)
+        go_on(facts.path(index))
         if op is None:
             refused[index] = f"{facts.path(index)}: {_why_not(model, operation.type)}"
+            continue
+        unknown = unknown_type(facts.graph, operation)
+        if unknown is not None:
+            refused[index] = f"{facts.path(index)}: an operand is of {type_name(unknown)}, {missing(model, unknown)}"
             continue
         if isinstance(op, ControlDef):
             reason = _refused_control(model, facts, operation, index, seen)
@@ -104,16 +138,13 @@ def _unread(model, facts):
 
 
 def _refused_control(model, facts, operation, index, seen):
-    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot. seen: {subgraph: reason} found before."""
+    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot."""
     for place, operand in enumerate(operation.inputs):
         record = facts.graph.operands[operand]
         if record.lifetime == LifeTime.NO_VALUE:
             return f"{facts.path(index)} input {place}: is omitted, must have a value"
         if record.lifetime == LifeTime.SUBGRAPH:
             target = record.subgraph
-            if target not in seen:
-                inner = Facts(model, model.referenced[target], f"referenced[{target}]")
-                seen[target] = next(iter(_refused(model, inner, seen).values()), None)
             if seen[target] is not None:
                 return seen[target]
     return None
@@ -127,13 +158,14 @@ def _may_be_omitted(facts, node):
 
 def has_open_form(model):
     """True when an execution may leave out an optional input of some operation of the supported main graph."""
-    facts = Facts(model, model.main)
-    return any(_may_be_omitted(facts, facts.node(index)) for index in range(len(facts.graph.operations)))
+    facts, inputs = Facts(model, model.main), frozenset(model.main.inputs)
+    return any(_may_be_omitted(facts, facts.node(index)) for index, operation in enumerate(facts.graph.operations)
+               if not inputs.isdisjoint(operation.inputs))
 
 
-def require_supported(model):
+def require_supported(model, go_on=lambda path: None):
     """Raise for the first operation that cannot run here."""
-    for reason in unsupported(model).values():
+    for reason in unsupported(model, go_on).values():
         raise InvalidArgument(reason)
 
 

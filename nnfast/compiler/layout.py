@@ -55,7 +55,7 @@ def _flipped(node):
     def change(tensor):
         if tensor is flag:
             return replace(tensor, value=np.zeros_like(tensor.value))
-        if tensor is size:
+        if tensor is size and size.value is not None:  # else nothing reads it
             return replace(tensor, value=tensor.value[list(_CHANNELS_LAST)])
         return tensor
     return change

@@ -1,13 +1,18 @@
 """What an operation's `lower` talks to: slots, constants, temporaries and the steps it emits."""
 
+from bisect import bisect_right
 from dataclasses import replace
+from functools import cache
 from math import prod
 
 import numpy as np
 
+from .._native.copy import FillBytes
+from ..engine.definition import compute
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from . import layout, widen
+from .packing import Packing, fact
 
 
 class Lowering:
@@ -18,8 +23,11 @@ class Lowering:
     (segment input, segment output or constant).
     """
 
-    def __init__(self, facts, threads, precision=None):
+    def __init__(self, facts, threads, precision=None, packing=None, reserve=lambda nbytes: None, go_on=lambda: None):
         self.facts, self.threads, self.precision = facts, threads, precision
+        self.packing = Packing() if packing is None else packing
+        self.reserve = reserve     # called before a table of so many bytes is made that a step will keep; may refuse
+        self.go_on = go_on         # called now and then in what takes long; may end the preparation
         self.items = []            # Step objects and NumpyItem objects, in order
         self.rows = []             # what explain() shows, one per operation
         self.sizes = {}            # slot -> bytes, for what may lie in the arena
@@ -33,6 +41,7 @@ class Lowering:
         self._group = {}           # slot -> representative
         self._count = 0
         self._node = None
+        self._packed = set()       # operands of the node that nothing but packing has read
 
     # -- slots ---------------------------------------------------------------------------------------------------
     def slot(self, tensor):
@@ -47,6 +56,7 @@ class Lowering:
         elif operand not in self.slot_of:
             record, known = self.facts.graph.operands[operand], self.facts.of[operand]
             if record.is_constant:
+                self.packing.read.add(operand)
                 self.slot_of[operand] = self.const(known.value)
             else:
                 self.slot_of[operand] = self._new(prod(known.shape) * record.dtype.itemsize)
@@ -85,6 +95,25 @@ class Lowering:
         self.bound.add(slot)
         return slot
 
+    def packed(self, sources, dtype, make, fits, is_read=False):
+        """An array of one dimension that make() derives from the values of constants, or that was stored (packing.py).
+
+        sources: tensors whose values nobody reads but make(); fits(array): whether a stored array can be it, and does
+        no harm whatever numbers it holds; is_read: a step that is made with it reads numbers of it at once.
+        """
+        self._packed.update(t.operand for t in sources)
+        return self.packing.take(dtype, make, fits, is_read)
+
+    def value(self, tensor):
+        """The value of a constant that a step is to read itself, beside what was packed from it."""
+        self.packing.read.add(tensor.operand)
+        return tensor.value
+
+    def packed_fact(self, sources, find):
+        """The truth of find(), which is derived as packed arrays are."""
+        self._packed.update(t.operand for t in sources)
+        return fact(self.packing, find)
+
     def bind(self, operand):
         """Mark an operand as bound from outside; its slot."""
         slot = self.slot(operand)
@@ -93,13 +122,16 @@ class Lowering:
 
     def root(self, slot):
         """Representative of the slot's group: the bound member where there is one."""
-        while self._group[slot] != slot:
-            slot = self._group[slot]
+        group = self._group
+        while group[slot] != slot:
+            group[slot] = slot = group[group[slot]]  # shortens the path for the next call
         return slot
 
     def alias(self, output, input):
         """Let output number `output` of the node share the memory of input number `input`; False when it cannot."""
         target, source = self.slot(self._node.outputs[output]), self.slot(self._node.inputs[input])
+        if self.sizes[target] != self.sizes[source]:
+            return False
         a, b = self.root(target), self.root(source)
         if a in self.bound and b in self.bound:
             return False
@@ -127,12 +159,11 @@ class Lowering:
     def replace(self, place, step):
         """Put a step in the place of another that does the same; the row of its operation then names its kernel."""
         self.items[place] = step
-        for row in self.rows:
-            first, last = row["steps"]
-            if first <= place < last:
-                row["kernel"] = _names(self.items[first:last])
+        row = self.rows[bisect_right(self.rows, place, key=lambda row: row["steps"][0]) - 1]
+        row["kernel"] = _names(self.items[slice(*row["steps"])])
 
     def _in_numpy(self, node):
+        self.packing.read.update(t.operand for t in node.inputs if t.value is not None)
         slots = [self.slot(t) if t.present and t.value is None else None for t in node.inputs]
         return NumpyItem(node, slots, [self.slot(t) for t in node.outputs])
 
@@ -166,25 +197,45 @@ class Lowering:
     def lower(self, index, node):
         """Steps of one operation: native where there are any, else numpy; records the explain() row."""
         before = len(self.items)
+        self._packed.clear()
         try:
             reason = self.native(node)
         except ValueUnknown as unknown:
             raise ValueUnknown(self._stands_for.get(unknown.operand, unknown.operand)) from None
         if reason is not None:
             self.items.append(self._in_numpy(node))
+        for tensor in self.facts.widened(node):
+            self._clear(tensor)
+        self.packing.read.update(t.operand for t in node.inputs
+                                 if t.value is not None and t.operand not in self._packed)
         steps = self.items[before:]
         native = reason is None
         packed = sum(s.packed for s in steps) if native else 0
         self.rows.append({
             "index": index, "operation": node.op.name,
             "kernel": _names(steps) if native and steps else "no copy" if native else "numpy",
-            "reason": reason or "", "output": [list(t.shape) for t in node.outputs],
-            "types": [t.dtype.name for t in node.outputs],
+            "reason": reason or "", "output": [list(self.facts.of[t.operand].shape) for t in node.outputs],
+            "types": [_dtype_name(t.dtype) for t in node.outputs],
             "packed_bytes": packed,
             "bytes": packed + _traffic(node, constants=not native) if steps else 0,
             "work": sum(s.work for s in steps) if native else 0.0,
             "steps": (before, len(self.items)), "joined": None,
         })
+
+    def _clear(self, tensor):
+        """Fill an output that no step writes with zeros: whoever reads it must not see what was in its memory before.
+
+        A stand-in for it has its inferred shape, without elements, and nothing else may read that.
+        """
+        self.channels_last.pop(tensor.operand, None)
+        slot = self.slot(tensor)
+        self.emit(FillBytes((slot,), self.sizes[slot], 0))
+
+
+@cache
+def _dtype_name(dtype):
+    """dtype.name, which numpy forms anew each time."""
+    return dtype.name
 
 
 def _names(steps):
@@ -212,18 +263,15 @@ class NumpyItem:
     def slots(self):
         return tuple(s for s in self.inputs if s is not None) + self.outputs
 
-    def compute(self, arrays):
-        """Output arrays from input arrays."""
-        return self.node.op.compute(self.node.with_values(arrays), arrays)
-
-    def run(self, frame):
-        """Compute from the frame's slots into the frame's slots."""
+    def run(self, frame, resources, go_on):
+        """Compute from the frame's slots into the frame's slots; see engine.definition.compute."""
         node = self.node
         arrays = [tensor.value if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
                   for slot, tensor in zip(self.inputs, node.inputs)]
-        for place, (slot, tensor, value) in enumerate(zip(self.outputs, node.outputs, self.compute(arrays))):
-            if 0 in value.shape:
-                continue  # nothing to write; a declared size may stand against it (ops_a.md A.3)
+        results = compute(node, arrays, resources, go_on)
+        for place, (slot, tensor, value) in enumerate(zip(self.outputs, node.outputs, results)):
+            if value.size == 0 == prod(tensor.shape):
+                continue  # nothing to write
             if value.shape != tensor.shape or value.dtype != tensor.dtype:
                 raise AssertionError(f"{node.path} output {place}: computed {value.dtype}{value.shape}, "
                                      f"expected {tensor.dtype}{tensor.shape}")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,16 +26,30 @@ class Known:
     present: bool = True
 
 
-class Facts:
-    """What is known of every operand of a subgraph; starts from the model and grows as operations are inferred."""
+class _Operands(dict):
+    """{operand: Known}, each filled in from the graph when it is first asked for."""
 
-    def __init__(self, model, graph, name="main"):
+    def __init__(self, operands, quantization):
+        super().__init__()
+        self._operands, self._quantization = operands, quantization
+
+    def __missing__(self, operand):
+        record = self._operands[operand]
+        scale, zero_point = self._quantization.get(operand, (record.scale, record.zero_point))
+        known = self[operand] = Known(record.shape, scale, zero_point, record.data if record.is_constant else None,
+                                      record.lifetime != LifeTime.NO_VALUE)
+        return known
+
+
+class Facts:
+    """What is known of the operands of a subgraph; starts from the model and grows as operations are inferred.
+
+    quantization: {operand: (scale, zero point)} that is in force where it is not the declared one.
+    """
+
+    def __init__(self, model, graph, name="main", quantization=MappingProxyType({})):
         self.model, self.graph, self.name = model, graph, name
-        self.of = [
-            Known(o.shape, o.scale, o.zero_point, o.data if o.is_constant else None,
-                  o.lifetime != LifeTime.NO_VALUE)
-            for o in graph.operands
-        ]
+        self.of = _Operands(graph.operands, quantization)
 
     def path(self, index):
         """`main.operation[3] CONV_2D`."""
@@ -67,11 +82,15 @@ class Facts:
         return all(t.is_known for t in node.inputs if t.present)
 
     def settle(self, node, shapes):
-        """Merge inferred output shapes with the declared ones (ops_a.md A.3) and record them."""
+        """Merge inferred output shapes with the declared ones (ops_a.md A.3) and record them.
+
+        The node keeps the inferred shapes, of which its steps write every element; where a declared size takes the
+        place of an inferred 0, the operand is larger (`widened`).
+        """
         for place, (tensor, computed) in enumerate(zip(node.outputs, shapes)):
-            known = self.of[tensor.operand]
-            known.shape = tensor.shape = self.merged(node.path, place, tensor.operand, tuple(computed))
-            check_bytes(node, place, tensor.shape)
+            known, tensor.shape = self.of[tensor.operand], tuple(computed)
+            known.shape = self.merged(node.path, place, tensor.operand, tensor.shape)
+            check_bytes(node, place, known.shape)
         self.settle_quantization(node)
 
     def settle_quantization(self, node):
@@ -96,6 +115,10 @@ class Facts:
                                      f"{[x or 0 for x in declared]}")
             shape.append(c if d is None else d)
         return tuple(shape)
+
+    def widened(self, node):
+        """The settled outputs of a node that are empty, but for their declared sizes: no step writes an element."""
+        return [tensor for tensor in node.outputs if self.of[tensor.operand].shape != tensor.shape]
 
     def _quantization(self, node, place, tensor):
         """Scale and zero point that the operation gives this output; a model output must declare the same."""

@@ -6,12 +6,17 @@ at execution, when the value is known; what was planned for the same shapes and 
 """
 
 from collections import OrderedDict
+from hashlib import blake2b
 from threading import Lock
+
+import numpy as np
 
 from .. import trace
 from ..engine.arena import place
+from ..engine.resources import Owner
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
 from ..errors import GeneralFailure, InvalidArgument
+from ..forks import importing, renewed
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
@@ -20,6 +25,12 @@ from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
 KEPT_PLANS = 16
+
+WHOLE_VALUES = 256
+"""Bytes of a value up to which a plan is kept under the value itself, not under its digest."""
+
+PATIENCE = 0.01
+"""Seconds that an execution waits for a plan that another one makes before it looks at its own limits."""
 
 
 class Planner:
@@ -30,24 +41,43 @@ class Planner:
 
     def __init__(self, model, graph, name, resources, keep=()):
         self.model, self.graph, self.name, self.resources = model, graph, name, resources
-        self.wanted = (*graph.outputs, *keep)
+        self.wanted = frozenset((*graph.outputs, *keep))
+        self._given_out = frozenset(graph.outputs)
         self._last_read = {}
         for index, operation in enumerate(self.graph.operations):
             for operand in operation.inputs:
                 self._last_read[operand] = index
-        self._lock = Lock()
+        self._lock = renewed(Lock())
         self._kept = OrderedDict()
         self._needs = {}
+        self._settled, self._settled_to = {}, 0
 
-    def segment(self, start, shapes, values, deadline_ns=0):
+    def segment(self, start, shapes, values, deadline_ns=0, cancel=None, fits=None, packing=None):
         """Segment that begins at operation `start`.
 
         shapes: {operand: shape or None when omitted} of everything alive; values(operand) -> array, for what planning
-        turns out to need. deadline_ns: looked at before every operation; 0 = none.
+        turns out to need. deadline_ns (0 = none) and cancel (a Cancel flag or None) are looked at before every
+        operation and while memory is placed. fits({output of the graph: shape}): called before anything is built for
+        these shapes, may raise. packing: a StoredPacking, to plan with what was packed before; the model then needs no
+        more than the checks of its structure (validate_model) beforehand.
         """
-        with self._lock:
-            self._deadline_ns = deadline_ns
+        if not self._lock.acquire(blocking=False):
+            while not self._lock.acquire(timeout=PATIENCE):
+                check_go_on(cancel, deadline_ns, self.name)
+        try:
+            self._limits, self._fits, self._packing = (cancel, deadline_ns), fits, packing
             return self._segment(start, shapes, values)
+        finally:
+            self._forget()
+            self._lock.release()
+
+    def _forget(self):
+        """Keep nothing of the caller's: what it checks may hold the memory of a whole request."""
+        self._limits, self._fits, self._packing = (None, 0), None, None
+
+    def _go_on(self, path=None):
+        """Stop when the preparation or execution that this planning is for was cancelled, or is late."""
+        check_go_on(*self._limits, path or self.name)
 
     def adopt(self, shapes, segment):
         """Keep a Segment that was planned elsewhere, for the inputs' shapes, as the whole plan."""
@@ -68,12 +98,13 @@ class Planner:
         while True:
             needs = self._needs.get(place_key, ())
             arrays = {operand: values(operand) for operand in needs}
-            key = (place_key, tuple((o, a.tobytes()) for o, a in arrays.items()))
+            key = (place_key, tuple((o, _identity(a)) for o, a in arrays.items()))
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-            found = self._plan(start, shapes, arrays)
+            with np.errstate(all="ignore"):
+                found = self._plan(start, shapes, arrays)
             if found.stop == start and found.blocked_on is not None:
                 if found.blocked_on in needs or found.blocked_on not in shapes:
                     path = Facts(self.model, self.graph, self.name).path(start)
@@ -86,16 +117,13 @@ class Planner:
             return found
 
     def _plan(self, start, shapes, values):
-        facts = Facts(self.model, self.graph, self.name)
+        facts = Facts(self.model, self.graph, self.name, self._quantization(start))
         for operand, shape in shapes.items():
             known = facts.of[operand]
             known.present = shape is not None
             known.shape = shape
         for operand, array in values.items():
             facts.of[operand].value = array
-        for index in range(start):
-            if not isinstance(self._op(index), ControlDef):
-                facts.settle_quantization(facts.node(index, present=False))
         op, last = self._op(start), start + 1 == len(self.graph.operations)
         if isinstance(op, ControlDef):
             return ControlStep(start, facts.path(start), op.type, facts.merged, last)
@@ -103,8 +131,24 @@ class Planner:
             return self._data_step(facts, start, last)
         with trace.span("LC", "PC", "infer shapes"):
             nodes, stop, blocked_on = self._infer(facts, start)
+        if self._fits is not None:
+            self._fits({t.operand: t.shape for _, node in nodes for t in node.outputs if t.operand in self._given_out})
         with trace.span("LC", "PC", "choose kernels, pack, place memory"):
             return self._lower(facts, nodes, start, stop, blocked_on)
+
+    def _quantization(self, start):
+        """{operand: (scale, zero point)} that the operations before `start` give their outputs; no value changes it."""
+        if self._settled_to < start:
+            facts = Facts(self.model, self.graph, self.name, self._settled)
+            for index in range(self._settled_to, start):
+                self._go_on()
+                if isinstance(self._op(index), ControlDef):
+                    continue
+                node = facts.node(index, present=False)
+                facts.settle_quantization(node)
+                self._settled.update((t.operand, (t.scale, t.zero_point)) for t in node.outputs)
+            self._settled_to = start
+        return self._settled
 
     def _op(self, index):
         op = lookup(self.graph.operations[index].type)
@@ -121,7 +165,7 @@ class Planner:
         except ValueUnknown as unknown:
             return self._empty(start, unknown.operand)
         facts.settle_quantization(node)
-        return DataStep(start, node, facts.merged, last)
+        return DataStep(start, node, facts.merged, last, self.resources)
 
     def _infer(self, facts, start):
         """Nodes from `start` on, as far as shapes go; where planning stopped, and the value it stopped for."""
@@ -131,8 +175,10 @@ class Planner:
             if isinstance(op, ControlDef) or op.data_dependent:
                 return nodes, index, None
             node = facts.node(index)
-            check_go_on(None, self._deadline_ns, node.path)
+            self._go_on(node.path)
             try:
+                if self._packing is not None and op.validate is not None:
+                    op.validate(node)
                 check_zero_sized(node)
                 shapes = node.op.infer(node)
             except ValueUnknown as unknown:
@@ -142,7 +188,10 @@ class Planner:
         return nodes, len(self.graph.operations), None
 
     def _lower(self, facts, nodes, start, stop, blocked_on):
-        lowering = Lowering(facts, self.resources.threads, self.resources.precision)
+        tables = Owner()
+        lowering = Lowering(facts, self.resources.threads, self.resources.precision, self._packing,
+                            lambda nbytes: self.resources.take(nbytes, tables, "prepare: tables of indices"),
+                            self._go_on)
         made = {t.operand for _, node in nodes for t in node.outputs}
         read = {t.operand for _, node in nodes for t in node.inputs if t.present}
         inputs = sorted(o for o in read - made if not self.graph.operands[o].is_constant)
@@ -150,7 +199,7 @@ class Planner:
         bound_in = {operand: lowering.bind(operand) for operand in inputs}
         bound_out = {operand: lowering.bind(operand) for operand in outputs}
         for position, (index, node) in enumerate(nodes):
-            check_go_on(None, self._deadline_ns, node.path)
+            self._go_on(node.path)
             try:
                 with trace.span("LC", "PC", node.op.name, index=index):
                     lowering.lower(index, node)
@@ -159,7 +208,8 @@ class Planner:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
         if self.resources.precision == "bf16":
-            from . import bf16
+            with importing:
+                from . import bf16
 
             with trace.span("LC", "PC", "bf16"):
                 bf16.refine(lowering)
@@ -169,16 +219,24 @@ class Planner:
             bands.join(lowering)
         tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}
         with trace.span("LC", "PC", "place memory"):
-            spec, aliases = _memory(lowering)
-        return Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
-                       blocked_on, stop == len(self.graph.operations), self.resources)
+            spec, aliases = _memory(lowering, self._go_on)
+        segment = Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
+                          blocked_on, stop == len(self.graph.operations), self.resources, tables, lowering.packing)
+        # What a referenced graph gives out goes to the operation that named the graph.
+        segment.inner = frozenset(outputs) - self.wanted if self.name == "main" else frozenset(outputs)
+        return segment
 
     def _empty(self, start, blocked_on):
         spec = {"slots": 0, "offsets": {}, "arena_bytes": 0, "constants": {}}
         return Segment(start, start, [], [], spec, {}, {}, {}, (), blocked_on, False, self.resources)
 
 
-def _memory(lowering):
+def _identity(array):
+    """What tells the value of an array from others, in few bytes."""
+    return array.tobytes() if array.nbytes <= WHOLE_VALUES else blake2b(np.ascontiguousarray(array)).digest()
+
+
+def _memory(lowering, go_on):
     """Frame layout of a lowering: arena offsets for groups without outside memory, and which slots follow which."""
     first, last = {}, {}
     for index, item in enumerate(lowering.items):
@@ -193,7 +251,7 @@ def _memory(lowering):
             continue
         size = max(lowering.sizes[slot], blocks.get(root, (0,))[0])
         blocks[root] = (size, first[root], last[root])
-    offsets, total = place(blocks)
+    offsets, total = place(blocks, go_on)
     aliases = []
     for slot in range(lowering.slots):
         root = lowering.root(slot)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 
 from ..errors import InvalidArgument
-from ..model.types import is_extension, operation_name, type_name
+from ..model.types import Definition, is_extension, operation_name, type_name
 from ..model.validate import graph_paths
 
 _UINT32_MAX = 0xFFFFFFFF
@@ -27,6 +27,16 @@ def missing(model, code):
     """Why a code that was left cannot be run."""
     name = next(name for name, prefix in model.extensions if prefix == code >> 16)
     return f"this device does not have extension {name}"
+
+
+def unknown_type(graph, operation):
+    """Code of an operand's type that keeps an extension's operation from being checked: no extension of the device has
+    it. None where there is none; operations of the standard take no types of extensions, known or not.
+    """
+    if not isinstance(operation.type, Definition):
+        return None
+    types = (graph.operands[operand].type for operand in (*operation.inputs, *operation.outputs))
+    return next((code for code in types if is_extension(code)), None)
 
 
 def _graph(path, graph, known):

@@ -21,6 +21,8 @@ def lower(node, b):
     """
     if all(t.type != OperandType.TENSOR_FLOAT16 for t in (*node.inputs, *node.outputs)):
         return NotImplemented
+    if node.op.half_inside:
+        return "float16 is rounded inside the operation"
     twins = {}
     inputs, outputs = ([_widened(t, b, twins) for t in side] for side in (node.inputs, node.outputs))
     try:

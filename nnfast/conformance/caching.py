@@ -2,7 +2,7 @@
 
 import os
 
-from ..driver.cache import TOKEN_BYTES, CacheFiles
+from ..driver.cache_files import TOKEN_BYTES, CacheFiles
 from ..driver.device import Device
 
 TOKEN = bytes(range(TOKEN_BYTES))

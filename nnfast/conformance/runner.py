@@ -11,6 +11,8 @@ from collections import deque
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
 
+from ..checks import called, sequence, shown, text, whole
+from ..checks import path as checked_path
 from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import VERSIONS, OperationType
 from .kinds import KINDS
@@ -26,11 +28,15 @@ ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.conformance
           "cache": "nnfast.conformance.caching:CachedDevice"}
 """Ways to the driver, each with the device that takes it."""
 
+MOST_SEED, MOST_PATTERN = 1 << 64, 10_000
 CHUNK = 32
 """Tests per task: small enough to share a large file between workers."""
 
 TEST_SECONDS = 120.0
 """A test that takes longer is stopped and counts as failed."""
+
+START_SECONDS = 120.0
+"""A worker that takes longer to begin a test (to start, to make its device, to read its file) is stopped."""
 
 TIMES_LONGER = {"validation": 5}
 """Kinds that get more time: a real network has thousands of mutations, each a preparation."""
@@ -60,8 +66,14 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     trace.Recorder that takes the marks of all processes (those of one that dies are lost).
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
-    if isinstance(paths, (str, os.PathLike)):
+    if isinstance(paths, str | bytes | os.PathLike):
         paths = [paths]
+    paths = [checked_path(path, "paths") for path in sequence(paths, "paths", "a list of files and folders")]
+    if progress is not None:
+        called(progress, "progress")
+    text(device, "device")
+    if seed is not None:
+        whole(seed, "seed", -MOST_SEED, MOST_SEED)
     _check_choice("hal", hal, FACES)
     _check_choice("via", via, ROUTES)
     if via != "local":
@@ -69,8 +81,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
             raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
         device = ROUTES[via]
     for number, value in (("jobs", jobs), ("threads", threads), ("sample", sample)):
-        if value is not None and value < 1:
-            raise InvalidArgument(f"{number} is {value}, must be at least 1")
+        if value is not None:
+            whole(value, number, 1)
     start = time.monotonic()
     plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), _operations(ops), _pattern(pattern))
     if sample is not None:
@@ -81,13 +93,14 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
 
 
 def _check_choice(label, value, known):
-    if value not in known:
-        raise InvalidArgument(f"{label} is {value!r}, must be one of {', '.join(known)}")
+    if not isinstance(value, str) or value not in known:
+        raise InvalidArgument(f"{label} is {shown(value)}, must be one of {', '.join(known)}")
 
 
 def _kinds(kinds, via):
     if isinstance(kinds, str):
         kinds = [kinds]
+    kinds = None if kinds is None else sequence(kinds, "kinds", "a list of names")
     for kind in kinds or ():
         _check_choice("kind", kind, KINDS)
     return list(dict.fromkeys(kinds or [name for name, kind in KINDS.items() if kind.bursts or via != BURST]))
@@ -101,7 +114,8 @@ def _operations(ops):
     """Set of operation names, or None for all."""
     if ops is None:
         return None
-    names = {name.strip() for name in (ops.split(",") if isinstance(ops, str) else ops)} - {""}
+    given = ops.split(",") if isinstance(ops, str) else sequence(ops, "ops", "a list of names")
+    names = {text(name, "ops: name").strip() for name in given} - {""}
     unknown = sorted(names - OperationType.__members__.keys())
     if unknown:
         raise InvalidArgument(f"ops: there is no operation {', '.join(unknown)}")
@@ -111,10 +125,12 @@ def _operations(ops):
 
 
 def _pattern(pattern):
+    if pattern is not None and len(text(pattern, "pattern")) > MOST_PATTERN:
+        raise InvalidArgument(f"pattern has {len(pattern)} characters, must have at most {MOST_PATTERN}")
     try:
         return re.compile(pattern or "")
-    except re.error as error:
-        raise InvalidArgument(f"pattern {pattern!r} is no regular expression: {error}") from None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidArgument(f"pattern {shown(pattern)} is no regular expression: {error}") from None
 
 
 class _Plan:
@@ -248,7 +264,7 @@ class _Pool:
 
     def finish(self, worker, outcome, reason, errors=None, parts=None, tally=None):
         result, _, _ = worker.entries.popleft()
-        worker.started, worker.last = False, result
+        worker.started, worker.last, worker.since = False, result, time.monotonic()
         result.outcome, result.reason = outcome, reason
         result.errors, result.parts, result.tally = errors or {}, parts or {}, tally or {}
         self.done += 1
@@ -276,9 +292,9 @@ class _Pool:
     def stop_slow(self, silent):
         for connection in silent:
             worker = self.workers.get(connection)
-            if not worker or not worker.started:
+            if not worker:
                 continue
-            limit = TEST_SECONDS * TIMES_LONGER.get(worker.entries[0][2], 1)
+            limit = TEST_SECONDS * TIMES_LONGER.get(worker.entries[0][2], 1) if worker.started else START_SECONDS
             if time.monotonic() - worker.since > limit:
                 worker.process.kill()
                 self.replace(worker, f"stopped after {limit:.0f} s without an answer")

@@ -12,7 +12,7 @@ from ..errors import DeadObject, GeneralFailure
 from ..service import connect
 
 PATIENCE_SECONDS = 30.0
-IDLE_SECONDS = 2.0
+IDLE_SECONDS = 10.0
 
 # The server has the same modules as this process, wherever they come from.
 _BOOT = """

@@ -116,19 +116,25 @@ class Vector:
                     tuple(ignored[place] for place in main.outputs), self.multinomial_tolerance)
 
 
+def _why(error):
+    return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+
+
 def collect(paths):
     """Vector files under the given files and folders, each once, in order; raises InvalidArgument for a wrong path."""
     found = {}
     for path in map(Path, paths):
+        try:
+            path.stat()
+        except OSError as error:
+            raise InvalidArgument(f"{path}: {_why(error)}") from None
         if path.is_dir():
             inside = sorted(path.rglob("*" + SUFFIX))
             if not inside:
                 raise InvalidArgument(f"{path}: holds no *{SUFFIX} file")
             found.update(dict.fromkeys(inside))
-        elif path.exists():
-            found[path] = None
         else:
-            raise InvalidArgument(f"{path}: no such file or folder")
+            found[path] = None
     return list(found)
 
 

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
+from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.types import LifeTime
 
@@ -48,10 +49,10 @@ def find_operand(graph, key):
     if isinstance(key, str):
         found = [i for i, o in enumerate(graph.operands) if o.name == key]
         if len(found) != 1:
-            raise InvalidArgument(f"prepare keep: {len(found) or 'no'} operands are named {key!r}, must be one")
+            raise InvalidArgument(f"prepare keep: {len(found) or 'no'} operands are named {shown(key)}, must be one")
         key = found[0]
     if not 0 <= key < len(graph.operands) or graph.operands[key].lifetime != LifeTime.TEMPORARY_VARIABLE:
-        raise InvalidArgument(f"prepare keep: operand {key} is not an intermediate operand of the main graph")
+        raise InvalidArgument(f"prepare keep: operand {shown(key)} is not an intermediate operand of the main graph")
     return key
 
 
@@ -65,8 +66,8 @@ def plain_shapes(input_shapes):
     shapes = {}
     for key, shape in input_shapes.items():
         if not isinstance(shape, Sequence | np.ndarray) or not all(isinstance(d, Integral) and d >= 1 for d in shape):
-            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {shape!r}, must be positive dimensions")
-        shapes[plain_key(key, f"prepare input_shapes: key {key!r}")] = tuple(int(d) for d in shape)
+            raise InvalidArgument(f"prepare input_shapes[{shown(key)}]: is {shown(shape)}, must be positive dimensions")
+        shapes[plain_key(key, f"prepare input_shapes: key {shown(key)}")] = tuple(int(d) for d in shape)
     return shapes
 
 
@@ -76,7 +77,7 @@ def plain_keys(keep):
         return None
     if not isinstance(keep, list | tuple):
         raise InvalidArgument(f"prepare keep: is a {type(keep).__name__}, must be a list of names or operand indexes")
-    return [plain_key(key, f"prepare keep: {key!r}") for key in keep]
+    return [plain_key(key, f"prepare keep: {shown(key)}") for key in keep]
 
 
 def plain_key(key, what):
@@ -100,9 +101,10 @@ def resized(model, input_shapes):
         operand = names.get(key) if isinstance(key, str) else \
             graph.inputs[key] if 0 <= key < len(graph.inputs) else None
         if operand is None:
-            raise InvalidArgument(f"prepare input_shapes: no input {key!r}; there are {', '.join(map(repr, names))}")
+            raise InvalidArgument(f"prepare input_shapes: no input {shown(key)}; there are "
+                                  f"{', '.join(map(repr, names))}")
         if len(shape) != len(operands[operand].dims):
-            raise InvalidArgument(f"prepare input_shapes[{key!r}]: is {list(shape)}, must be "
+            raise InvalidArgument(f"prepare input_shapes[{shown(key)}]: is {list(shape)}, must be "
                                   f"{len(operands[operand].dims)} positive dimensions")
         operands[operand] = replace(operands[operand], dims=shape)
     for operation in graph.operations:
@@ -112,23 +114,26 @@ def resized(model, input_shapes):
     return model.with_main(operands=tuple(operands))
 
 
-def in_list(inputs, call):
+def in_list(arrays, call, role="inputs"):
     """List of arrays that a caller gave in model order. Raises InvalidArgument for what is no sequence of arrays."""
-    if isinstance(inputs, list | tuple):
-        return list(inputs)
-    raise InvalidArgument(f"{call}: inputs is a {type(inputs).__name__}, must be a list of arrays in model order"
-                          f"{'; pass [x]' if isinstance(inputs, np.ndarray) else ''}")
+    if isinstance(arrays, list | tuple):
+        return list(arrays)
+    raise InvalidArgument(f"{call}: {role} is a {type(arrays).__name__}, must be a list of arrays in model order"
+                          f"{'; pass [x]' if isinstance(arrays, np.ndarray) else ''}")
 
 
 def named(given, infos, role):
     """List in model order from a dict by name."""
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(f"run {role}s: is a {type(given).__name__}, must be a dict of arrays by name")
     names = [info.name for info in infos]
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise InvalidArgument(f"run {role} {unknown[0]!r}: no such {role}; there are {', '.join(map(repr, names))}")
+        raise InvalidArgument(f"run {role} {shown(unknown[0])}: no such {role}; there are "
+                              f"{', '.join(map(repr, names))}")
     missing = [name for name in names if name not in given]
     if missing:
-        raise InvalidArgument(f"run {role} {missing[0]!r}: is missing")
+        raise InvalidArgument(f"run {role} {shown(missing[0])}: is missing")
     return [given[name] for name in names]
 
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from .. import vlog
 from .._native.plan import aligned_bytes
+from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
+from ..forks import importing, renewed
 from ..model.types import Definition, type_name
 from .memory import FileBytes, Memory
 
 INPUT, OUTPUT = "input", "output"
+UINT32_MAX = 0xFFFFFFFF
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
 
 
@@ -85,10 +88,11 @@ class Buffer:
         Raises InvalidArgument for a wrong size or dims, and leaves the buffer without a value then.
         """
         self._value = None
+        dims = dimensions(dims, f"buffer {self.token} copy_from:")
         raw = bytes_of_object(source, "copy_from source", writable=False)
         if self.is_scalar and dims:
             raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, a scalar has none")
-        if any(d <= 0 for d in dims):
+        if not all(dims):
             raise InvalidArgument(f"buffer {self.token} copy_from: dims are {list(dims)}, none may be 0")
         full = combine_dims(self.dims, dims)
         if full is None or not self._known(full):
@@ -171,7 +175,7 @@ class Tokens:
     """The live buffers of a device by token; the numbers of freed ones are used again, last first (hal.md 6.3)."""
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._free, self._next = [], 1
         self._live = weakref.WeakValueDictionary()
 
@@ -197,10 +201,10 @@ class Tokens:
 
 def allocate(device, dims, input_roles, output_roles):
     """See Device.allocate."""
-    dims = tuple(dims)
+    dims = dimensions(dims, "allocate:")
     roles, operands = {}, []
     for kind, given in ((INPUT, input_roles), (OUTPUT, output_roles)):
-        for place, role in enumerate(given):
+        for place, role in enumerate(sequence(given, f"allocate {kind}_roles:", "a list of Roles")):
             path = f"allocate {kind}_roles[{place}]"
             key, operand = _role(device, path, kind, role)
             if key in roles:
@@ -233,18 +237,25 @@ def allocate(device, dims, input_roles, output_roles):
 
 def _role(device, path, kind, role):
     """((model identity, kind, index), operand) of a role."""
-    from .prepared import PreparedModel
+    with importing:
+        from .prepared import PreparedModel
 
-    prepared = getattr(role, "prepared", None)
+    prepared = role.prepared if isinstance(role, Role) else None
     if not isinstance(prepared, PreparedModel) or prepared.device is not device:
         raise InvalidArgument(f"{path}: is not a model that this device prepared")
     graph = prepared.model.main
     listed = graph.inputs if kind == INPUT else graph.outputs
-    if not 0 <= role.index < len(listed):
-        raise InvalidArgument(f"{path}: index is {role.index}, the model has {len(listed)} {kind}s")
-    if not 0 < role.frequency <= 1:
-        raise InvalidArgument(f"{path}: frequency is {role.frequency}, must be above 0 and at most 1")
+    if not is_whole(role.index) or not 0 <= role.index < len(listed):
+        raise InvalidArgument(f"{path}: index is {shown(role.index)}, the model has {len(listed)} {kind}s")
+    if not is_number(role.frequency) or not 0 < role.frequency <= 1:
+        raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
     return (id(prepared), kind, role.index), graph.operands[listed[role.index]]
+
+
+def dimensions(dims, what):
+    """Dimensions that a caller gave, as a tuple of int; 0 = unknown. what: of the message. Raises InvalidArgument."""
+    given = sequence(dims, f"{what} dims", "a list of whole numbers")
+    return tuple([whole(dim, f"{what} dims[{axis}]", 0, UINT32_MAX) for axis, dim in enumerate(given)])
 
 
 def bytes_of_object(memory, what, writable):

@@ -4,15 +4,14 @@ Requests that the plan can run as they are, on memories that are known, never co
 without the GIL. The rest is done as any other request is.
 """
 
-import os
 import threading
 from numbers import Integral
 
-from .. import config, observe, trace, vlog
+from .. import config, forks, observe, trace, vlog
 from .._native.burst import ENDED, ILL_FORMED, MAX_SLOTS, Server
 from .._native.packet import NO_TIME, build_result
-from .._native.plan import Cancel
-from .._native.threads import now_ns
+from .._native.threads import Cancel, now_ns
+from ..checks import shown
 from ..errors import Error, ErrorStatus, GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from .execution import Limits
@@ -37,8 +36,8 @@ class Burst:
 
     def __init__(self, prepared, get_memories, requests, results, spin_us=None):
         if not callable(get_memories):
-            raise InvalidArgument(f"burst get_memories: is {get_memories!r}, must be a function")
-        self.prepared, self._get_memories, self._owner = prepared, get_memories, os.getpid()
+            raise InvalidArgument(f"burst get_memories: is {shown(get_memories)}, must be a function")
+        self.prepared, self._get_memories, self._forks = prepared, get_memories, forks.count
         self._memories, self._cancel, self._reason = {}, Cancel(), ""
         self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
         self._server = Server(*(queue._ring for queue in self._queues), _window(prepared, spin_us))
@@ -60,7 +59,7 @@ class Burst:
     # -- for the client ----------------------------------------------------------------------------------------------
     def free_memory(self, slot):
         """Forget the memory of a slot, after a running execution; what is unknown or freed is ignored (hal.md 4.6)."""
-        if self._owner != os.getpid():
+        if self._forks != forks.count:
             return
         with self._server as server:
             if self._memories.pop(slot, None) is not None:
@@ -68,7 +67,7 @@ class Burst:
 
     def is_alive(self):
         """False when no request will be answered any more."""
-        return self._owner == os.getpid() and self._thread.is_alive()
+        return self._forks == forks.count and self._thread.is_alive()
 
     def last_error(self):
         """Why the last request was refused, or ""."""
@@ -80,19 +79,22 @@ class Burst:
 
     def finish(self):
         """End the burst after the request that it is on, if any. Does not wait for that."""
-        if self._owner == os.getpid():
+        if self._forks == forks.count:
             self._server.finish()
 
-    def close(self, wait=True):
+    def end(self):
         """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12).
 
-        wait: until the thread has ended, which it does when no call to get_memories holds it up.
+        Waits for nothing, so that the collector may call it: the thread ends when no call to get_memories holds it up.
         """
-        if self._owner != os.getpid():
-            return  # a forked child has not the thread, and must not disturb the parent's
-        self._cancel.set()
-        self._server.close()
-        if wait and self._thread is not threading.current_thread():
+        if self._forks == forks.count:  # a forked child has not the thread, and must not disturb the parent's
+            self._cancel.set()
+            self._server.close()
+
+    def close(self):
+        """As `end`, and wait until the thread has ended."""
+        self.end()
+        if self._forks == forks.count and self._thread is not threading.current_thread():
             self._thread.join()
 
     # -- for the driver ----------------------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def attach(channel, dtype, name):
 def window(spin_us):
     """Microseconds to poll, as the rings take them. Raises InvalidArgument."""
     if isinstance(spin_us, bool) or not isinstance(spin_us, Integral) or spin_us < 0:
-        raise InvalidArgument(f"burst spin_us: is {spin_us!r}, must be microseconds or None")
+        raise InvalidArgument(f"burst spin_us: is {shown(spin_us)}, must be microseconds or None")
     return min(int(spin_us), _MAX_WINDOW_US)
 
 

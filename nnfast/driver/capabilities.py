@@ -4,6 +4,7 @@
 Without a file for this driver, level and processor a CPU driver is what a CPU is by definition: 1.0.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from .. import config, vlog
 from .._native import kernels
 from ..errors import InvalidArgument
+from ..forks import importing, renewed
 from ..model.types import DTYPES, OperandType
 
 FORMAT = 1
@@ -24,7 +26,7 @@ _NO_OPERANDS = (OperandType.SUBGRAPH, OperandType.OEM, OperandType.TENSOR_OEM_BY
 OPERANDS = tuple(sorted(kind for kind in DTYPES if kind not in _NO_OPERANDS))
 """Operand types with a performance, ascending."""
 
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 _answers = {}
 
 
@@ -40,7 +42,7 @@ class Performance:
 class Capabilities:
     """Performance by operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE.
 
-    source: file that holds the measured numbers, "" where nothing was measured.
+    source: file that holds the measured numbers, "" where nothing was measured. digest: of the numbers, "" likewise.
     """
 
     operands: dict
@@ -49,6 +51,14 @@ class Capabilities:
     branch: Performance
     loop: Performance
     source: str = ""
+
+    @property
+    def digest(self):
+        if not self.source:
+            return ""
+        pairs = [(int(kind), *_pair(info)) for kind, info in self.operands.items()]
+        text = repr([pairs, [_pair(getattr(self, name)) for name in OTHERS]])
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 _AS_REFERENCE = Performance(1.0, 1.0)
@@ -65,6 +75,17 @@ def capabilities():
             _answers[level] = _read(path_of(level)) or Capabilities(
                 dict.fromkeys(OPERANDS, _AS_REFERENCE), *[_AS_REFERENCE] * len(OTHERS))
         return _answers[level]
+
+
+def device_version():
+    """What a device says of its version (hal.md 3.4): the driver's, the level in force, and which numbers it gives.
+
+    Two processes whose devices have one version have the same capabilities.
+    """
+    with importing:
+        from .cache_files import version_string
+
+    return f"{version_string()} {kernels.level()} {capabilities().digest or 'uncalibrated'}"
 
 
 def store(operands, others):
@@ -91,7 +112,7 @@ def store(operands, others):
 
 def path_of(level):
     """File with the numbers of a level."""
-    return os.path.join(config.cache_folder(), f"capabilities_{level}.json")
+    return os.path.join(config.data_folder(), f"capabilities_{level}.json")
 
 
 def processor(path="/proc/cpuinfo"):
@@ -106,7 +127,8 @@ def processor(path="/proc/cpuinfo"):
 
 def _identity(level):
     """What numbers hold for."""
-    from .cache import version_string
+    with importing:
+        from .cache_files import version_string
 
     return {"driver": version_string(), "level": level, "processor": processor()}
 

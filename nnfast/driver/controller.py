@@ -1,15 +1,16 @@
 """The caller's end of a burst (hal.md 4.9): packets, slots for memories, and when to take the normal way instead."""
 
-import os
 import threading
 import weakref
 from math import prod
 
-from .. import config, errors, trace, vlog
+from .. import config, errors, forks, trace, vlog
 from .._native.burst_client import Client
 from .._native.packet import NO_TIME
+from ..checks import flag
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
+from ..forks import renewed
 from .arguments import check_input
 from .burst import window
 from .memory import Memory
@@ -28,7 +29,7 @@ class Slots:
     """
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._numbers, self._objects = {}, {}  # identity: slot; slot: function that gives the object
         self._free, self._next, self._gone = [], 0, []
 
@@ -96,17 +97,17 @@ class Channel:
     """Queues, slots and context of one burst, and the exchange of packets on it, one at a time.
 
     configure(slots, requests, results): makes the burst and gives its context, with free_memory(slot), is_alive(),
-    last_error(), death() and close().
+    last_error(), death(), end(), which waits for nothing, and close(), which may wait until the burst has ended.
     """
 
     def __init__(self, configure, capacity, spin_us):
         if spin_us is None:
             spin_us = config.get_int("NNFAST_BURST_CONTROLLER_WINDOW", 0)
-        self.slots, self._lock, self._owner = Slots(), threading.Lock(), os.getpid()
+        self.slots, self._lock, self._forks = Slots(), renewed(threading.Lock()), forks.count
         queues = MessageQueue.create(REQUEST_DATUM, capacity), MessageQueue.create(RESULT_DATUM, capacity)
         self.context = configure(self.slots, *(queue.descriptor for queue in queues))
         self._client = Client(*(queue._ring for queue in queues), window(spin_us), self.context.is_alive)
-        self._end = weakref.finalize(self, _end, self._owner, self._client, self.context, queues)
+        self._end = weakref.finalize(self, _end, self._forks, self._client, self.context, queues)
 
     def exchange(self, request, memories, measure):
         """The answer (packet.parse_result) to a canonical request whose pools are these memories.
@@ -114,9 +115,11 @@ class Channel:
         None when a packet cannot say it or cannot be sent now: nothing was sent then, and the normal way is open.
         Raises GeneralFailure when there is no answer, or none that is one.
         """
+        if not self.is_open():
+            return None
         with self._lock:
             client = self._client
-            if not self._is_open():
+            if not self._end.alive:
                 return None
             if self.slots.has_gone:
                 self._free_gone()
@@ -138,6 +141,8 @@ class Channel:
 
     def free(self, memory):
         """Have the driver forget a memory; whether it knew it."""
+        if self._forks != forks.count:
+            return False
         with self._lock:
             self._client.forget()
             slot = self.slots.unbind(memory)
@@ -151,23 +156,27 @@ class Channel:
 
     def _free(self, slots):
         for slot in slots:
-            if self._is_open():
+            if self.is_open():
                 self.context.free_memory(slot)
             self.slots.give_back(slot)
 
-    def _is_open(self):
-        return self._end.alive and self._owner == os.getpid()
+    def is_open(self):
+        """False after the end, and in a forked child: the queues and the memories are its parent's."""
+        return self._end.alive and self._forks == forks.count
 
     def close(self):
-        """End the burst."""
+        """End the burst, and wait until it has ended where the context can tell."""
         self._end()
+        if self._forks == forks.count:
+            self.context.close()
 
 
-def _end(owner, client, context, queues):
-    if owner != os.getpid():
+def _end(origin, client, context, queues):
+    """End the burst. The collector calls this too, in any thread and at any time: it waits for nothing."""
+    if origin != forks.count:
         return  # a forked child does not end its parent's burst
     client.close()
-    context.close()
+    context.end()
     for queue in queues:
         queue.close()
 
@@ -197,6 +206,8 @@ class Controller:
         answers; GeneralFailure when there is no answer.
         """
         answer = None
+        if measure_timing is not False:
+            measure_timing = flag(measure_timing, "execute measure_timing:")
         if isinstance(request, Request) and all(type(pool) is Memory for pool in request.pools):
             with trace.span("LI", "PE", "burst"):
                 answer = self._channel.exchange(request, request.pools, measure_timing)
@@ -214,6 +225,8 @@ class Controller:
 
         Models with open shapes, states or omitted inputs take the normal way.
         """
+        if not self._channel.is_open():
+            return self.prepared.run(inputs)
         if self._arrays is None:
             self._arrays = _Arrays.of(self.prepared)
         arrays = self._arrays
@@ -233,7 +246,7 @@ class Controller:
 
     def is_alive(self):
         """False when requests go the normal way for good."""
-        return self._channel._end.alive and self._channel.context.is_alive()
+        return self._channel.is_open() and self._channel.context.is_alive()
 
     def close(self):
         """End the burst; later calls go the normal way."""
@@ -259,7 +272,7 @@ class _Arrays:
                  for a, (shape, dtype) in zip(arguments, (*inputs, *outputs))]
         self.inputs, self.outputs = views[:len(inputs)], views[len(inputs):]
         self.request = Request(tuple(arguments[:len(inputs)]), tuple(arguments[len(inputs):]), (memory,))
-        self.lock = threading.Lock()
+        self.lock = renewed(threading.Lock())
 
     @classmethod
     def of(cls, prepared):

@@ -1,16 +1,19 @@
 """The canonical driver object (hal.md 3.4-3.6)."""
 
-from numbers import Integral
-
 from .. import config, trace, vlog
 from .._native import threads
+from .._native.tally import UNLIMITED
+from ..checks import chosen_from, path, shown, whole
 from ..compiler.check import check_model, unsupported
 from ..compiler.resolve import resolve
 from ..engine.budget import Budget
+from ..engine.resources import counted
 from ..errors import InvalidArgument
 from ..extensions import chosen
+from ..forks import importing
 from ..model.types import VERSIONS, Model
 from .buffers import Tokens, allocate
+from .client import client_of
 from .execution import PRIORITIES
 from .prepared import PreparedModel
 
@@ -29,27 +32,28 @@ class Device:
     TENSOR_FLOAT32 to bfloat16, which is faster and less exact, where the processor has instructions for it; explain()
     says where that was. Raises InvalidArgument for any other value.
 
-    One device is one client: the priorities of its models are relative to each other. An execution of higher priority
-    goes first, and one of lower priority stops for it between two operations when there are not cores for both.
+    client: whom the device works for. The priorities of all models of one client are relative to each other: an
+    execution of higher priority goes first, and one of lower priority stops for it between two operations when there
+    are not cores for both. None: all devices of the process that name no client work for the same one. A name, the
+    same for all devices that give it, or an nnfast.Client of one's own separates devices from the others. memory_limit
+    is the device's own, whatever its client.
     """
 
     @vlog.telling(vlog.MANAGER, "Device")
-    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None):
+    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None):
         if num_threads is None:
             num_threads = threads.default_threads()
-        if isinstance(num_threads, bool) or not isinstance(num_threads, Integral) or \
-                not 1 <= num_threads <= threads.MAX_THREADS:
-            raise InvalidArgument(f"Device num_threads: is {num_threads!r}, must be a whole number from 1 to "
-                                  f"{threads.MAX_THREADS}")
-        self.num_threads = int(num_threads)
-        if memory_limit is not None and (isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or
-                                         memory_limit < 1):
-            raise InvalidArgument(f"Device memory_limit: is {memory_limit!r}, must be a whole number of bytes or None")
-        self.budget = None if memory_limit is None else Budget(int(memory_limit))
+        self.num_threads = whole(num_threads, "Device num_threads:", 1, threads.MAX_THREADS)
+        self.budget = None
+        if memory_limit is not None:
+            self.budget = Budget(whole(memory_limit, "Device memory_limit:", 1, UNLIMITED))
         if precision is not None and (not isinstance(precision, str) or precision not in PRECISIONS):
-            raise InvalidArgument(f"Device precision: is {precision!r}, must be None or one of {', '.join(PRECISIONS)}")
+            raise InvalidArgument(f"Device precision: is {shown(precision)}, must be None or one of "
+                                  f"{', '.join(PRECISIONS)}")
         self.precision = precision
-        self.gate = threads.Gate(max(self.num_threads, threads.available()))
+        self.client = client_of(client)
+        self.gate = self.client.gate
+        self.gate.widen(self.num_threads)
         self.tokens = Tokens()
         self.extensions = chosen(extensions)
         vlog.init()
@@ -61,16 +65,30 @@ class Device:
     """A CPU always is; for devices in another process."""
 
     @property
-    def version(self):
-        """Version of the driver, which changes with whatever may change compiled models or results (hal.md 3.4)."""
-        from .cache import version_string
+    def background(self):
+        """Threads for what is launched on the device: a driver.background.Background."""
+        if "_threads" not in self.__dict__:
+            with importing:
+                from .background import Background
 
-        return version_string()
+            self.__dict__.setdefault("_threads", Background())  # of several threads that come here, the first one's
+        return self._threads
+
+    @property
+    def version(self):
+        """Version of the device, which changes with whatever may change compiled models, results or capabilities
+        (hal.md 3.4).
+        """
+        with importing:
+            from .capabilities import device_version
+
+        return device_version()
 
     @property
     def capabilities(self):
         """What the device says of its speed (hal.md 1.8): Capabilities, the same on every call."""
-        from .capabilities import capabilities
+        with importing:
+            from .capabilities import capabilities
 
         return capabilities()
 
@@ -78,9 +96,8 @@ class Device:
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
         _model(model)
-        if newest not in VERSIONS:
-            raise InvalidArgument(f"check newest: is {newest!r}, must be one of {', '.join(VERSIONS)}")
-        with trace.span("LU", "PU", "validateModel"):
+        chosen_from(newest, "check newest:", VERSIONS)
+        with counted("check"), trace.span("LU", "PU", "validateModel"):
             return check_model(model, newest, self.extensions)
 
     def supported_operations(self, model):
@@ -92,12 +109,22 @@ class Device:
         return [index not in refused for index in range(len(model.main.operations))]
 
     @vlog.telling(vlog.MODEL, "supported_operations")
-    def unsupported_reasons(self, model):
-        """{operation index: reason} for what this device cannot run of a valid model."""
+    def unsupported_reasons(self, model, held=0):
+        """{operation index: reason} for what this device cannot run of a valid model.
+
+        Where there is a memory limit, that is also what it can never hold, in the order of the operations: the model's
+        weights and working memory, beside `held` bytes.
+        """
         _model(model)
-        with trace.span("LD", "PC", "supported_operations"):
+        with counted("supported_operations"), trace.span("LD", "PC", "supported_operations"):
             check_model(model, extensions=self.extensions)
-            refused = unsupported(resolve(model, self.extensions))
+            resolved = resolve(model, self.extensions)
+            refused = unsupported(resolved)
+            if self.budget is not None:
+                with importing:
+                    from .fits import beyond_limit
+
+                refused |= beyond_limit(resolved, self.budget, held, refused, self.num_threads, self.precision)
         for reason in refused.values():
             vlog.tell(vlog.COMPILATION, "not supported: %s", reason)
         return refused
@@ -118,18 +145,23 @@ class Device:
         _model(model)
         check_options(preference, priority)
         options = preference, priority, input_shapes, keep
+        if cache_dir is not None:
+            cache_dir = path(cache_dir, "prepare cache_dir:")
         folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
         with trace.span("LD", "PC", "prepare", model=model.name):
             def make():
                 return PreparedModel(self, model, *options, deadline)
 
             if folder:
-                from .cache import prepare_in, save
+                with importing:
+                    from .cache import save
+                    from .cache_folder import prepare_in
 
                 return prepare_in(folder, self, model, options, deadline, make, save)
             prepared = make()
             if cache is not None:
-                from .cache import save
+                with importing:
+                    from .cache import save
 
                 save(prepared, cache, token)
             return prepared
@@ -138,28 +170,35 @@ class Device:
         """Launch prepare(model, **options); done(prepared, error) is called exactly once, in the background, with one
         of them None. Raises GeneralFailure when nothing can be started; `done` is not called then.
         """
-        from .launch import submit_prepare
+        with importing:
+            from .launch import submit_prepare
 
         submit_prepare(self, model, done, **options)
 
     def submit_load(self, load, done, deadline=None):
         """As submit_prepare, of what `cached` has checked."""
-        from .launch import submit_load
+        with importing:
+            from .launch import submit_load
 
-        submit_load(load, done, deadline)
+        submit_load(self, load, done, deadline)
 
+    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
     def prepare_from_cache(self, cache, token, deadline=None):
         """The model that prepare stored in these CacheFiles under this token (hal.md 7.3).
 
         Raises InvalidArgument for a wrong number of files, GeneralFailure when they do not hold exactly what was
         stored, or were stored by another version of nnfast or for another machine.
         """
-        return self.cached(cache, token)(deadline)
+        with importing:
+            from .cache import prepare
+
+        return prepare(self, cache, token, deadline)
 
     @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache, token):
         """load(deadline) -> PreparedModel, of cache files that are checked now, as prepare_from_cache does."""
-        from .cache import check
+        with importing:
+            from .cache import check
 
         return check(self, cache, token)
 
@@ -180,15 +219,10 @@ class Device:
 
 def check_options(preference, priority):
     """Refuse names of a preference or priority that there are not."""
-    _one_of("preference", preference, PREFERENCES)
-    _one_of("priority", priority, PRIORITIES)
+    chosen_from(preference, "prepare preference:", PREFERENCES)
+    chosen_from(priority, "prepare priority:", PRIORITIES)
 
 
 def _model(model):
     if not isinstance(model, Model):
         raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
-
-
-def _one_of(name, value, allowed):
-    if value not in allowed:
-        raise InvalidArgument(f"prepare {name}: is {value!r}, must be one of {', '.join(allowed)}")

@@ -1,18 +1,12 @@
 """Deadlines and durations of a call in seconds, checked, as the nanoseconds that the engine counts in."""
 
-from numbers import Real
-
+from ..checks import is_number, shown
 from ..errors import InvalidArgument, MissedDeadlinePersistent
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 _LONGEST_SECONDS = 1e9
 _FOREVER_NS = (1 << 63) - 1
-
-
-def is_number(value):
-    """Whether a value is a real number, and no boolean."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def duration_to_ns(seconds, what):
@@ -23,7 +17,7 @@ def duration_to_ns(seconds, what):
     if seconds is None:
         return 0
     if not is_number(seconds) or not seconds > 0:
-        raise InvalidArgument(f"{what}: is {seconds!r}, must be positive seconds or None")
+        raise InvalidArgument(f"{what}: is {shown(seconds)}, must be positive seconds or None")
     return int(min(seconds, _LONGEST_SECONDS) * 1e9)
 
 
@@ -37,7 +31,7 @@ def loop_timeout_to_ns(seconds):
 def check_deadline(deadline, call):
     """Raise InvalidArgument for what is no point of time."""
     if deadline is not None and not is_number(deadline):
-        raise InvalidArgument(f"{call} deadline: is {deadline!r}, must be seconds of time.monotonic() or None")
+        raise InvalidArgument(f"{call} deadline: is {shown(deadline)}, must be seconds of time.monotonic() or None")
 
 
 def check_times(call, deadline, loop_timeout=None, duration=None):
@@ -55,6 +49,7 @@ def deadline_to_ns(deadline, now, call):
     check_deadline(deadline, call)
     if deadline is None:
         return 0
-    if not deadline * 1e9 > now:
+    deadline_ns = max(-_LONGEST_SECONDS, min(deadline, _FOREVER_NS / 1e9)) * 1e9
+    if not deadline_ns > now:
         raise MissedDeadlinePersistent(f"{call}: the deadline has passed before the start; allow more time")
-    return int(min(deadline * 1e9, _FOREVER_NS))
+    return int(min(deadline_ns, _FOREVER_NS))

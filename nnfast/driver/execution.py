@@ -1,18 +1,16 @@
 """Runs graphs segment after segment, and the graphs that IF and WHILE name (hal.md 10.2, 10.4)."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from .. import observe, trace
 from .._native.threads import now_ns
 from ..compiler.planner import Planner
+from ..engine.resources import exhausted
 from ..engine.segment import ControlStep, check_go_on
-from ..errors import (
-    GeneralFailure,
-    MissedDeadlineTransient,
-    ResourceExhaustedPersistent,
-    ResourceExhaustedTransient,
-)
+from ..errors import GeneralFailure, MissedDeadlineTransient
+from ..forks import importing, renewed
 from ..model.types import OperationType
 from .durations import DEFAULT_LOOP_TIMEOUT_NS, deadline_to_ns, loop_timeout_to_ns
 
@@ -23,23 +21,26 @@ PRIORITIES = ("low", "medium", "high")
 class Limits:
     """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
 
-    granted_ns: from the client's call to the deadline, when the execution may have waited in between.
+    granted_ns: from the client's call to the deadline, when the execution may have waited in between. is_quick: a plan
+    that is one native program may run without looking at the flag, because it ends soon.
     """
 
     cancel: object = None
     deadline_ns: int = 0
     loop_timeout_ns: int = DEFAULT_LOOP_TIMEOUT_NS
     granted_ns: int = 0
+    is_quick: bool = False
 
-    def with_cancel(self, cancel):
-        """The same, with a Cancel flag."""
-        return replace(self, cancel=cancel)
+    @property
+    def must_look(self):
+        """True where an execution has to look at the flag or the clock, which the short path does not."""
+        return self.deadline_ns > 0 or self.cancel is not None and not self.is_quick
 
 
-def limits_of(deadline, loop_timeout, now):
+def limits_of(deadline, loop_timeout, now, cancel=None, is_quick=False):
     """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
     deadline_ns = deadline_to_ns(deadline, now, "execute")
-    return Limits(None, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
+    return Limits(cancel, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now, is_quick)
 
 
 class GraphRunner:
@@ -49,35 +50,58 @@ class GraphRunner:
         self.model, self.graph, self.name, self.resources = model, graph, name, resources
         self.planner = Planner(model, graph, name, resources, keep)
         self._inner = {}
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
+
+    def adopt(self, segment):
+        """Keep a Segment that holds the whole graph as its plan for the declared shapes."""
+        operands = self.graph.operands
+        self.planner.adopt({operand: operands[operand].shape for operand in self.graph.inputs}, segment)
 
     def segments(self):
         """All segments that are kept, those of the inner graphs too."""
-        with self._lock:
-            inner = list(self._inner.values())
-        return [*self.planner.kept(), *(segment for runner in inner for segment in runner.segments())]
+        found, waiting = [], [self]
+        while waiting:
+            runner = waiting.pop()
+            found += runner.planner.kept()
+            with runner._lock:
+                waiting += runner._inner.values()
+        return found
 
-    def execute(self, shapes, values, limits, provide=None):
+    def execute(self, shapes, values, limits, provide=None, settle=None):
         """Run on arrays: `values` {operand: array} starts with the inputs and receives what is computed.
 
         shapes: {operand: shape, None when omitted} of the inputs; provide(operand, shape, dtype): array to write an
-        output into, or None. Raises ResourceExhaustedTransient when memory runs out.
+        output into, or None; settle(values, shapes): called with the shapes of outputs before they are computed, may
+        raise. Raises ResourceExhaustedTransient when memory runs out.
+
+        Graphs may be nested deeper than Python calls: each is a generator, which gives out what it wants computed by
+        another, and these are kept in a list.
         """
+        graphs, answer = [self._steps(shapes, values, limits, provide, settle)], None
         try:
             with trace.span("LC", "PE", self.name):
-                self._execute(shapes, values, limits, provide)
-        except (ResourceExhaustedTransient, ResourceExhaustedPersistent):
-            raise
+                while graphs:
+                    try:
+                        runner, arrays = graphs[-1].send(answer)
+                    except StopIteration as done:
+                        graphs.pop()
+                        answer = done.value
+                    else:
+                        graphs.append(runner._call(arrays, limits))
+                        answer = None
         except MemoryError as error:
-            raise ResourceExhaustedTransient(f"execution: out of memory: {error}") from None
+            raise exhausted("execution", error) from None
 
-    def _execute(self, shapes, values, limits, provide):
-        start = 0
+    def _steps(self, shapes, values, limits, provide=None, settle=None):
+        """Generator of the graphs that this one needs computed, as (GraphRunner, input arrays) -> output arrays."""
+        start, fits = 0, None if settle is None else partial(settle, values)
         while True:
-            segment = self.planner.segment(start, shapes, values.__getitem__, limits.deadline_ns)
+            segment = self.planner.segment(start, shapes, values.__getitem__, limits.deadline_ns, limits.cancel, fits)
             if isinstance(segment, ControlStep):
-                self._control(segment, values, limits)
+                yield from self._control(segment, values, limits)
             else:
+                if fits is not None and segment.outputs:
+                    fits({operand: segment.tensors[operand][0] for operand in segment.outputs})
                 if provide is not None:
                     for operand in segment.outputs:
                         array = provide(operand, *segment.tensors[operand])
@@ -89,28 +113,32 @@ class GraphRunner:
                     segment.run(values, limits.cancel, limits.deadline_ns)
             if segment.complete:
                 return
+            made = segment.outputs or self.graph.operations[segment.start].outputs
+            shapes = {**shapes, **{operand: values[operand].shape for operand in made if operand in values}}
             start = segment.stop
-            shapes = self.planner.alive({o: shapes.get(o, None) if o not in values else values[o].shape
-                                         for o in (*shapes, *values)}, start)
+            shapes = self.planner.alive(shapes, start)
 
     def _run_watched(self, segment, values, limits):
-        from .report import report
+        with importing:
+            from .report import report
 
         times, began = [], now_ns()
         segment.run(values, limits.cancel, limits.deadline_ns, times)
         report(self.model, self.name, segment, times, began)
 
-    def call(self, arrays, limits):
-        """Outputs of the graph for its inputs, as fresh arrays."""
+    def _call(self, arrays, limits):
+        """As _steps; answers the outputs of the graph for its inputs, as fresh arrays."""
         values = dict(zip(self.graph.inputs, arrays))
-        self.execute({o: a.shape for o, a in values.items()}, values, limits)
+        with trace.span("LC", "PE", self.name):
+            yield from self._steps({o: a.shape for o, a in values.items()}, values, limits)
         return [values[operand] for operand in self.graph.outputs]
 
     def _control(self, step, values, limits):
         check_go_on(limits.cancel, limits.deadline_ns, step.path)
         operation = self.graph.operations[step.start]
         run = self._if if step.type == OperationType.IF else self._while
-        for place, (operand, array) in enumerate(zip(operation.outputs, run(step, operation, values, limits))):
+        results = yield from run(step, operation, values, limits)
+        for place, (operand, array) in enumerate(zip(operation.outputs, results)):
             if step.merged(step.path, place, operand, array.shape) != array.shape:
                 raise GeneralFailure(f"{step.path} output {place}: shape is {list(array.shape)}, the model declares "
                                      f"{list(self.graph.operands[operand].dims)}")
@@ -119,20 +147,23 @@ class GraphRunner:
     def _if(self, step, operation, values, limits):
         condition = self._value(operation.inputs[0], values)
         branch = self._runner(operation.inputs[1 if condition.reshape(-1)[0] else 2])
-        return branch.call([self._value(o, values) for o in operation.inputs[3:]], limits)
+        return (yield branch, [self._value(o, values) for o in operation.inputs[3:]])
 
     def _while(self, step, operation, values, limits):
         condition, body = (self._runner(operand) for operand in operation.inputs[:2])
         first = [self._value(operand, values) for operand in operation.inputs[2:]]
         state = list(first)
         began = now_ns()
-        while condition.call(state, limits)[0].reshape(-1)[0]:
+        while True:
+            (go_round,) = yield condition, state
+            if not go_round.reshape(-1)[0]:
+                break
             if now_ns() - began > limits.loop_timeout_ns:
                 raise MissedDeadlineTransient(f"{step.path}: the loop ran longer than "
                                               f"{limits.loop_timeout_ns / 1e6:g} ms; allow more time with loop_timeout")
             check_go_on(limits.cancel, limits.deadline_ns, step.path)
             # The body gives fresh arrays, so that it reads the old state while it writes the new.
-            result = body.call(state, limits)
+            result = yield body, state
             state[:len(result)] = result
         # A loop that never ran hands out its initial values, which belong to somebody else.
         return [now.copy() if now is then else now for now, then in zip(state, first)][:len(operation.outputs)]

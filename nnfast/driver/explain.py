@@ -2,6 +2,7 @@
 
 import json
 
+from .. import pace
 from .._native import conv2d_bf16, kernels
 
 
@@ -43,9 +44,14 @@ class Explanation:
 
     def to_json(self):
         """The same as JSON text."""
-        return json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
+        head = json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
                            "precision": self.precision, "reduced": self.reduced,
-                           "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes, "rows": self.rows})
+                           "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes})
+        rows = []
+        for row in self.rows:
+            rows.append(json.dumps(row))
+            pace.step()
+        return f'{head[:-1]}, "rows": [{", ".join(rows)}]}}'
 
     def __str__(self):
         if self.dynamic:

@@ -1,53 +1,89 @@
 """Sync fences (hal.md 3.9): what a fenced execution waits for and signals.
 
-A fence is an eventfd, so that any process can poll it: readable means that the work has ended. Its counter tells how:
-1 for success; the largest value an eventfd holds for an error, which a poll sees as readable but not writable.
+A fence is one end of a connected pair of sockets, which any process can poll. The other end never leaves the process
+that signals the fence. A poll tells how the work has ended, as it does for a sync file of the kernel:
+
+| state | poll for POLLIN gives |
+| --- | --- |
+| active | nothing |
+| signalled | POLLIN; with POLLHUP once the process that signalled it has let go of the fence |
+| error | POLLERR (besides POLLIN and POLLHUP, which sockets add) |
+
+How that is done: the end handed out has sent one byte, which nobody reads. Closing the other end over unread data is an
+error for the end handed out (the kernel reports a reset connection), and the kernel does so too when the process dies.
+To signal success, the other end sends a byte and then reads the one it got. It has been shut down for reading from the
+start, so that holders cannot send it anything; it never waits, and flags that holders set on their end do not reach it.
 """
 
 import errno
 import os
+import re
 import select
-import threading
-from heapq import heappop, heappush
-from itertools import count
+import socket
+import weakref
 
 from .._native.threads import now_ns
-from ..errors import GeneralFailure, InvalidArgument, MissedDeadlineTransient
-from .durations import is_number
+from ..checks import is_number, shown
+from ..errors import GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 
 ACTIVE, SIGNALED, ERROR, UNKNOWN = "active", "signaled", "error", "unknown"
-_FAILED = 0xFFFFFFFFFFFFFFFE
-_LONGEST_MS = 60_000
+_LONGEST_MS, _LONGEST_SECONDS = 60_000, 1e9
+_KINDS = re.compile(r"socket:|pipe:|anon_inode:(sync_file|\[(eventfd|timerfd)\])")
+_NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_made = weakref.WeakSet()
 
 
 class Fence:
-    """A fence that starts active and is signalled once, with success or with an error."""
+    """A fence that starts active and is signalled once, with success or with an error, by the process that made it.
 
-    __slots__ = ("_fd", "_own", "__weakref__")
+    A fence that nobody can signal any more goes to the error state: its maker has dropped it, or died.
+    """
+
+    __slots__ = ("_fd", "_end", "_inode", "_claim", "__weakref__")
 
     def __init__(self):
-        self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._own = True
+        self._fd, self._end, self._inode, self._claim = -1, -1, 0, [True]
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            raise ResourceExhaustedTransient(f"fence: no descriptors can be opened: {error.strerror}") from None
+        theirs.send(b"?", _NOW)
+        ours.shutdown(socket.SHUT_RD)
+        self._fd, self._end = theirs.detach(), ours.detach()
+        self._inode = os.fstat(self._end).st_ino
+        _made.add(self)
 
     @classmethod
     def from_fd(cls, fd):
-        """A fence over a copy of somebody else's descriptor: an eventfd, or anything that polls readable when done.
+        """A fence over a copy of somebody else's descriptor, to wait for.
 
-        Raises InvalidArgument when it is no open descriptor.
+        fd: of a Fence, a sync file, an eventfd, a timerfd, an end of a pipe, or a socket. The fence is signalled when
+        that polls readable, and failed when it polls POLLERR, or POLLHUP alone. Raises InvalidArgument when it is no
+        open descriptor, or one of any other kind: to poll a file of a file system in user space, for example, may run
+        that file system's code and never return.
         """
         self = cls.__new__(cls)
+        self._fd, self._end, self._inode, self._claim = -1, -1, 0, None
         try:
             self._fd = os.dup(fd)
-        except (OSError, TypeError) as error:
+            kind = os.readlink(f"/proc/self/fd/{self._fd}")
+        except (OSError, TypeError, OverflowError) as error:
             if getattr(error, "errno", errno.EBADF) != errno.EBADF:
                 raise GeneralFailure(f"fence: descriptor {fd} cannot be copied: {error.strerror}") from None
-            raise InvalidArgument(f"fence: {fd!r} is no open file descriptor: {error}") from None
-        self._own = os.readlink(f"/proc/self/fd/{self._fd}").startswith("anon_inode:[eventfd]")
+            raise InvalidArgument(f"fence: {shown(fd)} is not an open file descriptor: {error}") from None
+        if not _KINDS.match(kind):
+            raise InvalidArgument(f"fence: descriptor {fd} is {kind[:200]!r}, must be a fence, sync file, eventfd, "
+                                  f"timerfd, pipe or socket")
         return self
 
     def fileno(self):
         """The descriptor, for select and poll; it stays the fence's."""
         return self._fd
+
+    def hand_over(self):
+        """The descriptor, which is the caller's from now on; this fence can only be signalled any more."""
+        fd, self._fd = self._fd, -1
+        return fd
 
     @property
     def state(self):
@@ -57,52 +93,80 @@ class Fence:
     def wait(self, timeout=None):
         """Wait at most `timeout` seconds, without end when None; the state then."""
         if timeout is not None and not is_number(timeout):
-            raise InvalidArgument(f"fence: timeout is {timeout!r}, must be seconds or None")
-        return self._poll(None if timeout is None else max(0.0, timeout) * 1e3)
+            raise InvalidArgument(f"fence: timeout is {shown(timeout)}, must be seconds or None")
+        end = None if timeout is None else now_ns() + int(max(0.0, min(timeout, _LONGEST_SECONDS)) * 1e9)
+        while True:
+            left = _LONGEST_MS if end is None else max(0.0, (end - now_ns()) / 1e6)
+            state = self._poll(min(left, _LONGEST_MS))
+            if state != ACTIVE or left == 0:
+                return state
 
     def signal(self):
         """The work has ended well. A fence that was signalled before stays as it is."""
-        self._end(1)
+        if not self._is_first():
+            return
+        ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, self._end)
+        try:
+            ours.send(b"!", _NOW)
+            ours.recv(1, _NOW)
+        except OSError:
+            pass  # whoever held the fence has closed it or shut it down
+        finally:
+            ours.detach()  # stays open until the fence goes: closing it would add POLLHUP
 
     def fail(self):
         """The work has failed."""
-        self._end(_FAILED)
+        if self._is_first():
+            os.close(self._end)
+            self._end = -1
 
-    def _end(self, value):
-        if self.state == ACTIVE:
-            try:
-                os.eventfd_write(self._fd, value)
-            except BlockingIOError:
-                pass  # another process has ended it at the same time
+    def _is_first(self):
+        """True for the one caller who signals the fence."""
+        if self._claim is None:
+            if self.state == ACTIVE:
+                raise InvalidArgument(f"fence: descriptor {self._fd} was made elsewhere; only its maker can signal it")
+            return False
+        try:
+            return self._claim.pop()
+        except IndexError:
+            return False
 
     def _poll(self, milliseconds):
+        if self._fd < 0:
+            return UNKNOWN
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
-        return self._state(poller.poll(milliseconds))
+        events = poller.poll(milliseconds)
+        return state_of(events[0][1]) if events else ACTIVE
 
-    def _state(self, events):
-        if not events:
-            return ACTIVE
-        got = events[0][1]
-        if got & select.POLLNVAL:
-            return UNKNOWN
-        if got & select.POLLERR or not got & select.POLLIN:
-            return ERROR
-        if self._own:
-            poller = select.poll()
-            poller.register(self._fd, select.POLLOUT)
-            if not poller.poll(0):
-                return ERROR
-        return SIGNALED
+    def _abandon(self):
+        """In a forked child: the parent signals it, which a copy of its end would keep from being seen."""
+        self._claim = None
+        try:
+            if os.fstat(self._end).st_ino == self._inode:  # else the fork came right behind the close
+                os.close(self._end)
+        except OSError:
+            pass  # it is closed
+        self._end = -1
 
     def __del__(self):
-        try:
-            os.close(self._fd)
-        except (AttributeError, OSError):
-            pass  # it was never opened
+        for fd in (self._fd, self._end):
+            if fd >= 0:
+                os.close(fd)
 
     def __repr__(self):
         return f"<Fence {self._fd} {self.state}>"
+
+
+def state_of(events):
+    """The state of a fence by what a poll for POLLIN reports."""
+    if events & select.POLLNVAL:
+        return UNKNOWN
+    if events & select.POLLERR:
+        return ERROR
+    if events & select.POLLIN:
+        return SIGNALED
+    return ERROR if events else ACTIVE  # POLLHUP: what would have signalled it has gone
 
 
 def check_fences(fences):
@@ -115,101 +179,9 @@ def check_fences(fences):
                                   f"it")
 
 
-class _Waiter:
-    """One thread that waits for the fences of all executions that were launched and cannot start yet."""
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._new, self._owner = [], os.getpid()
-        self._numbers = count()
-        self._thread = threading.Thread(target=self._work, name="nnfast-fences", daemon=True)
-        self._thread.start()
-
-    def add(self, fences, deadline_ns, ready):
-        entry = [len(fences), ready]
-        with self._lock:
-            self._new.append((list(fences), deadline_ns, entry))
-        os.eventfd_write(self._wake, 1)
-
-        def give_up(error):
-            _finish(entry, error)
-            os.eventfd_write(self._wake, 1)  # it lets go of the fences then
-
-        return give_up
-
-    def _work(self):
-        poller = select.poll()
-        poller.register(self._wake, select.POLLIN)
-        waiting, deadlines = {}, []  # descriptor: [(fence, entry)], and a heap of (deadline, number, entry)
-        while True:
-            poller.poll(self._patience(deadlines))
-            self._take_new(poller, waiting, deadlines)
-            for descriptor in list(waiting):
-                self._look(poller, waiting, descriptor)
-            while deadlines and deadlines[0][0] <= now_ns():
-                _finish(heappop(deadlines)[2], MissedDeadlineTransient(
-                    "execute_fenced: the deadline passed while it waited for its fences; allow more time"))
-
-    def _take_new(self, poller, waiting, deadlines):
-        """Wait for what was added, too. A function of its own: no name outlives it that would keep a fence open."""
-        with self._lock:
-            new, self._new = self._new, []
-            try:
-                os.eventfd_read(self._wake)
-            except BlockingIOError:
-                pass  # a fence or a deadline woke us
-        for fences, deadline_ns, entry in new:
-            for fence in fences:
-                waiting.setdefault(fence.fileno(), []).append((fence, entry))
-                poller.register(fence.fileno(), select.POLLIN)
-            if deadline_ns:
-                heappush(deadlines, (deadline_ns, next(self._numbers), entry))
-
-    @staticmethod
-    def _patience(deadlines):
-        if not deadlines:
-            return None
-        return min(_LONGEST_MS, max(0.0, (deadlines[0][0] - now_ns()) / 1e6) + 1)
-
-    @staticmethod
-    def _look(poller, waiting, descriptor):
-        """Take a descriptor that has ended off the list, and start what waited for it alone."""
-        state = waiting[descriptor][0][0].state
-        if state == ACTIVE and any(entry[1] for _, entry in waiting[descriptor]):
-            return
-        poller.unregister(descriptor)
-        for fence, entry in waiting.pop(descriptor):
-            if state == SIGNALED:
-                entry[0] -= 1
-                if entry[0] == 0:
-                    _finish(entry, None)
-            else:
-                _finish(entry, GeneralFailure(f"execute_fenced: a fence it waits for went to the state {fence.state}"))
+def _after_fork():
+    for fence in list(_made):
+        fence._abandon()
 
 
-def _finish(entry, error):
-    ready, entry[1] = entry[1], None
-    if ready is not None:
-        ready(error)
-
-
-_waiter = None
-_guard = threading.Lock()
-
-
-def when_signalled(fences, deadline_ns, ready):
-    """Call ready(None) when all fences are signalled, ready(error) once one fails or the deadline (0: none) passes.
-
-    It is called once, at once where nothing has to be waited for, else on the waiter's thread: it must not block.
-    Returns give_up(error), which calls ready(error) now where it has not been called yet.
-    """
-    global _waiter
-    open_fences = [fence for fence in fences if fence.state != SIGNALED]
-    if not open_fences:
-        ready(None)
-        return lambda error: None
-    with _guard:
-        if _waiter is None or _waiter._owner != os.getpid():
-            _waiter = _Waiter()
-    return _waiter.add(open_fences, deadline_ns, ready)
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,23 +1,24 @@
 """Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
 
 from copy import copy
+from functools import partial
 
 from .. import trace, vlog
 from .._native.threads import now_ns
+from ..checks import flag, sequence
 from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
 from .execution import Limits
-from .fence import Fence, check_fences, when_signalled
-from .pools import bind_request
+from .fence import Fence, check_fences
+from .pools import bind_request, lose_results
 from .request import Timing
-from .submit import workers
 
 
 class FencedExecution:
     """A launched execution: `fence` signals its end, `info()` tells how it went."""
 
-    def __init__(self, control=None):
+    def __init__(self, request, control=None):
         self.fence = Fence()
-        self._outcome, self._control, self._give_up = None, control, None
+        self._request, self._outcome, self._control, self._give_up = request, None, control, None
 
     def info(self):
         """(timing since the launch, timing since all fences had signalled), as Timing.
@@ -42,7 +43,9 @@ class FencedExecution:
         if self._control is not None:
             control, self._control = self._control, None
             control.ended()
+        request, self._request = self._request, None
         if isinstance(outcome, Error):
+            lose_results(request)
             self.fence.fail()
         else:
             self.fence.signal()
@@ -56,27 +59,26 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
     launched.
     """
     launched = now_ns()
-    wait_for = tuple(wait_for)
+    measure_timing = flag(measure_timing, "execute_fenced measure_timing:")
+    wait_for = sequence(wait_for, "execute_fenced wait_for:", "a list of fences")
     check_fences(wait_for)
     try:
         arguments = bind_request(prepared, request, started=not wait_for)
     except OutputInsufficientSize as error:
         raise InvalidArgument(str(error)) from None
     _check_outputs(prepared, request)
-    execution = FencedExecution(control)
+    execution, background, has_waited = FencedExecution(request, control), prepared.device.background, bool(wait_for)
     cancel = None if control is None else control.cancel
 
-    def work(began):
-        limit = min(filter(None, (deadline_ns, began + duration_ns if duration_ns else 0)), default=0)
+    def work(began, limit):
         try:
             # What was to be waited for has changed the memory since the launch.
-            bound = bind_request(prepared, request) if wait_for else arguments
+            bound = bind_request(prepared, request) if has_waited else arguments
             limits = Limits(cancel, limit, loop_timeout_ns, limit and limit - launched)
             with trace.span("LD", "PE", "execute_fenced"):
                 device_ns = prepared.run_arguments(bound, limits)[1]
         except Error as error:
-            vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
-            execution._end(error)
+            fail(error)
         except BaseException as error:
             execution._end(GeneralFailure(f"fenced execution: {type(error).__name__}: {error}"))
         else:
@@ -84,17 +86,22 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
             execution._end(tuple(Timing(device_ns // 1000, (ended - since) // 1000) if measure_timing else Timing()
                                  for since in (launched, began)))
 
+    def fail(error):
+        vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
+        execution._end(error)
+
     def ready(error):
         if error is not None:
-            vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
-            execution._end(error)
+            fail(error)
             return
+        began = now_ns()
+        limit = min(filter(None, (deadline_ns, began + duration_ns if duration_ns else 0)), default=0)
         try:
-            workers(prepared.priority).submit(work, now_ns())
-        except RuntimeError as refusal:  # the interpreter is about to end
+            background.execute(prepared.priority, partial(work, began, limit), limit, fail, "execute_fenced")
+        except RuntimeError as refusal:
             execution._end(GeneralFailure(f"fenced execution: could not be started: {refusal}"))
 
-    execution._give_up = when_signalled(wait_for, deadline_ns, ready)
+    execution._give_up = background.when_signalled(wait_for, deadline_ns, ready)
     return execution
 
 

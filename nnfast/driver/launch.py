@@ -1,11 +1,13 @@
 """The door to background work: preparations and executions that are launched now and report when they end."""
 
+from functools import partial
+
 from .. import trace
 from .._native.threads import now_ns
+from ..checks import called, chosen_from, flag
 from ..errors import Error, GeneralFailure, InvalidArgument
-from .execution import limits_of
-from .pools import bind_request
-from .submit import CALLBACKS, workers
+from .execution import PRIORITIES, limits_of
+from .pools import bind_request, failed
 
 
 def submit_request(prepared, request, done, measure_timing=False, deadline=None, loop_timeout=None):
@@ -14,6 +16,8 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
     The arguments are those of PreparedModel.execute. What is wrong with the request itself is an InvalidArgument here,
     GeneralFailure that nothing can be started; `done` is not called then.
     """
+    measure_timing = flag(measure_timing, "execute measure_timing:")
+    called(done, "done:")
     began = now_ns()
     try:
         arguments, failure = bind_request(prepared, request), None
@@ -24,28 +28,37 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
         arguments, limits, failure = None, None, error
 
     def work():
-        if failure is not None:
-            raise failure
-        with trace.span("LD", "PE", "execute"):
-            return prepared.execute_arguments(arguments, limits, began, measure_timing)
+        try:
+            if failure is not None:
+                raise failure
+            with trace.span("LD", "PE", "execute"):
+                return prepared.execute_arguments(arguments, limits, began, measure_timing)
+        except Error as error:
+            failed(request, error)
+            raise
 
-    _start(work, done, prepared.priority)
+    _start(prepared.device.background, work, done, prepared.priority, limits.deadline_ns if limits else 0)
 
 
 def submit_prepare(device, model, done, priority="medium", **options):
     """Launch device.prepare(model, ...) with the same arguments; done(prepared, error) as in submit_request."""
+    chosen_from(priority, "prepare priority:", PRIORITIES)
+    called(done, "done:")
+
     def work():
         return device.prepare(model, priority=priority, **options)
 
-    _start(work, done, priority)
+    _start(device.background, work, done, priority)
 
 
-def submit_load(load, done, deadline):
+def submit_load(device, load, done, deadline):
     """Launch what Device.cached has checked; done(prepared, error) as in submit_request."""
-    _start(lambda: load(deadline), done, "medium")
+    called(load, "load:")
+    called(done, "done:")
+    _start(device.background, lambda: load(deadline), done, "medium")
 
 
-def _start(work, done, priority):
+def _start(background, work, done, priority, deadline_ns=0):
     def run():
         try:
             outcome = work(), None
@@ -55,12 +68,15 @@ def _start(work, done, priority):
             outcome = None, GeneralFailure(f"out of memory: {error}")
         except BaseException as error:  # the caller waits for an answer, whatever went wrong
             outcome = None, GeneralFailure(f"internal error: {type(error).__name__}: {error}")
+        tell(*outcome)
+
+    def tell(result, error):
         try:
-            workers(CALLBACKS).submit(done, *outcome)
+            background.call(partial(done, result, error))
         except RuntimeError:  # no thread can be started any more; the caller must be told all the same
-            done(*outcome)
+            done(result, error)
 
     try:
-        workers(priority).submit(run)
+        background.execute(priority, run, deadline_ns, partial(tell, None), "execute")
     except RuntimeError as error:
         raise GeneralFailure(f"no thread can be started: {error}") from None

@@ -9,11 +9,12 @@ import errno
 import fcntl
 import mmap
 import os
-from numbers import Integral
+import weakref
 
 import numpy as np
 
-from .. import vlog
+from .. import seals, vlog
+from ..checks import chosen_from, flag, is_whole, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
 
 ASHMEM, MMAP_FD, BLOB = "ashmem", "mmap_fd", "hardware_buffer_blob"
@@ -21,6 +22,7 @@ KINDS = (ASHMEM, MMAP_FD, BLOB)
 """Names of the kinds as in hidl_memory; the first and the last are memfds here, mmap_fd is a range of any file."""
 
 _READ, _WRITE = mmap.PROT_READ, mmap.PROT_WRITE
+_LARGEST, _LARGEST_INT = (1 << 63) - 1, (1 << 31) - 1
 _PAGE = mmap.ALLOCATIONGRANULARITY
 
 
@@ -31,34 +33,33 @@ class Memory:
     InvalidArgument for anything that cannot be such a memory.
     """
 
-    __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "__weakref__")
+    __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "_held", "__weakref__")
 
     @vlog.telling(vlog.MEMORY, "memory")
     def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
         self._fd, self._mapped = -1, None
-        if kind not in KINDS:
-            raise InvalidArgument(f"memory: kind is {kind!r}, must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-        for name, value, low in (("size", size, 1), ("offset", offset, 0), ("prot", prot, 0), ("fd", fd, 0)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value < 1 << 63:
-                raise InvalidArgument(f"memory: {name} is {value!r}, must be a whole number of at least {low}")
+        chosen_from(kind, "memory: kind", KINDS)
+        size, offset = whole(size, "memory: size", 1, _LARGEST), whole(offset, "memory: offset", 0, _LARGEST)
+        prot, fd = whole(prot, "memory: prot", 0, _LARGEST_INT), whole(fd, "memory: fd", 0, _LARGEST_INT)
         if prot & ~(_READ | _WRITE):
             raise InvalidArgument(f"memory: prot is {prot}, must be a combination of PROT_READ and PROT_WRITE")
         if kind != MMAP_FD and (offset or prot != _READ | _WRITE):
             raise InvalidArgument(f"memory: kind {kind} has no offset and no prot; use {MMAP_FD}")
-        self.kind, self.size, self.prot, self.offset = kind, int(size), int(prot), int(offset)
+        self.kind, self.size, self.prot, self.offset = kind, size, prot, offset
+        self._held = self._hold("memory: a descriptor", descriptors=1)
         try:
             self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0)
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise GeneralFailure(f"memory: descriptor {fd} cannot be copied: {error.strerror}") from None
-            raise InvalidArgument(f"memory: {fd} is no open file descriptor: {error.strerror}") from None
+            raise InvalidArgument(f"memory: {fd} is not an open file descriptor: {error.strerror}") from None
 
     @classmethod
     @vlog.telling(vlog.MEMORY, "memory")
     def create(cls, size, kind=ASHMEM):
         """New memory of zeros, which nobody can shrink. Raises GeneralFailure when there is none."""
-        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-            raise InvalidArgument(f"memory: size is {size!r}, must be a whole number of at least 1")
+        size = whole(size, "memory: size", 1)
+        chosen_from(kind, "memory: kind", KINDS)
         try:
             fd = os.memfd_create("nnfast", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         except OSError as error:
@@ -68,7 +69,7 @@ class Memory:
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             return cls(kind, fd, size)
         except (OSError, OverflowError) as error:
-            raise GeneralFailure(f"memory of {size} bytes: {error}") from None
+            raise GeneralFailure(f"memory of {shown(size)} bytes: {error}") from None
         finally:
             os.close(fd)
 
@@ -78,13 +79,8 @@ class Memory:
 
     @property
     def is_sealed(self):
-        """True when the file can no longer shrink."""
-        if self._fd < 0:
-            return True  # a part of one
-        try:
-            return bool(fcntl.fcntl(self._fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
-        except OSError:
-            return False  # not a memfd
+        """True when the file is a memfd of ordinary pages that can no longer shrink."""
+        return self._fd < 0 or seals.is_sealed(self._fd, seals.SHRINK)  # no descriptor: a part of one
 
     def array(self):
         """The bytes as an uint8 array over the mapping, writable where the memory is.
@@ -92,13 +88,14 @@ class Memory:
         Raises GeneralFailure when the file may shrink under the mapping, or is too short.
         """
         if self._mapped is None and not self.is_sealed:
-            raise GeneralFailure("memory: the file may shrink while it is mapped; seal it with F_SEAL_SHRINK, or use "
-                                 "read and write")
+            raise GeneralFailure("memory: the file may shrink while it is mapped; use a memfd of ordinary pages, "
+                                 "sealed with F_SEAL_SHRINK, or read and write")
         return self._map()
 
     def part(self, offset, size, writable=True):
         """A range of a mapped memory as a Memory of its own, over the same mapping: it has no descriptor."""
-        self._check_range(offset, size)
+        offset, size = self._range(offset, size)
+        writable = flag(writable, "memory: writable")
         part = Memory.__new__(Memory)
         part._fd, part.kind, part.size, part.offset = -1, self.kind, size, offset
         part.prot = _READ | _WRITE if writable else _READ
@@ -122,12 +119,15 @@ class Memory:
         self.check_length()
         start = self.offset // _PAGE * _PAGE
         length = self.offset - start + self.size
+        # A mapping of Python's keeps a descriptor of its own.
+        held = self._hold("memory: a mapping", descriptors=1, mapped=length)
         for access in (mmap.ACCESS_WRITE, mmap.ACCESS_READ) if self.prot & _WRITE else (mmap.ACCESS_READ,):
             try:
-                mapping = mmap.mmap(self._fd, length, offset=start, access=access)
+                mapping = _Mapping(self._fd, length, offset=start, access=access)
             except (OSError, ValueError) as error:
                 failure = error
             else:
+                mapping.held = held
                 self._mapped = np.frombuffer(mapping, np.uint8, self.size, self.offset - start)
                 return self._mapped
         raise GeneralFailure(f"memory: cannot be mapped: {failure}")
@@ -143,25 +143,46 @@ class Memory:
 
     def read(self, offset, length):
         """A private copy of a range as an uint8 array; GeneralFailure when the file has become too short."""
-        self._check_range(offset, length)
-        result = np.empty(length, np.uint8)
+        result = self._room(offset, length)
         self._transfer(os.preadv, result, offset, "ends before it")
+        return result
+
+    def _hold(self, what, **counts):
+        """Charges of what is about to be held, for subclasses that count for somebody; kept as long as it is held."""
+        return ()
+
+    def _room(self, offset, length):
+        """Zeros of our own for the bytes of a range."""
+        _, length = self._range(offset, length)
+        held = self._hold("memory: a copy of what may shrink", memory=length)
+        result = np.zeros(length, np.uint8)
+        if held:
+            weakref.finalize(result, held.clear).atexit = False
         return result
 
     def write(self, offset, array):
         """Write a contiguous array into a range; GeneralFailure when the file is too short or cannot be written."""
-        self._check_range(offset, array.nbytes)
+        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or array.dtype.hasobject:
+            raise InvalidArgument(f"memory: cannot be written from {shown(array)}, must be a contiguous numpy array of "
+                                  f"plain values")
+        offset, _ = self._range(offset, array.nbytes)
         if not self.prot & _WRITE:
             raise GeneralFailure("memory: is read-only")
         self.check_length()
+        if fcntl.fcntl(self._fd, fcntl.F_GETFL) & os.O_APPEND:  # the system would write at the end of the file
+            raise GeneralFailure("memory: the file is open for appending, so a place in it cannot be written; open it "
+                                 "without O_APPEND")
         self._transfer(os.pwritev, array, offset, "takes no more bytes")
 
-    def _check_range(self, offset, length):
-        if not 0 <= offset <= offset + length <= self.size:
-            raise InvalidArgument(f"memory: bytes {offset}..{offset + length} must lie in its {self.size} bytes")
+    def _range(self, offset, length):
+        """The two as int, checked."""
+        if not is_whole(offset) or not is_whole(length) or not 0 <= offset <= offset + length <= self.size:
+            raise InvalidArgument(f"memory: {shown(length)} bytes from {shown(offset)} must lie in its {self.size} "
+                                  f"bytes")
+        return int(offset), int(length)
 
     def _transfer(self, call, array, offset, problem):
-        view, done = memoryview(array).cast("B"), 0
+        view, done = memoryview(array.reshape(-1).view(np.uint8)), 0
         while done < view.nbytes:
             try:
                 moved = call(self._fd, [view[done:]], self.offset + offset + done)
@@ -179,10 +200,16 @@ class Memory:
         return f"<Memory {self.kind} {self.size:,} B{'' if self.is_sealed else ', may shrink'}>"
 
 
+class _Mapping(mmap.mmap):
+    """held: what counts as long as anything refers to the mapping."""
+
+    held = ()
+
+
 class FileBytes:
-    """Bytes of a memory that may shrink: `read` and `write` copy."""
+    """Bytes of a memory that may shrink: `read` and `write` copy, `room` is for what will be written."""
 
     def __init__(self, memory):
         memory.check_length()
         self.nbytes, self.writeable = memory.size, bool(memory.prot & _WRITE)
-        self.read, self.write = memory.read, memory.write
+        self.read, self.write, self.room = memory.read, memory.write, memory._room

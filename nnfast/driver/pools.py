@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from .. import vlog
+from ..checks import shown
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..model.types import Definition, OperandType, is_raw
 from .buffers import INPUT, OUTPUT, Buffer, combine_dims
@@ -56,6 +57,8 @@ class Arguments:
         """Array for an output of a known shape, over its pool where that can be done."""
         for position, output in enumerate(self._outputs):
             if output.operand == operand:
+                if output.asked:
+                    output.check_shape(shape)
                 array = output.place(shape)
                 if array is None or self._overlaps(position, array):
                     return None
@@ -72,6 +75,19 @@ class Arguments:
         others = [output.memory for place, output in enumerate(self._outputs) if place != position]
         return any(np.may_share_memory(view, other) for other in (*others, *self.inputs.values()) if other is not None)
 
+    def settle(self, values, made):
+        """Refuse early, as `finish` would, once the shapes of all outputs are known.
+
+        values: {operand: array} of what has been computed; made: {operand: shape} of outputs that are about to be.
+        """
+        shapes = {}
+        for output in self._outputs:
+            operand = output.operand
+            if operand not in made and operand not in values:
+                return
+            shapes[operand] = made[operand] if operand in made else values[operand].shape
+        self.check_sizes(shapes)
+
     def finish(self, values):
         """Copy what was not written in place; the shapes. Raises OutputInsufficientSize before any copy."""
         self.check_sizes({output.operand: values[output.operand].shape for output in self._outputs})
@@ -79,9 +95,12 @@ class Arguments:
             output.store(values[output.operand], output.operand in self._direct)
         return [tuple(values[output.operand].shape) for output in self._outputs]
 
-    def check_sizes(self, shapes):
-        """Refuse when an output does not fit where it is to go."""
+    def check_sizes(self, shapes, misfit=GeneralFailure):
+        """Refuse when an output does not fit where it is to go. misfit: the error when the request gives other
+        dimensions than those of the result."""
         for output in self._outputs:
+            if output.asked:
+                output.check_shape(shapes[output.operand], misfit)
             output.check_device(shapes[output.operand])
         report = [OutputShape(tuple(shapes[output.operand]), output.fits(shapes[output.operand]))
                   for output in self._outputs]
@@ -90,11 +109,24 @@ class Arguments:
                 raise output.too_small(shape.dims, report)
 
 
-class _Region:
+class _Output:
+    """An output of a request. asked: the dimensions that the request gives, () where it leaves them to the model."""
+
+    def check_shape(self, shape, misfit=GeneralFailure):
+        """Refuse a result of other dimensions than those that the request gives: the client would take
+        bytes behind the result for a part of it."""
+        shape = tuple(shape)
+        if self.asked != shape and combine_dims(self.asked, shape) != shape:
+            raise misfit(f"{self.path}: dimensions are {list(self.asked)}, the result has {list(shape)}; leave them "
+                         f"out of the request, or give these")
+
+
+class _Region(_Output):
     """An output in client memory. private: the values must be out of the client's reach until all is done."""
 
-    def __init__(self, path, operand, dtype, region, private=False):
-        self.path, self.operand, self.dtype, self.memory, self.private = path, operand, dtype, region, private
+    def __init__(self, path, operand, asked, dtype, region, private=False):
+        self.path, self.operand, self.asked = path, operand, tuple(asked)
+        self.dtype, self.memory, self.private = dtype, region, private
 
     def start_writing(self):
         """Client memory has no state."""
@@ -125,8 +157,8 @@ class _Region:
 class _Written(_Region):
     """An output in a file that may shrink: computed into memory of our own and written when all is well."""
 
-    def __init__(self, path, operand, dtype, region, file, offset):
-        super().__init__(path, operand, dtype, region)
+    def __init__(self, path, operand, asked, dtype, region, file, offset):
+        super().__init__(path, operand, asked, dtype, region)
         self._file, self._offset = file, offset
 
     def store(self, array, placed):
@@ -134,13 +166,13 @@ class _Written(_Region):
         self._file.write(self._offset, self.memory[:array.nbytes])
 
 
-class _Device:
+class _Device(_Output):
     """An output in a driver's buffer."""
 
     memory = None  # a buffer appears once in a request's outputs, and never also in its inputs
 
-    def __init__(self, path, operand, buffer):
-        self.path, self.operand, self.buffer = path, operand, buffer
+    def __init__(self, path, operand, asked, buffer):
+        self.path, self.operand, self.asked, self.buffer = path, operand, tuple(asked), buffer
 
     def start_writing(self):
         self.buffer.start_writing()
@@ -198,7 +230,7 @@ def bind_request(prepared, request, started=True):
             continue
         nbytes = prod(shape) * record.dtype.itemsize
         if argument.length != nbytes:
-            raise InvalidArgument(f"{path}: length is {argument.length}, must be {nbytes} for {record.dtype}"
+            raise InvalidArgument(f"{path}: length is {shown(argument.length)}, must be {nbytes} for {record.dtype}"
                                   f"{list(shape)}")
         region = _region(argument, pools)
         shared = isinstance(request.pools[argument.pool], Memory)
@@ -222,7 +254,7 @@ def bind_request(prepared, request, started=True):
             if combine_dims(buffer.dims, [d or 0 for d in shape or ()]) is None:
                 raise InvalidArgument(f"{path}: buffer {buffer.token} was allocated for {list(buffer.dims)}, the "
                                       f"argument asks for {[d or 0 for d in shape]}")
-            outputs.append(_Device(path, operand, buffer))
+            outputs.append(_Device(path, operand, argument.dims, buffer))
             continue
         _check_region(path, argument, pools)
         dtype = None if is_raw(record.type) else record.dtype
@@ -230,16 +262,30 @@ def bind_request(prepared, request, started=True):
         if not (pool.writeable if isinstance(pool, FileBytes) else pool.flags.writeable):
             raise InvalidArgument(f"{path}: pool {argument.pool} is read-only")
         if isinstance(pool, FileBytes):
-            own = np.zeros(argument.length, np.uint8)
-            outputs.append(_Written(path, operand, dtype, own, pool, argument.offset))
+            own = pool.room(argument.offset, argument.length)
+            outputs.append(_Written(path, operand, argument.dims, dtype, own, pool, argument.offset))
         else:
             private = operand in prepared.read_back and isinstance(request.pools[argument.pool], Memory)
-            outputs.append(_Region(path, operand, dtype, _region(argument, pools), private))
+            outputs.append(_Region(path, operand, argument.dims, dtype, _region(argument, pools), private))
     arguments = Arguments(inputs, shapes, outputs)
     static = prepared._static
     if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
-        arguments.check_sizes({output.operand: static.shape_of(output.operand) for output in outputs})
+        arguments.check_sizes({output.operand: static.shape_of(output.operand) for output in outputs}, InvalidArgument)
     return arguments
+
+
+def lose_results(request):
+    """The execution of a request has failed: the buffers that it was to write have no value, as the standard has it."""
+    for argument in request.outputs:
+        if 0 <= argument.pool < len(request.pools) and isinstance(request.pools[argument.pool], Buffer):
+            request.pools[argument.pool].start_writing()
+
+
+def failed(request, error):
+    """An execution has ended with this error, perhaps before it began. What is refused as invalid was no execution, and
+    leaves all buffers as they are."""
+    if not isinstance(error, InvalidArgument):
+        lose_results(request)
 
 
 def bytes_of(place, pool):
@@ -253,7 +299,11 @@ def bytes_of(place, pool):
         except GeneralFailure as error:
             raise GeneralFailure(f"request pool {place}: {error}") from None
     try:
-        return np.frombuffer(pool, np.uint8) if not isinstance(pool, np.ndarray) else pool.reshape(-1).view(np.uint8)
+        if not isinstance(pool, np.ndarray):
+            return np.frombuffer(pool, np.uint8)
+        if not pool.flags.c_contiguous:  # reshape would copy, and what is written into a copy is lost
+            raise ValueError("the array is not C-contiguous; pass np.ascontiguousarray(x)")
+        return pool.view(np.ndarray).reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidArgument(f"request pool {place}: {error}") from None
 
@@ -264,21 +314,22 @@ def _buffer(path, argument, pools):
     if not isinstance(pools[argument.pool], Buffer):
         return None
     if argument.offset or argument.length:
-        raise InvalidArgument(f"{path}: offset and length are {argument.offset} and {argument.length}, must be 0 for a "
-                              f"buffer, which is one whole argument")
+        raise InvalidArgument(f"{path}: offset and length are {shown(argument.offset)} and {shown(argument.length)}, "
+                              f"must be 0 for a buffer, which is one whole argument")
     return pools[argument.pool]
 
 
 def _check_pool(path, argument, pools):
     if not 0 <= argument.pool < len(pools):
-        raise InvalidArgument(f"{path}: pool is {argument.pool}, there are {len(pools)} pools")
+        raise InvalidArgument(f"{path}: pool is {shown(argument.pool)}, there are {len(pools)} pools")
 
 
 def _check_region(path, argument, pools):
     pool = pools[argument.pool]
     if argument.offset < 0 or argument.length <= 0 or argument.offset + argument.length > pool.nbytes:
-        raise InvalidArgument(f"{path}: bytes {argument.offset}..{argument.offset + argument.length} must lie in pool "
-                              f"{argument.pool} of {pool.nbytes} bytes and not be empty")
+        end = argument.offset + argument.length
+        raise InvalidArgument(f"{path}: bytes {shown(argument.offset)}..{shown(end)} must lie in pool {argument.pool} "
+                              f"of {pool.nbytes} bytes and not be empty")
 
 
 def _region(argument, pools):
@@ -301,15 +352,15 @@ def _shape(path, argument, record, output):
             raise InvalidArgument(f"{path}: the model leaves dimensions open, so the request must give them")
         return declared
     if record.is_scalar:
-        raise InvalidArgument(f"{path}: a scalar has no dimensions, got {list(argument.dims)}")
+        raise InvalidArgument(f"{path}: a scalar has no dimensions, got {shown(argument.dims)}")
     dims = tuple(argument.dims)
     if declared is not None and (len(dims) != len(declared) or
                                  any(d is not None and g and g != d for g, d in zip(dims, declared))):
         raise _conflict(path, dims, record.dims)
     if not output and 0 in dims:
-        raise InvalidArgument(f"{path}: dimensions are {list(dims)}, none may be 0")
+        raise InvalidArgument(f"{path}: dimensions are {shown(dims)}, none may be 0")
     return dims
 
 
 def _conflict(path, dims, declared):
-    return InvalidArgument(f"{path}: dimensions are {list(dims)}, the model has {list(declared)}")
+    return InvalidArgument(f"{path}: dimensions are {shown(list(dims))}, the model has {list(declared)}")

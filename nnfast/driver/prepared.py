@@ -3,17 +3,20 @@
 What the first result does not need is imported by the method that needs it: a cold start is half imports.
 """
 
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from .. import observe, trace, vlog
 from .._native.plan import trim
 from .._native.runner import MAX_RANK, Runner
 from .._native.threads import Turn, now_ns
+from ..checks import flag
 from ..compiler.check import check_model, has_open_form, require_supported
 from ..compiler.resolve import resolve
-from ..engine.resources import Resources
-from ..engine.segment import Segment
+from ..compiler.spare import spare
+from ..engine.resources import Resources, counted
+from ..engine.segment import Segment, check_go_on
 from ..errors import (
+    Cancelled,
     Error,
     InvalidArgument,
     MissedDeadlinePersistent,
@@ -21,8 +24,11 @@ from ..errors import (
     ResourceExhaustedPersistent,
     ResourceExhaustedTransient,
 )
+from ..forks import importing
 from ..model.mapped import release
 from ..model.types import is_raw
+from ..model.validate import validate_model
+from ..model.withheld import Withheld, withholding
 from .arguments import (
     check_input,
     check_output,
@@ -36,53 +42,57 @@ from .arguments import (
 )
 from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
 from .execution import PRIORITIES, GraphRunner, Limits, limits_of
-from .pools import read_back
+from .pools import bind_request, failed, read_back
+from .request import ExecutionResult, OutputShape, Timing
 from .stream import Stream
 from .watchdog import watch
 
 
 class PreparedModel:
-    """A model compiled for one device. Immutable; any number of threads may run it at once."""
+    """A model compiled for one device. Immutable; any number of threads may run it at once.
 
-    _stored = None
+    Large constants that only packing has read are not kept: they go with the caller's Model.
+    """
 
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
-                 keep=None, deadline=None):
+                 keep=None, deadline=None, cancel=None, packing=None):
+        """cancel: a Cancel flag that stops the preparation, or None; packing: a StoredPacking, to plan with, where the
+        model comes from a cache (driver/cache.py), who finishes it. See Device.prepare for the rest."""
         began = now_ns()
         deadline_ns = deadline_to_ns(deadline, began, "prepare")
-        with trace.span("LU", "PU", "validateModel"):
-            check_model(model, extensions=device.extensions)
+
+        def go_on(path):
+            check_go_on(cancel, deadline_ns, path)
+
         self._options = (preference, priority, input_shapes, keep)
-        self._original = model
-        model = resolve(model, device.extensions)
-        graph = model.main
-        if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
-            require_supported(model)  # what it is cannot be said: some operation on it will not run
-        self._set_up(device, resized(model, input_shapes))
-        with trace.span("LD", "PC", "plan"):
-            segment = self._plan_ahead(deadline_ns)
-        self._start(segment)
+        self._original, self._whole = model, ref(model) if packing is None else _gone
+        with counted("prepare"):
+            with trace.span("LU", "PU", "validateModel"):
+                if packing is None:
+                    check_model(model, extensions=device.extensions, go_on=go_on)
+                else:
+                    validate_model(model, go_on)
+            model = resolve(model, device.extensions)
+            graph = model.main
+            if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
+                require_supported(model, go_on)  # what it is cannot be said: some operation on it will not run
+            self._set_up(device, resized(model, input_shapes))
+            with trace.span("LD", "PC", "plan"):
+                segment = self._plan_ahead(deadline_ns, cancel, go_on, packing)
+            self._start(segment)
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)
 
     @classmethod
-    def restored(cls, device, model, options, deadline, plan, stored):
-        """A prepared model from a cache (driver/cache.py).
-
-        model: of the plan, its constants without values, or the whole model where plan is None; plan(resources) gives
-        the Segment; stored: (bytes of the model file, array of the data file, token), for a pickle to take along.
-        """
-        if plan is None:
-            return cls(device, model, *options, deadline)
+    def restored(cls, device, model, options, deadline, plan):
+        """A prepared model whose plan exists: plan(resources) gives the Segment of the model."""
         deadline_to_ns(deadline, now_ns(), "prepare")
         self = cls.__new__(cls)
-        self._options, self._original, self._stored = options, model, stored
+        self._options, self._original, self._whole = options, model, _gone
         self._set_up(device, model)
         segment = plan(self._resources)
-        self._main.planner.adopt({o: model.main.operands[o].shape for o in model.main.inputs}, segment)
+        self._main.adopt(segment)
         self._start(segment)
-        if vlog.mask & vlog.COMPILATION:
-            vlog.tell(vlog.COMPILATION, "%r: restored from a cache", self)
         return self
 
     def _set_up(self, device, model):
@@ -109,6 +119,7 @@ class PreparedModel:
         turn = Turn(device.gate, PRIORITIES.index(priority))
         self._resources = Resources(self.num_threads, turn, device.budget, device.precision)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
+        self.spare = None
 
     def _start(self, segment):
         """Be ready to run; segment: the plan when all of it is known, else None."""
@@ -116,11 +127,23 @@ class PreparedModel:
         self._runner = self._make_runner()
         if self._static is not None:
             release(self.model)
+            self._withhold(spare(self._original, self.model, segment, self._kept))
             trim()
         self._best_ns = 0  # of the shortest measured execution of the static plan
         watch(self)
 
-    def _plan_ahead(self, deadline_ns):
+    def _withhold(self, operands):
+        """Do without the values of these constants. None: all of them are needed."""
+        self.spare = operands
+        operands = [o for o in operands or () if not isinstance(self._original.main.operands[o].data, Withheld)]
+        if operands:
+            is_original = self.model is self._original
+            self._original = withholding(self._original, operands)
+            self.model = self._original if is_original else withholding(self.model, operands)
+            self._main = GraphRunner(self.model, self.model.main, "main", self._resources, self._kept)
+            self._main.adopt(self._static)
+
+    def _plan_ahead(self, deadline_ns, cancel, go_on, packing=None):
         """The only segment when everything is known now, else None; refuses what a first execution would refuse.
 
         A plan that holds all operations proves that each is supported; whatever has none is asked about that first.
@@ -133,18 +156,18 @@ class PreparedModel:
 
         if all(s is not None and None not in s for s in shapes.values()):
             try:
-                segment = self._main.planner.segment(0, shapes, unknown, deadline_ns)
+                segment = self._main.planner.segment(0, shapes, unknown, deadline_ns, cancel, packing=packing)
                 if segment.complete and isinstance(segment, Segment):
                     return segment
             except _NotYet:
                 pass
-            except (MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
+            except (Cancelled, MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
                 raise
             except Error:
-                require_supported(self.model)
+                require_supported(self.model, go_on)
                 if not has_open_form(self.model):
                     raise  # else: what is wrong with all inputs may be right without the optional ones
-        require_supported(self.model)
+        require_supported(self.model, go_on)
         return None
 
     def _make_runner(self):
@@ -155,12 +178,15 @@ class PreparedModel:
         if any(len(self._shape(o)) > MAX_RANK for o in (*graph.inputs, *self._output_operands)):
             return None
 
+        aliases = {}
+        for slot, root in segment.aliases:
+            aliases.setdefault(root, []).append(slot)
+
         def rows(operands):
             result = []
             for operand in operands:
                 slot = segment.inputs.get(operand, segment.outputs.get(operand))
-                aliased = [s for s, root in segment.aliases if root == slot]
-                result.append((slot, graph.operands[operand].dtype, self._shape(operand), aliased))
+                result.append((slot, graph.operands[operand].dtype, self._shape(operand), aliases.get(slot, [])))
             return result
 
         return Runner(segment.items[0], segment.new_frame, self.num_threads,
@@ -191,13 +217,29 @@ class PreparedModel:
         value every time; use stream() to carry them. Raises InvalidArgument, GeneralFailure.
         """
         by_name = isinstance(inputs, dict)
+        if out is not None and type(out) is not list and not by_name:
+            out = in_list(out, "run", "out")
         if not by_name and self._runner is not None and not observe.watchers:
-            results = self._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "run"), out)
+            try:
+                results = self._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "run"), out)
+            except MemoryError:
+                results = None  # the long way says what was exhausted
             if results is not None:
                 return results
         inputs, out = self._in_order(inputs, out) if by_name else (in_list(inputs, "run"), out)
         results = self._run(inputs, out, dict(self._initial))
         return dict(zip((o.name for o in self.outputs), results)) if by_name else results
+
+    def _quick_run(self, inputs, out):
+        """As run on lists where the plan is one native program, whose work is the same each time; None elsewhere, and
+        where only the long path can tell what is wrong.
+        """
+        if self._runner is None or observe.watchers:
+            return None
+        try:
+            return self._runner.run(inputs, out)
+        except MemoryError:
+            return None
 
     @vlog.telling(vlog.EXECUTION, "run")
     def _in_order(self, inputs, out):
@@ -261,28 +303,32 @@ class PreparedModel:
         InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer is too small,
         GeneralFailure for bad values.
         """
-        from .pools import bind_request
-
+        if measure_timing is not False:
+            measure_timing = flag(measure_timing, "execute measure_timing:")
         began = now_ns()
-        with trace.span("LD", "PE", "execute") as mark:
-            mark.switch("LD", "PIO", "request")
-            arguments = bind_request(self, request)
-            mark.switch("LD", "PE", "execute")
-            return self.execute_arguments(arguments, limits_of(deadline, loop_timeout, began), began, measure_timing)
+        try:
+            with trace.span("LD", "PE", "execute") as mark:
+                mark.switch("LD", "PIO", "request")
+                arguments = bind_request(self, request)
+                mark.switch("LD", "PE", "execute")
+                limits = limits_of(deadline, loop_timeout, began)
+                return self.execute_arguments(arguments, limits, began, measure_timing)
+        except Error as error:
+            failed(request, error)
+            raise
 
     def submit_request(self, request, done, **options):
         """Launch execute(request, **options); done(result, error) is called exactly once, in the background, with one
         of them None. Raises InvalidArgument for a bad request, GeneralFailure when nothing can be started; `done` is
         not called then.
         """
-        from .launch import submit_request
+        with importing:
+            from .launch import submit_request
 
         submit_request(self, request, done, **options)
 
     def execute_arguments(self, arguments, limits, began, measure_timing):
         """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
-        from .request import ExecutionResult, OutputShape, Timing
-
         shapes, device_ns = self.run_arguments(arguments, limits)
         timing = Timing()
         if measure_timing:
@@ -296,7 +342,7 @@ class PreparedModel:
         self._check_time(started, limits)
         with arguments:
             if not self._run_short(arguments, values, limits):
-                self._main.execute(shapes, values, limits, arguments.place)
+                self._main.execute(shapes, values, limits, arguments.place, arguments.settle)
             spent = now_ns() - started
             if self._static is not None:
                 self._best_ns = min(self._best_ns or spent, spent)
@@ -307,8 +353,7 @@ class PreparedModel:
 
     def _run_short(self, arguments, values, limits):
         """Run by the short way of `run`, where all arguments lie so that it can work on them; False when it did not."""
-        if self._runner is None or self._kept or self._state_pairs or limits.deadline_ns or limits.cancel is not None \
-                or observe.watchers:
+        if self._runner is None or self._kept or self._state_pairs or limits.must_look or observe.watchers:
             return False
         outputs = []
         for info in self.outputs:
@@ -316,11 +361,8 @@ class PreparedModel:
             if array is None:
                 return False
             outputs.append(array)
-        try:
-            if self._runner.run([values.get(operand) for operand in self._input_operands], outputs) is None:
-                return False
-        except MemoryError:
-            return False  # the long way says what was exhausted
+        if self._quick_run([values.get(operand) for operand in self._input_operands], outputs) is None:
+            return False
         values.update(zip(self._output_operands, outputs))
         return True
 
@@ -341,11 +383,17 @@ class PreparedModel:
         `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
         error; what fails later puts the fence into the error state.
         """
-        from .fenced import execute_fenced
+        with importing:
+            from .fenced import execute_fenced
 
-        deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
-        return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_to_ns(loop_timeout),
-                              duration_to_ns(duration, "execute_fenced duration"))
+        loop_timeout_ns = loop_timeout_to_ns(loop_timeout)
+        duration_ns = duration_to_ns(duration, "execute_fenced duration")
+        try:
+            deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
+            return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_ns, duration_ns)
+        except Error as error:
+            failed(request, error)
+            raise
 
     def run_count(self):
         """How often memory was used for a run; for the watchdog."""
@@ -365,7 +413,8 @@ class PreparedModel:
     @vlog.telling(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
-        from .submit import submit
+        with importing:
+            from .submit import submit
 
         return submit(self, inputs, timeout)
 
@@ -376,7 +425,8 @@ class PreparedModel:
         capacity: elements of the queues; spin_us: how long a waiting call polls before it sleeps, None takes
         NNFAST_BURST_CONTROLLER_WINDOW.
         """
-        from .controller import Controller
+        with importing:
+            from .controller import Controller
 
         return Controller(self, capacity, spin_us)
 
@@ -388,7 +438,8 @@ class PreparedModel:
         event flag, or the queues. spin_us: how long the thread polls before it sleeps, None takes
         NNFAST_BURST_DRIVER_WINDOW. The burst ends with its `close`. Raises InvalidArgument for what is no such queue.
         """
-        from .burst import Burst
+        with importing:
+            from .burst import Burst
 
         return Burst(self, get_memories, requests, results, spin_us)
 
@@ -398,16 +449,21 @@ class PreparedModel:
 
     def explain(self):
         """What runs: kernel, shapes and bytes of every operation, or why numpy does it."""
-        from .explain import Explanation
+        with importing:
+            from .explain import Explanation
 
         return Explanation(self)
 
     def __reduce__(self):
         preference, priority, input_shapes, keep = self._options
         made = type(self.device), self.num_threads, self.device.precision
-        if self._stored is not None:
-            return _restore_again, (*made, *self._stored)
-        return _prepare_again, (*made, self._original, preference, priority, input_shapes, keep)
+        model = self._original if self.spare is None else self._whole()
+        if model is not None:
+            return _prepare_again, (*made, model, preference, priority, input_shapes, keep)
+        with importing:
+            from .cache import to_memory
+
+        return _restore_again, (*made, *to_memory(self))
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
@@ -426,10 +482,16 @@ class _NotYet(Exception):
     """Planning ahead met a value that only an execution has."""
 
 
-def _restore_again(device, num_threads, precision, model, data, token):
-    from .cache import from_memory
+def _gone():
+    """In place of a weak reference to the model with all its constants."""
+    return None
 
-    return from_memory(device(num_threads, precision=precision), model, data, token)
+
+def _restore_again(device, num_threads, precision, model, data):
+    with importing:
+        from .cache import from_memory
+
+    return from_memory(device(num_threads, precision=precision), model, data)
 
 
 def _prepare_again(device, num_threads, precision, model, preference, priority, input_shapes, keep):

@@ -1,5 +1,6 @@
 """Times of every operation of the runs inside a `with nnfast.profile() as p:` block."""
 
+import json
 import threading
 
 from .. import observe
@@ -68,14 +69,10 @@ class profile:
 
     def to_json(self):
         """The rows as JSON text."""
-        import json
-
         return json.dumps(self.rows)
 
     def chrome_trace(self):
         """The runs as a Chrome / Perfetto trace (JSON text)."""
-        import json
-
         return json.dumps({"traceEvents": self._events})
 
     def __str__(self):

@@ -22,18 +22,33 @@ class Stream:
         """Return to the initial state."""
         self._state, self._spare = self._initial, None
 
+    def _new_state(self):
+        """Arrays for a state, which count as long as they are kept. Raises ResourceExhausted*."""
+        made = [np.empty_like(array) for array in self._initial]
+        for array in made:
+            self._prepared._resources.take(array.nbytes, array, "stream: its state")
+        return made
+
     def run(self, inputs, out=None):
         """As PreparedModel.run, from the state of the previous call. The state is unchanged when it raises."""
+        return self._run(inputs, out, None)
+
+    def _run(self, inputs, out, limits):
+        """As run. limits: execution.Limits, None for no end."""
         prepared, state, target = self._prepared, self._state, self._spare
         if target is None:
-            target = [np.empty_like(array) for array in state]
+            target = self._new_state()
         results = None
-        if prepared._runner is not None and not observe.watchers:
+        if out is not None and type(out) is not list:
+            out = in_list(out, "stream.run", "out")
+        if prepared._runner is not None and not observe.watchers and not (limits and limits.must_look):
             results = prepared._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "stream.run"), out,
                                            state, target)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
-            results = prepared._run(in_list(inputs, "stream.run"), out, values, state=dict(zip(self._outputs, target)))
+            cancel, deadline_ns = (limits.cancel, limits.deadline_ns) if limits else (None, 0)
+            results = prepared._run(in_list(inputs, "stream.run"), out, values, cancel, deadline_ns,
+                                    dict(zip(self._outputs, target)))
         # Two sets of arrays take turns; the initial values are never written.
         self._spare = None if state is self._initial else state
         self._state = target

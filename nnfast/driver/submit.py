@@ -1,20 +1,17 @@
 """Background executions in the style of concurrent.futures."""
 
-import os
 import threading
 import time
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 
-from .._native.plan import Cancel
-from .._native.threads import available, now_ns
-from ..errors import Cancelled
+from .. import forks
+from .._native.threads import Cancel, now_ns
+from ..checks import is_number, shown
+from ..errors import Cancelled, GeneralFailure, InvalidArgument
+from ..forks import renewed
 from .arguments import in_list
 from .durations import duration_to_ns
 from .request import Timing
-
-_lock = threading.Lock()
-_executors = {}
-_owner = None
 
 
 class Execution(Future):
@@ -22,7 +19,8 @@ class Execution(Future):
 
     def __init__(self):
         super().__init__()
-        self._flag = Cancel()
+        self._flag, self._forks = Cancel(), forks.count
+        renewed(self._condition)
         self.timing = Timing()
 
     def cancel(self):
@@ -33,7 +31,11 @@ class Execution(Future):
         return not self.done() or self.cancelled()
 
     def result(self, timeout=None):
-        """Outputs of the run; raises CancelledError when it was cancelled."""
+        """Outputs of the run; raises CancelledError when it was cancelled, TimeoutError after `timeout` seconds,
+        GeneralFailure in a child that was forked before it had ended."""
+        timeout = _patience(timeout)
+        if self._forks != forks.count and not self.done():
+            raise GeneralFailure("submit: the execution belongs to the parent process; submit again in the child")
         try:
             return super().result(timeout)
         except Cancelled as error:
@@ -41,28 +43,16 @@ class Execution(Future):
         finally:
             del self  # the error keeps this frame
 
+    def exception(self, timeout=None):
+        """The error of the run, or None; raises as result does while it runs, or when it was cancelled."""
+        return super().exception(_patience(timeout))
 
-CALLBACKS = "callbacks"
-MAX_CALLBACKS = 256
-"""Callbacks of clients that may be running, or be blocked, at once."""
 
-
-def workers(priority):
-    """The process's pool of client threads for executions of one priority; a forked child makes its own.
-
-    Each priority has threads of its own, so that none waits behind executions of a lower one; who runs then is settled
-    at the device's gate. CALLBACKS has threads for what clients do in their callbacks: those may block, even wait for
-    other callbacks, and must not keep executions from running.
-    """
-    global _owner
-    with _lock:
-        if _owner != os.getpid():
-            _executors.clear()
-            _owner = os.getpid()
-        if priority not in _executors:
-            count = MAX_CALLBACKS if priority == CALLBACKS else max(2, available())
-            _executors[priority] = ThreadPoolExecutor(count, thread_name_prefix=f"nnfast-{priority}")
-        return _executors[priority]
+def _patience(timeout):
+    """Seconds that a thread can wait, of a caller's timeout."""
+    if timeout is not None and (not is_number(timeout) or timeout != timeout):
+        raise InvalidArgument(f"result timeout: is {shown(timeout)}, must be seconds or None")
+    return None if timeout is None else float(max(0, min(timeout, threading.TIMEOUT_MAX)))
 
 
 def submit(prepared, inputs, timeout=None):
@@ -84,5 +74,9 @@ def submit(prepared, inputs, timeout=None):
             future.timing = Timing(spent, spent)
             future.set_result(results)
 
-    workers(prepared.priority).submit(work)
+    def late(error):
+        if future.set_running_or_notify_cancel():
+            future.set_exception(error)
+
+    prepared.device.background.execute(prepared.priority, work, deadline_ns, late, "submit")
     return future

@@ -5,11 +5,12 @@ import threading
 import weakref
 
 from .. import vlog
+from ..forks import renewed
 
 IDLE_SECONDS = 30.0
 """A prepared model that did not run for this long keeps its packed weights only."""
 
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 _watched = weakref.WeakKeyDictionary()  # prepared model: how often it had run at the last look
 _owner = None
 

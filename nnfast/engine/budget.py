@@ -1,41 +1,63 @@
-"""A bound on the memory of a client's models: packed weights, arenas and buffers (hal.md 8.2)."""
+"""A bound on the memory that is held for a client: packed weights, working memory, buffers and whatever else."""
 
-import threading
 import weakref
 
 from .. import vlog
+from .._native.tally import UNLIMITED, Charge, Full, Tally
 from ..errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
+
+_MOST = (1 << 63) - 1
+"""More than any limit."""
 
 
 class Budget:
-    """At most `limit` bytes at a time. name: of the limit, in refusals."""
+    """At most `limit` bytes at a time. name: of the limit, in refusals; above: a Budget that this one is part of.
 
-    def __init__(self, limit, name="the device's memory limit"):
-        self.limit, self.name = limit, name
-        self.used = 0
-        self._lock = threading.Lock()
+    There is no lock: owners may be collected at any time, also by the collector in the middle of a call.
+    """
 
-    def take(self, nbytes, owner, what):
-        """Count `nbytes` until the object `owner` is no more.
+    def __init__(self, limit, name="the device's memory limit", above=None):
+        self._tally, self._above = Tally(min(limit, UNLIMITED), name, None if above is None else above._tally), above
 
-        Raises ResourceExhaustedPersistent when the limit alone is too small for it, ResourceExhaustedTransient when
-        others hold too much now.
+    @property
+    def limit(self):
+        """Bytes that may be held."""
+        return self._tally.limit
+
+    @property
+    def used(self):
+        """Bytes that are held now."""
+        return self._tally.used
+
+    def smallest(self):
+        """(bytes, name) of the smallest limit that holds here."""
+        above = None if self._above is None else self._above.smallest()
+        return above if above is not None and above[0] < self.limit else (self.limit, self._tally.name)
+
+    def charge(self, nbytes, what, only_here=False):
+        """A Charge of so many bytes, which count until it is released or dropped. what: the path, for the refusal.
+
+        only_here: not in the Budget above, where they are counted already. Raises ResourceExhaustedPersistent when a
+        limit alone is too small, ResourceExhaustedTransient when too much is held now.
         """
-        if nbytes > self.limit:
-            raise ResourceExhaustedPersistent(f"{what}: needs {nbytes} bytes, {self.name} is {self.limit}")
-        with self._lock:
-            if self.used + nbytes > self.limit:
-                raise ResourceExhaustedTransient(f"{what}: needs {nbytes} bytes, {self.name} is {self.limit} and "
-                                                 f"{self.limit - self.used} are free; release other models first")
-            self.used += nbytes
+        try:
+            charge = Charge(self._tally, min(nbytes, _MOST), only_here)
+        except Full as full:
+            tally = full.tally
+            if nbytes > tally.limit:
+                raise ResourceExhaustedPersistent(f"{what}: needs {nbytes} bytes, {tally.name} is {tally.limit}; "
+                                                  f"use a smaller model or raise the limit") from None
+            raise ResourceExhaustedTransient(f"{what}: needs {nbytes} bytes, {tally.name} is {tally.limit} and "
+                                             f"{tally.limit - tally.used} are free; release other models first"
+                                             ) from None
         if vlog.mask & vlog.MEMORY:
             vlog.tell(vlog.MEMORY, "%s: %d bytes, %d of %d in use", what, nbytes, self.used, self.limit)
-        weakref.finalize(owner, self._give_back, nbytes)
+        return charge
+
+    def take(self, nbytes, owner, what):
+        """Count `nbytes` until the object `owner` is collected. Raises as `charge`."""
+        weakref.finalize(owner, self.charge(nbytes, what).release).atexit = False
 
     def share(self, nbytes, owner, what):
-        """As take, for memory that is counted for somebody else already and used here too."""
-        self.take(nbytes, owner, what)
-
-    def _give_back(self, nbytes):
-        with self._lock:
-            self.used -= nbytes
+        """As take, for memory that is counted in the Budget above already."""
+        weakref.finalize(owner, self.charge(nbytes, what, True).release).atexit = False

@@ -1,8 +1,31 @@
 """What the executions of one prepared model may use: threads, a turn among others, memory."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .._native.threads import Turn
+from ..errors import Error, ResourceExhaustedTransient
+
+
+@contextmanager
+def counted(what):
+    """Let a MemoryError of Python or numpy inside leave as ResourceExhaustedTransient. what: is done, for its message.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise exhausted(what, error) from None
+
+
+def exhausted(what, error):
+    """A MemoryError as an error of nnfast, which it may be already. what: was being done."""
+    return error if isinstance(error, Error) else ResourceExhaustedTransient(f"{what}: out of memory: {error}")
+
+
+class Owner:
+    """Something that holds counted memory until it goes."""
+
+    __slots__ = ("__weakref__",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,44 +2,65 @@
 
 from contextlib import nullcontext
 from copy import copy
+from functools import partial
+from math import prod
 
 import numpy as np
 
-from .._native.plan import Frame, Program
+from .. import pace
+from .._native.plan import Frame, Poison, Program, Step, poison
 from .._native.threads import now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
+from .definition import compute
+from .resources import Owner
+
+
+class _CountedFrame(Frame):
+    """A frame that keeps the Owner of its memory."""
+
+    __slots__ = ("memory_owner",)
+
+ROW_BYTES, SLOT_BYTES = 4096, 256
+"""What the tables of a plan take for an operation and for a tensor, beside the packed weights (measured: 2.0 KB of
+Python objects for each ADD of a chain, 5.2 KB with what the allocators keep)."""
 
 
 class Segment:
     """Operations start..stop-1 of a graph, planned for one set of shapes; immutable once made.
 
-    inputs, outputs: {operand: slot} bound from outside at each run; shapes: {operand: shape}, dtypes likewise.
-    blocked_on: operand whose value planning needs to go on, or None; complete: the graph ends here.
+    inputs, outputs: {operand: slot} bound from outside at each run; shapes: {operand: shape}, dtypes likewise. inner:
+    outputs that only other segments read. blocked_on: operand whose value planning needs to go on, or None; complete:
+    the graph ends here. tables: Owner of what the steps keep beside the constants; packing: what was packed for it
+    (compiler/packing.py).
     """
 
+    inner = frozenset()
+
     def __init__(self, start, stop, items, rows, frame_spec, inputs, outputs, tensors, aliases, blocked_on, last,
-                 resources):
+                 resources, tables=None, packing=None):
         self.start, self.stop, self.rows, self.blocked_on, self.complete = start, stop, rows, blocked_on, last
         self.inputs, self.outputs, self.tensors, self.aliases = inputs, outputs, tensors, aliases
-        self.items = _programs(items)
+        self.packing = packing
+        self.items = _programs(items, _poison(frame_spec, outputs, tensors, resources.threads))
         self.native = len(self.items) <= 1 and all(isinstance(item, Program) for item in self.items)
         self.arena_bytes = frame_spec["arena_bytes"]
         self.constant_bytes = sum(a.nbytes for a in frame_spec["constants"].values())
         programs = [item for item in self.items if isinstance(item, Program)]
         self.scratch = max((p.scratch for p in programs), default=0)
         self.threads = max((p.threads for p in programs), default=1)
-        self.resources = resources
+        self.resources, self._tables = resources, tables
         self.frame_spec = frame_spec
         self._frames = []
         self.runs = 0  # how often a frame was given back
-        resources.take(self.constant_bytes, self, "prepare: packed weights")
+        self.held_bytes = self.constant_bytes + ROW_BYTES * len(rows) + SLOT_BYTES * frame_spec["slots"]
+        resources.take(self.held_bytes, self, "prepare: packed weights")
 
     def shared(self, resources):
         """The same plan for other resources: programs and packed weights in common, frames of its own."""
         twin = copy(self)
         twin.resources, twin._frames, twin.runs = resources, [], 0
         if resources.budget is not None:
-            resources.budget.share(self.constant_bytes, twin, "prepare: packed weights")
+            resources.budget.share(self.held_bytes, twin, "prepare: packed weights")
         return twin
 
     def frame(self):
@@ -51,10 +72,11 @@ class Segment:
 
     def new_frame(self):
         """A frame for a run. Raises ResourceExhausted* when the memory budget does not allow it."""
-        spec, resources = self.frame_spec, self.resources
-        frame = Frame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
-                      resources.threads, resources.turn)
-        resources.take(spec["arena_bytes"] + self.scratch * resources.threads, frame, "execution: working memory")
+        spec, resources, memory = self.frame_spec, self.resources, Owner()
+        resources.take(spec["arena_bytes"] + self.scratch * resources.threads, memory, "execution: working memory")
+        frame = _CountedFrame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
+                              resources.threads, resources.turn)
+        frame.memory_owner = memory
         return frame
 
     def give_back(self, frame):
@@ -71,9 +93,12 @@ class Segment:
         return [*self.inputs.values(), *self.outputs.values(), *(slot for slot, _ in self.aliases)]
 
     def output_array(self, operand):
-        """Fresh array of an output's shape and type."""
+        """Fresh array of an output's shape and type; working memory unless the caller of the execution gets it."""
         shape, dtype = self.tensors[operand]
-        return np.empty(shape, dtype)
+        array = np.empty(shape, dtype)
+        if operand in self.inner:
+            self.resources.take(array.nbytes, array, "execution: values between operations")
+        return array
 
     def run(self, values, cancel=None, deadline_ns=0, times=None):
         """Run on arrays: `values` maps operands to arrays; outputs are written into values[operand], made if absent.
@@ -102,17 +127,20 @@ class Segment:
                 ticks = None if times is None else np.zeros(len(item.steps), np.int64)
                 outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks)
                 while outcome == "declined":
-                    item.steps[done - 1].definition.run(frame)
+                    definition = item.steps[done - 1].definition
+                    definition.run(frame, self.resources,
+                                   partial(check_go_on, cancel, deadline_ns, definition.node.path))
                     outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks, done)
                 if times is not None:
                     times += [(step, int(t)) for step, t in zip(item.steps, ticks)]
                 if outcome != "done":
                     _stop(outcome, f"step {done} of {len(item.steps)}")
             else:
-                with nullcontext() if turn is None else turn.use(deadline_ns):
-                    check_go_on(cancel, deadline_ns, item.node.path)
+                with nullcontext() if turn is None else turn.use(deadline_ns, cancel):
+                    go_on = partial(check_go_on, cancel, deadline_ns, item.node.path)
+                    go_on()
                     began = now_ns()
-                    item.run(frame)
+                    item.run(frame, self.resources, go_on)
                     if times is not None:
                         times.append((item, now_ns() - began))
 
@@ -130,9 +158,9 @@ class DataStep:
     outputs = {}
     rows = ()
 
-    def __init__(self, start, node, merged, last):
+    def __init__(self, start, node, merged, last, resources):
         self.start, self.stop, self.complete = start, start + 1, last
-        self._node, self._merged = node, merged
+        self._node, self._merged, self._resources = node, merged, resources
         self.rows = ({"index": start, "operation": node.op.name, "kernel": "numpy",
                       "reason": "output shapes depend on the data", "output": [], "types": [], "packed_bytes": 0,
                       "bytes": 0, "work": 0.0, "steps": (0, 1), "joined": None},)
@@ -140,12 +168,17 @@ class DataStep:
     def run(self, values, cancel=None, deadline_ns=0, times=None):
         """As Segment.run; puts arrays of the shapes that came out into `values`."""
         node = self._node
-        check_go_on(cancel, deadline_ns, node.path)
-        began = now_ns()
+        turn = self._resources.turn
+
+        go_on = partial(check_go_on, cancel, deadline_ns, node.path)
         arrays = [t.value if t.value is not None else values.get(t.operand) if t.present else None for t in node.inputs]
-        results = node.op.compute(node.with_values(arrays), arrays)
+        with nullcontext() if turn is None else turn.use(deadline_ns, cancel):
+            go_on()
+            began = now_ns()
+            results = compute(node, arrays, self._resources, go_on)
         for place, (tensor, array) in enumerate(zip(node.outputs, results)):
             shape = self._merged(node.path, place, tensor.operand, array.shape)
+            self._resources.take(array.nbytes, array, f"{node.path} output {place}")
             # Against a declared size, a result without elements leaves the output as it is: zeros here.
             values[tensor.operand] = array if shape == array.shape else np.zeros(shape, tensor.dtype)
         if times is not None:
@@ -166,7 +199,8 @@ class ControlStep:
 
 
 def check_go_on(cancel, deadline_ns, path):
-    """Stop at `path` when the execution was cancelled or is late."""
+    """Stop at `path` when the execution was cancelled or is late; a step of long work (nnfast.pace)."""
+    pace.step()
     if cancel is not None and cancel.is_set:
         _stop("cancelled", path)
     if deadline_ns and now_ns() >= deadline_ns:
@@ -179,17 +213,28 @@ def _stop(outcome, where):
     raise MissedDeadlineTransient(f"execution: the deadline passed, stopped at {where}; allow more time")
 
 
-def _programs(items):
-    """Consecutive native steps become programs."""
+def _poison(spec, outputs, tensors, threads):
+    """The step that spoils the memory that a run is to write, or None where NNFAST_POISON does not ask for it."""
+    byte = poison()
+    if byte is None:
+        return None
+    sizes = {slot: prod(tensors[operand][0]) * tensors[operand][1].itemsize for operand, slot in outputs.items()}
+    if spec["arena_bytes"]:
+        sizes[next(slot for slot, offset in spec["offsets"].items() if offset == 0)] = spec["arena_bytes"]
+    return Poison(tuple(sizes), tuple(sizes.values()), byte, threads)
+
+
+def _programs(items, head):
+    """Consecutive native steps become programs; head: a step before the first item, or None."""
     result, steps = [], []
     for item in items:
-        if hasattr(item, "compute"):
-            if steps:
-                result.append(Program(steps))
-                steps = []
+        if not isinstance(item, Step):
+            if steps or head is not None:
+                result.append(Program(steps, head))
+                steps, head = [], None
             result.append(item)
         else:
             steps.append(item)
     if steps:
-        result.append(Program(steps))
+        result.append(Program(steps, head))
     return result

@@ -1,12 +1,13 @@
 """What two processes exchange to share a queue: the grantors, their files, the size of an element (hal.md 4.13)."""
 
-import fcntl
 import os
 import struct
 from dataclasses import dataclass
 from numbers import Integral
 
+from ..checks import sequence, shown
 from ..errors import InvalidArgument
+from ..seals import SHRINK, is_sealed
 
 SYNCHRONIZED, UNSYNCHRONIZED_WRITE = 1, 2
 """Flavours of libfmq. Bursts use the first, and so do all queues here."""
@@ -50,16 +51,20 @@ class Descriptor:
     @classmethod
     def from_table(cls, table, fds, quantum, flavor=SYNCHRONIZED):
         """A descriptor from such bytes. Raises InvalidArgument when they are no whole records."""
+        if not isinstance(table, bytes | bytearray):
+            raise InvalidArgument(f"message queue: the table is {shown(table)}, must be bytes")
         if len(table) % RECORD.size:
             raise InvalidArgument(f"message queue: a table of {len(table)} bytes is no records of {RECORD.size} bytes")
-        return cls(tuple(Grantor(*fields) for fields in RECORD.iter_unpack(table)), tuple(fds), quantum, flavor)
+        fds = sequence(fds, "message queue: fds", "a list of descriptors")
+        return cls(tuple(Grantor(*fields) for fields in RECORD.iter_unpack(table)), fds, quantum, flavor)
 
 
 def check(descriptor, itemsize):
     """Refuse what no queue of such elements can be, before anything is mapped: InvalidArgument with the reason."""
     _number("quantum", descriptor.quantum, 32)
     if descriptor.flavor != SYNCHRONIZED:
-        raise InvalidArgument(f"message queue: flavor is {descriptor.flavor!r}, must be {SYNCHRONIZED} (synchronized)")
+        raise InvalidArgument(f"message queue: flavor is {shown(descriptor.flavor)}, must be {SYNCHRONIZED} "
+                              f"(synchronized)")
     if descriptor.quantum != itemsize:
         raise InvalidArgument(f"message queue: quantum is {descriptor.quantum}, elements here have {itemsize} bytes")
     if len(descriptor.grantors) not in (3, 4):
@@ -72,7 +77,7 @@ def check(descriptor, itemsize):
 
 def _check_grantor(where, place, grantor, files, quantum):
     if not isinstance(grantor, Grantor):
-        raise InvalidArgument(f"{where}: {grantor!r} is no Grantor")
+        raise InvalidArgument(f"{where}: {shown(grantor)} is no Grantor")
     for name, bits in (("flags", 32), ("fd_index", 32), ("offset", 32), ("extent", 64)):
         _number(f"grantor {place} ({NAMES[place]}): {name}", getattr(grantor, name), bits)
     if grantor.flags:
@@ -92,18 +97,15 @@ def _check_grantor(where, place, grantor, files, quantum):
 
 def _number(name, value, bits):
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << bits:
-        raise InvalidArgument(f"message queue: {name} is {value!r}, must be a whole number of {bits} bits")
+        raise InvalidArgument(f"message queue: {name} is {shown(value)}, must be a whole number of {bits} bits")
 
 
 def _file(place, fd):
     """(identity, size) of a file that can be mapped without fear."""
     found = os.fstat(fd)
-    try:
-        seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
-    except OSError:
-        raise InvalidArgument(f"message queue: file {place} is no memfd that takes seals") from None
-    if not seals & fcntl.F_SEAL_SHRINK:
-        raise InvalidArgument(f"message queue: file {place} may shrink while it is mapped; seal it with F_SEAL_SHRINK")
+    if not is_sealed(fd, SHRINK):
+        raise InvalidArgument(f"message queue: file {place} may shrink while it is mapped; use a memfd of ordinary "
+                              "pages, sealed with F_SEAL_SHRINK")
     return (found.st_dev, found.st_ino), found.st_size
 
 

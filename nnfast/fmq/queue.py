@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import vlog
 from .._native.fmq import NOW, REASONS, Ring
+from ..checks import dtype as checked_dtype
+from ..checks import flag, shown
 from ..errors import InvalidArgument, ResourceExhaustedTransient
 from . import descriptor as layout
 from .descriptor import Descriptor, Grantor
@@ -22,6 +24,7 @@ _LINE = 128
 """Bytes between what different sides write: a cache line, and the one that is fetched along with it."""
 _MOST = 1 << 40
 """Bytes of data, at most."""
+_LONGEST_SECONDS = 1e9
 _PAGE = mmap.ALLOCATIONGRANULARITY
 _OK = REASONS.index("ok")
 
@@ -60,9 +63,9 @@ class MessageQueue:
     @vlog.telling(vlog.MEMORY, "message queue")
     def create(cls, dtype, capacity, event_flag=True):
         """A new queue that holds `capacity` elements. Raises ResourceExhaustedTransient when there is no memory."""
-        dtype = _element(dtype)
+        dtype, event_flag = _element(dtype), flag(event_flag, "message queue: event_flag")
         if not _is_whole(capacity) or not 1 <= capacity <= _MOST // dtype.itemsize:
-            raise InvalidArgument(f"message queue: capacity is {capacity!r}, must be a whole number from 1 to "
+            raise InvalidArgument(f"message queue: capacity is {shown(capacity)}, must be a whole number from 1 to "
                                   f"{_MOST // dtype.itemsize:,}")
         extents = {layout.READ: 8, layout.WRITE: 8, layout.EVENT: 4, layout.DATA: int(capacity) * dtype.itemsize}
         # The data comes last: a grantor's offset has 32 bits, its extent 64.
@@ -88,8 +91,9 @@ class MessageQueue:
         reset: set both counters to 0, as libfmq does unless told otherwise; only before the first write.
         """
         dtype = _element(dtype)
+        reset = flag(reset, "message queue: reset")
         if not isinstance(descriptor, Descriptor):
-            raise InvalidArgument(f"message queue: {descriptor!r} is no Descriptor")
+            raise InvalidArgument(f"message queue: {shown(descriptor)} is no Descriptor")
         fds = []
         try:
             for fd in descriptor.fds:
@@ -168,7 +172,8 @@ class MessageQueue:
     def wake(self, mask):
         """Wake those who wait for these bits: NOT_FULL (writers), NOT_EMPTY (readers)."""
         if not _is_whole(mask) or not 0 < mask < 1 << 32:
-            raise InvalidArgument(f"message queue: mask is {mask!r}, must be a combination of NOT_FULL and NOT_EMPTY")
+            raise InvalidArgument(f"message queue: mask is {shown(mask)}, must be a combination of NOT_FULL and "
+                                  f"NOT_EMPTY")
         self._ring.wake(int(mask))
 
     def close(self):
@@ -186,15 +191,15 @@ class MessageQueue:
     def _patience(self, timeout, spin_us):
         """(deadline in nanoseconds, microseconds to spin) for the ring."""
         if not _is_whole(spin_us) or not 0 <= spin_us < 1 << 31:
-            raise InvalidArgument(f"message queue: spin_us is {spin_us!r}, must be microseconds")
-        if timeout == 0 and not isinstance(timeout, bool):
+            raise InvalidArgument(f"message queue: spin_us is {shown(spin_us)}, must be microseconds")
+        if type(timeout) in (int, float) and timeout == 0:
             return NOW, 0
         if not self.has_event_flag:
             raise InvalidArgument("message queue: has no event flag, so that nobody can wait; use timeout=0")
         if timeout is None:
             return 0, int(spin_us)
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
-            raise InvalidArgument(f"message queue: timeout is {timeout!r}, must be seconds, or None")
+            raise InvalidArgument(f"message queue: timeout is {shown(timeout)}, must be seconds, or None")
         return _deadline(timeout), int(spin_us)
 
     def __enter__(self):
@@ -214,14 +219,11 @@ class MessageQueue:
 
 def _deadline(timeout):
     """Nanoseconds of the monotonic clock, at which so many seconds have passed."""
-    return min(time.monotonic_ns() + int(timeout * 1e9), (1 << 62) - 1)
+    return time.monotonic_ns() + int(min(timeout, _LONGEST_SECONDS) * 1e9)
 
 
 def _element(dtype):
-    try:
-        dtype = np.dtype(dtype)
-    except TypeError as error:
-        raise InvalidArgument(f"message queue: {dtype!r} is no dtype: {error}") from None
+    dtype = checked_dtype(dtype, "message queue: dtype")
     if dtype.hasobject or dtype.itemsize == 0:
         raise InvalidArgument(f"message queue: dtype is {dtype}, elements must be plain bytes")
     return dtype
@@ -233,7 +235,7 @@ def _is_whole(value):
 
 def _count(n):
     if not _is_whole(n) or not 0 <= n < 1 << 63:
-        raise InvalidArgument(f"message queue: number of elements is {n!r}, must be a whole number")
+        raise InvalidArgument(f"message queue: number of elements is {shown(n)}, must be a whole number")
     return int(n)
 
 

@@ -9,10 +9,13 @@ last refusal on this thread is in `device.last_error()` and in the log "nnfast".
 
 from importlib import import_module
 
+from ..forks import importing
+
 __all__ = ["convert", "utils", "v1_0", "v1_1", "v1_2", "v1_3", "validate"]
 
 
 def __getattr__(name):
     if name in __all__:
-        return import_module(f".{name}", __name__)
+        with importing:
+            return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'nnfast.hal' has no attribute {name!r}")

@@ -17,7 +17,7 @@ class BurstContext:
 
     def __init__(self, burst):
         self._burst = burst
-        self._end = weakref.finalize(self, burst.close)
+        self._end = weakref.finalize(self, burst.end)
 
     def freeMemory(self, slot):
         """Forget the memory of a slot, after a running execution; unknown and freed slots are ignored."""
@@ -148,8 +148,10 @@ class _Context:
     def death(self):
         return getattr(self._context, "death", lambda: None)()
 
-    def close(self):
+    def end(self):
         self._context = None
+
+    close = end
 
 
 def _client_memory(pool):

@@ -1,13 +1,17 @@
-"""compliantWithV1_x and convertToV1_x of models, capabilities, requests and codes (hal.md 12.5).
+"""compliantWithV1_x and convertToV1_x of all records and codes of HIDL (hal.md 12.5).
 
 Up is always possible and loses nothing. Down, a value that is not compliant is converted as far as that goes, with a
 warning in the log that says what is lost.
 """
 
 import logging
+from dataclasses import replace
+from enum import IntEnum
 from functools import partial
 
-from ..errors import ErrorStatus
+from ..checks import shown
+from ..driver.memory import Memory as SharedMemory
+from ..errors import ErrorStatus, InvalidArgument
 from ..model.types import DTYPES, SCALAR_TYPES, LifeTime
 from .pools import kinds_of
 from .types import (
@@ -17,21 +21,54 @@ from .types import (
     OPERAND_TYPES,
     OPERATION_TYPES,
     UINT32_MAX,
+    BufferDesc,
+    BufferRole,
     Capabilities1_0,
     Capabilities1_1,
     Capabilities1_2,
     Capabilities1_3,
+    DataLocation,
+    DeviceStatus,
+    DeviceType,
+    ExecutionPreference,
+    Extension,
+    ExtensionNameAndPrefix,
+    Handle,
+    LoopTimeoutDurationNs,
+    MeasureTiming,
     Memory,
     MemoryPool,
     Model1_3,
+    Operand,
+    OperandLifeTime1_0,
     OperandPerformance,
+    OperandTypeInformation,
+    Operation,
+    OutputShape,
     PerformanceInfo,
+    Priority,
     Request,
+    RequestArgument,
     Subgraph,
+    SymmPerChannelQuantParams,
+    Timing,
 )
+from .values import is_integer, version
 
 _T = OPERAND_TYPES["1.3"]
 _QUANT_LIKE = (_T.INT32, _T.UINT32, _T.TENSOR_INT32, _T.OEM, _T.TENSOR_OEM_BYTE)
+_LIFETIMES = {hal: LifeTime if hal == "1.3" else OperandLifeTime1_0 for hal in HALS}
+_CODES = {"OperandType": OPERAND_TYPES, "OperationType": OPERATION_TYPES, "LifeTime": _LIFETIMES,
+          "OperandLifeTime1_0": _LIFETIMES}
+"""Name of an enumeration -> its members by version."""
+_SINCE = {
+    **dict.fromkeys((DataLocation, RequestArgument, PerformanceInfo, DeviceStatus, Handle), "1.0"),
+    ExecutionPreference: "1.1",
+    **dict.fromkeys((SymmPerChannelQuantParams, ExtensionNameAndPrefix, OutputShape, Timing, OperandPerformance,
+                     OperandTypeInformation, Extension, DeviceType, MeasureTiming), "1.2"),
+    **dict.fromkeys((Subgraph, BufferDesc, BufferRole, Priority, LoopTimeoutDurationNs), "1.3"),
+}
+"""The version that a record or an enumeration came with; it is the same in all later ones."""
 _CAPABILITIES = {"1.0": Capabilities1_0, "1.1": Capabilities1_1, "1.2": Capabilities1_2, "1.3": Capabilities1_3}
 _STATUSES = {hal: frozenset(map(int, statuses)) for hal, statuses in ERROR_STATUSES.items()}
 FLT_MAX = 3.4028234663852886e38
@@ -42,23 +79,21 @@ _log = logging.getLogger("nnfast.hal")
 def compliant_with(value, hal, noncompliant=None):
     """True when version `hal` can express the value without loss.
 
-    value: a Model, Capabilities, Request or ErrorStatus of any version. noncompliant: a set that takes the indexes of
-    a model's main operations that cannot be expressed.
+    value: a record or a code of any version, or a list of them. noncompliant: a set that takes the indexes of a model's
+    main operations that cannot be expressed. What did not exist in a version is not compliant with it. Raises
+    InvalidArgument for what is nothing of HIDL.
     """
-    return not _losses(value, hal, noncompliant)
+    return not _losses(value, version(hal), noncompliant)
 
 
 def convert_to(value, hal):
-    """The value as one of version `hal`, with a warning in the log when something is lost."""
-    for loss in _losses(value, hal, None):
+    """The value as one of version `hal`, with a warning in the log when something is lost.
+
+    Codes and records that a version lacks stay as they are.
+    """
+    for loss in _losses(value, version(hal), None):
         _log.warning("converting %s to HAL %s: %s", type(value).__name__, hal, loss)
-    if isinstance(value, tuple(MODELS.values())):
-        return _model(value, hal)
-    if isinstance(value, ErrorStatus):
-        return status(value, hal)
-    if isinstance(value, Request):
-        return _request(value, hal)
-    return _capabilities(value, hal)
+    return _converted(value, hal)
 
 
 compliantWithV1_0, compliantWithV1_1, compliantWithV1_2, compliantWithV1_3 = (
@@ -71,17 +106,62 @@ def status(value, hal):
     return ErrorStatus(value) if value in _STATUSES[hal] else ErrorStatus.GENERAL_FAILURE
 
 
+def _converted(value, hal):
+    if isinstance(value, list | tuple):
+        return [_converted(item, hal) for item in value]
+    if isinstance(value, tuple(MODELS.values())):
+        return _model(value, hal)
+    if isinstance(value, tuple(_CAPABILITIES.values())):
+        return _capabilities(value, hal)
+    if isinstance(value, Request):
+        return _request(value, hal)
+    name = type(value).__name__
+    if name == "ErrorStatus":
+        return status(value, hal)
+    if name in _CODES:
+        known = _CODES[name][hal]
+        return known(value) if value in known.__members__.values() else value
+    if isinstance(value, Operand):
+        return _operand(value, hal)
+    if isinstance(value, MemoryPool) and _below(hal, "1.3"):
+        return value.hidlMemory or Memory()
+    return value
+
+
 def _losses(value, hal, noncompliant):
     """What a conversion would lose, in words."""
+    name = type(value).__name__
+    if isinstance(value, list | tuple):
+        inner = [item for item in value if isinstance(item, list | tuple)]
+        if inner:
+            raise InvalidArgument(f"value: is a list with {shown(inner[0])}, must hold records or codes of HIDL")
+        return [loss for item in value for loss in _losses(item, hal, noncompliant)]
     if isinstance(value, tuple(MODELS.values())):
         return _model_losses(value, hal, set() if noncompliant is None else noncompliant)
-    if isinstance(value, ErrorStatus):
+    if name == "ErrorStatus" and isinstance(value, int):
         return [] if status(value, hal) == value else [f"{value.name} becomes GENERAL_FAILURE"]
     if isinstance(value, Request):
         return _request_losses(value, hal)
     if isinstance(value, tuple(_CAPABILITIES.values())):
         return _capability_losses(value, hal)
-    raise TypeError(f"{type(value).__name__} is the same in every version, or no record of HIDL")
+    if name in _CODES and isinstance(value, IntEnum):
+        return [] if value in _CODES[name][hal].__members__.values() else [f"{name} {value.name} does not exist there"]
+    if isinstance(value, Operand):
+        return list(_operand_losses(value, None, hal))
+    if isinstance(value, Operation):
+        known = value.type in OPERATION_TYPES[hal].__members__.values() or \
+            _is_extension(value.type) and not _below(hal, "1.2")
+        return [] if known else [f"operation code {value.type} does not exist there"]
+    if isinstance(value, Memory | SharedMemory):
+        return [] if _kind(value) in kinds_of(hal) else [f"memory of kind {_kind(value)}"]
+    if isinstance(value, MemoryPool):
+        if value.hidlMemory is not None:
+            return _losses(value.hidlMemory, hal, noncompliant)
+        return ["a token becomes an empty memory"] if _below(hal, "1.3") else []
+    since = _SINCE.get(type(value))
+    if since is None:
+        raise InvalidArgument(f"value: is {shown(value)}, must be a record or a code of HIDL")
+    return [f"{name} came with HAL {since}"] if _below(hal, since) else []
 
 
 def _below(hal, version):
@@ -113,7 +193,14 @@ def _model_losses(model, hal, noncompliant):
     main, referenced, _, _ = _nested(model)
     losses = []
     for index, operation in enumerate(main.operations):
-        operands = [main.operands[place] for place in (*operation.inputs, *operation.outputs)]
+        places = [*operation.inputs, *operation.outputs]
+        wrong = [place for place in places if not is_integer(place) or not 0 <= place < len(main.operands)]
+        if wrong:
+            noncompliant.add(index)
+            losses.append(f"main.operation[{index}]: operand index {shown(wrong[0])} is outside 0.."
+                          f"{len(main.operands) - 1}")
+            continue
+        operands = [main.operands[place] for place in places]
         misfit = operation.type not in OPERATION_TYPES[hal].__members__.values() and \
             not (_is_extension(operation.type) and not _below(hal, "1.2"))
         why = [f"operation code {operation.type}"] if misfit else []
@@ -139,14 +226,23 @@ def _operand_losses(operand, pools, hal):
         yield "an operand of unknown rank"
     if _below(hal, "1.3") and operand.lifetime == LifeTime.SUBGRAPH:
         yield "lifetime SUBGRAPH"
-    if operand.lifetime == LifeTime.CONSTANT_REFERENCE:
-        pool = pools[operand.location.poolIndex]
+    if operand.lifetime == LifeTime.CONSTANT_REFERENCE and pools is not None:
+        place = operand.location.poolIndex
+        if not is_integer(place) or not 0 <= place < len(pools):
+            yield f"pool index {shown(place)}"
+            return
+        pool = pools[place]
         if _kind(pool) not in kinds_of(hal):
             yield f"memory of kind {_kind(pool)}"
 
 
+def _operand(operand, hal):
+    """extraParams came with 1.2."""
+    return replace(operand, extraParams=None) if _below(hal, "1.2") and operand.extraParams is not None else operand
+
+
 def _kind(memory):
-    return memory.name if isinstance(memory, Memory) else memory.kind
+    return memory.name if isinstance(memory, Memory) else getattr(memory, "kind", f"of {shown(memory)}")
 
 
 # -- requests --------------------------------------------------------------------------------------------------------

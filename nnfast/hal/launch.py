@@ -1,7 +1,7 @@
 """The asynchronous launch protocol (hal.md 3.1): preparations and executions that end in a callback."""
 
 from .. import trace, vlog
-from ..driver.cache import CacheFiles
+from ..driver.cache_files import CacheFiles
 from ..errors import ErrorStatus, InvalidArgument
 from . import convert, models, requests
 from .refusals import log

@@ -3,37 +3,47 @@
 Where those abort, these raise InvalidArgument.
 """
 
+from collections import Counter
+from dataclasses import replace
 from math import prod
 
 from .._native.threads import now_ns
+from ..checks import called, shown
+from ..checks import text as checked_text
 from ..driver.buffers import combine_dims
 from ..errors import InvalidArgument
-from ..model.types import DTYPES, SCALAR_TYPES, type_name
-from . import convert
-from .types import OPERAND_TYPES, UINT32_MAX, Capabilities1_3, OperandPerformance
+from ..model.dump import to_dot
+from ..model.types import DTYPES, SCALAR_TYPES, Model, type_name
+from ..model.validate import validate_model
+from . import convert, models
+from .refusals import log
+from .types import MODELS, OPERAND_TYPES, UINT32_MAX, Capabilities1_3, Operand, OperandPerformance, PerformanceInfo
+from .values import fail, is_integer, nanoseconds, record, uint32, vec, version
 
 _T = OPERAND_TYPES["1.3"]
+_MOST_OPERANDS = 1 << 24
 _FOREVER_NS = (1 << 63) - 1
 _WITHOUT_SIZE = (_T.SUBGRAPH, _T.OEM)
 _WITHOUT_PERFORMANCE = (_T.SUBGRAPH, _T.OEM, _T.TENSOR_OEM_BYTE)
 
 __all__ = [
-    "alignBytesNeeded", "combineDimensions", "countNumberOfConsumers", "getAlignmentForLength", "hasDeadlinePassed",
-    "isExtensionOperandType", "isExtensionOperationType", "lookup", "makeCapabilities", "makeDeadline",
-    "nonExtensionOperandPerformance", "nonExtensionOperandSizeOfData", "nonExtensionOperandSizeOfDataOverflowsUInt32",
-    "nonExtensionOperandTypeIsScalar", "tensorHasUnspecifiedDimensions", "update",
+    "alignBytesNeeded", "combineDimensions", "countNumberOfConsumers", "getAlignmentForLength", "graphDump",
+    "hasDeadlinePassed", "isExtensionOperandType", "isExtensionOperationType", "lookup", "makeCapabilities",
+    "makeDeadline", "nonExtensionOperandPerformance", "nonExtensionOperandSizeOfData",
+    "nonExtensionOperandSizeOfDataOverflowsUInt32", "nonExtensionOperandTypeIsScalar", "nonExtensionSizeOfData",
+    "tensorHasUnspecifiedDimensions", "update",
 ]
 
 
 # -- types and shapes --------------------------------------------------------------------------------------------------
 def isExtensionOperandType(type):
     """True for a code with the prefix of an extension."""
-    return (type & UINT32_MAX) >> 16 != 0
+    return (_code(type) & UINT32_MAX) >> 16 != 0
 
 
 def isExtensionOperationType(type):
     """True for a code with the prefix of an extension."""
-    return (type & UINT32_MAX) >> 16 != 0
+    return (_code(type) & UINT32_MAX) >> 16 != 0
 
 
 def nonExtensionOperandTypeIsScalar(type):
@@ -59,6 +69,7 @@ def tensorHasUnspecifiedDimensions(type, dimensions):
 
     Types of extensions count as tensors, without dimensions as scalars. InvalidArgument for scalars of the core.
     """
+    dimensions = _dimensions(dimensions)
     if isExtensionOperandType(type):
         return 0 in dimensions
     if nonExtensionOperandTypeIsScalar(type):
@@ -68,81 +79,137 @@ def tensorHasUnspecifiedDimensions(type, dimensions):
 
 def combineDimensions(a, b):
     """Dimensions that satisfy both (0 = unknown, [] = unknown rank), or None (hal.md 6.2)."""
-    combined = combine_dims(a, b)
+    combined = combine_dims(_dimensions(a), _dimensions(b))
     return None if combined is None else list(combined)
 
 
 def getAlignmentForLength(length):
     """Bytes at whose multiples a value of this length goes: 1, 2 or 4."""
+    uint32(length, "length")
     return 1 if length < 2 else 2 if length < 4 else 4
+
+
+def nonExtensionSizeOfData(operand):
+    """nonExtensionOperandSizeOfData of the type and dimensions of an Operand."""
+    record(operand, Operand, "operand")
+    return nonExtensionOperandSizeOfData(operand.type, operand.dimensions)
 
 
 def alignBytesNeeded(index, length):
     """Bytes of padding in front of a value of this length that would go to `index`."""
-    return -index & (getAlignmentForLength(length) - 1)
+    return -uint32(index, "index") & (getAlignmentForLength(length) - 1)
 
 
 def countNumberOfConsumers(numberOfOperands, operations):
     """How often each operand is an input of an operation; InvalidArgument for an index that is none."""
-    counts = [0] * numberOfOperands
-    for place, operation in enumerate(operations):
-        for operand in operation.inputs:
-            if not 0 <= operand < numberOfOperands:
-                raise InvalidArgument(f"operation[{place}]: input is operand {operand}, there are {numberOfOperands}")
+    if not is_integer(numberOfOperands) or not 0 <= numberOfOperands <= _MOST_OPERANDS:
+        fail("numberOfOperands", f"is {shown(numberOfOperands)}, must be 0 to {_MOST_OPERANDS}")
+    counts = Counter()
+    for place, operation in enumerate(vec(operations, "operations")):
+        for operand in vec(getattr(operation, "inputs", None), f"operation[{place}]: inputs"):
+            if not is_integer(operand) or not 0 <= operand < numberOfOperands:
+                fail(f"operation[{place}]", f"input is operand {shown(operand)}, there are {numberOfOperands}")
             counts[operand] += 1
-    return counts
+    return [counts[operand] for operand in range(numberOfOperands)]
+
+
+def _code(type):
+    if not is_integer(type):
+        fail("type", f"is {shown(type)}, must be a code")
+    return int(type)
+
+
+def _dimensions(dimensions):
+    return tuple([uint32(dim, f"dimensions[{axis}]") for axis, dim in enumerate(vec(dimensions, "dimensions"))])
 
 
 def _core(type):
-    if type not in _T.__members__.values():
-        raise InvalidArgument(f"operand type {type}: is none of HAL 1.3")
+    if _code(type) not in _T.__members__.values():
+        raise InvalidArgument(f"operand type {shown(type)}: is none of HAL 1.3")
     return type
 
 
 def _size(type, dimensions):
+    dimensions = _dimensions(dimensions)
     if _core(type) in SCALAR_TYPES:
         return 0 if type in _WITHOUT_SIZE else DTYPES[type].itemsize
     return prod(dimensions) * DTYPES[type].itemsize if len(dimensions) else 0
 
 
+# -- models ------------------------------------------------------------------------------------------------------------
+def graphDump(name, model, outStream=None):
+    """Write the main graph of a Model, of HIDL in any version or of nnfast, as Graphviz text (hal.md 12.7).
+
+    outStream: anything with `write`, as an open file; None: the log "nnfast", line by line at level INFO. Raises
+    InvalidArgument for what is no well-formed model.
+    """
+    text = to_dot(_canonical(model), checked_text(name, "name"))
+    if outStream is None:
+        for line in text.splitlines():
+            log.info("%s", line)
+    else:
+        called(getattr(outStream, "write", None), "outStream: its write")(text)
+
+
+def _canonical(model):
+    if isinstance(model, Model):
+        validate_model(model)
+        return model
+    hal = next((hal for hal, kind in MODELS.items() if type(model) is kind), None)
+    if hal is None:
+        fail("model", f"is {shown(model)}, must be a Model of HAL 1.0 to 1.3 or an nnfast.Model")
+    return models.to_canonical(model, hal)
+
+
 # -- deadlines ---------------------------------------------------------------------------------------------------------
 def makeDeadline(duration):
     """Nanoseconds of the steady clock at `duration` nanoseconds from now, at most the largest there is."""
-    return min(now_ns() + duration, _FOREVER_NS)
+    return min(now_ns() + (nanoseconds(duration, "duration") or 0), _FOREVER_NS)
 
 
 def hasDeadlinePassed(deadline):
     """True when a deadline of makeDeadline has come; None never does."""
+    deadline = nanoseconds(deadline, "deadline")
     return deadline is not None and now_ns() >= deadline
 
 
 # -- performance -------------------------------------------------------------------------------------------------------
 def nonExtensionOperandPerformance(hal, performance):
-    """A table with one entry of this PerformanceInfo per operand type of a version, but for SUBGRAPH and those of OEMs.
+    """A table with an entry of its own with this PerformanceInfo per operand type of a version, but for SUBGRAPH and
+    those of OEMs.
     """
-    return [OperandPerformance(kind, performance) for kind in sorted(OPERAND_TYPES[hal])
+    version(hal)
+    record(performance, PerformanceInfo, "performance")
+    return [OperandPerformance(kind, replace(performance)) for kind in sorted(OPERAND_TYPES[hal])
             if kind not in _WITHOUT_PERFORMANCE]
 
 
 def update(table, type, performance):
     """Change the entry of a type, which must be there."""
-    for entry in table:
+    _code(type)
+    record(performance, PerformanceInfo, "performance")
+    for entry in _table(table):
         if entry.type == type:
-            entry.info = performance
+            entry.info = replace(performance)
             return
     raise InvalidArgument(f"{type_name(type)}: has no entry in the table")
 
 
 def lookup(table, type):
     """The PerformanceInfo of a type, the slowest there is where it has no entry; InvalidArgument for SUBGRAPH."""
-    if type == _T.SUBGRAPH:
+    if _code(type) == _T.SUBGRAPH:
         raise InvalidArgument("SUBGRAPH: has no performance; see ifPerformance and whilePerformance")
-    return convert.lookup(table, type)
+    return convert.lookup(_table(table), type)
+
+
+def _table(table):
+    return [record(entry, OperandPerformance, f"table[{place}]") for place, entry in enumerate(vec(table, "table"))]
 
 
 def makeCapabilities(default, float32, relaxed):
     """Capabilities of HAL 1.3: float32 for FLOAT32 and TENSOR_FLOAT32, relaxed for both of those, else default."""
+    record(relaxed, PerformanceInfo, "relaxed")
     table = nonExtensionOperandPerformance("1.3", default)
     for kind in (_T.FLOAT32, _T.TENSOR_FLOAT32):
         update(table, kind, float32)
-    return Capabilities1_3(relaxed, relaxed, table, default, default)
+    return Capabilities1_3(replace(relaxed), replace(relaxed), table, replace(default), replace(default))

@@ -1,6 +1,7 @@
 """HAL 1.0: IDevice and IPreparedModel."""
 
 from .. import trace, vlog
+from ..forks import importing
 from . import convert, launch, models
 from .refusals import Refusals
 from .types import (
@@ -60,7 +61,8 @@ class Device:
 
     def __init__(self, device=None):
         if device is None:
-            from ..driver.device import Device as Canonical
+            with importing:
+                from ..driver.device import Device as Canonical
 
             device = Canonical()
         self.device, self.refusals = device, Refusals()

@@ -1,5 +1,6 @@
 """HAL 1.2: synchronous executions, timing, output shapes, caching, bursts, extensions."""
 
+from ..forks import importing
 from . import launch, v1_1
 from .types import (
     OPERAND_TYPES,
@@ -63,7 +64,8 @@ class PreparedModel(v1_1.PreparedModel):
         callback.getMemories(slots) gives (status, memories); the channels are fmq.Descriptor of queues of
         fmq.REQUEST_DATUM and fmq.RESULT_DATUM, or the queues.
         """
-        from .burst import configure
+        with importing:
+            from .burst import configure
 
         return configure(self, callback, requestChannel, resultChannel)
 
@@ -95,7 +97,8 @@ class Device(v1_1.Device):
 
     def getNumberOfCacheFilesNeeded(self):
         """(status, model cache files, data cache files)."""
-        from ..driver.cache import DATA_FILES, MODEL_FILES
+        with importing:
+            from ..driver.cache_files import DATA_FILES, MODEL_FILES
 
         return ErrorStatus.NONE, MODEL_FILES, DATA_FILES
 

@@ -4,6 +4,9 @@ They answer True or False and log the reason of a False; `reason` gives it. What
 supported, does a token live, has a buffer the role) is not asked.
 """
 
+from types import FunctionType
+
+from ..checks import shown
 from ..compiler.check import check_model
 from ..driver.buffers import Buffer
 from ..driver.pools import bind_request
@@ -12,13 +15,18 @@ from . import models, requests
 from .pools import to_memory
 from .refusals import log
 from .types import MODELS, ExecutionPreference, MeasureTiming, MemoryPool, Priority, Request
-from .values import fail, member, record
+from .values import fail, member, record, version
 
 _VERSIONS = {kind: hal for hal, kind in MODELS.items()}
 
 
 def reason(check, *arguments):
-    """Why a value is not well formed, or "": the same checks, as ``reason(validateModel, model)``."""
+    """Why a value is not well formed, or "": the same checks, as ``reason(validateModel, model)``.
+
+    Raises InvalidArgument for a check that is none of this module's.
+    """
+    if not isinstance(check, FunctionType) or check not in _CHECKS:
+        fail("check", f"is {shown(check)}, must be a function of this module")
     try:
         _CHECKS[check](*arguments)
     except Error as error:
@@ -90,10 +98,10 @@ def _request(request, model, allow_unspecified):
 
 
 def _pool(pool, hal):
-    if isinstance(pool, MemoryPool) and hal == "1.3":
+    if isinstance(pool, MemoryPool) and version(hal) == "1.3":
         requests.pool_of(pool, hal, _Tokens(), "pool")
     else:
-        to_memory(pool, hal, "pool")
+        to_memory(pool, version(hal), "pool")
 
 
 class _Form:

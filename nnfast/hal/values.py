@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..checks import shown
 from ..errors import InvalidArgument
-from .types import UINT32_MAX
+from .types import HALS, UINT32_MAX
 
 
 def fail(path, text):
@@ -47,14 +48,14 @@ def is_integer(value):
 def uint32(value, path):
     """A number of 32 bits."""
     if not is_integer(value) or not 0 <= value <= UINT32_MAX:
-        fail(path, f"is {value!r}, must be 0 to {UINT32_MAX}")
+        fail(path, f"is {shown(value)}, must be 0 to {UINT32_MAX}")
     return int(value)
 
 
 def boolean(value, path):
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        fail(path, f"is {value!r}, must be True or False")
+        fail(path, f"is {shown(value)}, must be True or False")
     return bool(value)
 
 
@@ -65,7 +66,7 @@ def member(value, enum, path):
             return enum(int(value))
         except ValueError:
             pass  # said below
-    return fail(path, f"is {value!r}, must be {', '.join(f'{m.value} ({m.name})' for m in enum)}")
+    return fail(path, f"is {shown(value)}, must be {', '.join(f'{m.value} ({m.name})' for m in enum)}")
 
 
 def nanoseconds(value, path):
@@ -73,5 +74,12 @@ def nanoseconds(value, path):
     if value is None:
         return None
     if not is_integer(value) or not 0 <= value < 1 << 64:
-        fail(path, f"is {value!r}, must be nanoseconds of 64 bits or None")
+        fail(path, f"is {shown(value)}, must be nanoseconds of 64 bits or None")
     return int(value)
+
+
+def version(value):
+    """A version of the HAL by its name."""
+    if not isinstance(value, str) or value not in HALS:
+        fail("hal", f"is {shown(value)}, must be one of {', '.join(HALS)}")
+    return value

@@ -6,7 +6,10 @@ from operator import index as as_index
 import numpy as np
 
 from .. import vlog
+from ..checks import flag as checked_flag
+from ..checks import sequence, shown
 from ..errors import InvalidArgument
+from .mapped import may_vanish
 from .types import (
     DTYPES,
     OEM_TYPES,
@@ -99,7 +102,8 @@ class ModelBuilder:
         type: by default from the dtype: float32, float16, int32, bool; with a scale uint8, int8 (asymmetric signed),
         uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or what `type` stores.
         Of a type of an extension the array must have the dtype, unless `type` is the extension's own Type.
-        A writable array is copied; a read-only contiguous one (a mapped file) is used where it lies.
+        A writable array and one that lies in a mapped file are copied; any other read-only contiguous one is used where
+        it lies.
         """
         scale, channel_quant = _scale(scale), _channel_quant(channel_quant)
         if not isinstance(array, np.ndarray):
@@ -121,7 +125,7 @@ class ModelBuilder:
         if type is None:
             code = next((code for kind, code in _SCALAR_OF_KIND if isinstance(value, kind)), None)
             if code is None:
-                raise InvalidArgument(f"scalar: {value!r} has no default operand type, name one")
+                raise InvalidArgument(f"scalar: {shown(value)} has no default operand type, name one")
         else:
             code = self._code(OperandType, type, "operand type")
         data = np.asarray(value) if is_extension(code) and isinstance(value, np.generic) else \
@@ -147,10 +151,12 @@ class ModelBuilder:
 
     def extension_code(self, extension, id):
         """Code of the type or operation `id` of an extension, by the extension's name, in this builder's graph."""
+        if not isinstance(extension, str):
+            raise InvalidArgument(f"extension: is {shown(extension)}, must be the name of an extension")
         prefix = self._prefixes.setdefault(extension, len(self._prefixes) + 1)
         number = _integer(id, "extension id")
         if not 0 <= number <= 0xFFFF:
-            raise InvalidArgument(f"extension id: is {number}, must be 0 to 65535")
+            raise InvalidArgument(f"extension id: is {shown(number)}, must be 0 to 65535")
         return prefix << 16 | number
 
     # -- structure -----------------------------------------------------------------------------------------------
@@ -173,6 +179,7 @@ class ModelBuilder:
             out, parameters = (like.type, (), like.scale, like.zero_point), like.parameters
         elif isinstance(out, str | int | Definition):
             out = (out,)
+        out = sequence(out, "add: out", "(type, dims, scale, zero_point)")
         if not 1 <= len(out) <= 4:
             raise InvalidArgument(f"add: out has {len(out)} parts, must be (type, dims, scale, zero_point)")
         handle = self.operand(*out, name=name, parameters=parameters)
@@ -191,13 +198,13 @@ class ModelBuilder:
 
     def relaxed(self, flag=True):
         """Allow float32 to be computed with the range and precision of float16."""
-        self._relaxed = bool(flag)
+        self._relaxed = checked_flag(flag, "relaxed: flag")
         return self
 
     def state(self, input, output, initial=None):
         """Feed `output` back to `input` from call to call; initial: first value (default: the zero of its type)."""
         handles = self._handles((input, output), "state")
-        self._states.append((*handles, None if initial is None else np.array(initial)))
+        self._states.append((*handles, None if initial is None else _initial(initial)))
         return self
 
     @vlog.telling(vlog.MODEL, "build")
@@ -237,13 +244,11 @@ class ModelBuilder:
         return _dtype(self._code(OperandType, type, "operand type"))
 
     def _handles(self, handles, role):
-        if isinstance(handles, str | bytes) or not hasattr(handles, "__iter__"):
-            raise InvalidArgument(f"{role} handles: {handles!r} is no list")
         result = []
-        for place, handle in enumerate(handles):
+        for place, handle in enumerate(sequence(handles, f"{role} handles:", "a list of handles")):
             number = _integer(handle, f"{role} {place}: handle")
             if not 0 <= number < len(self._operands):
-                raise InvalidArgument(f"{role} {place}: handle {number} is no operand of this builder "
+                raise InvalidArgument(f"{role} {place}: handle {shown(number)} is no operand of this builder "
                                       f"(it has {len(self._operands)})")
             result.append(number)
         return tuple(result)
@@ -290,10 +295,17 @@ class ModelBuilder:
                         tuple(self._outputs))
 
 
+def _initial(value):
+    try:
+        return np.array(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise InvalidArgument(f"state: initial value is {shown(value)}, must be an array") from None
+
+
 def _code(kind, value, what):
     if isinstance(value, str):
         if value not in kind.__members__:
-            raise InvalidArgument(f"{what} {value!r} is unknown")
+            raise InvalidArgument(f"{what} {shown(value)} is unknown")
         return kind[value]
     number = _integer(value, what)
     try:
@@ -312,13 +324,12 @@ def _integer(value, what):
     try:
         return as_index(value)
     except TypeError:
-        raise InvalidArgument(f"{what} is {value!r}, must be an integer") from None
+        raise InvalidArgument(f"{what} is {shown(value)}, must be an integer") from None
 
 
 def _dims(dims):
-    if isinstance(dims, str | bytes) or not hasattr(dims, "__iter__"):
-        raise InvalidArgument(f"dims is {dims!r}, must be a list of integers")
-    return tuple(0 if dim is None else _integer(dim, f"dimension {axis}") for axis, dim in enumerate(dims))
+    return tuple(0 if dim is None else _integer(dim, f"dimension {axis}")
+                 for axis, dim in enumerate(sequence(dims, "dims", "a list of integers")))
 
 
 def _scale(scale):
@@ -326,8 +337,8 @@ def _scale(scale):
     try:
         with np.errstate(over="ignore"):
             return float(np.float32(scale))
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"scale is {scale!r}, must be a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(f"scale is {shown(scale)}, must be a number") from None
 
 
 def _channel_quant(quant):
@@ -342,7 +353,7 @@ def _pair(quant):
         dim, scales = quant
         iter(scales)
     except (TypeError, ValueError):
-        raise InvalidArgument(f"channel_quant is {quant!r}, must be (dim, scales)") from None
+        raise InvalidArgument(f"channel_quant is {shown(quant)}, must be (dim, scales)") from None
     return dim, scales
 
 
@@ -364,17 +375,17 @@ def _array_of(value, dtype):
     """Array of a Python value, in `dtype` (default float32 or int32); refuses integers that do not fit."""
     try:
         raw = np.asarray(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raw = np.asarray(None)
     if raw.dtype.kind not in "biuf":
-        raise InvalidArgument(f"value {value!r} is no number or list of numbers")
+        raise InvalidArgument(f"value {shown(value)} is no number or list of numbers")
     if dtype is None:
         dtype = np.dtype({"f": np.float32, "b": np.bool_}.get(raw.dtype.kind, np.int32))
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if raw.dtype.kind == "f" and (raw != np.trunc(raw)).any() or \
                 raw.size and not (limits.min <= raw.min() and raw.max() <= limits.max):
-            raise InvalidArgument(f"value {value!r} does not fit {dtype}")
+            raise InvalidArgument(f"value {shown(value)} does not fit {dtype}")
     with np.errstate(over="ignore"):
         return raw.astype(dtype)
 
@@ -384,7 +395,7 @@ def _parameters(value):
         return None
     try:
         return bytes(memoryview(value))
-    except TypeError:
+    except (TypeError, ValueError, BufferError):
         raise InvalidArgument(f"parameters are {type(value).__name__}, must be bytes") from None
 
 
@@ -401,7 +412,7 @@ def _frozen(array, code, kind):
     native = array.dtype.newbyteorder("=")
     if native != wanted and not (native == np.bool_ and code in _BOOL_TYPES):
         raise InvalidArgument(f"constant: array is {array.dtype}, must be {wanted} for {type_name(code)}")
-    data = np.array(array, wanted, order="C", copy=True if array.flags.writeable else None)
+    data = np.array(array, wanted, order="C", copy=True if array.flags.writeable or may_vanish(array) else None)
     data.flags.writeable = False
     return data
 

@@ -1,5 +1,6 @@
 """A model as Graphviz text, in the form of AOSP's GraphDump (hal.md 12.7)."""
 
+from ..errors import one_line
 from .types import LifeTime, OperandType, operation_name, type_name
 
 _T = OperandType
@@ -18,7 +19,7 @@ def to_dot(model, name=""):
     name: for the first line; default: that of the model. Graphs of IF and WHILE are counted in a note, not drawn.
     """
     graph = model.main
-    lines = [f"// {' '.join((name or model.name or 'model').split())}", "digraph {"]
+    lines = [one_line(f"// {' '.join((name or model.name or 'model').split())}"), "digraph {"]
     if model.referenced:
         lines += [f"    // NOTE: {len(model.referenced)} subgraphs omitted", "    // To do: draw the subgraphs as well"]
     places = {}

@@ -1,6 +1,11 @@
-"""Files that hold weights, mapped into memory."""
+"""Memory that weights lie in: private copies of files, and mappings of files that cannot shrink.
+
+Whoever may write to a file may cut it short, and the next access to a mapping of it would end this process with
+SIGBUS. Files in a file system are therefore read, never mapped; only memory sealed with F_SEAL_SHRINK is mapped.
+"""
 
 import mmap
+import os
 
 import numpy as np
 
@@ -8,8 +13,20 @@ WORTH = 1 << 16
 """Bytes of a constant from which on its pages are worth a system call."""
 
 
+def read_file(fd, size):
+    """The first `size` bytes of a file as a read-only memoryview of private memory; EOFError when there are fewer."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    view, done = memoryview(memory), 0
+    while done < size:
+        count = os.preadv(fd, [view[done:]], done)
+        if not count:
+            raise EOFError(f"ends after {done} of {size} bytes")
+        done += count
+    return view.toreadonly()
+
+
 class MappedFile(mmap.mmap):
-    """A file mapped for reading alone: its pages may be dropped at any time, they come back when they are read."""
+    """A sealed file mapped for reading alone: its pages may be dropped at any time and come back when they are read."""
 
     def release(self):
         """Let the system take the pages back."""
@@ -32,9 +49,22 @@ def release(model):
         owner.release()
 
 
+def may_vanish(array):
+    """True for a view of a mapping that is not known to stay whole."""
+    return isinstance(_memory(array), mmap.mmap) and _owner(array) is None
+
+
 def _owner(array):
     """The MappedFile that an array is a view of, or None."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    owner = array.obj if isinstance(array, memoryview) else array
-    return owner if isinstance(owner, MappedFile) else None
+    memory = _memory(array)
+    return memory if isinstance(memory, MappedFile) else None
+
+
+def _memory(array):
+    """The object whose memory an array is a view of; the first array of its chain where it has its own."""
+    while isinstance(array, np.ndarray | memoryview):
+        base = array.base if isinstance(array, np.ndarray) else array.obj
+        if base is None:
+            break
+        array = base
+    return array

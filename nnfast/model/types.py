@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from ..checks import shown
+
 
 class OperandType(IntEnum):
     """Operand type codes (hal.md 1.1)."""
@@ -229,23 +231,27 @@ def dtype_of(kind):
 
 def type_name(kind):
     """Name of an operand type, or the number itself where there is none."""
-    return _name(OperandType, kind, "type")
+    return _name(_TYPE_NAMES, kind, "type")
 
 
 def operation_name(kind):
     """Name of an operation, or the number itself where there is none."""
-    return _name(OperationType, kind, "operation")
+    return _name(_OPERATION_NAMES, kind, "operation")
 
 
-def _name(enum, kind, what):
+_TYPE_NAMES = {member.value: member.name for member in OperandType}
+_OPERATION_NAMES = {member.value: member.name for member in OperationType}
+
+
+def _name(names, kind, what):
+    name = names.get(kind)
+    if name is not None:
+        return name
     if isinstance(kind, Definition):
         return kind.name
     if is_extension(kind):
         return f"extension {what} 0x{kind & 0xFFFFFFFF:08x}"
-    try:
-        return enum(kind).name
-    except ValueError:
-        return f"{what} {kind}"
+    return f"{what} {shown(kind)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +304,10 @@ class Operand:
         """dims with None for what is unknown; None as a whole when a tensor's rank is unknown."""
         if self.is_scalar:
             return ()
-        if not self.dims:
+        dims = self.dims
+        if not dims:
             return None
-        return tuple(d or None for d in self.dims)
+        return tuple(d or None for d in dims) if 0 in dims else tuple(dims)
 
     @property
     def nbytes(self):

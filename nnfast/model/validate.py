@@ -10,7 +10,10 @@ from struct import error as StructError
 
 import numpy as np
 
+from .. import pace
+from ..checks import shown
 from ..errors import InvalidArgument
+from .plain import is_plain
 from .types import (
     CONSTANT_LIFETIMES,
     DTYPES,
@@ -33,6 +36,7 @@ from .types import (
     operation_name,
     type_name,
 )
+from .withheld import Withheld
 
 _T = OperandType
 _SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
@@ -43,21 +47,24 @@ _UINT32_MAX = 0xFFFFFFFF
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-def validate_model(model):
+def validate_model(model, go_on=pace.step):
     """Check the structure of a Model; InvalidArgument names the first part that breaks a rule.
 
     Order: main, then each referenced subgraph (operands, operations, lists, graph), reference cycles, states.
+    go_on(path): called before every operand and operation, may raise to stop.
     """
     _record(model, Model, "model")
     _sequence(model.referenced, "referenced")
     _sequence(model.states, "states")
     if not isinstance(model.relaxed, bool | np.bool_):
-        _fail("model", f"relaxed is {model.relaxed!r}, must be True or False")
+        _fail("model", f"relaxed is {shown(model.relaxed)}, must be True or False")
+    if not isinstance(model.name, str):
+        _fail("model", f"name is {shown(model.name)}, must be text")
     check_extensions("extensions", model.extensions)
     prefixes = frozenset(prefix for _, prefix in model.extensions)
     for path, graph in graph_paths(model):
         _record(graph, Subgraph, path)
-        _check_graph(path, graph, len(model.referenced), prefixes)
+        _check_graph(path, graph, len(model.referenced), prefixes, go_on)
     _check_reference_cycles(model.referenced)
     _check_states(model)
 
@@ -76,12 +83,12 @@ def check_extensions(path, entries):
     for place, entry in enumerate(entries):
         where = f"{path}[{place}]"
         if not isinstance(entry, tuple) or len(entry) != 2:
-            _fail(where, f"is {entry!r}, must be (name, prefix)")
+            _fail(where, f"is {shown(entry)}, must be (name, prefix)")
         name, prefix = entry
         if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
-            _fail(where, f"name is {name!r}, must be small letters, digits and _ in parts with dots between")
+            _fail(where, f"name is {shown(name)}, must be small letters, digits and _ in parts with dots between")
         if not _is_int(prefix) or not 1 <= prefix <= 0xFFFF:
-            _fail(where, f"prefix is {prefix!r}, must be 1 to 65535")
+            _fail(where, f"prefix is {shown(prefix)}, must be 1 to 65535")
         if name in names or prefix in prefixes:
             _fail(where, f"name {name} and prefix {prefix} must be used once")
         names.add(name)
@@ -112,7 +119,7 @@ def _is_int(value):
     return type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool))
 
 
-def _check_graph(path, graph, referenced, prefixes):
+def _check_graph(path, graph, referenced, prefixes, go_on):
     for name in ("operands", "operations"):
         _sequence(getattr(graph, name), f"{path}.{name}")
     if not graph.operands:
@@ -121,10 +128,14 @@ def _check_graph(path, graph, referenced, prefixes):
         _fail(path, "has no operations, must have at least one")
     for index, operand in enumerate(graph.operands):
         where = f"{path}.operand[{index}]"
+        go_on(where)
         _record(operand, Operand, where)
-        _check_operand(where, operand, referenced, prefixes)
+        if not is_plain(operand):
+            _check_operand(where, operand, referenced, prefixes)
     for index, operation in enumerate(graph.operations):
-        _record(operation, Operation, f"{path}.operation[{index}]")
+        where = f"{path}.operation[{index}]"
+        go_on(where)
+        _record(operation, Operation, where)
         _check_operation(path, index, operation, graph.operands, prefixes)
     _check_list(f"{path}.inputs", graph.inputs, LifeTime.SUBGRAPH_INPUT, path, graph.operands)
     _check_list(f"{path}.outputs", graph.outputs, LifeTime.SUBGRAPH_OUTPUT, path, graph.operands)
@@ -134,6 +145,10 @@ def _check_graph(path, graph, referenced, prefixes):
 # -- operands (hal.md 11.3) ------------------------------------------------------------------------------------------
 def _check_operand(path, operand, referenced, prefixes):
     _check_type(path, operand.type, prefixes)
+    if not _is_int(operand.lifetime) or not 0 <= operand.lifetime <= LifeTime.SUBGRAPH:
+        _fail(path, f"lifetime is {shown(operand.lifetime)}, must be 0..{LifeTime.SUBGRAPH:d}")
+    if not isinstance(operand.name, str):
+        _fail(path, f"name is {shown(operand.name)}, must be text")
     _check_dims(path, operand)
     if operand.type not in OEM_TYPES:  # what they mean by these is theirs
         _check_scale(path, operand)
@@ -147,20 +162,21 @@ def _check_operand(path, operand, referenced, prefixes):
 
 def _check_type(path, code, prefixes):
     if not _is_int(code):
-        _fail(path, f"type is {code!r}, must be an operand type code")
+        _fail(path, f"type is {shown(code)}, must be an operand type code")
     if code in DTYPES or code in OEM_TYPES:
         return
     if not is_extension(code) or not 0 <= code <= _UINT32_MAX:
-        _fail(path, f"type {code} is unknown, must be 0..{max(DTYPES.keys() - OEM_TYPES):d}")
+        _fail(path, f"type {shown(code)} is unknown, must be 0..{max(DTYPES.keys() - OEM_TYPES):d}")
     if code >> 16 not in prefixes:
         _fail(path, f"type 0x{code:08x} has a prefix that is not in the model's extensions")
 
 
 def _check_dims(path, operand):
-    _sequence(operand.dims, f"{path}.dims")
+    if not isinstance(operand.dims, tuple | list):
+        _sequence(operand.dims, f"{path}.dims")
     for axis, dim in enumerate(operand.dims):
         if not _is_int(dim) or not 0 <= dim <= _UINT32_MAX:
-            _fail(path, f"dimension {axis} is {dim!r}, must be 0 (unknown) to {_UINT32_MAX}")
+            _fail(path, f"dimension {axis} is {shown(dim)}, must be 0 (unknown) to {_UINT32_MAX}")
     if operand.type in SCALAR_TYPES and operand.dims:
         _fail(path, f"rank is {len(operand.dims)}, must be 0 for scalar {type_name(operand.type)}")
     if operand.lifetime in CONSTANT_LIFETIMES and operand.type not in SCALAR_TYPES:
@@ -183,7 +199,7 @@ def _float32(value):
 
 
 def _number(value):
-    return f"{value:g}" if isinstance(value, float | int) else repr(value)
+    return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 def _check_scale(path, operand):
@@ -206,13 +222,13 @@ def _check_scale(path, operand):
 def _check_zero_point(path, operand):
     zero_point = operand.zero_point
     if not _is_int(zero_point):
-        _fail(path, f"zero point is {zero_point!r}, must be an integer")
+        _fail(path, f"zero point is {shown(zero_point)}, must be an integer")
     low, high = (0, 0)
     if operand.type not in _SYMMETRIC_TYPES:
         low, high = QUANT_RANGE.get(operand.type, (0, 0))
     if not low <= zero_point <= high:
         rule = "0" if low == high else f"{low}..{high}"
-        _fail(path, f"zero point is {zero_point}, must be {rule} for {type_name(operand.type)}")
+        _fail(path, f"zero point is {shown(zero_point)}, must be {rule} for {type_name(operand.type)}")
 
 
 def _check_channel_quant(path, operand):
@@ -226,10 +242,12 @@ def _check_channel_quant(path, operand):
     _record(quant, ChannelQuant, path)
     rank = len(operand.dims)
     if not _is_int(quant.dim) or not 0 <= quant.dim < rank:
-        _fail(path, f"channel dimension is {quant.dim!r}, must be less than the rank, {rank}")
+        _fail(path, f"channel dimension is {shown(quant.dim)}, must be less than the rank, {rank}")
     channels = operand.dims[quant.dim]
     if channels == 0:
         _fail(path, f"channel dimension {quant.dim} has unknown size, must be known")
+    if isinstance(quant.scales, Withheld) and quant.scales.shape == (channels,):
+        return
     _sequence(quant.scales, f"{path}.channel_quant.scales")
     if len(quant.scales) != channels:
         _fail(path, f"has {len(quant.scales)} channel scales, must be {channels} (dimension {quant.dim})")
@@ -255,7 +273,7 @@ def _all_positive(scales):
     """True when all are numbers that are finite and positive as float32: the common case, at once."""
     try:
         values = np.asarray(scales, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return values.ndim == 1 and bool(((values >= _SMALLEST) & (values <= _LARGEST)).all())
 
@@ -271,8 +289,6 @@ def _check_size(path, operand):
 
 
 def _check_lifetime(path, operand, referenced):
-    if not _is_int(operand.lifetime) or not 0 <= operand.lifetime <= LifeTime.SUBGRAPH:
-        _fail(path, f"lifetime is {operand.lifetime!r}, must be 0..{LifeTime.SUBGRAPH:d}")
     is_subgraph = operand.type == _T.SUBGRAPH
     if is_subgraph != (operand.lifetime == LifeTime.SUBGRAPH):
         name = LifeTime(operand.lifetime).name
@@ -281,9 +297,9 @@ def _check_lifetime(path, operand, referenced):
         _fail(path, f"lifetime SUBGRAPH has type {type_name(operand.type)}, must have SUBGRAPH")
     if not is_subgraph:
         if operand.subgraph is not None:
-            _fail(path, f"refers to subgraph {operand.subgraph}, only lifetime SUBGRAPH may")
+            _fail(path, f"refers to subgraph {shown(operand.subgraph)}, only lifetime SUBGRAPH may")
     elif not _is_int(operand.subgraph) or not 0 <= operand.subgraph < referenced:
-        _fail(path, f"subgraph is {operand.subgraph}, model has {referenced} referenced subgraphs")
+        _fail(path, f"subgraph is {shown(operand.subgraph)}, model has {referenced} referenced subgraphs")
 
 
 def _check_data(path, operand):
@@ -294,10 +310,11 @@ def _check_data(path, operand):
         return
     if data is None:
         _fail(path, "is a constant without data")
-    if not isinstance(data, np.ndarray):
+    is_withheld = isinstance(data, Withheld)
+    if not isinstance(data, np.ndarray) and not is_withheld:
         _fail(path, f"data is {type(data).__name__}, must be a numpy array")
     if is_raw(operand.type):
-        if data.dtype != np.uint8 or data.ndim != 1 or not data.flags.c_contiguous:
+        if is_withheld or data.dtype != np.uint8 or data.ndim != 1 or not data.flags.c_contiguous:
             _fail(path, f"data is {data.dtype} of rank {data.ndim}, must be a row of bytes for "
                         f"{type_name(operand.type)}")
         return
@@ -306,7 +323,7 @@ def _check_data(path, operand):
                     f"must be {operand.dtype} for {type_name(operand.type)}")
     if data.shape != tuple(operand.dims):
         _fail(path, f"data has shape {list(data.shape)}, must have {list(operand.dims)}")
-    if not data.flags.c_contiguous:
+    if not is_withheld and not data.flags.c_contiguous:
         _fail(path, "data is not contiguous, use numpy.ascontiguousarray")
 
 
@@ -315,18 +332,19 @@ def _check_operation(path, index, operation, operands, prefixes):
     code = operation.type
     where = f"{path}.operation[{index}]"
     if not _is_int(code):
-        _fail(where, f"type is {code!r}, must be an operation code")
+        _fail(where, f"type is {shown(code)}, must be an operation code")
     if is_extension(code) and 0 <= code <= _UINT32_MAX:
         if code >> 16 not in prefixes:
             _fail(where, f"operation 0x{code:08x} has a prefix that is not in the model's extensions")
     elif not 0 <= code <= OperationType.REVERSE and code != OperationType.OEM_OPERATION:
-        _fail(where, f"operation code {code} is unknown, must be 0..{OperationType.REVERSE:d}")
+        _fail(where, f"operation code {shown(code)} is unknown, must be 0..{OperationType.REVERSE:d}")
     where = operation_path(path, index, code)
     for role, places in (("input", operation.inputs), ("output", operation.outputs)):
-        _sequence(places, f"{where} {role}s")
+        if not isinstance(places, tuple | list):
+            _sequence(places, f"{where} {role}s")
         for place, operand in enumerate(places):
             if not _is_int(operand) or not 0 <= operand < len(operands):
-                _fail(f"{where} {role} {place}", f"operand index {operand!r} is outside 0..{len(operands) - 1}")
+                _fail(f"{where} {role} {place}", f"operand index {shown(operand)} is outside 0..{len(operands) - 1}")
     for place, operand in enumerate(operation.outputs):
         lifetime = operands[operand].lifetime
         if lifetime not in _WRITTEN:
@@ -339,7 +357,7 @@ def _check_list(where, indexes, lifetime, path, operands):
     listed = set()
     for place, operand in enumerate(indexes):
         if not _is_int(operand) or not 0 <= operand < len(operands):
-            _fail(f"{where}[{place}]", f"operand index {operand!r} is outside 0..{len(operands) - 1}")
+            _fail(f"{where}[{place}]", f"operand index {shown(operand)} is outside 0..{len(operands) - 1}")
         actual = operands[operand].lifetime
         if actual != lifetime:
             _fail(f"{where}[{place}]",
@@ -405,7 +423,7 @@ def _check_states(model):
         _record(state, State, path)
         for role, place, places in (("input", state.input, graph.inputs), ("output", state.output, graph.outputs)):
             if not _is_int(place) or not 0 <= place < len(places):
-                _fail(path, f"{role} position is {place!r}, main has {len(places)} {role}s")
+                _fail(path, f"{role} position is {shown(place)}, main has {len(places)} {role}s")
         if state.input in fed:
             _fail(path, f"input {state.input} is fed by two states")
         fed.add(state.input)

@@ -21,6 +21,9 @@ from ..model.types import (
     type_name,
 )
 
+MOST_NUMBERS = 1024
+"""Values of an input with one for each dimension that are looked at; more cannot be right."""
+
 # Short names of operand types as the digest of the standard writes them (ops_a.md A.2).
 ABBREVIATIONS = {
     "f32": OperandType.FLOAT32, "i32": OperandType.INT32, "u32": OperandType.UINT32, "bool": OperandType.BOOL,
@@ -30,6 +33,9 @@ ABBREVIATIONS = {
     "Q16A": OperandType.TENSOR_QUANT16_ASYMM, "Q8SY": OperandType.TENSOR_QUANT8_SYMM,
     "Q8S": OperandType.TENSOR_QUANT8_ASYMM_SIGNED, "sub": OperandType.SUBGRAPH,
 }
+
+
+_BOOL = int(OperandType.BOOL)
 
 
 class ValueUnknown(Exception):
@@ -169,6 +175,8 @@ class OpDef:
         {type: (scale, zero_point)}; a tuple gives one rule per output.
     data_dependent: only compute knows the output shapes; infer gives None for what it cannot know.
     zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
+    half_inside: values inside the operation are rounded to float16 with float16 tensors, so that its float32 form gives
+        other results.
     """
 
     type: OperationType
@@ -180,11 +188,16 @@ class OpDef:
     quant: object = "free"
     zero_sized: str = "none"
     data_dependent: bool = False
+    half_inside: bool = False
     name: str = field(init=False)
     forms: dict = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self):
         self.name = self.type.name
+
+
+def _nothing():
+    """go_on of a node whose computation nobody limits."""
 
 
 KEPT_FORMS = 64
@@ -194,10 +207,12 @@ KEPT_FORMS = 64
 class Node:
     """An operation in its graph, with what is known of its operands at this moment.
 
-    slots: that of each input; memo: what `once` has computed.
+    slots: that of each input; memo: what `once` has computed; go_on: what `compute` calls between parts that take long,
+    which may end the execution.
     """
 
-    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "slots", "memo", "_names")
+    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "slots", "memo", "go_on",
+                 "_names")
 
     def __init__(self, op, path, inputs, outputs, relaxed=False):
         self.op, self.path, self.inputs, self.outputs, self.relaxed = op, path, list(inputs), list(outputs), relaxed
@@ -209,6 +224,7 @@ class Node:
                 op.forms[types] = form
         self.signature, self.version, self.slots, self._names = form
         self.memo = {}
+        self.go_on = _nothing
 
     # -- signature -----------------------------------------------------------------------------------------------
     def _form(self, types_in, types_out):
@@ -250,13 +266,14 @@ class Node:
             alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
         raise AssertionError("a signature matched after all")
 
-    def with_values(self, arrays):
-        """A copy whose inputs carry these values (None keeps what is there)."""
+    def with_values(self, arrays, go_on=None):
+        """A copy whose inputs carry these values (None keeps what is there); go_on: of the copy."""
         copy = object.__new__(Node)
         for name in Node.__slots__:
             setattr(copy, name, getattr(self, name))
         copy.inputs = [t if a is None or t.value is not None else replace(t, value=a) for t, a in
                        zip(self.inputs, arrays)]
+        copy.go_on = go_on or self.go_on
         return copy
 
     def once(self, key, compute):
@@ -292,13 +309,23 @@ class Node:
             raise ValueUnknown(tensor.operand)
         return tensor.value
 
+    def numbers(self, name):
+        """The values of an input that has one for each dimension of something, as a list; ValueUnknown as `value`."""
+        value = self.value(name)
+        if value.size > MOST_NUMBERS:
+            self.fail(name, f"has {value.size} values, must have at most {MOST_NUMBERS}")
+        return value.reshape(-1).tolist()
+
     def scalar(self, name, default=None):
         """Python value of a scalar input; `default` when the form has no such operand."""
-        if name not in self._names:
+        places = self._names.get(name)
+        if places is None:
             return default
-        value = self.value(name)
+        tensor = self.inputs[places[0]]
+        # The common case without another look by name; value() says what is wrong with any other.
+        value = tensor.value if tensor.present and tensor.value is not None else self.value(name)
         item = value.item(0)
-        return bool(item) if self[name].type == OperandType.BOOL else item
+        return bool(item) if tensor.type == _BOOL else item
 
     @property
     def layout_nchw(self):

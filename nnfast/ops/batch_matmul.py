@@ -6,7 +6,7 @@ import numpy as np
 
 from .._native.conv2d import Conv2dF32, pack_f32
 from .._native.conv2d_pack import PackF32, PackQ8, packed_bytes
-from .._native.conv2d_q8 import Conv2dQ8, pack_q8
+from .._native.conv2d_q8 import Conv2dQ8, fits_q8, pack_q8
 from .._native.copy import StridedCopy
 from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
@@ -86,7 +86,9 @@ def lower(node, b):
         b.emit(PackQ8(slots, columns, inner, groups, (x.zero_point, y.zero_point), *multiplier(node)) if quantized
                else PackF32(slots, columns, inner, groups))
     else:
-        packed = b.const(_packed(node, columns, inner, groups))
+        size = packed_bytes(columns, inner, groups, quantized)
+        packed = b.const(b.packed([y], np.uint8, lambda: _packed(node, columns, inner, groups), lambda found: (
+            fits_q8(found, columns, inner, groups) if quantized else found.nbytes == size)))
     slots = left, packed, b.slot(output)
     shape = POINT, rows, inner, columns
     if quantized:

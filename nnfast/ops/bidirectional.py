@@ -49,6 +49,10 @@ class Direction:
         """As of a node."""
         return self._node.relaxed
 
+    def go_on(self):
+        """As Node.go_on."""
+        self._node.go_on()
+
     def scalar(self, name):
         """As Node.scalar."""
         return self._node.scalar(self._name(name))

@@ -157,9 +157,12 @@ def greedy(items, scores, limit, kill):
     return np.array(kept, np.int64)
 
 
-def overlap_kill(boxes, threshold):
+def overlap_kill(node, boxes, threshold):
     """kill function of `greedy`: boxes that overlap the best one by `threshold` or more."""
-    return lambda best, rest: iou(boxes[best], boxes[rest]) >= threshold
+    def kill(best, rest):
+        node.go_on()
+        return iou(boxes[best], boxes[rest]) >= threshold
+    return kill
 
 
 def descending(scores):

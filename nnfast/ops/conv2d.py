@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_lines_q8, conv2d_q8, conv2d_winograd
+from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_lines_q8, conv2d_pack, conv2d_q8, conv2d_winograd
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -112,7 +112,7 @@ class Placement:
     out_group: int = 0
 
 
-def refusal(node, padded):
+def refusal(node, padded, b):
     """Why no native kernel runs a convolution, or None. padded: whether windows reach beyond the image."""
     if node.layout_nchw:
         return "layout is NCHW"
@@ -122,7 +122,8 @@ def refusal(node, padded):
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
     # Kernels multiply by the zeros of a padding, at which the definition does not look.
-    if padded and node["input"].type == OperandType.TENSOR_FLOAT32 and not _all_finite(node["filter"].value):
+    if padded and node["input"].type == OperandType.TENSOR_FLOAT32 \
+            and not b.packed_fact([node["filter"]], lambda: _all_finite(node["filter"].value)):
         return "filter has infinite or NaN values, and there is padding"
     return None
 
@@ -134,55 +135,75 @@ def _all_finite(values):
 
 def _lower(node, b):
     win = geometry(node)
-    reason = refusal(node, win.is_padded)
+    reason = refusal(node, win.is_padded, b)
     if reason is None:
         emit(node, b, node["filter"], win, node["input"].shape[0])
     return reason
 
 
 def emit(node, b, weights, win, batch, values=None, place=None):
-    """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ...] and bias, in NHWC.
+    """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ..., depth] and bias, in NHWC.
 
-    values: array [units, ...] in place of the weights' own; place: a Placement for other than dense tensors.
+    values: function that gives an array [units, ...] in place of the weights' own; place: a Placement for other than
+    dense tensors.
     """
-    source, bias, target = node["input"], node["bias"].value, node.outputs[0]
-    units, groups = weights.shape[0], 1 if place is None else place.groups
-    matrix = np.ascontiguousarray((weights.value if values is None else values).reshape(units, -1))
-    shape = win, batch, matrix.shape[1] // prod(win.filter), units // groups
+    source, units, depth = node["input"], weights.shape[0], weights.shape[-1]
+    groups = 1 if place is None else place.groups
+
+    def matrix():
+        return np.ascontiguousarray((weights.value if values is None else values()).reshape(units, -1))
+
+    shape = win, batch, depth, units // groups
     if is_quant8(source):
-        zero_point = weights.zero_point if weights.channel_quant is None else 0
-        signed = source.dtype == np.int8
-        finish = requantize.requantizer(node)
-        scale = (np.ascontiguousarray(np.broadcast_to(v, units)) for v in (finish.multiplier, finish.exponent))
-        output = finish.zero_point, finish.low, finish.high
-        in_place = place is None and zero_point == (0 if weights.dtype == np.int8 else 128) \
-            and conv2d_lines_q8.suits(win, shape[2], signed)
-        if in_place:
-            matrix = conv2d_lines_q8.Blocks(win, shape[2]).spread(matrix, zero_point)
-        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, source.zero_point, signed, *scale, groups)
-        slots = b.slot(source), b.const(packed), b.slot(target)
-        if in_place:
-            b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
-            return
-        b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
-    elif place is None and b.in_bf16(source) and conv2d_bf16.suits(win, shape[2]):
-        packed = conv2d_bf16.pack_bf16(matrix, bias, win, batch, b.threads)
-        slots = b.slot(source), b.const(packed), b.slot(target)
-        clamp = quant.activation_float(node.scalar("activation"))
+        _emit_quantized(node, b, weights, matrix, shape, groups, place)
+        return
+    target, clamp = node.outputs[0], quant.activation_float(node.scalar("activation"))
+
+    def packed(make, size, sources=(weights,)):
+        array = b.packed(sources, np.uint8, make, lambda found: found.nbytes == size)
+        return b.slot(source), b.const(array), b.slot(target)
+
+    bias = node["bias"].value
+    if place is None and b.in_bf16(source) and conv2d_bf16.suits(win, depth):
+        slots = packed(lambda: conv2d_bf16.pack_bf16(matrix(), bias, win, batch, b.threads),
+                       conv2d_bf16.packed_bytes(win, batch, depth, units))
         b.emit(conv2d_bf16.Conv2dBf16(slots, *shape, *clamp))
-    elif place is None and values is None and conv2d_winograd.suits(win, batch, units, shape[2]):
-        filter_ = np.ascontiguousarray(weights.value)
-        slots = b.slot(source), b.const(conv2d_winograd.pack_f32(filter_)), b.slot(target)
-        b.emit(conv2d_winograd.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias),
-                                                 *quant.activation_float(node.scalar("activation"))))
+    elif place is None and values is None and conv2d_winograd.suits(win, batch, units, depth):
+        filter_ = np.ascontiguousarray(b.value(weights))  # read where the transformation does not do
+        slots = packed(lambda: conv2d_winograd.pack_f32(filter_), conv2d_winograd.packed_bytes(units, depth), ())
+        b.emit(conv2d_winograd.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:
-        packed = conv2d.pack_f32(matrix, bias, groups, b.threads)
-        slots = b.slot(source), b.const(packed), b.slot(target)
-        clamp = quant.activation_float(node.scalar("activation"))
-        if place is None and conv2d_line.suits(win, shape[2]):
+        slots = packed(lambda: conv2d.pack_f32(matrix(), bias, groups, b.threads),
+                       conv2d_pack.packed_bytes(units // groups, prod(win.filter) * depth, groups, False))
+        if place is None and conv2d_line.suits(win, depth):
             b.emit(conv2d_line.Conv2dLineF32(slots, *shape, *clamp))
         else:
             b.emit(conv2d.Conv2dF32(slots, *shape, *clamp, place))
+
+
+def _emit_quantized(node, b, weights, matrix, shape, groups, place):
+    """As emit, for 8-bit codes; matrix(): the weights [units, depth of a window]."""
+    source, target, (win, _, channels, units) = node["input"], node.outputs[0], shape
+    zero_point = weights.zero_point if weights.channel_quant is None else 0
+    signed, output = source.dtype == np.int8, requantize.codes(node)
+    in_place = place is None and zero_point == (0 if weights.dtype == np.int8 else 128) \
+        and conv2d_lines_q8.suits(win, channels, signed)
+    blocks = conv2d_lines_q8.Blocks(win, channels) if in_place else None
+
+    def pack():
+        finish, codes = requantize.requantizer(node), matrix()
+        scale = (np.ascontiguousarray(np.broadcast_to(v, len(codes))) for v in (finish.multiplier, finish.exponent))
+        if in_place:
+            codes = blocks.spread(codes, zero_point)
+        return conv2d_q8.pack_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups)
+
+    depth = blocks.depth if in_place else prod(win.filter) * channels
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, units, depth, groups))
+    slots = b.slot(source), b.const(packed), b.slot(target)
+    if in_place:
+        b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
+    else:
+        b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
 
 
 CONV_2D = OpDef(

@@ -88,16 +88,23 @@ def _lower(node, b):
     for name in ("filter", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
-    place = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
-    multiplier = node.scalar("depth_multiplier")
+    slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
+    units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
     if is_quant8(source):
-        weights = requantize.centred(filter_, filter_.value).astype(np.int16)
-        b.emit(native.DepthwiseConv2DQ8(
-            *place, weights, bias.value, multiplier, source.zero_point, requantize.requantizer(node),
-        ))
+        shape = win, units, multiplier, source.zero_point, requantize.codes(node), source.dtype == np.int8
+
+        def pack():
+            weights, scale = requantize.centred(filter_, filter_.value).astype(np.int16), requantize.requantizer(node)
+            return native.pack_q8(weights, bias.value, scale.multiplier, scale.exponent, shape)
+
+        packed = b.packed([filter_], np.uint8, pack, lambda found: native.fits_q8(found, shape), True)
+        b.emit(native.DepthwiseConv2DQ8(slots, batch, packed, shape))
     else:
+        size = native.packed_bytes_f32(units, filter_.shape[1] * filter_.shape[2])
+        packed = b.packed([filter_], np.float32, lambda: native.pack_f32(filter_.value, bias.value),
+                          lambda found: found.nbytes == size)
         clamp = quant.activation_float(node.scalar("activation"))
-        b.emit(native.DepthwiseConv2DF32(*place, filter_.value, bias.value, multiplier, *clamp))
+        b.emit(native.DepthwiseConv2DF32(slots, batch, win, packed, units, multiplier, *clamp))
     return None
 
 

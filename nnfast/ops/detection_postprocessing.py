@@ -47,6 +47,7 @@ def _by_class(node, scores, kill):
     threshold, limit = node.scalar("score_threshold"), node.scalar("max_detections_per_class")
     numbers, classes = [], []
     for label in range(1, scores.shape[1]):
+        node.go_on()
         of_class = scores[:, label]
         kept = boxes.greedy(np.flatnonzero(of_class > threshold), of_class, limit, kill)
         numbers.append(kept)
@@ -79,7 +80,8 @@ def compute(node, inputs):
     results = [np.zeros((*shape, *rest), t.dtype) for t, rest in zip(node.outputs, ((), (4,), ()))]
     counts = np.zeros(shape[0], np.int32)
     for image, (values, corners) in enumerate(zip(scores, decoded)):
-        numbers, classes = choose(node, values, boxes.overlap_kill(corners, threshold))
+        node.go_on()
+        numbers, classes = choose(node, values, boxes.overlap_kill(node, corners, threshold))
         counts[image] = count = len(numbers)
         results[0][image, :count] = boxes.stored(node.outputs[0], values[numbers, classes])
         results[1][image, :count] = boxes.stored(node.outputs[1], corners[numbers])

@@ -14,7 +14,7 @@ def validate_fill(node):
 def infer_fill(node):
     """The values of `dims`; 0 gives an empty output."""
     validate_fill(node)
-    dims = node.value("dims").tolist()
+    dims = node.numbers("dims")
     if min(dims, default=0) < 0:
         node.fail("dims", f"is {dims}, must not hold negative sizes")
     return [tuple(dims)]

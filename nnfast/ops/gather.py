@@ -7,7 +7,7 @@ import numpy as np
 from .._native.gather import Gather
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature
-from .movement import copy_choice
+from .movement import INDEX_BYTES, copy_choice
 
 
 def _check_range(node, name, indices, count):
@@ -25,7 +25,8 @@ def _lower(node, b, source, axis, name):
         slots = b.slot(source), b.slot(node[name]), b.slot(node.outputs[0])
         b.emit(Gather(slots, before, size, prod(node[name].shape), after * source.dtype.itemsize), declines=True)
         return None
-    chosen = np.arange(before), indices.reshape(-1), np.arange(after)
+    b.reserve(INDEX_BYTES * indices.size)
+    chosen = before, indices.reshape(-1), after
     return copy_choice(b, source, node.outputs[0], chosen, (before, size, after))
 
 

@@ -45,7 +45,7 @@ def _compute(node, inputs):
 
 def _lower(node, b):
     win = conv2d.geometry(node)
-    reason = conv2d.refusal(node, win.is_padded)
+    reason = conv2d.refusal(node, win.is_padded, b)
     if reason is None:
         (batch, _, _, channels), (_, height, width, units) = node["input"].shape, node.outputs[0].shape
         groups = node.scalar("num_groups")

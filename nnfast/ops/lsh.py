@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from .._native.fingerprint import add_scores
 from ..model.types import OperationType
 from .base import OpDef, Signature
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 
-_KEYS = 0xc3a5c85c97cb3127, 0xb492b66fbe98f273, 0x9ae16a3b2f90404f
-_K0, _K1, _K2 = (np.uint64(key) for key in _KEYS)
-_START_X, _START_Y = np.uint64(81 * _KEYS[2] % 2**64), np.uint64((81 * _KEYS[1] + 113) % 2**64)
+PART = 1 << 24
+"""Bytes of keys, about, whose fingerprints are formed between two looks at the limits of an execution."""
 
 
 def validate(node):
@@ -40,20 +40,22 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """A bit is the sign of the weighted sum of the fingerprints of (seed, row) over all rows."""
+    """A bit is the sign of the weighted sum of the fingerprints of (seed, row) over all rows, added in their order."""
     hashes, source, weight, _ = inputs
-    kind, rows = node.scalar("type"), len(source)
-    seeds = hashes.astype("<f4")
-    keys = np.empty((rows, 4 + source.nbytes // rows), np.uint8)
-    keys[:, 4:] = np.ascontiguousarray(source).reshape(rows, -1).view(np.uint8)
-    weights = np.float64(1) if weight is None else weight.astype(np.float64)
-    scores = np.empty(seeds.shape)
-    for place in np.ndindex(seeds.shape):
-        keys[:, :4] = seeds[place].reshape(1).view(np.uint8)
-        prints = fingerprint64(keys).view(np.int64).astype(np.float64)
-        with np.errstate(all="ignore"):
-            # A running sum adds in the order of the rows, which np.sum does not.
-            scores[place] = np.cumsum(weights * prints)[-1]
+    kind, count = node.scalar("type"), len(source)
+    seeds = hashes.astype("<f4").reshape(-1, 1).view(np.uint8)
+    rows = np.ascontiguousarray(source).reshape(count, -1).view(np.uint8)
+    weights = np.ones(count) if weight is None else weight.astype(np.float64)
+    scores, key = np.zeros(len(seeds)), np.empty(4 + rows.shape[1], np.uint8)
+    seeds_together = min(len(seeds), max(1, PART // key.size))
+    rows_together = max(1, PART // (key.size * seeds_together))
+    for seed in range(0, len(seeds), seeds_together):
+        some = slice(seed, seed + seeds_together)
+        for row in range(0, count, rows_together):
+            node.go_on()
+            part = slice(row, row + rows_together)
+            add_scores(scores[some], seeds[some], rows[part], weights[part], key)
+    scores = scores.reshape(hashes.shape)
     bits = scores > 0
     if kind == DENSE:
         return [bits.reshape(-1).astype(np.int32)]
@@ -62,113 +64,6 @@ def compute(node, inputs):
     if kind == SPARSE:
         values += np.arange(len(values)) << width
     return [values.astype(np.int32)]
-
-
-# -- Fingerprint64 -----------------------------------------------------------------------------------------------------
-# One key per row. Arithmetic on uint64 arrays wraps, as the definition wants.
-def fingerprint64(keys):
-    """uint64[n]: the FarmHash "na" fingerprint of each row of uint8[n, length]."""
-    length = keys.shape[1]
-    if length > 64:
-        return _longer(keys)
-    if length > 32:
-        return _up_to_64(keys)
-    if length > 16:
-        return _up_to_32(keys, _K1)[-1]
-    return _up_to_16(keys)
-
-
-def _fetch(keys, at, count=8):
-    """Little-endian words of `count` bytes of every row; a negative `at` counts from the end."""
-    at = at % keys.shape[1]
-    return np.ascontiguousarray(keys[:, at:at + count]).view(f"<u{count}")[:, 0].astype(np.uint64)
-
-
-def _rotate(v, count):
-    return v >> np.uint64(count) | v << np.uint64(64 - count)
-
-
-def _shift_mix(v):
-    return v ^ v >> np.uint64(47)
-
-
-def _mix(u, v, m):
-    """The digest's H(u, v, m)."""
-    a = _shift_mix((u ^ v) * m)
-    return _shift_mix((v ^ a) * m) * m
-
-
-def _multiplier(keys):
-    return _K2 + np.uint64(2 * keys.shape[1])
-
-
-def _up_to_16(keys):
-    count, length = keys.shape
-    if length == 0:
-        return np.full(count, _K2)
-    m, n = _multiplier(keys), np.uint64(length)
-    if length >= 8:
-        a, b = _fetch(keys, 0) + _K2, _fetch(keys, -8)
-        return _mix(_rotate(b, 37) * m + a, (_rotate(a, 25) + b) * m, m)
-    if length >= 4:
-        return _mix(n + (_fetch(keys, 0, 4) << np.uint64(3)), _fetch(keys, -4, 4), m)
-    first, middle, last = (keys[:, at].astype(np.uint64) for at in (0, length // 2, length - 1))
-    mixed = (first + (middle << np.uint64(8))) * _K2 ^ (n + (last << np.uint64(2))) * _K0
-    return _shift_mix(mixed) * _K2
-
-
-def _up_to_32(keys, k):
-    """(a, b, m, first word, result); lengths above 32 go on from these."""
-    m = _multiplier(keys)
-    a, b = _fetch(keys, 0) * k, _fetch(keys, 8)
-    c, d = _fetch(keys, -8) * m, _fetch(keys, -16) * _K2
-    first = _rotate(a + b, 43) + _rotate(c, 30) + d
-    return a, first, m, _mix(first, a + _rotate(b + _K2, 18) + c, m)
-
-
-def _up_to_64(keys):
-    a, y, m, z = _up_to_32(keys, _K2)
-    e, f = _fetch(keys, 16) * m, _fetch(keys, 24)
-    g, h = (y + _fetch(keys, -32)) * m, (z + _fetch(keys, -24)) * m
-    return _mix(_rotate(e + f, 43) + _rotate(g, 30) + h, e + _rotate(f + a, 18) + g, m)
-
-
-def _weak(keys, at, a, b):
-    """The digest's W(s, a, b)."""
-    w, x, y, z = (_fetch(keys, at + step) for step in (0, 8, 16, 24))
-    a = a + w
-    b = _rotate(b + a + z, 21)
-    c = a
-    a = a + x + y
-    return a + z, b + _rotate(a, 44) + c
-
-
-def _longer(keys):
-    count, length = keys.shape
-    x = _START_X + _fetch(keys, 0)
-    y = np.full(count, _START_Y)
-    z = _shift_mix(y * _K2 + np.uint64(113)) * _K2
-    v = w = (np.zeros(count, np.uint64),) * 2
-    nine = np.uint64(9)
-
-    def block(at, m, by, x, y, z, v, w):
-        x = _rotate(x + y + v[0] + _fetch(keys, at + 8), 37) * m
-        y = _rotate(y + v[1] + _fetch(keys, at + 48), 42) * m
-        x = x ^ w[1] * by
-        y = y + v[0] * by + _fetch(keys, at + 40)
-        z = _rotate(z + w[0], 33) * m
-        v = _weak(keys, at, v[1] * m, x + w[0])
-        w = _weak(keys, at + 32, z + w[1], y + _fetch(keys, at + 16))
-        return z, y, x, v, w
-
-    for at in range(0, 64 * ((length - 1) // 64), 64):
-        x, y, z, v, w = block(at, _K1, np.uint64(1), x, y, z, v, w)
-    m = _K1 + ((z & np.uint64(255)) << np.uint64(1))
-    first = w[0] + np.uint64((length - 1) & 63)
-    v = (v[0] + first, v[1])
-    w = (first + v[0], w[1])
-    x, y, z, v, w = block(length - 64, m, nine, x, y, z, v, w)
-    return _mix(_mix(v[0], w[0], m) + _shift_mix(y) * _K0 + z, _mix(v[1], w[1], m) + x, m)
 
 
 LSH_PROJECTION = OpDef(

@@ -66,37 +66,59 @@ def steps(node, b, path, source, output, state_out=None, cell_out=None, scratch=
     return _as_they_lie(layer, constant, state_out, cell_out, cleared, count)
 
 
-def _fits_half(node, weights):
-    """True where the weights may be stored as halves, and pay: a relaxed model, and more than a core keeps near."""
+def _known(tensors):
+    return [tensor.value for tensor in tensors]
+
+
+def _packed_projection(layer):
+    """Packed weights of the projection, and their size."""
+    node, weights = layer.node, layer.node["projection_weights"]
+    bias = node["projection_bias"].value if node.has("projection_bias") else None
+    size = gemv.packed_bytes(layer.outputs, layer.units)
+    return layer.b.packed([weights], np.float32, lambda: gemv.pack_f32(weights.value, bias).reshape(-1),
+                          lambda found: found.nbytes == size), size
+
+
+def _fits_half(weights):
+    """True where the weights of a relaxed model can be stored as halves, and it pays: more than a core keeps near."""
     most = np.finfo(np.float16).max
-    return node.relaxed and sum(array.nbytes for array in weights) > recurrent.NEAR_BYTES and \
+    return sum(array.nbytes for array in weights) > recurrent.NEAR_BYTES and \
         all(np.abs(array).max(initial=0) <= most for array in weights)
 
 
 def _packed(layer, state_out, cell_out, cleared, clear_count):
     """Steps on packed weights."""
     node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
-    from_input, weights = (_values(node, gates, f"{source}_to_{{}}_weights") for source in ("input", "recurrent"))
-    bias = _values(node, gates, "{}_gate_bias")
+    from_input, weights = (_tensors(node, gates, f"{source}_to_{{}}_weights") for source in ("input", "recurrent"))
+    sources, bias = from_input + weights, _tensors(node, gates, "{}_gate_bias")
     seeing = [gate for gate in gates if gate != "cell"] if layer.peephole else []
-    if path.rows < recurrent.SUMS_FROM:
+    together = path.rows < recurrent.SUMS_FROM
+    if together:
         data, width = b.slot(layer.source), size
-        weights = [np.concatenate(pair, 1) for pair in zip(from_input, weights)]
     else:
         # The gate sums of the input, in the order in which the tiles of cells read them.
-        rows = lstm.interleave(from_input).reshape(-1, size)
-        data = recurrent.input_sums(b, layer.source, rows, lstm.interleave(bias).reshape(-1))
-        width, size = rows.shape[0], 0
-    half = _fits_half(node, weights)
-    packed = lstm.pack_f32(weights, bias, _values(node, seeing, "cell_to_{}_weights"), half)
+        width = lstm.interleaved_rows(units, len(gates))
+        data = recurrent.input_sums(b, layer.source, from_input, width, size, lambda: (
+            lstm.interleave(_known(from_input)).reshape(-1, size), lstm.interleave(_known(bias)).reshape(-1)))
+        size = 0
+
+    def matrices():
+        if together:
+            return [np.concatenate(pair, 1) for pair in zip(_known(from_input), _known(weights))]
+        return _known(weights)
+
+    half = node.relaxed and b.packed_fact(sources, lambda: _fits_half(matrices()))
+    near = lstm.packed_bytes(units, len(gates), len(seeing), size + layer.outputs, half)
+    packed = b.packed(sources, np.float32, lambda: lstm.pack_f32(
+        matrices(), _known(bias), _values(node, seeing, "cell_to_{}_weights"), half).reshape(-1),
+        lambda found, wanted=near: found.nbytes == wanted)
     slots = [data, *layer.state_slots(cell_out), b.slot(layer.output), b.const(packed)]
-    parts, near = ["cells"], packed.nbytes
+    parts = ["cells"]
     if layer.projects:
-        project = gemv.pack_f32(node["projection_weights"].value,
-                                node["projection_bias"].value if node.has("projection_bias") else None)
+        project, size_of_project = _packed_projection(layer)
         slots += [b.temp(4 * path.batch * units), b.const(project)]
         parts.append("projection")
-        near += project.nbytes
+        near += size_of_project
     form = {"cifg": len(gates) == 3, "peephole": layer.peephole, "activation": layer.activation,
             "cell_clip": layer.cell_clip, "clamp": layer.clamp, "projects": layer.projects, "state_out": state_out,
             "cleared": cleared, "clear_count": clear_count, "half": half}
@@ -113,9 +135,10 @@ def _as_they_lie(layer, constant, state_out, cell_out, cleared, clear_count):
     node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
     data, width = b.slot(layer.source), size
     if constant and path.rows >= recurrent.SUMS_FROM:
-        rows = np.concatenate(_values(node, gates, "input_to_{}_weights"))
-        data = recurrent.input_sums(b, layer.source, rows, np.zeros(len(rows), np.float32))
-        width, size = len(rows), 0
+        width, from_input = units * len(gates), _tensors(node, gates, "input_to_{}_weights")
+        data = recurrent.input_sums(b, layer.source, from_input, width, size, lambda: (
+            np.concatenate(_known(from_input)), np.zeros(units * len(gates), np.float32)))
+        size = 0
     sums = b.temp(4 * path.batch * len(gates) * units)
     slots = dict(zip(lstm_rows.FIXED, (data, *layer.state_slots(cell_out), b.slot(layer.output), sums)))
     kinds = [("output", "recurrent_to_{}_weights"), ("bias", "{}_gate_bias"), ("peephole", "cell_to_{}_weights"),

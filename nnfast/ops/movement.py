@@ -6,6 +6,8 @@ from .._native.copy import IndexedCopy, StridedCopy
 
 MOST_DIMENSIONS = 6
 """Most dimensions of a native copy of a box or a choice."""
+INDEX_BYTES = 32
+"""Memory for each entry of a table of indices, while it is made and in the step that keeps it."""
 _TOO_MANY = f"rank is {{}}, native up to {MOST_DIMENSIONS}"
 
 
@@ -41,6 +43,7 @@ def copy_box(b, source, output, first, count, stride):
 def copy_choice(b, source, output, indices, shape=None):
     """Emit the copy of the chosen positions along each dimension of `source`, seen in `shape` where one is given.
 
+    indices: for each dimension an array, a range, or how many in order, from the first again and again.
     Returns None, or why it is not native.
     """
     shape = source.shape if shape is None else shape

@@ -42,7 +42,10 @@ def _suppress(node, scores, roi):
     for number in range(1, scores.shape[1]):
         of_class, corners = scores[:, number], roi[:, number]
 
+        node.go_on()
+
         def kill(best, rest, of_class=of_class, corners=corners):
+            node.go_on()
             of_class[rest] *= _factor(kernel, boxes.iou(corners[best], corners[rest]), iou_threshold, sigma)
             return of_class[rest] < lowest
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._native.copy import FillBytes, FillItems, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8
-from .movement import copy_choice, dense
+from .movement import INDEX_BYTES, copy_choice, dense
 
 
 def validate(node):
@@ -133,7 +133,13 @@ def compute_mirror(node, inputs):
 def lower_mirror(node, b):
     """A copy by indices, which continue backwards as the elements do."""
     source, mode = node["input"], _MODES[node.scalar("mode")]
-    indices = [np.pad(np.arange(size), pads, mode) for size, pads in zip(source.shape, node.value("paddings"))]
+    indices = []
+    for size, pads in zip(source.shape, node.value("paddings").tolist()):
+        if any(pads):
+            b.reserve(INDEX_BYTES * (size + sum(pads)))
+            indices.append(np.pad(np.arange(size), pads, mode))
+        else:
+            indices.append(size)
     return copy_choice(b, source, node.outputs[0], indices)
 
 

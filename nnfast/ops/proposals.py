@@ -29,6 +29,7 @@ def _placed_anchors(node, anchors, height, width):
 
 def _propose(node, scores, candidates, image):
     """Numbers of the candidates [n, 4] of one image that stay, best first."""
+    node.go_on()
     items = np.arange(len(scores))
     most = node.scalar("pre_nms_top_n")
     if 0 < most < len(scores):
@@ -36,7 +37,7 @@ def _propose(node, scores, candidates, image):
     low, size = candidates[items, :2], candidates[items, 2:] - candidates[items, :2]
     large = np.all(size > node.scalar("min_size"), axis=1)
     inside = np.all(low + size / np.float32(2) < image[::-1], axis=1)
-    kill = boxes.overlap_kill(candidates, node.scalar("iou_threshold"))
+    kill = boxes.overlap_kill(node, candidates, node.scalar("iou_threshold"))
     return boxes.greedy(items[large & inside], scores, node.scalar("post_nms_top_n"), kill)
 
 

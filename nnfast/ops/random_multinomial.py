@@ -13,11 +13,14 @@ _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 
+PART = 1 << 14
+"""Samples, an even number, that are drawn between two looks at the limits of an execution."""
 
-def philox(seeds, blocks):
-    """uint32[blocks, 4]: the first words of Philox4x32-10 with two 32-bit seeds (ops_b.md 2.7)."""
+
+def philox(seeds, blocks, first=0):
+    """uint32[blocks, 4]: words of Philox4x32-10 with two 32-bit seeds, from block `first` on (ops_b.md 2.7)."""
     key, high = ([np.uint64(word) for word in _halves(seed)] for seed in seeds)
-    number = np.arange(blocks, dtype=np.uint64)
+    number = np.arange(first, first + blocks, dtype=np.uint64)
     c0, c1 = number & _LOW, number >> _WORD
     c2, c3 = (np.full(blocks, word) for word in high)
     for _ in range(_ROUNDS):
@@ -32,9 +35,10 @@ def _halves(seed):
     return seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
 
 
-def uniform(seeds, count):
-    """float64[count] in [0, 1), two words each, of which the first gives the upper 20 bits."""
-    words = philox(seeds, -(-count // 2)).reshape(-1, 2)[:count].astype(np.uint64)
+def uniform(seeds, count, first=0):
+    """float64[count] in [0, 1) from number `first` (even) on: two words each, of which the first gives the upper 20
+    bits."""
+    words = philox(seeds, -(-count // 2), first // 2).reshape(-1, 2)[:count].astype(np.uint64)
     return ((words[:, 0] & np.uint64(0xFFFFF)) << _WORD | words[:, 1]) / 2.0**52
 
 
@@ -67,9 +71,16 @@ def compute(node, inputs):
     if seeds == [0, 0]:
         seeds = [secrets.randbits(32) for _ in range(2)]
     (shape,) = infer(node)
-    drawn = uniform(seeds, shape[0] * shape[1]).reshape(shape)
-    samples = [np.searchsorted(row, u * row[-1], side="right") for row, u in zip(sums, drawn, strict=True)]
-    return [np.stack(samples).astype(np.int32)]
+    result, count = np.empty(shape[0] * shape[1], np.int32), shape[1]
+    for first in range(0, result.size, PART):
+        node.go_on()
+        last = min(first + PART, result.size)
+        drawn = uniform(seeds, last - first, first)
+        for row in range(first // count, -(-last // count)):
+            start, stop = max(first, row * count), min(last, (row + 1) * count)
+            limits = sums[row]
+            result[start:stop] = np.searchsorted(limits, drawn[start - first:stop - first] * limits[-1], side="right")
+    return [result.reshape(shape)]
 
 
 RANDOM_MULTINOMIAL = OpDef(

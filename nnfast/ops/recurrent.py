@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d
+from .._native import conv2d, conv2d_pack
 from .._native.walk import Walk
 from ..model.quant import activation_float
 from ..model.types import Activation
@@ -105,15 +105,16 @@ def sequence_path(node):
     return Path(time, batch, bool(node.scalar("time_major")))
 
 
-def input_sums(b, source, weights, bias):
+def input_sums(b, source, sources, width, size, values):
     """Slot of weights @ x + bias for all rows x of a tensor, by a step of its own.
 
-    weights: float32 [width, size]; bias: [width].
+    values(): (float32 weights [width, size], bias [width]), which are derived from the tensors `sources`.
     """
-    width, size = weights.shape
     rows = prod(source.shape) // size
     sums = b.temp(4 * rows * width)
-    packed = b.const(conv2d.pack_f32(np.ascontiguousarray(weights), np.ascontiguousarray(bias)))
+    wanted = conv2d_pack.packed_bytes(width, size, 1, False)
+    packed = b.const(b.packed(sources, np.uint8, lambda: conv2d.pack_f32(*map(np.ascontiguousarray, values())),
+                              lambda found: found.nbytes == wanted))
     b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), window.POINT, rows, size, width, -np.inf, np.inf))
     return sums
 

@@ -3,6 +3,7 @@
 from functools import lru_cache
 from importlib import import_module
 
+from ..forks import importing
 from ..model.types import Definition, OperationType
 
 _T = OperationType
@@ -76,7 +77,8 @@ def lookup(code):
     family = _FAMILY_OF.get(code)
     if family is None:
         return None
-    return getattr(import_module(f".{family}", __package__), OperationType(code).name)
+    with importing:
+        return getattr(import_module(f".{family}", __package__), OperationType(code).name)
 
 
 def supported_codes():

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..model import quant
 from ..model.types import OperandType
+from ..model.withheld import Withheld
 from .base import is_quant8
 
 
@@ -48,10 +49,15 @@ def real_multiplier(node):
 
 def requantizer(node):
     """The Requantizer of an operation with a fused activation, after check_scales (ops_a.md A.4, A.8)."""
-    target, real = node.outputs[0], real_multiplier(node)
-    multiplier, exponent = multipliers(np.atleast_1d(real))
+    multiplier, exponent = multipliers(np.atleast_1d(real_multiplier(node)))
+    return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), *codes(node), node.outputs[0].dtype)
+
+
+def codes(node):
+    """(zero point, low, high): the codes of the output that the fused activation leaves (ops_a.md A.8)."""
+    target = node.outputs[0]
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
-    return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), target.zero_point, *clamp, target.dtype)
+    return target.zero_point, *clamp
 
 
 def weight_scales(weights):
@@ -71,7 +77,7 @@ def require_scale_version(node):
 def check_scales(node):
     """The multiplier must exist, and the bias of per-tensor 8-bit weights must carry the product scale (A.4)."""
     source, weights = node.inputs[0], node.inputs[1]
-    if not is_quant8(source):
+    if not is_quant8(source) or isinstance(weights.value, Withheld):  # packed weights hold what comes of their scales
         return
     if not np.all(np.isfinite(real_multiplier(node))):
         node.fail(None, "product of input and filter scale is infinite in float32, must be finite")

@@ -2,6 +2,8 @@
 
 from math import prod
 
+import numpy as np
+
 from .._native.copy import CopyBytes
 from ..model.types import OperationType
 from .base import OpDef, Signature
@@ -14,7 +16,7 @@ def validate(node):
 
 def infer(node):
     """The values of `shape`, where one -1 stands for what is left over."""
-    wanted = [int(size) for size in node.value("shape").reshape(-1)]
+    wanted = node.numbers("shape")
     count = prod(node["input"].shape)
     if not wanted:
         node.fail("shape", "has no elements, must have at least one")
@@ -64,7 +66,7 @@ def infer_squeeze(node):
     rank = len(shape)
     if not node.has("axes"):
         return [tuple(size for size in shape if size != 1) or (1,)]
-    axes = node.value("axes").tolist()
+    axes = np.unique(node.value("axes")).tolist()
     for axis in axes:
         if not -rank <= axis < rank:
             node.fail("axes", f"holds {axis}, must be in [{-rank}, {rank})")

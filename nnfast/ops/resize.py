@@ -14,6 +14,18 @@ _OPTIONS = (("", "1.0"), (" layout:bool", "1.2"), (" layout:bool align_corners:b
             (" layout:bool align_corners:bool half_pixel_centers:bool", "1.3"))
 
 
+PART = 1 << 18
+"""Positions of a table that are made between two looks at the limits of a preparation."""
+
+TABLE_BYTES = 64
+"""Memory for each position of a table, while it is made and in the step that keeps it."""
+
+
+def _numbers(positions):
+    """float32 numbers of a range of positions."""
+    return np.arange(positions.start, positions.stop).astype(np.float32)
+
+
 def validate(node):
     """Rank is 4."""
     node.check_rank("input", 4)
@@ -49,13 +61,23 @@ def _options(node):
     return node.scalar("align_corners", False), node.scalar("half_pixel_centers", False)
 
 
-def axis_weights(size, new_size, align_corners, half_pixel_centers):
-    """(lower index, upper index, float32 weight of the upper) of each output position along one axis."""
+def _tables(b, function, size, new_size, options):
+    """function(size, new_size, *options) for all positions, made in parts between which the preparation may end."""
+    b.reserve(TABLE_BYTES * new_size)
+    parts = []
+    for first in range(0, new_size, PART):
+        b.go_on()
+        parts.append(function(size, new_size, *options, range(first, min(first + PART, new_size))))
+    return parts
+
+
+def axis_weights(size, new_size, align_corners, half_pixel_centers, positions=None):
+    """(lower index, upper index, float32 weight of the upper) of output positions along one axis, by default of all."""
     if align_corners and new_size > 1:
         ratio = np.float32(size - 1) / np.float32(new_size - 1)
     else:
         ratio = np.float32(size) / np.float32(new_size)
-    at = np.arange(new_size).astype(np.float32)
+    at = _numbers(positions or range(new_size))
     at = (at + np.float32(0.5)) * ratio - np.float32(0.5) if half_pixel_centers else at * ratio
     # float32 may round the last position up to `size`.
     low = np.clip(np.floor(at), 0, size - 1).astype(np.int64)
@@ -100,7 +122,8 @@ def lower(node, b):
     shape, height_axis = source.shape, 1
     if node.layout_nchw:
         shape, height_axis = (shape[0] * shape[1], *shape[2:], 1), 2
-    rows, columns = (axis_weights(source.shape[axis], output.shape[axis], *_options(node))
+    rows, columns = ([np.concatenate(part) for part in zip(*_tables(b, axis_weights, source.shape[axis],
+                                                                   output.shape[axis], _options(node)))]
                      for axis in (height_axis, height_axis + 1))
     b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.type], shape, rows, columns))
     return None
@@ -118,13 +141,14 @@ RESIZE_BILINEAR = OpDef(
 
 
 # -- RESIZE_NEAREST_NEIGHBOR -------------------------------------------------------------------------------------------
-def axis_indices(size, new_size, align_corners, half_pixel_centers):
-    """Input index of each output position along one axis; half pixels shift up only, as in the reference."""
+def axis_indices(size, new_size, align_corners, half_pixel_centers, positions=None):
+    """Input index of output positions along one axis, by default of all; half pixels shift up only, as in the
+    reference."""
     if align_corners and new_size > 1:
         ratio = np.float32(size - 1) / np.float32(new_size - 1)
     else:
         ratio = np.float32(size) / np.float32(new_size)
-    at = np.arange(new_size).astype(np.float32)
+    at = _numbers(positions or range(new_size))
     at = (at + np.float32(0.5)) * ratio if half_pixel_centers else at * ratio
     at = round_half_away(at) if align_corners else np.floor(at)
     return np.minimum(at, size - 1).astype(np.int64)
@@ -144,10 +168,10 @@ def compute_nearest(node, inputs):
 def lower_nearest(node, b):
     """One step that copies what `axis_indices` chooses along height and width."""
     source, output = node["input"], node.outputs[0]
-    indices = [np.arange(size) for size in source.shape]
+    indices = list(source.shape)
     height_axis = 2 if node.layout_nchw else 1
     for axis in (height_axis, height_axis + 1):
-        indices[axis] = axis_indices(source.shape[axis], output.shape[axis], *_options(node))
+        indices[axis] = np.concatenate(_tables(b, axis_indices, source.shape[axis], output.shape[axis], _options(node)))
     return copy_choice(b, source, output, indices)
 
 

@@ -37,7 +37,7 @@ def lower(node, b):
     """A copy by indices."""
     source, axis = node["input"], node.axis(negative=False)
     before, size, after = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1:])
-    indices = np.arange(before), np.arange(size)[::-1], np.arange(after)
+    indices = before, range(size - 1, -1, -1), after
     return copy_choice(b, source, node.outputs[0], indices, (before, size, after))
 
 

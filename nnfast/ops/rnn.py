@@ -53,6 +53,7 @@ def run(node, sequence, parameters):
     activation = recurrent.ACTIVATIONS[node.scalar("activation")]
     states = np.empty((sequence.shape[0], *state.shape))
     for step, projected in enumerate(sequence.astype(np.float64) @ weights.T + bias):
+        node.go_on()
         state = activation(projected + state @ recurrent_weights.T)
         states[step] = state
     return states
@@ -86,13 +87,17 @@ def steps(node, b, path, source, output, state_out):
     data, width, parameters = b.slot(source), size, [b.slot(tensor) for tensor in tensors] if as_is else None
     near = 4 * units * (size + units)
     if not as_is:
-        weights, again, bias = (tensor.value for tensor in tensors)
-        if path.rows < recurrent.SUMS_FROM:
-            packed = gemv.pack_f32(np.concatenate([weights, again], 1), bias)
-        else:
-            data = recurrent.input_sums(b, source, weights, bias)
-            packed, width, size = gemv.pack_f32(again), units, 0
-        parameters, near = [b.const(packed)], packed.nbytes
+        weights, again, bias = tensors
+
+        def pack_all():
+            return gemv.pack_f32(np.concatenate([weights.value, again.value], 1), bias.value).reshape(-1)
+
+        pack = pack_all
+        if path.rows >= recurrent.SUMS_FROM:
+            data = recurrent.input_sums(b, source, [weights], units, size, lambda: (weights.value, bias.value))
+            pack, width, size = lambda: gemv.pack_f32(again.value).reshape(-1), units, 0
+        near = gemv.packed_bytes(units, size + units)
+        parameters = [b.const(b.packed(tensors[:2], np.float32, pack, lambda found: found.nbytes == near))]
     slots = [data, b.slot(node["hidden_state_in"]), b.slot(output), *parameters]
     if state_out is not None:
         slots.append(b.slot(state_out))

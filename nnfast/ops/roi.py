@@ -39,13 +39,25 @@ def _infer_align(node):
     return shapes
 
 
+def _as_is(values):
+    return values
+
+
+def _through_half(values):
+    """float32 values as a float16 variable keeps them."""
+    return values.astype(np.float16).astype(np.float32)
+
+
 @np.errstate(over="ignore", invalid="ignore")
-def _regions(node, inputs, size):
-    """float32 corners [num_rois, 4] in units of the feature map, whose (height, width) is `size`."""
+def _regions(node, inputs, size, kept=_as_is):
+    """float32 corners [num_rois, 4] in units of the feature map, whose (height, width) is `size`.
+
+    kept: what a variable of the reference implementation keeps of a value.
+    """
     boxes.check_indices(node, "batch_index", inputs[2], window.image_shape(node)[0])
     scale = np.float32(1) / np.array([node.scalar("width_stride"), node.scalar("height_stride")], np.float32)
     given = boxes.reals(node["roi"], inputs[1])
-    regions = given * np.tile(scale, 2)
+    regions = kept(given * np.tile(kept(scale), 2))
     low, high = regions[:, :2], regions[:, 2:]
     good = np.all((low >= 0) & (low <= high) & (high <= size[::-1]), axis=1)
     if not good.all():
@@ -56,20 +68,43 @@ def _regions(node, inputs, size):
 
 
 # -- ROI_ALIGN ---------------------------------------------------------------------------------------------------------
-def _neighbours(start, step, bins, samples, numbers, size):
+def _neighbours(start, step, bins, samples, numbers, size, kept=_as_is):
     """Samples `numbers` of every bin along one axis: (lower index, upper index, float32 weight of the upper).
 
     start, step: float32 [n], first coordinate and bin size of each region; results are [n, bins, len(numbers)].
     """
-    step, part = step[:, None, None], (step / np.float32(samples))[:, None, None]
-    at = step * np.arange(bins, dtype=np.float32)[:, None] + start[:, None, None] + part / 2
-    at = at + part * numbers.astype(np.float32)
+    step, part = step[:, None, None], kept(step / kept(np.float32(samples)))[:, None, None]
+    begin = kept(step * np.arange(bins, dtype=np.float32)[:, None] + start[:, None, None])
+    at = kept(begin + part / 2 + part * numbers.astype(np.float32))
     low = np.minimum(np.floor(at).astype(np.int64), size - 1)
-    weight = np.where(low >= size - 1, np.float32(0), at - low.astype(np.float32))
+    weight = np.where(low >= size - 1, np.float32(0), kept(at - kept(low.astype(np.float32))))
     return low, np.minimum(low + 1, size - 1), weight
 
 
-def _sample_sums(image, batch, rows, columns, quantized):
+def _half_means(node, image, batch, rows, columns):
+    """float32 [n, out_height, out_width, depth]: means of bilinear samples as float16 variables hold them.
+
+    The reference implementation keeps every value that it names, sums and weights among them, in float16 and computes
+    each expression in float32. Arguments as those of _sample_sums; samples are taken one after the other.
+    """
+    total, batch = np.float32(0), batch[:, None, None]
+    for number in range(rows[3] * columns[3]):
+        node.go_on()
+        y, x = np.divmod(np.array([number]), columns[3])
+        (top, bottom, down), (left, right, across) = (
+            [part[..., 0] for part in _neighbours(*axis[:4], at, axis[4], _through_half)]
+            for axis, at in ((rows, y), (columns, x)))
+        up, back = _through_half(1 - down), _through_half(1 - across)
+        value = np.float32(0)
+        for row, column, vertical, horizontal in ((top, left, up, back), (top, right, up, across),
+                                                  (bottom, left, down, back), (bottom, right, down, across)):
+            weight = _through_half(vertical[:, :, None] * horizontal[:, None, :])
+            value = _through_half(value + weight[..., None] * image[batch, row[:, :, None], column[:, None, :]])
+        total = _through_half(total + value)
+    return total / _through_half(np.float32(rows[3] * columns[3]))
+
+
+def _sample_sums(node, image, batch, rows, columns, quantized):
     """float64 [n, out_height, out_width, depth]: sums of the bilinear samples of regions that take as many of them.
 
     rows, columns: arguments of _neighbours but for `numbers`; quantized weights are whole 255ths. Samples are taken
@@ -79,6 +114,7 @@ def _sample_sums(image, batch, rows, columns, quantized):
     total = np.zeros((len(batch), rows[2], columns[2], image.shape[3]))
     together, batch = max(1, _BLOCK // max(total.size, 1)), batch[:, None, None, None]
     for first in range(0, rows[3] * columns[3], together):
+        node.go_on()
         y, x = np.divmod(np.arange(first, min(first + together, rows[3] * columns[3])), columns[3])
         (top, bottom, down), (left, right, across) = _neighbours(*rows[:4], y, rows[4]), \
             _neighbours(*columns[:4], x, columns[4])
@@ -109,12 +145,14 @@ def _finish_quantized(node, sums, samples):
 def _compute_align(node, inputs):
     """Mean of bilinear samples in each bin; regions that take the same number of samples go together."""
     _, height, width, depth = window.image_shape(node)
-    regions = _regions(node, inputs, (height, width))
+    quantized, half = is_quant8(node["input"]), node["input"].type == OperandType.TENSOR_FLOAT16
+    kept = _through_half if half else _as_is
+    regions = _regions(node, inputs, (height, width), kept)
     out = node.scalar("out_height"), node.scalar("out_width")
-    quantized = is_quant8(node["input"])
-    image = window.to_nhwc(node, inputs[0]).astype(np.float64)
+    image = window.to_nhwc(node, inputs[0]).astype(np.float32 if half else np.float64)
     image -= node["input"].zero_point
-    step = np.maximum(regions[:, 2:] - regions[:, :2], np.float32(1)) / np.array(out[::-1], np.float32)
+    extent = kept(np.maximum(regions[:, 2:] - regions[:, :2], np.float32(1)))
+    step = kept(extent / kept(np.array(out[::-1], np.float32)))
     ratio = np.array([node.scalar("width_sampling_ratio"), node.scalar("height_sampling_ratio")])
     samples = np.where(ratio > 0, ratio, np.ceil(step).astype(np.int64))
     result = np.empty((len(regions), *out, depth), node.outputs[0].dtype)
@@ -125,7 +163,10 @@ def _compute_align(node, inputs):
         chosen = np.flatnonzero((samples == (across, down)).all(axis=1))
         rows = regions[chosen, 1], step[chosen, 1], out[0], int(down), height
         columns = regions[chosen, 0], step[chosen, 0], out[1], int(across), width
-        sums = _sample_sums(image, inputs[2][chosen], rows, columns, quantized)
+        if half:
+            result[chosen] = _half_means(node, image, inputs[2][chosen], rows, columns)
+            continue
+        sums = _sample_sums(node, image, inputs[2][chosen], rows, columns, quantized)
         result[chosen] = _finish_quantized(node, sums, count) if quantized else sums / count
     return [window.from_nhwc(node, result)]
 
@@ -177,6 +218,7 @@ def _compute_pooling(node, inputs):
     zero = node["input"].zero_point if is_quant8(node["input"]) else 0
     result = np.empty((len(corners), *out, depth), image.dtype)
     for place, (batch, (x1, y1, x2, y2)) in enumerate(zip(inputs[2], corners)):
+        node.go_on()
         lines = _largest(image[batch, :, x1:x2 + 2], _bins(y1, y2, out[0], height), zero)
         columns = _bins(0, x2 - x1, out[1], width - x1)
         result[place] = _largest(lines.swapaxes(0, 1), columns, zero).swapaxes(0, 1)
@@ -195,7 +237,7 @@ def lower_pooling(node, b):
 ROI_ALIGN = OpDef(
     OperationType.ROI_ALIGN,
     (Signature(f"{_INPUTS} height_sampling_ratio:i32 width_sampling_ratio:i32 layout:bool -> output:T", _SETS),),
-    infer=_infer_align, compute=_compute_align, lower=lower_align, zero_sized="any",
+    infer=_infer_align, compute=_compute_align, lower=lower_align, zero_sized="any", half_inside=True,
 )
 
 ROI_POOLING = OpDef(

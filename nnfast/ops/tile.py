@@ -24,9 +24,7 @@ def compute(node, inputs):
 
 def lower(node, b):
     """A copy by indices."""
-    source = node["input"]
-    indices = [np.tile(np.arange(size), multiple) for size, multiple in zip(source.shape, node.value("multiples"))]
-    return copy_choice(b, source, node.outputs[0], indices)
+    return copy_choice(b, node["input"], node.outputs[0], *infer(node))
 
 
 TILE = OpDef(

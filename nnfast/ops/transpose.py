@@ -17,7 +17,7 @@ def permutation(node):
     rank = len(node["input"].shape)
     if not node.has("perm"):
         return tuple(reversed(range(rank)))
-    perm = tuple(int(axis) for axis in node.value("perm").reshape(-1))
+    perm = tuple(node.numbers("perm"))
     if sorted(perm) != list(range(rank)):
         node.fail("perm", f"is {list(perm)}, must hold each of 0 to {rank - 1} once")
     return perm

@@ -1,5 +1,7 @@
 """TRANSPOSE_CONV_2D (ops_b.md 3, code 91): every input pixel adds its share of the filter to the output."""
 
+from functools import partial
+
 import numpy as np
 
 from ..model.types import OperationType
@@ -108,7 +110,7 @@ def phases(win, axis):
 
 def _lower(node, b):
     """A convolution for each phase; one that no tap of the filter meets gets a tap of zeros."""
-    reason = conv2d.refusal(node, True)
+    reason = conv2d.refusal(node, True, b)
     if reason is not None:
         return reason
     win, filter_ = geometry(node), node["filter"]
@@ -116,18 +118,24 @@ def _lower(node, b):
         return f"strides {win.stride[0]} x {win.stride[1]} give more than {MOST_PHASES} phases"
     batch, units, channels = node["input"].shape[0], filter_.shape[0], filter_.shape[3]
     (height, width), (stride_y, stride_x) = win.input, win.stride
-    zeros = np.full((units, 1, 1, channels), 0 if filter_.channel_quant else filter_.zero_point, filter_.dtype)
+    zero = 0 if filter_.channel_quant else filter_.zero_point
     columns = list(phases(win, 1))
     for rows, top, first_y, count_y in phases(win, 0):
         for taps, left, first_x, count_x in columns:
-            values, head = filter_.value[:, rows][:, :, taps], (top, left)
+            size, head = (len(rows), len(taps)), (top, left)
+            values = partial(_taps, filter_, rows, taps)
             if not (rows and taps):
-                values, head = zeros, (count_y, count_x)  # all of it outside of the input
-            part = window.Window(win.output, values.shape[1:3], (1, 1), (1, 1), head, (count_y, count_x))
+                size, head = (1, 1), (count_y, count_x)  # all of it outside of the input
+                values = partial(np.full, (units, 1, 1, channels), zero, filter_.dtype)
+            part = window.Window(win.output, size, (1, 1), (1, 1), head, (count_y, count_x))
             place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
                                      (first_y * width + first_x) * units)
             conv2d.emit(node, b, filter_, part, batch, values, place)
     return None
+
+
+def _taps(filter_, rows, columns):
+    return filter_.value[:, rows][:, :, columns]
 
 
 TRANSPOSE_CONV_2D = OpDef(

@@ -72,6 +72,7 @@ def window(node, input_size, filter_size, filter_names=("filter", "filter")):
 
 def _window(node, input_size, filter_size, filter_names):
     strides, dilations, heads, outputs = [], [], [], []
+    scheme = None if node.scalar("padding_scheme") is None else node.check_in("padding_scheme", (0, 1, 2))
     for axis, name in enumerate(AXES):
         size, filter_ = input_size[axis], filter_size[axis]
         if size < 1:
@@ -81,7 +82,7 @@ def _window(node, input_size, filter_size, filter_names):
         stride = _positive(node, f"stride_{name}")
         dilation = _positive(node, f"dilation_{name}")
         extent = (filter_ - 1) * dilation + 1
-        head, tail = _padding(node, axis, size, extent, stride)
+        head, tail = _padding(node, scheme, axis, size, extent, stride)
         reach = size - extent + stride + head + tail
         out = reach // stride if reach >= 0 else -(-reach // stride)
         if out < 0:
@@ -101,9 +102,10 @@ def _positive(node, name):
     return value
 
 
-def _padding(node, axis, size, extent, stride):
-    if node.scalar("padding_scheme") is not None:
-        if node.check_in("padding_scheme", (0, 1, 2)) != SCHEME_SAME:
+def _padding(node, scheme, axis, size, extent, stride):
+    """(head, tail) along an axis; scheme: None where the padding is given in numbers."""
+    if scheme is not None:
+        if scheme != SCHEME_SAME:
             return 0, 0
         total = max((-(-size // stride) - 1) * stride + extent - size, 0)
         return total // 2, total - total // 2
@@ -120,6 +122,10 @@ def _padding(node, axis, size, extent, stride):
 
 def image_shape(node):
     """(batch, height, width, channels) of input 0, whatever its layout; refuses ranks other than 4."""
+    return node.once("image shape", lambda: _image_shape(node))
+
+
+def _image_shape(node):
     node.check_rank("input", 4)
     n, a, b, c = node["input"].shape
     return (n, b, c, a) if node.layout_nchw else (n, a, b, c)

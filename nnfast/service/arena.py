@@ -8,6 +8,7 @@ import numpy as np
 
 from ..driver.memory import Memory
 from ..errors import InvalidArgument
+from .held_memory import HeldMemory
 from .protocol import Arena
 
 LINE = 64
@@ -41,18 +42,19 @@ class ClientArena:
 
 
 class ServerArena:
-    """The server's end, None where the client has sent no arena yet."""
+    """The server's end; its memory is None where the client has sent no arena yet. client: whom it counts for."""
 
-    def __init__(self):
-        self.memory = None
+    def __init__(self, client):
+        self.memory, self._client = None, client
 
     def adopt(self, message, fds):
         """Take over the arena of an Arena message. Raises InvalidArgument."""
         if len(fds) != 1:
             raise InvalidArgument(f"service: an arena comes with one descriptor, got {len(fds)}")
-        memory = Memory("ashmem", fds[0], message.size)
+        memory = HeldMemory(self._client, "ashmem", fds[0], message.size)
         if not memory.is_sealed:
-            raise InvalidArgument("service: the arena can be shortened; seal it with F_SEAL_SHRINK")
+            raise InvalidArgument("service: the arena can be shortened; use a memfd of ordinary pages, sealed with "
+                                  "F_SEAL_SHRINK")
         memory.array()
         self.memory = memory
 

@@ -6,9 +6,10 @@ import weakref
 import numpy as np
 
 from .. import vlog
-from ..driver.buffers import bytes_of_object
+from ..driver.buffers import bytes_of_object, dimensions
 from ..driver.memory import Memory
 from ..errors import InvalidArgument
+from ..forks import renewed
 from ..model.types import type_name
 from . import protocol
 from .requests import RemoteMemory
@@ -18,7 +19,7 @@ class Memories:
     """Numbers of the nnfast.Memory objects that the driver knows; one that is dropped is forgotten there too."""
 
     def __init__(self, session):
-        self._session, self._numbers, self._lock = session, weakref.WeakKeyDictionary(), threading.Lock()
+        self._session, self._numbers, self._lock = session, weakref.WeakKeyDictionary(), renewed(threading.Lock())
 
     def get(self, memory):
         """The number of a memory, or None."""
@@ -78,7 +79,12 @@ class RemoteBuffer(RemoteMemory):
     @vlog.telling(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
         """As Buffer.copy_from."""
-        self._copy(source, False, lambda pool: protocol.WriteBuffer(self.token, pool, tuple(dims)))
+        try:
+            dims = dimensions(dims, f"buffer {self.token} copy_from:")
+        except InvalidArgument:
+            self.start_writing()  # a copy that fails leaves no value
+            raise
+        self._copy(source, False, lambda pool: protocol.WriteBuffer(self.token, pool, dims))
 
     @vlog.telling(vlog.MEMORY, "copy_to")
     def copy_to(self, target):

@@ -4,16 +4,18 @@ The driver asks for memories on the events connection of the session, in a messa
 back there. Everything else is a call.
 """
 
-import threading
+import os
+import time
 import weakref
+from functools import partial
+from queue import Empty, SimpleQueue
 
 from .. import vlog
 from ..driver.burst import checked_channel
-from ..driver.memory import Memory
-from ..driver.submit import CALLBACKS, workers
 from ..errors import DeadObject, Error, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, Descriptor, Grantor
 from . import protocol
+from .held_memory import HeldMemory
 from .histogram import BUCKETS
 
 ANSWER_SECONDS = 30.0
@@ -25,14 +27,26 @@ class ServedBurst:
     """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues."""
 
     def __init__(self, session, held, requests, results):
-        asker = Asker(session)
+        asker, files = Asker(session), requests.fds + results.fds
+        self._charges = session.client.hold("a burst", descriptors=2 * len(files), threads=1,
+                                            mapped=_mapped(requests) + _mapped(results))
         self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
         self.number, self.counter = asker.number, Counter(session, held, self.burst)
         weakref.finalize(self, _end, self.burst, asker, self.counter).atexit = False
 
 
+def _mapped(queue):
+    """Bytes that a queue's files are mapped to: each as far as its last piece goes."""
+    ends = [0] * len(queue.fds)
+    for grantor in queue.grantors:
+        if 0 <= grantor.fd_index < len(ends):
+            ends[grantor.fd_index] = max(ends[grantor.fd_index], grantor.offset + grantor.extent)
+    # What is larger than its file is refused, not mapped.
+    return sum(min(end, os.fstat(fd).st_size) for end, fd in zip(ends, queue.fds))
+
+
 def _end(burst, asker, counter):
-    burst.close(wait=False)  # its client may be the reason why the thread waits
+    burst.end()  # its client may be the reason why the thread waits
     asker.end()
     counter.count()
 
@@ -55,33 +69,45 @@ class Counter:
 
 
 class Asker:
-    """Asks the client of a session for the memories of one burst. number: of the burst, for both sides."""
+    """Asks the client of a session for the memories of one burst. number: of the burst, for both sides.
+
+    Answers come through a SimpleQueue, because a finalizer may have to end the wait: its `put` takes no lock that the
+    thread in which the collector runs could hold.
+    """
 
     def __init__(self, session):
         self.number = session.new_number()
-        self._session, self._told, self._ended = weakref.ref(session), threading.Event(), False
-        self._call, self._answer = 0, None
+        self._session, self._answers, self._ended = weakref.ref(session), SimpleQueue(), False
 
     def get_memories(self, slots):
         """The Memory of each slot. Raises InvalidArgument when the client has none, or does not answer."""
         session = self._session()
         if session is None:
             raise InvalidArgument("the client has gone")
-        self._call, self._answer = session.new_number(), None
-        self._told.clear()
-        session.ask(self, self._call, protocol.GetMemories(self.number, self._call, slots))
+        call = session.new_number()
+        session.ask(self, call, protocol.GetMemories(self.number, call, slots))
+        session = None
         try:
-            session = None
-            if self._ended or not self._told.wait(ANSWER_SECONDS) or self._answer is None:
-                raise InvalidArgument("the client does not answer")
+            answer = self._wait_for(call)
         finally:
             session = self._session()
             if session is not None:
-                session.answered(self._call)
-        answer, self._answer = self._answer, None
+                session.answered(call)
         if isinstance(answer, Error):
             raise answer
         return answer
+
+    def _wait_for(self, call):
+        """The answer to one question; those to earlier ones may still come."""
+        until = time.monotonic() + ANSWER_SECONDS
+        while not self._ended and (left := until - time.monotonic()) > 0:
+            try:
+                number, answer = self._answers.get(timeout=left)
+            except Empty:
+                break
+            if number == call:
+                return answer
+        raise InvalidArgument("the client does not answer")
 
     def tell(self, message, fds):
         """The client has answered; fds are the caller's."""
@@ -90,22 +116,27 @@ class Asker:
                 raise InvalidArgument(message.error)
             if len(fds) != len(message.memories):
                 raise InvalidArgument(f"{len(message.memories)} memories came with {len(fds)} descriptors")
-            self._answer = [Memory(m.kind, fd, m.size, m.prot, m.offset) for m, fd in zip(message.memories, fds)]
+            session = self._session()
+            if session is None:
+                raise InvalidArgument("the client has gone")
+            answer = [HeldMemory(session.client, m.kind, fd, m.size, m.prot, m.offset)
+                      for m, fd in zip(message.memories, fds)]
         except Error as error:
-            self._answer = error
-        self._told.set()
+            answer = error.with_traceback(None)
+        self._answers.put((message.call, answer))
 
     def end(self):
-        """Whoever waits need not wait any more."""
+        """Whoever waits need not wait any more. For the collector, who may come while this thread is about to wait: no
+        lock of an Event, which it would hold."""
         self._ended = True
-        self._told.set()
+        self._answers.put((0, None))
 
 
 def open_burst(connection, message, fds):
     """Handler of OpenBurst."""
     session = connection.session
     held = session.get("prepared", message.prepared)
-    session.check_bursts()
+    session.claim("burst").release()
     first = message.requests.files
     if not 0 <= first <= len(fds) or len(fds) != first + message.results.files:
         raise InvalidArgument(f"service: {len(fds)} descriptors came with queues of {first} and "
@@ -166,10 +197,12 @@ class RemoteBurst:
         """The error of a call that the driver's end has overtaken, or None while it lives."""
         return None if self._session.dead is None else DeadObject(self._session.dead)
 
-    def close(self):
-        """End the burst."""
+    def end(self):
+        """End the burst; waits for nothing."""
         if self._session.bursts.pop(self._number, None) is not None:
             self._session.drop("burst", self._number)
+
+    close = end
 
 
 def _queue(descriptor):
@@ -180,7 +213,7 @@ def _queue(descriptor):
 def answer_later(session, message):
     """The driver asks for memories: ask whoever has them, in the background, for that may take a while."""
     try:
-        workers(CALLBACKS).submit(_answer, session, message)
+        session.background.call(partial(_answer, session, message))
     except RuntimeError:
         _answer(session, message)
 

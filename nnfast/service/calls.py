@@ -4,15 +4,22 @@ function(connection, message, fds) -> answer, or (answer, descriptors to send al
 `fds` are closed by the caller.
 """
 
+from contextlib import nullcontext
+
 from ..driver.buffers import Role
-from ..driver.cache import CacheFiles, save
-from ..errors import GeneralFailure, InvalidArgument
+from ..driver.cache import save
+from ..driver.cache_files import CacheFiles
+from ..driver.device import check_options
+from ..errors import GeneralFailure, InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient
 from ..model.types import Definition
 from . import protocol
 from .answers import prepared_answer
-from .models import open_bytes, unpack
+from .model_reader import receive
 from .session import Held
 from .stats import stats_text
+
+FEW_ROLES = 64
+"""Roles of a buffer up to which it is made without a turn (turns.py)."""
 
 _OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
 
@@ -29,44 +36,63 @@ def get_capabilities(connection, message, fds):
 
 
 def get_stats(connection, message, fds):
-    return protocol.Stats(stats_text(connection.session))
+    with connection.session.work():
+        return protocol.Stats(stats_text(connection.session))
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
 def _model(connection, fds):
-    """(Model, its bytes) of the first descriptor."""
+    """(Model, Source) of the first descriptor."""
     if not fds:
         raise InvalidArgument("service: a call about a model comes with the model's memory")
-    source = open_bytes(fds[0], connection.session.server.options.largest_model)
-    return unpack(source), source
+    session = connection.session
+    model, source = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists)
+    if model.extensions:
+        session.confirm()
+    return model, source
 
 
 def check(connection, message, fds):
-    return protocol.Text(connection.session.device.check(_model(connection, fds)[0], message.newest))
+    with connection.session.work():
+        return protocol.Text(connection.session.device.check(_model(connection, fds)[0], message.newest))
 
 
 def get_unsupported(connection, message, fds):
-    reasons = connection.session.device.unsupported_reasons(_model(connection, fds)[0])
-    return protocol.Unsupported(sorted(reasons.items()))
+    with connection.session.work():
+        model, source = _model(connection, fds)
+        reasons = connection.session.device.unsupported_reasons(model, source.nbytes)
+        return protocol.Unsupported(list(reasons.items()))
 
 
 def prepare(connection, message, fds):
-    session = connection.session
-    model, source = _model(connection, fds)
-    if message.launch:
-        connection.channel.send(protocol.Launched())
-    session.check_models()
-    shapes = None if message.input_shapes is None else dict(message.input_shapes)
-    prepared = session.prepare(model, source, message.preference, message.priority, shapes, message.keep,
-                               message.deadline)
-    if message.token is not None:
-        save(prepared, _cache_files(fds[1:]), message.token)
-    return _hand_out(session, prepared)
+    session, launches = connection.session, message.launch
+    check_options(message.preference, message.priority)
+    try:
+        with session.work(message.priority, message.deadline) as work:
+            model, source = _model(connection, fds)
+            if launches:
+                with work.aside():
+                    connection.channel.send(protocol.Launched())
+                launches = False
+            session.claim("prepared").release()  # before the work: it would be refused after it
+            shapes = None if message.input_shapes is None else dict(message.input_shapes)
+            options = message.preference, message.priority, shapes, message.keep
+            prepared = session.server.registry.prepare(session.device, model, source, options, message.deadline, work)
+            if message.token is not None:
+                save(prepared, _cache_files(fds[1:]), message.token)
+            return _hand_out(session, prepared)
+    except (MissedDeadlinePersistent, MissedDeadlineTransient):
+        if launches:  # a deadline is no fault of the launch, wherever it is noticed
+            connection.channel.send(protocol.Launched())
+        raise
 
 
 def check_cache(connection, message, fds):
     session = connection.session
-    return protocol.Number(session.add("load", session.device.cached(_cache_files(fds), message.token)))
+    session.confirm()
+    held = session.client.hold("a checked cache", descriptors=len(fds))
+    with session.work():
+        return protocol.Number(session.add("load", session.device.cached(_cache_files(fds), message.token), held=held))
 
 
 def load(connection, message, fds):
@@ -74,15 +100,16 @@ def load(connection, message, fds):
     restore = session.get("load", message.number)
     if message.launch:
         connection.channel.send(protocol.Launched())
-    session.check_models()
-    with session.turn():
+    session.claim("prepared").release()
+    with session.work(deadline=message.deadline):
         prepared = restore(message.deadline)
     return _hand_out(session, prepared)
 
 
 def store(connection, message, fds):
     held = connection.session.get("prepared", message.prepared)
-    return protocol.Text(save(held.prepared, _cache_files(fds), message.token))
+    with connection.session.work():
+        return protocol.Text(save(held.prepared, _cache_files(fds), message.token))
 
 
 def _cache_files(fds):
@@ -96,8 +123,10 @@ def _hand_out(session, prepared):
 
 
 def explain(connection, message, fds):
-    found = connection.session.get("prepared", message.prepared).prepared.explain()
-    return protocol.Explained(found.to_json(), bool(found.native))
+    held = connection.session.get("prepared", message.prepared)
+    with connection.session.work():
+        found = held.prepared.explain()
+        return protocol.Explained(found.to_json(), bool(found.native))
 
 
 # -- buffers -----------------------------------------------------------------------------------------------------------
@@ -107,7 +136,9 @@ def allocate(connection, message, fds):
     def roles(uses):
         return [Role(session.get("prepared", use.prepared).prepared, use.index, use.frequency) for use in uses]
 
-    buffer = session.device.allocate(roles(message.inputs), roles(message.outputs), message.dims)
+    many = len(message.inputs) + len(message.outputs) > FEW_ROLES
+    with session.work() if many else nullcontext():
+        buffer = session.device.allocate(roles(message.inputs), roles(message.outputs), message.dims)
     session.add("buffer", buffer, buffer.token)
     if isinstance(buffer.type, Definition):
         raise GeneralFailure("allocate: there are no buffers for types of extensions")

@@ -2,27 +2,42 @@
 
 import fcntl
 import os
+import select
 import socket
 import struct
+import termios
 from array import array
+from contextlib import nullcontext
 
 import msgspec
 
+from ..errors import InvalidArgument
+from ..seals import FROZEN, is_sealed
 from .protocol import MAX_FDS, MAX_PACKET
 from .records import encode
 
 MAX_LARGE = 1 << 26
-"""Bytes of a message in a memfd: models and arrays do not go into messages."""
+"""Bytes of a message in a memfd that a client takes from its driver: reasons or explanations of a large model."""
+
+SHORT = 1 << 12
+"""A longer message is decoded in the time of the client that has sent it (Channel.limit)."""
 
 LARGE = struct.Struct("<BQ")
 _LARGE_MARK = 0xC1  # the one byte that msgpack never uses
-_ANCILLARY = socket.CMSG_SPACE(MAX_FDS * 4)
+_CREDENTIALS = struct.Struct("3i")
+_SCM_MAX_FD = 253
+"""Descriptors that the kernel lets a packet have: with room for all of them it closes none itself on arrival."""
+
+_ANCILLARY = socket.CMSG_SPACE(_SCM_MAX_FD * 4) + socket.CMSG_SPACE(_CREDENTIALS.size)
 _FLAGS = socket.MSG_CMSG_CLOEXEC
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
 class Malformed(Exception):
     """A packet that is no message; the packets behind it may be some."""
+
+
+class Impostor(Malformed):
+    """A message of another process than the one that the connection belongs to."""
 
 
 class LostDescriptors(Malformed):
@@ -50,19 +65,11 @@ def sealed_memfd(chunks):
             view = memoryview(chunk).cast("B")
             while view.nbytes:
                 view = view[os.write(fd, view):]
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS | fcntl.F_SEAL_SEAL)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, FROZEN | fcntl.F_SEAL_SEAL)
     except BaseException:
         os.close(fd)
         raise
     return fd
-
-
-def is_sealed(fd, seals=_SEALS):
-    """True for a memfd that has all these seals."""
-    try:
-        return fcntl.fcntl(fd, fcntl.F_GET_SEALS) & seals == seals
-    except OSError:
-        return False
 
 
 class Wake:
@@ -90,13 +97,23 @@ class Wake:
 
 
 class Channel:
-    """One end of a connection. Used by one thread at a time; `send` and `receive` may block."""
+    """One end of a connection. Used by one thread at a time; `send` and `receive` may block.
 
-    def __init__(self, sock):
-        self.socket = sock
-        self._buffer = bytearray(MAX_PACKET)
+    sender: process whose messages are taken, None for any: it may have left the socket to others. The socket must have
+    SO_PASSCRED then, so that the kernel says with each message who has sent it.
+    """
+
+    def __init__(self, sock, packet=MAX_PACKET, large=MAX_LARGE, sender=None):
+        self.socket, self.sender = sock, sender
+        self.limit(packet, large)
+
+    def limit(self, packet, large, slowly=nullcontext):
+        """What may come in: bytes of a packet, and of a message in a memfd, 0 for none. slowly(): a context in which
+        messages that are not short are decoded.
+        """
+        self._buffer = bytearray(packet)
         self._view = memoryview(self._buffer)
-        self._count = 0
+        self._count, self._large, self._slowly = 0, large, slowly
 
     def fileno(self):
         return self.socket.fileno()
@@ -104,9 +121,27 @@ class Channel:
     def close(self):
         self.socket.close()
 
+    @property
+    def is_over(self):
+        """True when the other end has hung up, or this one has been closed."""
+        fd = self.socket.fileno()
+        poller = select.poll()
+        poller.register(max(fd, 0), 0)
+        return fd < 0 or bool(poller.poll(0))
+
+    def hang_up(self):
+        """Wake the thread at this end from whatever it waits for; both ends see the end of the stream."""
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other end was faster
+
     def send(self, message, fds=()):
         """Send a message with descriptors, which stay the caller's. Raises OSError when the other end is gone."""
-        data = encode(message)
+        try:
+            data = encode(message)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InvalidArgument(f"an argument cannot be sent to the driver's process: {error}") from None
         if len(data) > MAX_PACKET:
             self._send_large(data, fds)
         elif fds:
@@ -124,6 +159,12 @@ class Channel:
         finally:
             os.close(fd)
 
+    def unread(self):
+        """Bytes of messages that the other end has not received."""
+        count = array("i", [0])
+        fcntl.ioctl(self.socket, termios.TIOCOUTQ, count)
+        return count[0]
+
     def packet(self):
         """The bytes of the last packet that was received."""
         return bytes(self._view[:self._count])
@@ -134,34 +175,46 @@ class Channel:
         Raises Malformed for what is no message, OSError when the connection breaks.
         """
         count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], _ANCILLARY, _FLAGS)
-        self._count = count
-        if ancillary:
-            for level, kind, content in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    numbers = array("i")
-                    numbers.frombytes(content[:len(content) // 4 * 4])
-                    fds += numbers
+        self._count, before, sender = count, len(fds), None
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                numbers = array("i")
+                numbers.frombytes(content[:len(content) // 4 * 4])
+                fds += numbers
+            elif level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                sender = _CREDENTIALS.unpack(content)[0]
         if not count:
             return None
+        if sender != self.sender is not None:
+            raise Impostor(f"service: a message on the connection of process {self.sender} is of process "
+                           f"{sender or 'unknown'}; connect again, each process on its own")
         if flags & socket.MSG_TRUNC:
-            raise Malformed(f"service: a message of more than {MAX_PACKET} bytes")
+            raise Malformed(f"service: a message of more than {len(self._buffer)} bytes")
         data = self._view[:count]
-        if flags & socket.MSG_CTRUNC:
-            raise LostDescriptors(None if data[0] == _LARGE_MARK else decode(decoder, data))
+        if flags & socket.MSG_CTRUNC or len(fds) - before > MAX_FDS:
+            raise LostDescriptors(None if data[0] == _LARGE_MARK else self._decode_long(decoder, data))
         if data[0] == _LARGE_MARK:
-            data = _read_large(data, fds)
-        return decode(decoder, data)
+            data = _read_large(data, fds, self._large)
+        return decode(decoder, data) if len(data) <= SHORT else self._decode_long(decoder, data)
+
+    def _decode_long(self, decoder, data):
+        with self._slowly():
+            return decode(decoder, data)
 
 
-def _read_large(data, fds):
-    """The message in the last of the descriptors."""
+def _read_large(data, fds, most):
+    """The message in the last of the descriptors, which is taken away from them, at most so many bytes.
+
+    A descriptor that is anything else stays with the others: to close it may take long, which is the caller's affair.
+    """
     if len(data) != LARGE.size or not fds:
         raise Malformed("service: a large message without its memory")
-    length, fd = LARGE.unpack(data)[1], fds.pop()
+    length = LARGE.unpack(data)[1]
+    if not is_sealed(fds[-1], FROZEN) or os.fstat(fds[-1]).st_size != length or length > most:
+        raise Malformed(f"service: a large message must be a sealed memfd of the announced size, at most {most} bytes "
+                        f"on this connection")
+    fd = fds.pop()
     try:
-        if not is_sealed(fd) or os.fstat(fd).st_size != length or length > MAX_LARGE:
-            raise Malformed(f"service: a large message must be a sealed memfd of the announced size, at most "
-                            f"{MAX_LARGE} bytes")
         content = bytearray(length)
         view, at = memoryview(content), 0
         while at < length:

@@ -10,71 +10,101 @@ import os
 import select
 import socket
 import threading
+import time
 import weakref
 from collections import deque
 from itertools import count
 
-from ..driver.fence import ACTIVE
+from ..driver.background import Background
+from ..driver.fence import ERROR
 from ..driver.request import OutputShape
-from ..driver.submit import CALLBACKS, workers
-from ..errors import DeadObject, DeviceUnavailable, GeneralFailure, ResourceExhaustedTransient
+from ..errors import DeadObject, DeviceUnavailable, ErrorStatus, GeneralFailure, ResourceExhaustedTransient
+from ..forks import renewed
 from . import protocol
 from .answers import raise_failure
 from .burst import answer_later
 from .calling import Connection, close_all
 from .channel import Channel, Malformed, Wake
+from .connections import Connections, hang_up
 from .protocol import Failure
 
 RELEASE_SECONDS = 0.02
 """How long dropped objects wait for a call that takes the news of them along."""
 
+ANSWER_SECONDS = 30.0
+"""That a driver's process which serves gets to answer the first message."""
+
+CONNECT_SECONDS = 0.005
+"""How soon a connection is tried again where the process has not accepted those before it."""
+
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
+SHED_SECONDS = 1.0
+"""How long the driver may take to see that connections were closed."""
+
 _busy = set()  # sessions that somebody waits for: they live until he has been told
 _sessions = weakref.WeakSet()
+
+
+class _NoRoom(ResourceExhaustedTransient):
+    """The driver lets this process open no further connection for now."""
 
 
 class Session:
     """A client's session with a driver's process. Any number of threads may use it. Raises DeviceUnavailable."""
 
-    def __init__(self, path, precision=None):
-        self.path, self._pid = path, os.getpid()
+    def __init__(self, path, precision=None, seconds=ANSWER_SECONDS):
+        self.path = path
         self.dead = None  # why, once the driver is gone
         self.released = deque()  # objects that were dropped: (kind, number)
         self.numbers = count(1)
         self.bursts = {}  # number: get_memories(slots)
-        self._idle, self._count, self._free, self._waiting = [], 0, threading.Condition(), 0
-        self._lock = threading.Lock()
+        self.background = Background()
+        self._opening = set()  # sockets that the driver has not answered yet
+        self._lock = renewed(threading.Lock())
         self._new, self._pending, self._fences = deque(), {}, {}
         self._precision, self._key, self.welcome = precision, b"", None
-        self._events = self.open("events")
+        self._events = self.open("events", seconds)
+        self._connections = Connections(self.welcome.connections)
         self._wake = Wake()
         self._poller = select.poll()
         for fd in (self._events.fileno(), self._wake.fd):
             self._poller.register(fd, select.POLLIN)
-        self._finalizer = weakref.finalize(self, _close, self._events, self._idle, self._wake)
+        self._finalizer = weakref.finalize(self, _close, self._events, self._connections.idle, self._wake)
         _sessions.add(self)
         threading.Thread(target=_watch, args=(weakref.ref(self), self._poller, self._wake),
                          name="nnfast-service", daemon=True).start()
 
     # -- connections -------------------------------------------------------------------------------------------------
-    def open(self, role):
-        """A channel that has said hello."""
+    def open(self, role, seconds=None):
+        """A channel that has said hello. seconds: that the driver's process gets to answer, None for as long as it
+        takes, or until the session is closed.
+        """
         try:
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
             raise ResourceExhaustedTransient(f"{self.path}: no socket can be made: {error.strerror}") from None
+        self._opening.add(sock)
         try:
-            sock.connect(self.path)
+            reach(sock, self.path, seconds, self.check)
             channel, fds = Channel(sock), []
             welcome = self.welcome
             channel.send(protocol.Hello(protocol.MAGIC, protocol.VERSION, role, welcome.session if welcome else 0,
                                         welcome.key if welcome else b"", self._precision))
+            sock.settimeout(seconds)
             answer = channel.receive(protocol.FROM_SERVER, fds)
+            sock.settimeout(None)
             close_all(fds)
             if answer is None:
+                self.check()
                 raise DeadObject(f"{self.path}: the driver's process has closed the connection; connect again")
             if type(answer) is Failure:
+                if answer.status == ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT:
+                    raise _NoRoom(answer.text)
                 raise_failure(answer, OutputShape)
+        except TimeoutError:
+            sock.close()
+            raise DeadObject(f"{self.path}: the driver's process has not answered within {seconds:g} s; allow more "
+                             f"patience, or see whether it has been stopped") from None
         except (OSError, Malformed, DeviceUnavailable) as error:
             sock.close()
             raise DeadObject(f"{self.path}: no driver's process can be reached: "
@@ -82,57 +112,57 @@ class Session:
         except BaseException:
             sock.close()
             raise
+        finally:
+            self._opening.discard(sock)
         if welcome is None:
             self.welcome = answer
         return channel
 
     def take(self):
         """A connection for one call; `give` it back."""
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            pass
-        else:
-            connection.session = self
-            return connection
-        if self._pid != os.getpid():
-            raise DeadObject(f"{self.path}: the session belongs to the parent process; connect again in the child")
-        with self._free:
-            while True:
-                self.check()
-                if self._idle:
-                    connection = self._idle.pop()
-                    connection.session = self
-                    return connection
-                if self._count < self.welcome.connections:
-                    self._count += 1
-                    break
-                self._waiting += 1
-                self._free.wait()
-                self._waiting -= 1
-        try:
-            return Connection(self)
-        except BaseException as error:
-            with self._free:
-                self._count -= 1
-                self._free.notify()
-            if isinstance(error, DeadObject):
-                raise self.lost(error) from None
-            raise
+        connection, patience = self._connections.take(self.check), 0.0
+        while connection is None:
+            try:
+                connection = Connection(self)
+                self._connections.add(connection, self.check)
+            except _NoRoom:
+                # The process's other sessions have the rest: take what they do not use, else wait for one of our own.
+                if sum(other.shed() for other in list(_sessions) if other is not self):
+                    patience = time.monotonic() + SHED_SECONDS
+                if time.monotonic() < patience:
+                    time.sleep(0.002)  # the driver sees in a moment that they are closed
+                elif self._connections.narrow():
+                    connection = self._connections.take(self.check)
+                else:
+                    self._connections.lose()
+                    raise
+            except BaseException as error:
+                if connection is not None:
+                    connection.channel.close()
+                self._connections.lose()
+                if isinstance(error, DeadObject):
+                    raise self.lost(error) from None
+                raise
+        connection.session = self
+        return connection
+
+    def shed(self):
+        """Close the connections that no call uses, for other sessions; how many."""
+        closed = 0
+        for connection in self._connections.take_idle():
+            connection.channel.close()
+            self._connections.lose(connection)
+            closed += 1
+        return closed
 
     def give(self, connection):
         """The call is over. A connection on which an answer is outstanding is of no use any more."""
         connection.session = None  # what is idle does not keep the session alive
         if connection.in_step and self.dead is None:
-            self._idle.append(connection)
-            if self._waiting:
-                with self._free:
-                    self._free.notify()
+            self._connections.give(connection)
         else:
             connection.channel.close()
-            with self._free:
-                self._count -= 1
-                self._free.notify()
+            self._connections.lose(connection)
 
     def call(self, message, fds=()):
         """The answer to a message, on any connection."""
@@ -163,18 +193,15 @@ class Session:
                 return
         self._finish(connection, done, DeadObject(self.dead))
 
-    def watch(self, fence, then=None):
-        """Put a fence of the driver's into the error state if the driver dies before it is signalled.
-
-        then(state): called when it has ended, in the session's thread.
-        """
+    def watch(self, fence, then):
+        """Call then(state) when a fence of the driver's has ended, or the driver has died, in the session's thread."""
         with self._lock:
             if self.dead is None:
                 self._fences[fence.fileno()] = fence, then
                 self._new.append(fence.fileno())
                 self._wake.set()
                 return
-        _fail(fence, then)
+        then(ERROR)
 
     def drop(self, kind, number):
         """An object of the driver is not needed any more. Called by the collector: it waits for nothing."""
@@ -183,10 +210,10 @@ class Session:
             self._wake.set()
 
     def take_released(self):
-        """The Release of what was dropped."""
+        """The Release of what was dropped, as much as goes into one."""
         items = []
         try:
-            while True:
+            while len(items) < protocol.MAX_RELEASE:
                 items.append(self.released.popleft())
         except IndexError:
             return protocol.Release(items)
@@ -220,19 +247,14 @@ class Session:
                 self.dead = f"{self.path}: the driver's process has gone{reason}; connect again and prepare anew"
             pending, self._pending = list(self._pending.values()), {}
             fences, self._fences = list(self._fences.values()), {}
-        with self._free:
-            idle, self._idle[:] = list(self._idle), []
-            self._free.notify_all()
-        try:
-            self._events.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # it is closed
-        for connection in idle:
+        for sock in (self._events.socket, *list(self._opening)):
+            hang_up(sock)
+        for connection in self._connections.end():
             connection.channel.close()
         for connection, done in pending:
             self._finish(connection, done, DeadObject(self.dead))
-        for fence, then in fences:
-            _fail(fence, then)
+        for _, then in fences:
+            then(ERROR)
         return DeadObject(self.dead)
 
     def close(self):
@@ -245,9 +267,8 @@ class Session:
     def abandon(self):
         """In a forked child: let go of the parent's connections."""
         self.dead = f"{self.path}: the session belongs to the parent process; connect again in the child"
-        for channel in (self._events, *(connection.channel for connection in self._idle)):
+        for channel in (self._events, *(connection.channel for connection in self._connections.abandon())):
             channel.close()
-        self._idle.clear()
         self._wake.close()
         self._finalizer.detach()
 
@@ -276,7 +297,7 @@ class Session:
                 fence, then = self._fences.pop(fd, (None, None))
             if waiting is not None:
                 self._finish(*waiting, None)
-            if then is not None:
+            if fence is not None:
                 then(fence.state)
         return self.dead is None
 
@@ -303,17 +324,25 @@ class Session:
                         _busy.discard(self)
 
         try:
-            workers(CALLBACKS).submit(work)
+            self.background.call(work)
         except RuntimeError:  # no thread can be started any more; whoever waits must be told all the same
             work()
 
 
-def _fail(fence, then):
-    """The driver is gone: what waits for this fence must know."""
-    if fence.state == ACTIVE:
-        fence.fail()
-    if then is not None:
-        then(fence.state)
+def reach(sock, path, seconds, check):
+    """Connect a socket within so many seconds, None for any; check() raises to give up. Raises OSError."""
+    until = None if seconds is None else time.monotonic() + seconds
+    sock.setblocking(False)
+    while True:
+        try:
+            sock.connect(path)
+            break
+        except BlockingIOError:  # too many connections wait to be accepted
+            check()
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError from None
+            time.sleep(CONNECT_SECONDS)
+    sock.setblocking(True)
 
 
 def _watch(reference, poller, wake):
@@ -331,10 +360,7 @@ def _watch(reference, poller, wake):
 def _close(events, idle, wake):
     """A session is no more: its sockets end, and its thread with them."""
     wake.set()
-    try:
-        events.socket.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # they have gone already
+    hang_up(events.socket)
     events.close()
     while idle:
         idle.pop().channel.close()

@@ -5,14 +5,15 @@ import os
 import threading
 
 from .. import trace, vlog
-from ..driver.memory import Memory
-from ..errors import DeviceUnavailable, Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
+from ..errors import Cancelled, DeviceUnavailable, Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
 from .bound import BoundRequests
 from .channel import LostDescriptors, Malformed
-from .quotas import refuse
+from .held_memory import HeldMemory
+from .quotas import claim
+from .unread import Unread
 
 log = logging.getLogger("nnfast.service")
 
@@ -35,7 +36,12 @@ class Connection:
     """The server's end of a connection that has joined a session."""
 
     def __init__(self, session, channel):
-        self.session, self.channel, self.arena, self.bound = session, channel, ServerArena(), BoundRequests()
+        client = session.client
+        self._waiting, self._unread = client.unread, Unread(channel, client.unread)
+        self._held = [claim(client.connections, "calls wait for one another then"),
+                      *client.hold("a connection", descriptors=1, threads=1)]
+        self.session, self.channel, self.arena, self.bound = session, channel, ServerArena(client), BoundRequests()
+        self.long_lists = []  # of the model of the call that runs, which the sweeper frees
         self._debt = None  # what went wrong with a message that has no answer: the next one gets it
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
 
@@ -43,12 +49,11 @@ class Connection:
         """Serve in a thread of its own."""
         self._thread.start()
 
-    def interrupt(self):
-        """Wake the thread from whatever it waits for at the socket; it ends then."""
-        try:
-            self.channel.socket.shutdown(2)
-        except OSError:
-            pass  # the other end was faster
+    def release(self):
+        """It has ended, or could not begin."""
+        self._held = ()
+        self._unread.end()
+        self.session.server.left(self)
 
     def _serve(self):
         try:
@@ -60,7 +65,7 @@ class Connection:
             pass  # the client has gone
         finally:
             self.channel.close()
-            self.session.server.left(self)
+            self.release()
 
     def _serve_one(self):
         """Read and answer one message; False at the end of the stream."""
@@ -79,8 +84,13 @@ class Connection:
                 self.session.server.refused += 1
                 self._answer(failure(InvalidArgument(str(error))))
                 return True
+            except Cancelled:  # while a long message waited for its turn
+                return False
             if message is None:
                 return False
+            held = self._hold(message, fds) if fds else ()
+            if held is None:
+                return True
             handler = HANDLERS.get(type(message))
             if handler is None:
                 self._note(message, fds)
@@ -91,12 +101,30 @@ class Connection:
             for fd in fds:
                 os.close(fd)
 
+    def hold_results(self, nbytes):
+        """Count results that travel in a memory of their own, until the client has received them (unread.py)."""
+        self._unread.hold(self.session.client.hold("results", memory=nbytes))
+
+    def _hold(self, message, fds):
+        """Charges of a message's descriptors while it is handled; None where the client may hold no more."""
+        try:
+            return self.session.client.hold("a message with descriptors", descriptors=len(fds))
+        except Error as error:
+            if isinstance(message, protocol.ONE_WAY):
+                self._debt = error.with_traceback(None)
+            else:
+                self._answer(failure(error))
+            return None
+
     def _call(self, handler, message, fds):
         server = self.session.server
         if not server.enter():
             self._answer(failure(DeviceUnavailable("service: the driver is shutting down; it takes no more calls")))
             return
         try:
+            if self._waiting:
+                for unread in list(self._waiting):
+                    unread.settle()
             try:
                 if self._debt is not None:
                     error, self._debt = self._debt, None
@@ -113,16 +141,21 @@ class Connection:
             except Exception as error:
                 log.error("service: internal error in %s", type(message).__name__, exc_info=True)
                 answer = failure(error)
+            if self.long_lists:  # before the answer: what is small is free when the client has it
+                server.sweeper.take(self.long_lists)
+                self.long_lists = []
             self._answer(*answer if isinstance(answer, tuple) else (answer,))
         finally:
             server.leave()
 
     def _answer(self, message, things=()):
-        """Send an answer; things: descriptors of ours, which are closed, and fences, which stay."""
+        """Send an answer; things: descriptors of ours, which are closed, and objects that keep theirs."""
         fds = [thing if isinstance(thing, int) else thing.fileno() for thing in things]
         try:
             self.channel.send(message, fds)
         finally:
+            if self._unread.made:
+                self._unread.sent()
             for thing in things:
                 if isinstance(thing, int):
                     os.close(thing)
@@ -135,8 +168,9 @@ class Connection:
             elif isinstance(message, protocol.AddMemory):
                 if len(fds) != 1:
                     raise InvalidArgument(f"service: a memory comes with one descriptor, got {len(fds)}")
-                self.session.add("memory", Memory(message.kind, fds[0], message.size, message.prot, message.offset),
-                                 message.number)
+                place = message.size, message.prot, message.offset
+                memory = HeldMemory(self.session.client, message.kind, fds[0], *place)
+                self.session.add("memory", memory, message.number)
             elif isinstance(message, protocol.Release):
                 self.session.release(message.items)
             elif isinstance(message, protocol.Cancel):
@@ -155,9 +189,3 @@ class Connection:
         if pool.kind == "buffer":
             return self.session.buffer(pool.number)
         raise InvalidArgument(f"{path}: a pool of kind {pool.kind!r}, must be arena, memory or buffer")
-
-
-def check_room(session):
-    """Refuse a connection more than the client may have."""
-    if len(session.connections) >= session.quotas.connections:
-        raise refuse("connections", session.quotas.connections, "calls wait for one another then")

@@ -6,10 +6,10 @@ import numpy as np
 
 from .._native.threads import now_ns
 from ..driver.durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
-from ..driver.execution import limits_of
+from ..driver.execution import Limits, limits_of
 from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
-from ..driver.pools import CHECKED_TYPES, bind_request
+from ..driver.pools import CHECKED_TYPES, bind_request, failed
 from ..driver.request import Request
 from ..errors import Error, InvalidArgument
 from ..model.types import Definition
@@ -23,6 +23,15 @@ INLINE_BYTES = 1 << 15
 
 
 # -- run ---------------------------------------------------------------------------------------------------------------
+class _Received(Request):
+    """A request out of a message, whose records have the fields of a RequestArgument, of the right types."""
+
+    __slots__ = ()
+
+    def __post_init__(self):
+        """The protocol has checked it."""
+
+
 def run(connection, message, fds):
     session = connection.session
     held = session.get("prepared", message.prepared)
@@ -40,11 +49,12 @@ def run(connection, message, fds):
     flag = session.begin(message.call)
     try:
         began = now_ns()
+        results, is_quick = None, held.is_quick and not message.call
         if stream is not None:
-            results = stream.run(inputs, out)
-        elif held.is_quick and not message.call and not deadline_ns:
-            results = prepared.run(inputs, out)
-        else:
+            results = stream._run(inputs, out, Limits(flag, deadline_ns, is_quick=is_quick))
+        elif is_quick and not deadline_ns:
+            results = prepared._quick_run(inputs, out)
+        if results is None:
             results = prepared._run(inputs, out, dict(prepared._initial), flag, deadline_ns)
         ended = now_ns()
     finally:
@@ -54,7 +64,7 @@ def run(connection, message, fds):
     if out is not None:
         return protocol.Results([protocol.Result(offset, array.shape)
                                  for offset, array in zip(message.outputs, results)], took_us)
-    return _results(results, took_us)
+    return _results(connection, results, took_us)
 
 
 def _input(arena, info, place):
@@ -63,12 +73,13 @@ def _input(arena, info, place):
     return array.copy() if info.type in CHECKED_TYPES or isinstance(info.type, Definition) else array
 
 
-def _results(arrays, took_us):
+def _results(connection, arrays, took_us):
     """Results whose shapes the client could not know: in the message, or in a memfd of their own."""
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     if sum(array.nbytes for array in arrays) <= INLINE_BYTES:
         return protocol.Results([protocol.Result(INLINE, array.shape, array.tobytes()) for array in arrays],
                                 took_us)
+    connection.hold_results(sum(align(array.nbytes) for array in arrays))
     places, chunks, at = [], [], 0
     for array in arrays:
         places.append(protocol.Result(ATTACHED - at, array.shape))
@@ -81,7 +92,7 @@ def _results(arrays, took_us):
 def request_of(connection, message):
     """The nnfast.Request of a message; raises InvalidArgument for pools that this client does not have."""
     pools = tuple(connection.pool(f"request pool {place}", pool) for place, pool in enumerate(message.pools))
-    return Request(message.inputs, message.outputs, pools)  # their records have the fields of a RequestArgument
+    return _Received(message.inputs, message.outputs, pools)
 
 
 def execute(connection, message, fds):
@@ -94,28 +105,30 @@ def execute(connection, message, fds):
     held = session.get("prepared", message.prepared)
     prepared = held.prepared
     request = request_of(connection, message)
-    if message.launch:
-        # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
-        try:
-            arguments, limits = bind_request(prepared, request), None
-        except InvalidArgument:
-            raise
-        except Error:
-            connection.channel.send(protocol.Launched())
-            raise
-        connection.channel.send(protocol.Launched())
-    else:
-        arguments = bind_request(prepared, request)
-    limits = limits_of(message.deadline, message.loop_timeout, seen)
-    flag = session.begin()
-    if not held.is_quick:
-        limits = limits.with_cancel(flag)
     try:
-        began = now_ns()
-        result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
-        ended = now_ns()
-    finally:
-        session.end(flag)
+        if message.launch:
+            # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
+            try:
+                arguments, limits = bind_request(prepared, request), None
+            except InvalidArgument:
+                raise
+            except Error:
+                connection.channel.send(protocol.Launched())
+                raise
+            connection.channel.send(protocol.Launched())
+        else:
+            arguments = bind_request(prepared, request)
+        flag = session.begin()
+        try:
+            limits = limits_of(message.deadline, message.loop_timeout, seen, flag, held.is_quick)
+            began = now_ns()
+            result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
+            ended = now_ns()
+        finally:
+            session.end(flag)
+    except Error as error:
+        failed(request, error)
+        raise
     session.ended(began, ended, held)
     answer = protocol.Executed([protocol.Shape(shape.dims, shape.is_sufficient) for shape in result.shapes],
                                (result.timing.on_device_us, result.timing.in_driver_us),
@@ -134,7 +147,8 @@ def _sizes(prepared, shapes):
 class Control:
     """What a fenced execution is told by the session that launched it (driver.fenced)."""
 
-    def __init__(self, session):
+    def __init__(self, session, fences):
+        self._held = session.client.hold("a fenced execution", descriptors=1 + fences)
         self._session = session
         self.cancel, self._execution, self._is_over = session.begin(), None, False
         session.launched(self)
@@ -148,7 +162,7 @@ class Control:
     def ended(self):
         self._session.end(self.cancel)
         self._session.landed(self)
-        self._is_over = True
+        self._is_over, self._held = True, ()
         self._execution = None
 
     def abandon(self):
@@ -162,26 +176,31 @@ def fenced(connection, message, fds):
     session = connection.session
     held = session.get("prepared", message.prepared)
     request = request_of(connection, message)
-    deadline_ns = deadline_to_ns(message.deadline, now_ns(), "execute_fenced")
     loop_timeout_ns = loop_timeout_to_ns(message.loop_timeout)
     duration_ns = duration_to_ns(message.duration, "execute_fenced duration")
-    control = Control(session)
     try:
-        execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds], message.measure_timing,
-                                   deadline_ns, loop_timeout_ns, duration_ns, control)
-    except BaseException:
-        control.ended()
+        deadline_ns = deadline_to_ns(message.deadline, now_ns(), "execute_fenced")
+        control = Control(session, len(fds))
+        try:
+            execution = execute_fenced(held.prepared, request, [Fence.from_fd(fd) for fd in fds],
+                                       message.measure_timing, deadline_ns, loop_timeout_ns, duration_ns, control)
+        except BaseException:
+            control.ended()
+            raise
+    except Error as error:
+        failed(request, error)
         raise
     control.hold(execution)
     try:
-        number = session.add("fenced", execution)  # refuses when the client has gone meanwhile
+        # Refuses when the client has gone meanwhile.
+        number = session.add("fenced", execution, held=session.client.hold("a fence", descriptors=1))
     except Error:
         execution.abandon()
         raise
     operands = held.prepared.model.main.operands
     sizes = _sizes(held.prepared, [argument.dims or operands[operand].shape for operand, argument in
                                    zip(held.prepared.model.main.outputs, request.outputs)])
-    return protocol.FencedLaunched(number, sizes), [execution.fence]
+    return protocol.FencedLaunched(number, sizes), [execution.fence.hand_over()]
 
 
 def get_fenced_info(connection, message, fds):

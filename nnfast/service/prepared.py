@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import vlog
 from .._native.threads import now_ns
+from ..checks import called, flag, sequence
 from ..driver.arguments import TensorInfo, check_input, check_output, in_list, named
 from ..driver.controller import Controller
 from ..driver.durations import check_times, duration_to_ns
@@ -73,6 +74,8 @@ class RemotePreparedModel:
         if len(inputs) != len(self.inputs):
             raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
+        if out is not None:
+            out = in_list(out, "run", "out")
         if out is not None and len(out) != len(self.outputs):
             raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
         for info, array in zip(self.inputs, inputs):
@@ -153,6 +156,7 @@ class RemotePreparedModel:
     @vlog.telling(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """As PreparedModel.execute."""
+        measure_timing = flag(measure_timing, "execute measure_timing:")
         check_times("execute", deadline, loop_timeout)
         session = self.session
         outgoing = Outgoing(session, request, self._memories)
@@ -169,6 +173,8 @@ class RemotePreparedModel:
 
     def submit_request(self, request, done, measure_timing=False, deadline=None, loop_timeout=None):
         """As PreparedModel.submit_request."""
+        measure_timing = flag(measure_timing, "execute measure_timing:")
+        called(done, "done:")
         check_times("execute", deadline, loop_timeout)
         session = self.session
         outgoing = Outgoing(session, request, self._memories)
@@ -191,7 +197,8 @@ class RemotePreparedModel:
         """As PreparedModel.execute_fenced. Results in plain memory are copied there before the fence is signalled."""
         check_times("execute_fenced", deadline, loop_timeout, duration)
         session = self.session
-        wait_for = tuple(wait_for)
+        measure_timing = flag(measure_timing, "execute_fenced measure_timing:")
+        wait_for = sequence(wait_for, "execute_fenced wait_for:", "a list of fences")
         if len(wait_for) > MAX_WAIT_FOR:
             raise InvalidArgument(f"wait_for: has {len(wait_for)} fences, a driver's process takes {MAX_WAIT_FOR}")
         check_fences(wait_for)
@@ -274,8 +281,7 @@ class RemoteFencedExecution:
         self._session, self._number, self.fence = session, answer.number, fence
         weakref.finalize(self, session.drop, "fenced", answer.number).atexit = False
         if not outgoing.is_copied:
-            session.watch(fence)
-            return
+            return  # the kernel puts it into the error state when the driver dies
         ours = self.fence = Fence()
 
         def deliver(state):

@@ -1,17 +1,32 @@
 """The words of client and server: typed messages in msgpack, one per packet of a SOCK_SEQPACKET socket.
 
 Every message is a Struct whose first element is its number; what does not fit its types exactly is refused. A message
-of more than MAX_PACKET bytes travels in a sealed memfd, announced by a packet of its own. Descriptors go along by
-SCM_RIGHTS. Hello is the only message that any version understands.
+of more than MAX_PACKET bytes travels in a sealed memfd, announced by a packet of its own; the driver takes such ones
+for calls alone. Descriptors go along by SCM_RIGHTS. Hello is the only message that any version understands.
 """
+
+from typing import Annotated
 
 import msgspec
 
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 1
+VERSION = 2
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
+MAX_HELLO = 1 << 10
+"""Bytes of the first packet of a connection: no stranger sends more."""
+
+MAX_EVENT = 1 << 14
+"""Bytes of a packet on the events connection, where nothing comes in a memfd."""
+
+MAX_CALL = 1 << 18
+"""Bytes of a call in a memfd: names or indexes of 20,000 operands to keep, arguments of a request; models and arrays do
+not go into messages."""
+
+MAX_RELEASE = 512
+"""Objects that one Release names."""
+
 MAX_FDS = 250
 
 
@@ -56,7 +71,7 @@ class Release(Message, tag=3):
     "burst".
     """
 
-    items: list[tuple[str, int]]
+    items: Annotated[list[tuple[str, int]], msgspec.Meta(max_length=MAX_RELEASE)]
 
 
 class Cancel(Message, tag=4):

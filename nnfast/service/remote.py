@@ -1,5 +1,6 @@
 """The driver's objects as a client of its process sees them: the methods of nnfast.Device and PreparedModel."""
 
+import json
 import os
 import time
 import weakref
@@ -8,37 +9,41 @@ from functools import partial
 import numpy as np
 
 from .. import config, vlog
+from ..checks import called, chosen_from, is_number, sequence, shown, whole
+from ..checks import path as checked_path
 from ..driver.arguments import plain_keys, plain_shapes
-from ..driver.cache import CacheFiles, check_token, descriptors_of
+from ..driver.buffers import UINT32_MAX, Role, dimensions
+from ..driver.cache_files import CacheFiles, check_token, descriptors_of
 from ..driver.capabilities import Capabilities, Performance
 from ..driver.device import check_options
-from ..driver.durations import check_deadline, is_number
+from ..driver.durations import check_deadline
 from ..errors import DeadObject, GeneralFailure, InvalidArgument
+from ..forks import importing
 from ..model.types import VERSIONS, Model, OperandType
 from . import protocol
 from .buffers import Memories, RemoteBuffer, RemoteTokens
-from .client import Session
+from .client import ANSWER_SECONDS, Session
 from .models import LastModel
 from .prepared import RemotePreparedModel, at_end
 
-RETRY_SECONDS = 0.02
+RETRY_SECONDS, LONGEST_SECONDS = 0.02, 1e9
 
 
 def connect(path=None, precision=None, patience=0.0):
     """The device of a driver's process (`nnfast serve`), with the methods of nnfast.Device.
 
     path: of its socket; None takes NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as nnfast.Device
-    takes it. patience: seconds that the process gets to start serving. Raises DeadObject when nobody serves there,
+    takes it. patience: seconds that the process gets to start serving and to answer; without patience
+    it must serve already, and gets 30 s to answer. Raises DeadObject when nobody serves there or answers,
     InvalidArgument when the process is of another version.
     """
-    if path is not None and not isinstance(path, str | os.PathLike):
-        raise InvalidArgument(f"connect: path is a {type(path).__name__}, must be the path of a socket, or None")
-    if not is_number(patience):
-        raise InvalidArgument(f"connect: patience is {patience!r}, must be seconds")
-    path, until = os.fspath(path) if path is not None else config.socket_path(), time.monotonic() + patience
+    if not is_number(patience) or patience != patience:
+        raise InvalidArgument(f"connect: patience is {shown(patience)}, must be seconds")
+    path = checked_path(path, "connect: path") if path is not None else config.socket_path()
+    until = time.monotonic() + min(patience, LONGEST_SECONDS)
     while True:
         try:
-            return RemoteDevice(path, precision)
+            return RemoteDevice(path, precision, max(until - time.monotonic(), RETRY_SECONDS) if patience > 0 else None)
         except DeadObject:
             if time.monotonic() >= until:
                 raise
@@ -68,15 +73,17 @@ class RemoteDevice:
     prepared and allocated before stays dead.
     """
 
-    def __init__(self, path, precision=None):
+    def __init__(self, path, precision=None, seconds=None):
         vlog.init()
         self._path, self._precision = path, precision
-        self.reconnect()
+        self.reconnect(seconds)
 
     @vlog.telling(vlog.MANAGER, "connect")
-    def reconnect(self):
-        """A new session with the driver's process, in place of the one that there was."""
-        self._session = Session(self._path, self._precision)
+    def reconnect(self, seconds=None):
+        """A new session with the driver's process, in place of the one that there was. seconds: that the process gets
+        to answer; None: 30.
+        """
+        self._session = Session(self._path, self._precision, ANSWER_SECONDS if seconds is None else seconds)
         self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()
         welcome = self._session.welcome
         self.num_threads, self.precision, self.version = welcome.num_threads, welcome.precision, welcome.driver
@@ -84,7 +91,7 @@ class RemoteDevice:
         self.pid = welcome.pid
 
     def close(self):
-        """End the session: the driver frees at once whatever it holds for it."""
+        """End the session: the driver frees at once whatever it holds for it, and calls that wait raise DeadObject."""
         self._session.close()
 
     @property
@@ -101,8 +108,6 @@ class RemoteDevice:
 
     def stats(self):
         """What the driver's process counts (docs/service.md), as a dict."""
-        import json
-
         return json.loads(self._session.call(protocol.GetStats()).text)
 
     # -- models ------------------------------------------------------------------------------------------------------
@@ -117,6 +122,7 @@ class RemoteDevice:
     @vlog.telling(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """As Device.check."""
+        chosen_from(newest, "check newest:", VERSIONS)
         return self._call_about(model, protocol.Check(newest)).text
 
     def supported_operations(self, model):
@@ -133,8 +139,11 @@ class RemoteDevice:
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
                 deadline=None, cache_dir=None, cache=None, token=None):
         """As Device.prepare. cache_dir is a folder of this process, whose files the driver reads and writes."""
+        if cache_dir is not None:
+            cache_dir = checked_path(cache_dir, "prepare cache_dir:")
         if cache_dir and cache is None:
-            from ..driver.cache import prepare_in
+            with importing:
+                from ..driver.cache_folder import prepare_in
 
             _check_model(model)
             options = preference, priority, input_shapes, keep
@@ -153,6 +162,7 @@ class RemoteDevice:
     def submit_prepare(self, model, done, priority="medium", preference="fast_single_answer", deadline=None, cache=None,
                        token=None):
         """As Device.submit_prepare: done(prepared, error) is called once, in the background."""
+        called(done, "done:")
         message, fds = self._prepare(model, preference, priority, None, None, deadline, cache, token, True)
         try:
             self._launch(message, fds, model, done)
@@ -200,8 +210,11 @@ class RemoteDevice:
         check_token(token)
         return RemoteLoad(self, self._session, self._session.call(protocol.CheckCache(bytes(token)), files).number)
 
-    def submit_load(self, load, done, deadline):
+    def submit_load(self, load, done, deadline=None):
         """As Device.submit_load."""
+        if not isinstance(load, RemoteLoad):
+            raise InvalidArgument(f"load: is {shown(load)}, must come from `cached` of this device")
+        called(done, "done:")
         check_deadline(deadline, "prepare")
         self._launch(protocol.Load(load.number, deadline, True), (), None, done)
 
@@ -209,18 +222,22 @@ class RemoteDevice:
     @vlog.telling(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """As Device.allocate."""
-        roles = [[self._use(f"allocate {kind}_roles[{place}]", role) for place, role in enumerate(given)]
+        dims = dimensions(dims, "allocate:")
+        roles = [[self._use(f"allocate {kind}_roles[{place}]", role)
+                  for place, role in enumerate(sequence(given, f"allocate {kind}_roles:", "a list of Roles"))]
                  for kind, given in (("input", input_roles), ("output", output_roles))]
-        answer = self._session.call(protocol.Allocate(*roles, tuple(dims)))
+        answer = self._session.call(protocol.Allocate(*roles, dims))
         buffer = RemoteBuffer(self._session, self._memories, answer)
         self.tokens.add(buffer)
         return buffer
 
     def _use(self, path, role):
-        prepared = getattr(role, "prepared", None)
+        prepared = role.prepared if isinstance(role, Role) else None
         if not isinstance(prepared, RemotePreparedModel) or prepared.session is not self._session:
             raise InvalidArgument(f"{path}: is not a model that this device prepared")
-        return protocol.Use(prepared.number, role.index, role.frequency)
+        if not is_number(role.frequency) or not 0 < role.frequency <= 1:
+            raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
+        return protocol.Use(prepared.number, whole(role.index, f"{path}: index", 0, UINT32_MAX), float(role.frequency))
 
     def __repr__(self):
         asked = f", precision={self.precision!r}" if self.precision else ""

@@ -1,19 +1,21 @@
 """One client of the server: what it holds, what it may use, what it does now. All of it goes when the client goes."""
 
-import os
 import secrets
 import threading
 import time
+from contextlib import contextmanager
 
-from .._native.plan import Cancel
-from .._native.threads import Turn, now_ns
+from .._native.threads import Cancel, now_ns
 from ..driver.buffers import Buffer
-from ..driver.device import Device, check_options
+from ..driver.device import Device
 from ..driver.durations import deadline_to_ns
 from ..driver.execution import PRIORITIES
-from ..errors import Cancelled, InvalidArgument
+from ..errors import Cancelled, DeviceUnavailable, InvalidArgument
+from ..forks import renewed
 from .histogram import Histogram
-from .quotas import ClientBudget, refuse
+from .quotas import claim, refuse
+from .sweeper import lists_of
+from .turns import Work
 
 KINDS = {"prepared": "prepared model", "buffer": "buffer", "memory": "memory", "fenced": "fenced execution",
          "stream": "stream", "load": "checked cache", "burst": "burst"}
@@ -25,17 +27,6 @@ QUICK_NS = 5_000_000
 """An execution that takes less is not stopped when its client goes: it takes the short way, which looks at no flag."""
 
 
-class Peer:
-    """Who is at the other end of a socket: process, user, executable ("" where it cannot be told)."""
-
-    def __init__(self, pid, uid, gid):
-        self.pid, self.uid, self.gid = pid, uid, gid
-        try:
-            self.executable = os.readlink(f"/proc/{pid}/exe")
-        except OSError:
-            self.executable = ""
-
-
 class Held:
     """A prepared model of a client. best_ns: of its shortest run, 0 before the first."""
 
@@ -45,7 +36,7 @@ class Held:
 
     @property
     def is_quick(self):
-        """True when its executions end so soon that nobody need be able to stop them."""
+        """True when an execution of one native program, whose work is the same each time, need not be stopped."""
         return 0 < self.best_ns < QUICK_NS
 
     def ran(self, spent_ns):
@@ -56,62 +47,67 @@ class Held:
 
 
 class Session:
-    """The server's side of one client. events: Channel of its first connection, which lives as long as the session."""
+    """One session of a client. events: Channel of its first connection, which lives as long as the session."""
 
-    def __init__(self, server, number, peer, events, precision):
-        self.server, self.number, self.peer, self.events = server, number, peer, events
-        self.key, self.quotas = secrets.token_bytes(KEY_BYTES), server.quotas
+    def __init__(self, server, number, client, events, precision):
+        for other in list(client.sessions):
+            if other.is_over:
+                other.vacate()
+        self._place = claim(client.devices, "close some first")
+        self._held = client.hold("a session", descriptors=1, threads=1)
+        self.server, self.number, self.client, self.events = server, number, client, events
+        self.key, self.executable = secrets.token_bytes(KEY_BYTES), client.peer.executable
         options = server.options
-        self.device = Device(options.threads, extensions=options.extensions_of(peer), precision=precision)
-        self.device.budget = self.budget = ClientBudget(self.quotas.memory, server.budget)
-        self.device.gate.join(server.fair)
+        self.device = Device(options.threads, extensions=options.extensions_of(self.executable), precision=precision,
+                             client=client)
+        self.device.budget = self.budget = client.budget
         self.latency = Histogram()
         self.failures, self.began = 0, time.monotonic()
         self.closed = False
         self.connections = set()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._tables = {kind: {} for kind in KINDS}
+        self._charges = {}  # (kind, number): what is held for an object beside its memory
         self._last = 0
         self.generation = 0  # grows with every release
         self._executing = {}  # Cancel: number of its call, or 0
         self._cancelled = {}  # calls that were cancelled before they were seen to begin
         self._asked = {}  # number of a question to the client: who has asked
         self._launched = set()  # fenced executions that have not ended
+        self._working = set()  # long work of calls, which stops with the client
+
+    def confirm(self):
+        """Refuse what depends on the program that the client runs, when it has become another one since its hello."""
+        if self.executable and self.server.options.allowlist.is_limited and \
+                self.client.peer.executable != self.executable:
+            raise DeviceUnavailable(f"service: process {self.client.pid} was {self.executable} when it connected and "
+                                    f"runs another program now; connect again")
 
     # -- objects -----------------------------------------------------------------------------------------------------
-    def add(self, kind, thing, number=None):
-        """Keep an object; its number. Raises ResourceExhaustedTransient when there are too many."""
+    def add(self, kind, thing, number=None, held=()):
+        """Keep an object; its number. held: Charges to keep with it. Raises ResourceExhausted* when there are too many.
+        """
         table = self._tables[kind]
         with self._lock:
             if self.closed:
                 raise Cancelled("service: the client has gone")
-            self._check_room(kind)
+            charge = self.claim(kind)
             if number is None:
                 self._last += 1
                 number = self._last
             elif number in table:
                 raise InvalidArgument(f"service: {KINDS[kind]} {number} is there already")
             table[number] = thing
+            self._charges[kind, number] = (charge, *held)
         return number
 
-    def _check_room(self, kind):
+    def claim(self, kind):
+        """A Charge of one object. Raises ResourceExhaustedTransient when the client has too many."""
         if kind == "prepared":
-            if len(self._tables["prepared"]) >= self.quotas.models:
-                raise refuse("prepared models", self.quotas.models, "release some first")
-        elif kind == "burst" and len(self._tables["burst"]) >= self.quotas.bursts:
-            raise refuse("bursts", self.quotas.bursts, "end some first")
-        elif sum(map(len, self._tables.values())) - len(self._tables["prepared"]) >= self.quotas.objects:
-            raise refuse("buffers, memories, streams and fences", self.quotas.objects, "release some first")
-
-    def check_models(self):
-        """Refuse before the work of a preparation what would be refused after it."""
-        with self._lock:
-            self._check_room("prepared")
-
-    def check_bursts(self):
-        """Refuse one burst more than the client may have."""
-        with self._lock:
-            self._check_room("burst")
+            return claim(self.client.models, "release some first")
+        if kind == "burst":
+            return claim(self.client.bursts, "end some first")
+        return claim(self.client.objects, "release some first")
 
     def new_number(self):
         """A number that no object has had."""
@@ -140,10 +136,12 @@ class Session:
             self.generation += 1
             for kind, number in items:
                 if kind in self._tables:
-                    gone.append(self._tables[kind].pop(number, None))
+                    gone.append((self._tables[kind].pop(number, None), self._charges.pop((kind, number), None)))
             for connection in list(self.connections):
                 connection.bound.clear()
+        lists = _long_lists(thing for thing, _ in gone)
         del gone  # outside of the lock: this frees memory
+        self.server.sweeper.take(lists)
 
     def count(self, kind):
         """How many objects of a kind there are."""
@@ -166,17 +164,20 @@ class Session:
         with self._lock:
             return list(self._tables["prepared"].values())
 
-    def prepare(self, model, source, preference, priority, input_shapes, keep, deadline):
-        """Device.prepare, of a model that other clients may have already. source: its bytes."""
-        check_options(preference, priority)
-        deadline_to_ns(deadline, now_ns(), "prepare")  # also for a model that is there already
-        options = preference, priority, input_shapes, keep
-        return self.server.registry.prepare(self.device, model, source, options, deadline,
-                                            lambda: self.turn(priority))
-
-    def turn(self, priority="medium"):
-        """A context for a preparation: a core, when it is this client's turn. Executions wait for theirs themselves."""
-        return Turn(self.device.gate, PRIORITIES.index(priority)).use()
+    @contextmanager
+    def work(self, priority="medium", deadline=None):
+        """A context for the long work of a call (turns.Work), which stops when the client goes, or at the deadline."""
+        work = Work(self.client.line, PRIORITIES.index(priority), deadline_to_ns(deadline, now_ns(), "prepare"))
+        with self._lock:
+            if self.closed:
+                raise Cancelled("service: the client has gone")
+            self._working.add(work)
+        try:
+            with work:
+                yield work
+        finally:
+            with self._lock:
+                self._working.discard(work)
 
     # -- questions to the client -------------------------------------------------------------------------------------
     def ask(self, asker, call, question):
@@ -208,8 +209,9 @@ class Session:
         with self._lock:
             if self.closed:
                 raise Cancelled("service: the client has gone")
-            if len(self._executing) >= self.quotas.executions:
-                raise refuse("executions in flight", self.quotas.executions, "wait for some to end")
+            full = self.client.executions.take(1)
+            if full is not None:
+                raise refuse(full, "wait for some to end")
             self._executing[flag] = call
             if self._cancelled.pop(call, None) is not None:
                 flag.set()
@@ -218,7 +220,8 @@ class Session:
     def end(self, flag):
         """What began is over."""
         with self._lock:
-            self._executing.pop(flag, None)
+            if self._executing.pop(flag, None) is not None:
+                self.client.executions.give_back(1)
 
     def cancel(self, call):
         """Stop the execution of a call that the client has numbered."""
@@ -253,20 +256,46 @@ class Session:
         return len(self._executing)
 
     # -- end ---------------------------------------------------------------------------------------------------------
+    @property
+    def is_over(self):
+        """True when the client has hung up, whether the session is closed already or not."""
+        return self.closed or self.events.is_over
+
+    def vacate(self):
+        """The client has hung up: the session, which may still be freeing what it held, is none of its sessions."""
+        self._place.release()
+
+    def hang_up(self):
+        """Wake the thread that listens to the client; it closes the session."""
+        self.events.hang_up()
+
     def close(self):
-        """The client has gone, or must go: stop its executions, close its connections, free what it held."""
+        """The client has gone, or must go: stop its executions, close its connections, free what it held.
+
+        On a thread of this client: closing its descriptors and unmapping its memories may take as long as it likes.
+        """
         with self._lock:
             if self.closed:
                 return
             self.closed = True
+            self.vacate()
             for flag in self._executing:
                 flag.set()
+            for work in self._working:
+                work.cancel.set()
             launched = list(self._launched)
             tables, self._tables = self._tables, {kind: {} for kind in KINDS}
+            charges, self._charges, self._held = (self._charges, self._held), {}, ()
             connections = list(self.connections)
         for control in launched:
             control.abandon()
         for connection in connections:
-            connection.interrupt()
+            connection.channel.hang_up()
         self.events.close()
-        del tables
+        lists = _long_lists(tables["prepared"].values())
+        del tables, charges
+        self.server.sweeper.take(lists)
+
+
+def _long_lists(things):
+    return [part for thing in things if isinstance(thing, Held) for part in lists_of(thing.prepared)]

@@ -7,17 +7,18 @@ import time
 
 def stats(server, asking):
     """One row per client and per shared model, and the sums. asking: number of the session that wants to know."""
-    clients = [_client(session) for session in server.sessions()]
+    sessions = server.sessions()
+    clients = [_client(session) for session in sessions]
     return {
         "pid": os.getpid(), "asking": asking, "uptime_s": round(time.monotonic() - server.began, 3),
         "threads": server.options.threads, "cores": server.fair.capacity, "running": server.fair.running,
         "waiting": server.fair.waiting,
         "executions": server.latency.total, "latency_us": _percentiles(server.latency),
         "latency_counts": list(server.latency.counts),
-        "memory_bytes": sum(client["memory_bytes"] for client in clients),
+        "memory_bytes": sum(client.budget.used for client in {session.client for session in sessions}),
         "memory_limit": None if server.budget is None else server.budget.limit,
         "memory_used": None if server.budget is None else server.budget.used,
-        "resident_bytes": resident_bytes(),
+        "resident_bytes": resident_bytes(), "held": server.clients.in_use(),
         "sessions_opened": server.opened, "messages_refused": server.refused,
         "clients": clients, "models": [_model(root) for root in server.registry.roots()],
     }
@@ -29,17 +30,19 @@ def stats_text(session):
 
 
 def _client(session):
-    peer = session.peer
+    client = session.client
     session.count_bursts()
     return {
-        "session": session.number, "pid": peer.pid, "uid": peer.uid, "executable": peer.executable,
+        "session": session.number, "pid": client.pid, "uid": client.uid, "executable": session.executable,
         "age_s": round(time.monotonic() - session.began, 3), "connections": len(session.connections),
         "models": [_held(held) for held in session.held()],
         "buffers": session.count("buffer"), "memories": session.count("memory"), "streams": session.count("stream"),
-        "fenced": session.count("fenced"), "bursts": session.count("burst"), "memory_bytes": session.budget.used,
+        "fenced": session.count("fenced"), "bursts": session.count("burst"), "memory_bytes": client.budget.used,
+        "descriptors": client.in_use("descriptors"), "threads": client.in_use("threads"),
+        "mapped_bytes": client.in_use("mapped"),
         "in_flight": session.in_flight,
         "executions": session.latency.total, "failures": session.failures, "latency_us": _percentiles(session.latency),
-        "latency_counts": list(session.latency.counts), "busy_ms": session.device.gate.used_ns // 1_000_000,
+        "latency_counts": list(session.latency.counts), "busy_ms": client.gate.used_ns // 1_000_000,
     }
 
 

@@ -1,6 +1,5 @@
-"""From a path or bytes to a canonical model: map the file, check it, hand it to the translation."""
+"""From a path or bytes to a canonical model: read the file, check it, hand it to the translation."""
 
-import mmap
 import os
 import stat
 from dataclasses import dataclass, replace
@@ -8,12 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import trace, vlog
+from ..checks import shown
 from ..errors import InvalidArgument
-from ..model.mapped import MappedFile
+from ..model.mapped import read_file
+from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
 from .translate import translate
-from .verify import decode
+from .verify import check_identifier, decode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +70,13 @@ def load(source, relaxed=False):
 
     relaxed: float32 may be computed with the range and precision of float16 (relaxComputationFloat32toFloat16): large
     LSTM weights are then stored as halves.
-    source: path, or the bytes of a file. A file is memory-mapped: constants are read-only views of the mapping, which
-    lives as long as they do; it must not be cut short while in use. Translated are the main subgraph
-    and those that its IF and WHILE run.
+    source: path, or the bytes of a file. A file is read once; constants are read-only views of that copy, and the
+    memory of a large one goes with its last view. What becomes of the file later does not matter. Translated are the
+    main subgraph and those that its IF and WHILE run.
     Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
     """
     if not isinstance(relaxed, bool):
-        raise InvalidArgument(f"load: relaxed is {relaxed!r}, must be True or False")
+        raise InvalidArgument(f"load: relaxed is {shown(relaxed)}, must be True or False")
     with trace.span("LA", "PP", "load"):
         model = _load(source)
         if relaxed:
@@ -91,14 +92,16 @@ def load(source, relaxed=False):
 def _load(source):
     if isinstance(source, bytes | bytearray | memoryview):
         data, label, name = _view(source), "model", "model"
+        records, separated = decode(data, label), {}
     else:
-        data, label, name = _map(source)
-    records = decode(data, label)
+        data, label, name = _read(source)
+        records = decode(data, label)
+        separated = apart({k: buffer.data for k, buffer in enumerate(records.buffers)})
     names = _names(records)
 
     def open_graph(index):
         graph = records.subgraphs[index]
-        tensors = [_tensor(k, record) for k, record in enumerate(graph.tensors)]
+        tensors = [_tensor(k, record, separated) for k, record in enumerate(graph.tensors)]
         operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
         builder = Builder(tensors, graph.inputs, ({}, {}) if index else names, label, len(data), index)
         return builder, operators, graph.outputs
@@ -111,10 +114,10 @@ def _view(source):
         view = memoryview(source).cast("B")
     except TypeError as error:
         raise InvalidArgument(f"model: bytes must be contiguous ({error})") from None
-    return view if view.readonly else memoryview(bytes(view))
+    return view if isinstance(view.obj, bytes) else memoryview(bytes(view))
 
 
-def _map(path):
+def _read(path):
     """(read-only memoryview of the file, file name, file stem)."""
     try:
         path = os.fspath(path)
@@ -131,30 +134,33 @@ def _map(path):
                 raise InvalidArgument(f"{label}: is {kind}, must be a TFLite file")
             if not status.st_size:
                 raise InvalidArgument(f"{label}: is empty, must be a TFLite file")
-            data = memoryview(MappedFile(handle, status.st_size, access=mmap.ACCESS_READ))
+            check_identifier(os.pread(handle, 8, 0), label)
+            data = read_file(handle, status.st_size)
         finally:
             os.close(handle)
     except InvalidArgument:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidArgument(f"{os.fsdecode(path)}: cannot be read: {reason}") from None
     return data, label, os.path.splitext(label)[0]
 
 
-def _tensor(index, record):
-    dims = record.shape
+def _tensor(index, record, separated):
+    dims, data = record.shape, record.data
+    if data is not None:
+        data = separated.get(record.buffer, data)
     if record.shape_signature and record.data is None:
         dims = tuple(0 if s == -1 else d for d, s in zip(dims, record.shape_signature))
     elif not dims and record.data is None and not record.has_rank:
         dims = None
-    return FileTensor(index, record.name, record.type, dims, record.data, record.buffer, record.scales,
+    return FileTensor(index, record.name, record.type, dims, data, record.buffer, record.scales,
                       record.zero_points, record.channel_dim, record.is_variable, record.sparsity)
 
 
 def _operator(index, record):
     if record.code == CUSTOM:
-        return FileOperator(index, record.code, f"CUSTOM {record.custom!r}", record.inputs, record.outputs,
+        return FileOperator(index, record.code, f"CUSTOM {shown(record.custom)}", record.inputs, record.outputs,
                             bytes(record.custom_options), record.custom)
     return FileOperator(index, record.code, operator_name(record.code), record.inputs, record.outputs, record.options)
 

@@ -9,6 +9,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from ..forks import importing
+
 IDENTIFIER = b"TFL3"
 VERSION = 3
 
@@ -288,7 +290,8 @@ def operator_name(code):
     if code in Builtin._value2member_map_:
         return Builtin(code).name
     try:
-        from tflite.utils import BUILTIN_OPCODE2NAME
+        with importing:
+            from tflite.utils import BUILTIN_OPCODE2NAME
     except ImportError:
         return f"BUILTIN_{code}"
     return BUILTIN_OPCODE2NAME.get(code, f"BUILTIN_{code}")

@@ -5,6 +5,7 @@ from importlib import import_module
 import numpy as np
 
 from ..errors import UnsupportedOperator
+from ..forks import importing
 from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
 from .schema import CUSTOM
@@ -83,7 +84,8 @@ def translation(key):
     for area in AREAS:
         if key in TRANSLATIONS:
             break
-        import_module(f".translate_{area}", __package__)
+        with importing:
+            import_module(f".translate_{area}", __package__)
     return TRANSLATIONS.get(key)
 
 

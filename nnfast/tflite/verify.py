@@ -146,13 +146,18 @@ def decode(data, label):
     each operator gains `code`, `custom` and `options`, each buffer has its bytes in `data`, external or not.
     Raises InvalidArgument, one line with the place, for whatever is wrong.
     """
-    if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
-        raise InvalidArgument(f"{label}: is no TFLite model, bytes 4 to 7 must be {IDENTIFIER.decode()}")
+    check_identifier(data[:8], label)
     decoder = _Decoder(data, label)
     model = decoder.table("Model", decoder.target(0, "root"), "model")
     _place_names(model)
     _check_model(decoder, model)
     return model
+
+
+def check_identifier(start, label):
+    """Refuse a file whose first eight bytes are not those of a TFLite model."""
+    if bytes(start[4:8]) != IDENTIFIER:
+        raise InvalidArgument(f"{label}: is no TFLite model, bytes 4 to 7 must be {IDENTIFIER.decode()}")
 
 
 def _place_names(model):

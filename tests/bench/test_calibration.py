@@ -15,7 +15,7 @@ LOOPS = ("branch", "loop")
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    monkeypatch.setenv("NNFAST_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(capabilities, "_answers", {})
     monkeypatch.setattr(calibration, "ROUNDS", 2)
     monkeypatch.setattr(calibration, "TURN_SECONDS", 0.002)
@@ -68,7 +68,7 @@ def test_calibrate(quick, capsys):
     if kernels.level() != "scalar":
         assert found.operands[OperandType.TENSOR_FLOAT32].time < 0.8
         assert found.operands[OperandType.TENSOR_QUANT8_ASYMM].time < 0.8
-    assert [item.name for item in quick.iterdir()] == [f"capabilities_{kernels.level()}.json"]
+    assert [item.name for item in (quick / "nnfast").iterdir()] == [f"capabilities_{kernels.level()}.json"]
 
 
 def test_info_measures_and_reports(quick, capsys):

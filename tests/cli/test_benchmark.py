@@ -1,6 +1,13 @@
 """`nnfast benchmark` on the shipped models, with and without a peer."""
 
+import contextlib
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +107,10 @@ def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
     assert {row["types"] for row in model["peaks"]} == {row["types"] for row in native_peak.rows()} & {"s8"}
     assert all(row["rate"] > 0 and row["isa"] in text for row in model["peaks"])
     page = (tmp_path / "b.html").read_text()
-    assert "<html" in page and "SOFTMAX" in page
+    operations = json.loads((tmp_path / "b.json").read_text())["models"][0]["operations"]
+    assert page.count("<table>") == 2 and page.count("<tr>") == 3 + len(operations) and ">SOFTMAX</td>" in page
+    assert page.count('class="n b"') == 1 + len(operations) and "--w:100.0%" in page
+    assert not re.search(r"(src|href)=|@import|url\(|https?:", page) and "prefers-color-scheme: dark" in page
 
 
 def test_via_bursts_and_a_driver_s_process(capsys, tmp_path, alone):
@@ -112,6 +122,37 @@ def test_via_bursts_and_a_driver_s_process(capsys, tmp_path, alone):
         engines = json.loads((tmp_path / "b.json").read_text())["models"][0]["engines"]
         assert [engine["engine"] for engine in engines] == ["nnfast", *names]
         assert all(engine["runs"] == 3 and engine["first_ms"] > 0 for engine in engines)
+
+
+def is_running(pid):
+    """Whether there is such a process that has not ended, even if nobody has waited for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_driver_s_process_outlives_nobody():
+    """Killed in the middle of it, the benchmark cannot end the process that it has started; it ends by itself."""
+    code = f"""
+import os, signal, nnfast
+from nnfast.cli import ways
+ways.IDLE_SECONDS = 1.0
+with ways.opened(["service"], nnfast.Device(1)) as entries:
+    (_, run, _), = entries(nnfast.load({str(MODEL)!r}), None)
+    print(run.__self__.session.welcome.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    driver = int(killed.stdout)
+    try:
+        until = time.monotonic() + 120
+        while is_running(driver) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not is_running(driver)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(driver, signal.SIGKILL)
 
 
 def test_json_on_stdout_is_all_there_is(capsys, alone):

@@ -41,7 +41,7 @@ def assert_one_error_line(capsys, *words):
 def outside(*args, **options):
     """The command in a process of its own."""
     return subprocess.run([sys.executable, "-m", "nnfast", *map(str, args)], capture_output=True, text=True, cwd=ROOT,
-                          timeout=60, **options)
+                          timeout=120, **options)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_reader_that_goes_away_is_no_error(tmp_path):
     os.close(reader)
     try:
         done = subprocess.run([sys.executable, "-m", "nnfast", "vts", str(path), "--json", "-"], stdout=writer,
-                              stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60)
+                              stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=120)
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")

@@ -173,3 +173,24 @@ def test_nchw_is_nhwc_in_another_order(type_, size, channels, read_again, depthw
     # One copy in, one out; what lies between is only copied for the RELU, which has no layout.
     rows = [line for line in report.splitlines() if "strided copy" in line]
     assert len(rows) == 2 + read_again
+
+
+@pytest.mark.parametrize("type_", [FLOAT, HALF, CODES[0]])
+def test_a_given_output_size_that_nothing_reads_may_come_with_the_execution(type_):
+    """TRANSPOSE_CONV_2D with padding VALID only takes its output_shape for the form."""
+    quantized = type_ == CODES[0]
+    dtype = np.uint8 if quantized else np.float16 if type_ == HALF else np.float32
+    form = (0.25, 10) if quantized else ()
+    b = nnfast.ModelBuilder()
+    x = b.input(type_, (1, 2, 4, 4), *form)
+    weights = np.arange(18).reshape(1, 3, 3, 2).astype(dtype)
+    w = b.constant(weights, scale=0.5, zero_point=8) if quantized else b.constant(weights)
+    bias = b.constant(np.zeros(1, np.int32), scale=0.125) if quantized else b.constant(np.zeros(1, dtype))
+    size = b.input("TENSOR_INT32", (4,))
+    y = b.output(type_, (0, 0, 0, 0), *((32.0, 80) if quantized else ()))
+    b.operation("TRANSPOSE_CONV_2D", [x, w, bias, size, *map(b.scalar, (2, 1, 1, 0, True))], [y])
+    image = np.arange(32).reshape(1, 2, 4, 4).astype(dtype)
+    model = b.build()
+    prepared = nnfast.Device(1).prepare(model)
+    (first,) = prepared.run([image, np.int32([1, 1, 6, 6])])
+    assert first.shape == (1, 1, 6, 6) and first.any()

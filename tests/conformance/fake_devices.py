@@ -51,7 +51,7 @@ class Right:
         pass
 
     def wait(self, fence):
-        fence.wait(10)
+        fence.wait(120)
 
 
 class Prepared:
@@ -138,10 +138,17 @@ class Crashes(Right):
         return a + b
 
 
+class NeverReady(Right):
+    def __init__(self, num_threads=None):
+        while True:
+            time.sleep(60)
+
+
 class Hangs(Right):
     def add(self, model, a, b):
         if "hang" in model.name:
-            time.sleep(60)
+            while True:
+                time.sleep(60)
         return a + b
 
 
@@ -330,7 +337,9 @@ class RefusesInTwoLines(Strict):
         try:
             check_model(model)
         except InvalidArgument as error:
-            raise InvalidArgument(f"{error}\nand more") from None
+            refusal = InvalidArgument(str(error))
+            refusal.args = (f"{error}\nand more",)
+            raise refusal from None
 
 
 class BreaksOnBadOrder(Strict):

@@ -180,8 +180,14 @@ def test_device_that_never_starts_ends_the_run(vectors):
         run_with("DiesAtStart", vectors)
 
 
+def test_device_that_is_never_ready_ends_the_run(vectors, monkeypatch):
+    monkeypatch.setattr(runner, "START_SECONDS", 0.5)
+    with pytest.raises(GeneralFailure, match="ended before its first test.*stopped after 0 s without an answer"):
+        run_with("NeverReady", vectors)
+
+
 def test_hanging_test_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "TEST_SECONDS", 0.5)
+    monkeypatch.setattr(runner, "TEST_SECONDS", 5)
     path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test("hang"), vector_files.add_test("well"))
     results = run_with("Hangs", path, kinds="general")
     assert [test.outcome for test in results.tests] == ["failed", "passed"]

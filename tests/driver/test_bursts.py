@@ -3,7 +3,6 @@
 import gc
 import os
 import threading
-import time
 
 import driver_models as models
 import numpy as np
@@ -363,20 +362,26 @@ def test_a_waiting_call_can_be_interrupted(device):
 
     prepared = device.prepare(models.two_step_model())
     queue_alive = prepared.burst()
-    context(queue_alive)._get_memories = lambda slots: time.sleep(1.5) or []
+    go_on = threading.Event()
+
+    def slow(slots):
+        os.kill(os.getpid(), signal.SIGALRM)  # the call waits for its answer now
+        go_on.wait()
+        return []
+
+    context(queue_alive)._get_memories = slow
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             queue_alive.execute(request())
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - began < 5 and queue_alive.execute(request()).shapes
+        go_on.set()
+    assert queue_alive.execute(request()).shapes
 
 
 def test_the_process_ends_with_bursts_open(tmp_path):
@@ -389,5 +394,5 @@ def test_the_process_ends_with_bursts_open(tmp_path):
               "bursts = [p.burst(spin_us=0) for _ in range(3)]\n"
               "print(bursts[0].run([np.ones((2, 3), np.float32)] * 2)[0].sum())\n")
     done = subprocess.run([sys.executable, "-c", script, os.path.dirname(models.__file__)], capture_output=True,
-                          timeout=60, text=True)
+                          timeout=120, text=True)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "12.0", "")

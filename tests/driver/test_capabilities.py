@@ -19,10 +19,10 @@ from nnfast.model.types import OperandType
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch, tmp_path):
-    """An empty cache folder, and a process that was never asked."""
-    monkeypatch.setenv("NNFAST_CACHE_DIR", str(tmp_path / "cache"))
+    """An empty data folder, and a process that was never asked."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(module, "_answers", {})
-    return tmp_path / "cache"
+    return tmp_path / "data"
 
 
 def numbers(first=0.25):
@@ -60,7 +60,7 @@ def test_stored_numbers_are_the_answer_of_every_face():
 def elsewhere():
     """The time of FLOAT32 as a process of its own answers."""
     source = "import nnfast; print(nnfast.Device(1).capabilities.operands[0].time)"
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120, check=True)
     return float(done.stdout)
 
 
@@ -126,13 +126,43 @@ def test_numbers_that_break_the_rules_are_not_stored(fresh, value):
 
 @pytest.mark.parametrize("own, xdg, expected", [("/a/b", "/x", "/a/b"), ("", "/x", "/x/nnfast"),
                                                 ("", "", "/home/h/.cache/nnfast"), ("", "x", "/home/h/.cache/nnfast")])
-def test_where_the_file_lies(monkeypatch, own, xdg, expected):
+def test_where_compiled_models_lie(monkeypatch, own, xdg, expected):
     for name, value in (("NNFAST_CACHE_DIR", own), ("XDG_CACHE_HOME", xdg), ("HOME", "/home/h")):
         monkeypatch.setenv(name, value)
     assert config.cache_folder() == expected
 
 
+@pytest.mark.parametrize("xdg, expected", [("/x", "/x/nnfast"), ("", "/home/h/.local/share/nnfast"),
+                                           ("x", "/home/h/.local/share/nnfast")])
+def test_the_file_lies_where_the_cache_folder_does_not_matter(monkeypatch, xdg, expected):
+    for name, value in (("NNFAST_CACHE_DIR", "/a/b"), ("XDG_DATA_HOME", xdg), ("HOME", "/home/h")):
+        monkeypatch.setenv(name, value)
+    assert os.path.dirname(path_of("avx2")) == expected
+
+
+def test_3_4_one_version_means_one_set_of_numbers(monkeypatch, tmp_path):
+    """Whatever a process finds: what it answers is in its version string."""
+    def answer(**environment):
+        source = "import nnfast; d = nnfast.Device(1); print(d.version, d.capabilities.operands[0].time, sep='|')"
+        done = subprocess.run([sys.executable, "-c", source], env={**os.environ, **environment}, capture_output=True,
+                              text=True, timeout=60, check=True)
+        return tuple(done.stdout.strip().split("|"))
+
+    first = answer()
+    assert answer(NNFAST_CACHE_DIR=str(tmp_path)) == answer(XDG_CACHE_HOME=str(tmp_path)) == first
+    assert first == (nnfast.Device(1).version, "1.0") and first[0].endswith(" uncalibrated")
+    store(*numbers(0.5))
+    second = answer()
+    assert second == (nnfast.Device(1).version, "0.5") and second[0] != first[0]
+    store(*numbers(0.25))
+    assert len({first[0], second[0], answer()[0]}) == 3
+    store(*numbers(0.5))
+    assert answer(NNFAST_CACHE_DIR=str(tmp_path)) == second
+    other = answer(NNFAST_CPU="scalar")
+    assert other == second if kernels.level() == "scalar" else other[0] != second[0] and other[1] == "1.0"
+
+
 def test_a_device_is_made_without_reading_it():
     source = "import sys, nnfast; nnfast.Device(1); print('nnfast.driver.capabilities' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "False\n"

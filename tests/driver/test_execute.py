@@ -91,6 +91,11 @@ def test_deadlines(device):
     r = Request((RequestArgument(0, 0, 1 << 20),), (RequestArgument(1, 0, 1 << 20),), (x, out))
     with pytest.raises(MissedDeadlinePersistent, match="before the start"):
         prepared.execute(r, deadline=time.monotonic() - 1)
-    with pytest.raises(MissedDeadlineTransient, match="stopped at"):
-        prepared.execute(r, deadline=time.monotonic() + 0.001)
+
+    def refusal():
+        with pytest.raises((MissedDeadlineTransient, MissedDeadlinePersistent)) as caught:
+            prepared.execute(r, deadline=time.monotonic() + 0.001)
+        return str(caught.value)
+
+    assert any("stopped at" in refusal() for _ in range(10))  # where a busy machine lets it begin in time
     prepared.execute(r, deadline=time.monotonic() + 60)

@@ -239,6 +239,27 @@ def test_9_1_composition_of_extensions(device):
     assert device.supported_operations(model) == [False]
 
 
+def test_9_3_an_operation_on_a_type_that_the_device_does_not_have():
+    double = Operation("DOUBLE", 0, "x:X -> y:X", {"X": [AMOUNTS, "TENSOR_FLOAT32"]},
+                       infer=lambda node: [node["x"].shape], run=lambda node, inputs: [inputs[0] * 2])
+    doubles = Extension("com.example.doubles", operations=[double])
+    other = Device(num_threads=1, extensions=[doubles])
+    b = ModelBuilder()
+    x = b.input(AMOUNTS, (3,), parameters=unit(1))
+    y = b.output(AMOUNTS, (3,), parameters=unit(1))
+    f, g = b.input("TENSOR_FLOAT32", (3,)), b.output("TENSOR_FLOAT32", (3,))
+    model = b.operation(double, [x], [y]).operation(double, [f], [g]).build()
+    assert other.check(model) == "1.2" and other.supported_operations(model) == [False, True]
+    reason, = other.unsupported_reasons(model).values()
+    assert reason == ("main.operation[0] DOUBLE: an operand is of extension type 0x00010005, this device does not have "
+                      f"extension {NAME}")
+    with pytest.raises(InvalidArgument) as caught:
+        other.prepare(model)
+    assert str(caught.value) == reason
+    both = Device(num_threads=1, extensions=[doubles, MONEY])
+    assert both.prepare(model).run([X, np.ones(3, np.float32)])[0].tolist() == [6, -8, 10]
+
+
 def test_9_3_capabilities_have_no_entries_for_extensions(registered):
     assert all(isinstance(kind, nnfast.OperandType) for kind in capabilities().operands)
 

@@ -4,12 +4,14 @@ import fcntl
 import gc
 import mmap
 import os
+import time
+import weakref
 
 import driver_models as models
 import numpy as np
 import pytest
 
-from nnfast import Memory, Request, RequestArgument
+from nnfast import Device, Memory, ModelBuilder, Request, RequestArgument
 from nnfast.driver.pools import bind_request
 from nnfast.errors import GeneralFailure, InvalidArgument
 
@@ -38,9 +40,9 @@ def test_descriptor_is_copied_and_closed():
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("ion", 0, 8), "kind is 'ion', must be ashmem, mmap_fd or hardware_buffer_blob"),
+    (("ion", 0, 8), "kind is 'ion', must be one of ashmem, mmap_fd, hardware_buffer_blob"),
     (("ashmem", 0, 0), "size is 0"), (("ashmem", 0, 8.0), "size is 8.0"), (("ashmem", 0, True), "size is True"),
-    (("ashmem", -1, 8), "fd is -1"), (("ashmem", 87654, 8), "87654 is no open file descriptor"),
+    (("ashmem", -1, 8), "fd is -1"), (("ashmem", 87654, 8), "87654 is not an open file descriptor"),
     (("mmap_fd", 0, 8, 4), "prot is 4"), (("mmap_fd", 0, 8, 3, -1), "offset is -1"),
     (("mmap_fd", 0, 1 << 63), "size is 9223372036854775808"),
     (("ashmem", 0, 8, 1), "kind ashmem has no offset and no prot"),
@@ -86,6 +88,22 @@ def test_only_sealed_files_are_mapped(tmp_path):
     with pytest.raises(GeneralFailure, match="ends before it"):
         memory.read(0, 16)
     assert path.stat().st_size == 4
+
+
+def test_sealed_huge_pages_are_not_mapped():
+    try:
+        fd = os.memfd_create("huge", os.MFD_ALLOW_SEALING | os.MFD_HUGETLB)
+    except OSError as error:
+        pytest.skip(f"no huge pages here: {error}")
+    try:
+        os.ftruncate(fd, 2 << 20)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        memory = Memory("ashmem", fd, 2 << 20)
+    finally:
+        os.close(fd)
+    assert not memory.is_sealed
+    with pytest.raises(GeneralFailure, match="ordinary pages"):
+        memory.array()
 
 
 def test_offset_of_a_sealed_memory_need_not_be_on_a_page():
@@ -174,6 +192,18 @@ def test_a_file_that_ends_too_soon_is_an_error_and_grows_not(device, tmp_path):
     assert (tmp_path / "out").stat().st_size == 0
 
 
+def test_nothing_is_appended_to_a_file(device, tmp_path):
+    prepared = device.prepare(models.two_step_model())
+    source, _ = pools_of("file", tmp_path)
+    fd = os.open(tmp_path / "out", os.O_RDWR | os.O_APPEND)
+    target = Memory("mmap_fd", fd, 24)
+    os.close(fd)
+    with pytest.raises(GeneralFailure, match="without O_APPEND"):
+        prepared.execute(two_step_request(source, target))
+    assert (tmp_path / "out").read_bytes() == bytes(24)
+    assert target.read(0, 24).tolist() == [0] * 24
+
+
 def test_indexes_are_taken_out_of_shared_memory(device):
     """Reshape target in shared memory: a client that changes it during the run changes nothing."""
     prepared = device.prepare(models.reshape_model())
@@ -183,9 +213,23 @@ def test_indexes_are_taken_out_of_shared_memory(device):
                       (memory, out))
     original = prepared._main.execute
 
-    def execute(shapes, values, limits, provide):
+    def execute(shapes, values, limits, *places):
         memory.array()[48:] = 255
-        original(shapes, values, limits, provide)
+        original(shapes, values, limits, *places)
 
     prepared._main.execute = execute
     assert prepared.execute(request).shapes[0].dims == (3, 4)
+
+
+def test_an_execution_keeps_nothing_of_its_request():
+    """Also one with limits, which takes the long path: what the request checks must not stay with the plan."""
+    b = ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", (4,)), b.output("TENSOR_FLOAT32", (4,))
+    prepared = Device(1).prepare(b.operation("ABS", [x], [y]).build())
+    for deadline in (None, time.monotonic() + 1e6):
+        pool = np.zeros(64, np.uint8)
+        gone = weakref.ref(pool)
+        prepared.execute(Request((RequestArgument(0, 0, 16),), (RequestArgument(0, 32, 16),), (pool,)),
+                         deadline=deadline)
+        del pool
+        assert gone() is None

@@ -35,10 +35,20 @@ def median_after_pauses(count):
     return sorted(times)[20]
 
 
+def share_of_a_processor(seconds=0.2):
+    """What this process gets of one."""
+    began, end = time.process_time(), time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+    return (time.process_time() - began) / seconds
+
+
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="times, which the gate takes without others beside")
 @pytest.mark.skipif(threads.available() < 2, reason="this process has one processor")
 def test_two_threads_after_a_pause_are_about_as_fast_as_one():
     """A worker that is woken where its caller runs would wait there while the caller spins."""
+    if share_of_a_processor() < 0.9:
+        pytest.skip("other processes use the processors, so that two threads seldom meet")
     for _ in range(5):
         one, two = median_after_pauses(1), median_after_pauses(2)
         if two < 3 * one:

@@ -205,14 +205,14 @@ def test_pieces_that_overlap_through_two_descriptors_of_a_file(queue):
 def test_files_that_may_shrink():
     grantors = (Grantor(0, 0, 0, 8), Grantor(0, 0, 8, 8), Grantor(0, 0, 16, BYTES))
     fd = memfd(4096, 0)
-    refused(Descriptor(grantors, (fd,), BYTES), "file 0 may shrink while it is mapped; seal it")
+    refused(Descriptor(grantors, (fd,), BYTES), "file 0 may shrink while it is mapped; use a memfd of ordinary pages")
     os.ftruncate(fd, 24)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
     refused(Descriptor(grantors, (fd,), BYTES), r"data.: ends at 40, its file has 24 bytes")
     os.close(fd)
     with tempfile.TemporaryFile() as file:
         file.truncate(4096)
-        refused(Descriptor(grantors, (file.fileno(),), BYTES), "file 0 is no memfd that takes seals")
+        refused(Descriptor(grantors, (file.fileno(),), BYTES), "file 0 may shrink while it is mapped")
 
 
 def test_files_that_cannot_be_written():

@@ -77,7 +77,7 @@ def test_a_waiter_is_told(make, side, count):
     else:
         r[0] = (CAPACITY * BYTES - count) % LIMIT
     reader.wake(3)
-    thread.join(10)
+    thread.join(120)
     assert found == ["broken"]
 
 
@@ -88,27 +88,39 @@ def test_a_side_that_writes_all_over_the_region_all_the_time(make):
     rng = np.random.default_rng(7)
     done = threading.Event()
 
-    def disturb():
-        while not done.is_set():
-            values = rng.integers(0, 64, 4) * rng.choice([1, 8, BYTES])
-            w[0], r[0], flag[0] = values[0], values[1], values[2] % 4
-            data[:] = values[3]
+    def disturb(chance):
+        values = chance.integers(0, 64, 4) * chance.choice([1, 8, BYTES])
+        w[0], r[0], flag[0] = values[0], values[1], values[2] % 4
+        data[:] = values[3]
 
-    thread = threading.Thread(target=disturb)
+    def disturb_on():
+        chance = np.random.default_rng(8)
+        while not done.is_set():
+            disturb(chance)
+
+    def reasons():
+        n = int(rng.integers(0, CAPACITY + 1))
+        for side, begin in ((writer, writer.begin_write), (reader, reader.begin_read)):
+            reason, views = begin(n)
+            assert sum(len(view) for view in views) == (n if reason == "ok" else 0)
+            for view in views:
+                start = view.ctypes.data - side._data.ctypes.data
+                assert 0 <= start and start % BYTES == 0 and start + view.nbytes <= CAPACITY * BYTES
+            yield reason
+        yield reader.read(n, timeout=1e-5)[0]
+        yield writer.write(items(*range(n)), timeout=1e-5)
+
+    seen = set()
+    for _ in range(300):  # what was written before
+        disturb(rng)
+        seen.update(reasons())
+    assert seen == {"ok", "timeout", "broken"}
+    thread = threading.Thread(target=disturb_on)
     thread.start()
-    seen, end = set(), time.monotonic() + 1.5
+    end = time.monotonic() + 1.5
     try:
-        while time.monotonic() < end:
-            n = int(rng.integers(0, CAPACITY + 1))
-            for side, begin in ((writer, writer.begin_write), (reader, reader.begin_read)):
-                reason, views = begin(n)
-                assert sum(len(view) for view in views) == (n if reason == "ok" else 0)
-                for view in views:
-                    start = view.ctypes.data - side._data.ctypes.data
-                    assert 0 <= start and start % BYTES == 0 and start + view.nbytes <= CAPACITY * BYTES
-                seen.add(reason)
-            seen.add(reader.read(n, timeout=1e-5)[0])
-            seen.add(writer.write(items(*range(n)), timeout=1e-5))
+        while time.monotonic() < end:  # and what is written meanwhile
+            seen.update(reasons())
     finally:
         done.set()
         thread.join()

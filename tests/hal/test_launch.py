@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hal_clients import NO_TIME, Callback, Callback1_2, Callback1_3, Pools, add_model, prepare, raw_add
 
+from nnfast.driver.background import Background
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import launch, v1_2, v1_3
 
@@ -132,12 +133,11 @@ def test_3_1_exceptions_of_callbacks_are_logged_and_swallowed(device, caplog):
 
 
 def test_3_1_task_that_cannot_be_started(device, monkeypatch):
-    class NoThreads:
-        def submit(self, *_):
-            raise RuntimeError("can't start new thread")
+    def no_thread(self, priority, work):
+        raise RuntimeError("can't start new thread")
 
     prepared, callback = prepare(device), Callback1_3()
-    monkeypatch.setattr("nnfast.driver.launch.workers", lambda priority: NoThreads())
+    monkeypatch.setattr(Background, "execute", no_thread)
     assert device.prepareModel_1_3(add_model(), 1, 1, None, [], [], bytes(32), callback) == S.GENERAL_FAILURE
     assert callback.calls == [(S.GENERAL_FAILURE, None)]
     callback = Callback1_3()
@@ -173,7 +173,7 @@ def test_3_10_the_driver_keeps_no_reference_to_a_prepared_model(device):
     callback.wait()
     seen = weakref.ref(prepared.prepared)
     del prepared
-    for _ in range(100):
+    for _ in range(6000):
         gc.collect()
         if seen() is None:
             return

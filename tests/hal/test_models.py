@@ -264,7 +264,7 @@ def test_5_1_a_constant_pool_may_be_truncated_afterwards(device):
     (hidl.Memory("ashmem", 3, 24), "handle: is int, must be Handle"),
     (hidl.Memory("ashmem", Handle(), 24), "handle has 0 descriptors and 0 integers, must have 1 and 0 for ashmem"),
     (hidl.Memory("ashmem", Handle((0,), (1,)), 24), "and 1 integers, must have 1 and 0"),
-    (hidl.Memory("ashmem", Handle((987654,)), 24), "987654 is no open file descriptor"),
+    (hidl.Memory("ashmem", Handle((987654,)), 24), "987654 is not an open file descriptor"),
     (hidl.Memory("ashmem", Handle(("0",)), 24), "fd is '0'"),
     (hidl.Memory("ashmem", Handle((0,)), 0), "size is 0"),
     (hidl.Memory("ashmem", Handle((0,)), None), "size is None"),

@@ -259,3 +259,17 @@ def test_descriptors_do_not_leak(prepared):
         prepared.executeFenced(pools.request, [], 0, None, None, None)
     prepare(prepared.device)
     assert len(os.listdir("/proc/self/fd")) <= before + 12
+
+
+@pytest.mark.parametrize("dims", [(2, 4), (3, 3), (1, 3)])
+def test_dimensions_of_an_output_that_are_not_those_of_the_result(face, dims):
+    """The model leaves them open, the request may not say what it likes."""
+    pools = Pools(hal="1.0", out_bytes=48)
+    prepared = prepare(face, add_model(hal=face.hal, declared=(0, 0)))
+    pools.output[:] = 0xA5
+    pools.request.outputs[0].dimensions = list(dims)
+    assert asynchronously(prepared, pools.request) == (S.INVALID_ARGUMENT, S.INVALID_ARGUMENT)
+    assert (pools.output == 0xA5).all()
+    pools.request.outputs[0].dimensions = [2, 3]
+    assert asynchronously(prepared, pools.request) == (S.NONE, S.NONE)
+    assert pools.output[:24].view(np.float32).tolist() == SUM and (pools.output[24:] == 0xA5).all()

@@ -1,14 +1,18 @@
 """Helpers of hal.md 12.3."""
 
+import io
+import logging
 import time
 from types import SimpleNamespace
 
 import pytest
+from hal_clients import add_model
 
+import nnfast
 from nnfast.errors import InvalidArgument
 from nnfast.hal import utils, v1_3
 from nnfast.hal.convert import FLT_MAX
-from nnfast.hal.types import HALS, OPERAND_TYPES, PerformanceInfo
+from nnfast.hal.types import HALS, OPERAND_TYPES, Operand, PerformanceInfo
 
 T = v1_3.OperandType
 SCALARS = {T.FLOAT32, T.INT32, T.UINT32, T.BOOL, T.FLOAT16, T.SUBGRAPH, T.OEM}
@@ -106,3 +110,33 @@ def test_12_3_make_capabilities():
     assert made.ifPerformance == made.whilePerformance == default
     assert {entry.type for entry in made.operandPerformance if entry.info == float32} == {T.FLOAT32, T.TENSOR_FLOAT32}
     assert len(made.operandPerformance) == 15
+
+
+def test_entries_of_a_table_have_records_of_their_own():
+    table = utils.nonExtensionOperandPerformance("1.2", PerformanceInfo(1.0, 1.0))
+    table[0].info.execTime = 9.0
+    assert [entry.info.execTime for entry in table[1:]] == [1.0] * (len(table) - 1)
+    made = utils.makeCapabilities(*(PerformanceInfo(1.0, 1.0) for _ in range(3)))
+    made.ifPerformance.execTime = 5.0
+    assert made.whilePerformance.execTime == made.operandPerformance[0].info.execTime == 1.0
+
+
+def test_size_of_an_operand():
+    assert utils.nonExtensionSizeOfData(Operand(type=3, dimensions=[2, 3])) == 24
+    with pytest.raises(InvalidArgument, match="must be Operand"):
+        utils.nonExtensionSizeOfData(3)
+
+
+def test_12_7_graph_dump_of_hidl_models_to_a_stream_and_to_the_log(caplog):
+    for hal in HALS:
+        stream = io.StringIO()
+        utils.graphDump("my model", add_model(hal=hal), stream)
+        assert stream.getvalue().startswith("// my model\ndigraph {\n") and 'label="0: ADD"' in stream.getvalue()
+    own = nnfast.ModelBuilder("own")
+    x, y = own.input("TENSOR_FLOAT32", (2,)), own.output("TENSOR_FLOAT32", (2,))
+    with caplog.at_level(logging.INFO, "nnfast"):
+        utils.graphDump("own", own.operation("RELU", [x], [y]).build())
+    assert [record.getMessage() for record in caplog.records][:2] == ["// own", "digraph {"]
+    for wrong in ((3, add_model(), None), ("name", 3, None), ("name", add_model(), 3)):
+        with pytest.raises(InvalidArgument):
+            utils.graphDump(*wrong)

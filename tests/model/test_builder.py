@@ -168,7 +168,7 @@ def test_state_is_stored_by_position():
     (lambda b: b.scalar(1, "OEM"), "operand type OEM stores no known values"),
     (lambda b: b.operation("CONV", [0], [1]), "operation 'CONV' is unknown"),
     (lambda b: b.operation("RELU", [0], [99]), "output 0: handle 99 is no operand of this builder"),
-    (lambda b: b.operation("RELU", 0, [1]), "input handles: 0 is no list"),
+    (lambda b: b.operation("RELU", 0, [1]), "input handles: is 0, must be a list"),
     (lambda b: b.operation("RELU", ["x"], [1]), "input 0: handle is 'x', must be an integer"),
     (lambda b: b.add("RELU", []), "add: without inputs the output's type must be given"),
     (lambda b: b.add("RELU", [0], out=()), "add: out has 0 parts"),

@@ -33,7 +33,22 @@ def make(name, inputs, *outputs):
     return node
 
 
-class Build:
+class Packs:
+    """The side of a lowering object that packs: all of it here and now, and each array as a stored one must be."""
+
+    def packed(self, sources, dtype, make, fits, is_read=False):
+        array = make()
+        assert array.dtype == dtype and array.ndim == 1 and fits(array)
+        return array
+
+    def value(self, tensor_):
+        return tensor_.value
+
+    def packed_fact(self, sources, find):
+        return find()
+
+
+class Build(Packs):
     """Lowering object of one node: input i has slot i, the outputs the slots behind them; nothing shares memory."""
 
     threads = 2
@@ -56,6 +71,12 @@ class Build:
         slot = len(self.places) + len(self.temps) + len(self.constants)
         self.constants[slot] = array
         return slot
+
+    def reserve(self, nbytes):
+        assert nbytes >= 0
+
+    def go_on(self):
+        """Nothing limits these preparations."""
 
     def in_bf16(self, tensor_):
         return False

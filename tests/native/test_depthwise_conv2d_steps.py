@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered import T, at_each_level, ints, make, run_native, tensor
 from native_step import run
-from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32
+from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32, pack_f32
 
 from nnfast.ops.depthwise_conv2d import geometry
 
@@ -63,7 +63,7 @@ def test_float32_is_close_to_the_definition(case):
 def steps_of(case, weights, bias, **options):
     """The float32 step of a case at the level in force, and the shape of its output."""
     node = build(case, tensor(F32, shape=shapes(case)[0]), tensor(F32, weights), tensor(F32, bias), tensor(F32))
-    shape = case["batch"], geometry(node), weights, bias, case["multiplier"]
+    shape = case["batch"], geometry(node), pack_f32(weights, bias), weights.shape[3], case["multiplier"]
     return DepthwiseConv2DF32((0, 1), *shape, -1, 2, **options), node.outputs[0].shape
 
 

@@ -205,6 +205,6 @@ def test_bad_steps_are_refused():
     with pytest.raises(ValueError, match="must lie in"):
         IndexedCopy((0, 1), (3,), ([-1],), 4)
     with pytest.raises(ValueError, match="more dimensions"):
-        IndexedCopy((0, 1), (2,) * 8, ([0],) * 8, 4)
+        IndexedCopy((0, 1), (2,) * 13, ([0],) * 13, 4)
     with pytest.raises(ValueError, match="must have 1 to 8"):
         FillItems((0,), 4, b"")

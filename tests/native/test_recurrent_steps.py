@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lowered import Packs
 from native_step import at_level, every_level
 from nnfast._native.lstm_q8 import GatesQ8
 from nnfast._native.plan import Frame, Program
@@ -18,7 +19,7 @@ from nnfast.ops.lstm import BIASES, GATES
 F32 = OperandType.TENSOR_FLOAT32
 
 
-class Arrays:
+class Arrays(Packs):
     """The side of a lowering object that operations use: every slot is an array of its own."""
 
     threads = 2

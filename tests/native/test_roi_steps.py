@@ -100,7 +100,7 @@ def prepared(name, kind, nchw, ratio=2, scale=0.5, threads=2):
     y = b.output(type_, (0,) * 4, 0.5 if coded else 0.0, 3 if coded else 0)
     b.operation(name, [*inputs, b.scalar(nchw)], [y])
     made = Device(num_threads=threads).prepare(b.build())
-    assert made.explain().native
+    assert made.explain().native == ((name, kind) != ("ROI_ALIGN", "f16"))  # which is rounded inside the operation
     return made
 
 

@@ -4,12 +4,13 @@ import struct
 
 import numpy as np
 import pytest
-from handmade import omitted, operand, refuses, result, run, version
+from handmade import node, omitted, operand, refuses, result, run, version
 from hypothesis import given
 from hypothesis import strategies as st
+from nnfast._native.fingerprint import fingerprint64
 from single_op import check_vectors
 
-from nnfast.ops.lsh import DENSE, LSH_PROJECTION, SPARSE, SPARSE_DEPRECATED, fingerprint64
+from nnfast.ops.lsh import DENSE, LSH_PROJECTION, SPARSE, SPARSE_DEPRECATED
 
 
 def fingerprint(data):
@@ -114,3 +115,20 @@ def test_versions():
 
 def test_vectors():
     check_vectors("LSH_PROJECTION")
+
+
+def test_a_long_row_and_many_hashes_take_little_time_and_can_be_stopped():
+    """Half an hour when each block of a key was an operation of numpy."""
+    rows, parts = np.zeros((1, 1 << 20), np.int32), []
+    made = node(LSH_PROJECTION, [operand("F32", HASH), operand("I32", rows), omitted("F32"), operand("i32", SPARSE)],
+                result("I32"))
+
+    def go_on():
+        parts.append(1)
+        if len(parts) > 2:
+            raise InterruptedError
+
+    arrays = [HASH, rows, None, np.int32(SPARSE)]
+    with pytest.raises(InterruptedError):
+        LSH_PROJECTION.compute(made.with_values(arrays, go_on), arrays)
+    LSH_PROJECTION.compute(made, arrays)

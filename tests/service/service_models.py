@@ -1,5 +1,8 @@
 """Small models, servers and clients for the tests of the driver's process."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -79,6 +82,47 @@ def add_request(x, y, out):
                    (x.tobytes() + y.tobytes(), out))
 
 
+class OtherProcess:
+    """A client in a process of its own: evaluates expressions with `device`, `np` and everything of this file."""
+
+    _CODE = """
+import sys
+from service_models import *
+device = connect(sys.argv[1], patience=20)
+kept = []
+print("there", flush=True)
+for line in sys.stdin:
+    try:
+        found = eval(line)
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    print(found, flush=True)
+"""
+
+    def __init__(self, path):
+        paths = [os.path.dirname(__file__), *sys.path]
+        self.process = subprocess.Popen([sys.executable, "-c", self._CODE, path], stdin=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE,
+                                        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))})
+        assert self._line() == "there"
+
+    def _line(self):
+        return self.process.stdout.readline().strip()
+
+    def ask(self, expression):
+        """What an expression gives there, as text."""
+        self.process.stdin.write(expression + "\n")
+        self.process.stdin.flush()
+        return self._line()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.communicate()
+
+
 @contextmanager
 def serving(folder, **options):
     """(path, Server) of a server in a thread of this process."""
@@ -90,7 +134,7 @@ def serving(folder, **options):
         yield path, server
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()
 
 
@@ -104,7 +148,7 @@ def in_flight(server):
     return sum(session.in_flight for session in server.sessions())
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=120.0):
     """Wait until a condition holds; whether it does."""
     end = time.monotonic() + seconds
     while not condition():
@@ -116,4 +160,4 @@ def until(condition, seconds=10.0):
 
 def reach(path):
     """The device of a server that is about to start."""
-    return connect(path, patience=20)
+    return connect(path, patience=120)

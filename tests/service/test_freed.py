@@ -10,7 +10,7 @@ from raw_client import Raw, prepared_by
 from service_models import add_model, add_request, until
 
 from nnfast import Fence, Memory
-from nnfast.driver.fence import when_signalled
+from nnfast.driver.background import Background
 from nnfast.errors import Cancelled, MissedDeadlineTransient
 from nnfast.service import protocol
 from nnfast.service.records import Argument, Pool
@@ -57,7 +57,7 @@ def left_by(path, deeds):
         deeds(foe)
     foe.close()
     del foe
-    return [] if until(lambda: descriptors() <= before, 3) else os.listdir("/proc/self/fd")
+    return [] if until(lambda: descriptors() <= before) else os.listdir("/proc/self/fd")
 
 
 def test_fences_of_executions_that_never_started(server):
@@ -68,23 +68,23 @@ def test_fences_of_executions_that_never_started(server):
 
 def test_a_fence_that_nobody_waits_for_any_more():
     fence, told = Fence(), []
-    give_up = when_signalled([fence], 0, told.append)
+    give_up = Background().when_signalled([fence], 0, told.append)
     give_up(Cancelled("enough"))
     gone = weakref.ref(fence)
     del fence
-    assert until(lambda: gone() is None, 3) and isinstance(told[0], Cancelled)
+    assert until(lambda: gone() is None) and isinstance(told[0], Cancelled)
 
 
 def test_an_execution_that_failed(local):
     prepared, x = local.prepare(add_model()), np.ones(4, np.float32)
     failed = prepared.execute_fenced(add_request(x, x, np.empty_like(x)), duration=1e-9)
-    assert failed.fence.wait(10) == "error"
+    assert failed.fence.wait(120) == "error"
     for _ in range(2):
         with pytest.raises(MissedDeadlineTransient):
             failed.info()
     gone = weakref.ref(failed)
     del failed
-    assert until(lambda: gone() is None, 3)
+    assert until(lambda: gone() is None)
 
 
 def test_memories_of_a_connection_with_an_error_that_nobody_fetched(server):

@@ -21,13 +21,14 @@ from nnfast.errors import ErrorStatus
 from nnfast.service import protocol, records, server
 from nnfast.service.channel import LARGE, Channel, sealed_memfd
 from nnfast.service.protocol import Failure, Hello
+from nnfast.service.records import encode
 
 X = np.ones(4, np.float32)
 
 
 # -- hello -------------------------------------------------------------------------------------------------------------
 def test_another_version_is_told(server):
-    for version in (0, 2, 10**6):
+    for version in (0, protocol.VERSION - 1, protocol.VERSION + 1, 10**6):
         channel = Channel(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         channel.socket.connect(server.path)
         channel.send(Hello("nnfast", version, "events"))
@@ -59,11 +60,11 @@ def test_a_hello_of_the_future_may_be_longer(server):
 
 
 @pytest.mark.parametrize("packet", [b"GET / HTTP/1.1\r\n", b"\xc1", b"\x90", b"\xff" * 100,
-                                    msgspec.msgpack.encode(["other", 1, "events"]),
-                                    msgspec.msgpack.encode(["nnfast", 1, "king"]),
-                                    msgspec.msgpack.encode(["nnfast", 1, "calls", 1, bytes(16)]),
-                                    msgspec.msgpack.encode(["nnfast", 1, "calls", 99, b""]),
-                                    msgspec.msgpack.encode(["nnfast", 1, "events", 0, b"", "fp4"])])
+                                    msgspec.msgpack.encode(["other", protocol.VERSION, "events"]),
+                                    msgspec.msgpack.encode(["nnfast", protocol.VERSION, "king"]),
+                                    msgspec.msgpack.encode(["nnfast", protocol.VERSION, "calls", 1, bytes(16)]),
+                                    msgspec.msgpack.encode(["nnfast", protocol.VERSION, "calls", 99, b""]),
+                                    msgspec.msgpack.encode(["nnfast", protocol.VERSION, "events", 0, b"", "fp4"])])
 def test_a_wrong_hello_is_refused_and_the_connection_ends(server, other, packet):
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sock.connect(server.path)
@@ -192,7 +193,7 @@ def test_arenas(raw, other):
     unsealed = os.memfd_create("x")
     os.ftruncate(unsealed, 4096)
     raw.calls.send(protocol.Arena(4096), [unsealed])
-    refused(raw.call(protocol.Ping()), "seal it")
+    refused(raw.call(protocol.Ping()), "sealed with F_SEAL_SHRINK")
     raw.calls.send(protocol.Arena(4096))
     refused(raw.call(protocol.Ping()), "one descriptor")
     memory = nnfast.Memory.create(4096)
@@ -325,7 +326,7 @@ def test_a_slow_reader_holds_up_nobody_else(raw, other, server):
     began = time.monotonic()
     for _ in range(50):
         assert (other.run([X, X])[0] == 2).all()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     raw.events.close()
     assert until(lambda: len(server.sessions()) == 1)
 
@@ -349,5 +350,52 @@ def test_many_hostile_clients_at_once(server, other):
         assert (other.run([X, X])[0] == 2).all()
     stop.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert until(lambda: len(server.sessions()) == 1)
+
+
+# -- small limits ------------------------------------------------------------------------------------------------------
+def large(channel, data, size=None):
+    """Send a message in a memfd."""
+    fd = sealed_memfd([data])
+    channel._send_with(LARGE.pack(0xC1, len(data) if size is None else size), [fd])
+    os.close(fd)
+
+
+def test_a_stranger_sends_little(raw, server, other):
+    hello = protocol.Hello("nnfast", protocol.VERSION, "events", 0, bytes(2 * protocol.MAX_HELLO))
+    refused(raw.ask(raw.open(), hello), f"more than {protocol.MAX_HELLO} bytes")
+    channel = raw.open()
+    large(channel, encode(protocol.Hello("nnfast", protocol.VERSION, "events")))
+    refused(raw.answer(channel), "at most 0 bytes")
+    assert isinstance(raw.ask(raw.open(), protocol.Hello("nnfast", protocol.VERSION, "events")), protocol.Welcome)
+
+
+@pytest.mark.parametrize("send", [
+    lambda channel: large(channel, encode(protocol.Release([("memory", 1)]))),
+    lambda channel: channel.socket.send(encode(protocol.Release([("memory", 1)] * (protocol.MAX_RELEASE + 1)))),
+    lambda channel: channel.socket.send(bytes(protocol.MAX_EVENT + 1))])
+def test_much_on_the_events_connection_ends_the_session(raw, server, other, send):
+    before = len(server.sessions())
+    send(raw.events)
+    assert until(lambda: len(server.sessions()) == before - 1, 60)
+
+
+def test_a_call_in_a_memfd_has_a_limit(raw, other):
+    data = encode(protocol.Prepare("low_power", "low", None, ["x" * (protocol.MAX_CALL + 1)]))
+    large(raw.calls, data)
+    refused(raw.answer(raw.calls), f"at most {protocol.MAX_CALL} bytes")
+    raw.calls.socket.send(encode(protocol.Release([("memory", 1)] * (protocol.MAX_RELEASE + 1))))
+    refused(raw.answer(raw.calls), "512")
+    assert isinstance(raw.call(protocol.Ping()), protocol.Done)
+
+
+def test_a_client_drops_more_objects_than_go_into_one_message(server):
+    device = nnfast.connect(server.path)
+    prepared = device.prepare(add_model())
+    kept = [device.allocate([nnfast.Role(prepared, 0)]) for _ in range(2 * protocol.MAX_RELEASE)]
+    session, = server.sessions()
+    assert session.count("buffer") == len(kept)
+    del kept
+    assert until(lambda: session.count("buffer") == 0, 60)
+    device.close()

@@ -1,10 +1,12 @@
 """`nnfast serve`: its socket, the sockets of systemd, what it refuses; and the way of a model to the other process."""
 
+import fcntl
 import os
 import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -13,11 +15,12 @@ from service_models import add_model, dense_model, endless_model, reach, state_m
 
 import nnfast
 from nnfast import config
+from nnfast.cli import serve
 from nnfast.cli.main import main
 from nnfast.cli.serve import listen, passed_sockets
 from nnfast.conformance.service import service_device, start
 from nnfast.errors import ErrorStatus, InvalidArgument
-from nnfast.service import models, protocol
+from nnfast.service import model_reader, models, protocol
 from nnfast.service.channel import Channel
 
 X = np.ones(4, np.float32)
@@ -35,6 +38,62 @@ def test_the_socket_is_for_the_user_alone(tmp_path):
         listen(path)
     listener.close()
     listen(path).close()  # nobody serves any more: it is replaced
+
+
+def test_two_starts_at_one_abandoned_socket_do_not_both_serve(tmp_path, monkeypatch):
+    path = str(tmp_path / "s")
+    listen(path).close()
+    about_to_replace, other_has_tried, unlink = threading.Event(), threading.Event(), os.unlink
+    outcomes = []
+
+    def slow_unlink(name):
+        about_to_replace.set()
+        other_has_tried.wait(60)
+        unlink(name)
+
+    def start_one():
+        try:
+            outcomes.append(listen(path))
+        except InvalidArgument as error:
+            outcomes.append(str(error))
+
+    monkeypatch.setattr(serve.os, "unlink", slow_unlink)
+    first = threading.Thread(target=start_one)
+    first.start()
+    assert about_to_replace.wait(60)
+    monkeypatch.setattr(serve.os, "unlink", unlink)
+    second = threading.Thread(target=start_one)
+    second.start()
+    second.join(0.3)  # it either serves by now, or it has to wait for the first
+    other_has_tried.set()
+    first.join(60)
+    second.join(60)
+    texts = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    assert len(outcomes) == 2 and len(texts) == 1 and "serves there already" in texts[0]
+    with packets() as client:
+        client.connect(path)
+    next(outcome for outcome in outcomes if not isinstance(outcome, str)).close()
+
+
+def test_a_folder_that_others_keep_locked_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "LOCK_SECONDS", 0)
+    fd = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with pytest.raises(InvalidArgument, match="somebody has held the lock of the folder"):
+        listen(str(tmp_path / "s"))
+    os.close(fd)
+    listen(str(tmp_path / "s")).close()
+
+
+def test_a_driver_that_is_stopped_with_a_full_queue_is_in_the_way(tmp_path):
+    path = str(tmp_path / "s")
+    with packets() as listener:
+        listener.bind(path)
+        listener.listen(0)
+        with packets() as client:
+            client.connect(path)
+            with pytest.raises(InvalidArgument, match="serves there already"):
+                listen(path)
 
 
 def test_only_the_folder_of_nnfast_is_made(tmp_path, monkeypatch):
@@ -75,10 +134,10 @@ def test_a_killed_process_leaves_a_socket_that_the_next_one_replaces(tmp_path):
     device = reach(path)
     assert device.pid == second.pid
     third = start(path)
-    assert third.wait(20) == 2
+    assert third.wait(120) == 2
     assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
     second.terminate()
-    assert second.wait(20) == 0 and not os.path.exists(path)
+    assert second.wait(120) == 0 and not os.path.exists(path)
 
 
 def test_sockets_of_systemd(tmp_path):
@@ -88,7 +147,7 @@ def test_sockets_of_systemd(tmp_path):
     listener.listen()
     code = ("import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), "
             "LISTEN_FDS='1'); sys.path[:0] = sys.argv[2:]; from nnfast.cli.main import main; "
-            "sys.exit(main(['serve', '--exit-idle', '0.5']))")
+            "sys.exit(main(['serve', '--exit-idle', '3']))")
     process = subprocess.Popen([sys.executable, "-c", code, str(listener.fileno()), *sys.path],
                                pass_fds=[listener.fileno()])
     listener.close()
@@ -96,7 +155,7 @@ def test_sockets_of_systemd(tmp_path):
     assert device.pid == process.pid
     assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
     device.close()
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     assert os.path.exists(path)  # it is systemd's
 
 
@@ -178,7 +237,7 @@ def test_precision_is_the_clients(tmp_path):
 def through_memory(model):
     fd = models.pack(model)
     try:
-        return models.unpack(models.open_bytes(fd, 1 << 30))
+        return model_reader.unpack(model_reader.open_bytes(fd, 1 << 30))
     finally:
         os.close(fd)
 
@@ -217,7 +276,8 @@ def test_messages_survive_the_channel():
     a, b = (Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     sent = [protocol.Run(1, [protocol.Place(0, (4,)), None], [64], 0, 3, 1.5),
             protocol.Execute(1, [protocol.Argument(0, 0, 4, (), False)], [], [protocol.Pool("arena", 0, 4, False)]),
-            protocol.Release([("prepared", 1)] * 20_000)]
+            protocol.Release([("prepared", 1)] * 500),
+            protocol.Prepare("low_power", "low", None, [f"operand {place}" for place in range(10_000)])]
     for message in sent:
         a.send(message, [0])
         fds = []
@@ -334,3 +394,17 @@ def test_no_threads_left_is_survived(tmp_path, monkeypatch):
                 device.prepare(add_model())
         assert not server.sessions()[0].connections
         assert (device.prepare(add_model()).run([X, X])[0] == 2).all()
+
+
+@pytest.mark.parametrize("options", [
+    ["--memory-limit", "1e23"], ["--memory-limit", str(10**23)], ["--memory-limit", "9" * 5000],
+    ["--memory-limit", "0"],
+    ["--client-memory", str(1 << 64)], ["--threads", str(10**23)], ["--drain", "nan"], ["--drain", "inf"],
+    ["--drain", "-1"], ["--exit-idle", "nan"], ["--exit-idle", "1e300"],
+])
+def test_numbers_that_mean_nothing_are_refused_in_one_line(tmp_path, options, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", "--socket", str(tmp_path / "s"), *options])
+    text = capsys.readouterr().err
+    assert caught.value.code == 2 and "nnfast: error: " in text
+    assert text.count("\n") == 1 and len(text) < 1000 and not (tmp_path / "s").exists()

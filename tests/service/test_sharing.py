@@ -8,7 +8,16 @@ import time
 
 import numpy as np
 import pytest
-from service_models import add_model, add_request, dense_model, endless_model, reshape_model, serving, until
+from service_models import (
+    OtherProcess,
+    add_model,
+    add_request,
+    dense_model,
+    endless_model,
+    reshape_model,
+    serving,
+    until,
+)
 from vendor_extensions import MONEY, unit
 
 import nnfast
@@ -50,7 +59,9 @@ def test_the_server_counts_shared_weights_once(tmp_path):
     with serving(tmp_path, memory_limit=1 << 30) as (path, server):
         clients = [nnfast.connect(path) for _ in range(4)]
         models = [client.prepare(dense_model()) for client in clients]
-        assert server.budget.used == server.registry.roots()[0].prepared._static.constant_bytes
+        root, = server.registry.roots()
+        assert server.budget.used == root.prepared._static.held_bytes + root.source.nbytes
+        del root
         del models
         for client in clients:
             client.close()
@@ -64,7 +75,7 @@ def test_the_same_model_at_the_same_time_is_compiled_once(server):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert len(made) == 6 and [len(root.users) for root in server.registry.roots()] == [6]
 
 
@@ -89,40 +100,47 @@ def test_what_cannot_be_prepared_leaves_nothing_behind(server):
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
 def test_quota_of_models(tmp_path):
-    with serving(tmp_path, quotas=Quotas(models=2)) as (path, _):
+    with serving(tmp_path, quotas=Quotas(models=2)) as (path, server):
         device = nnfast.connect(path)
         kept = [device.prepare(add_model()) for _ in range(2)]
         with pytest.raises(ResourceExhaustedTransient, match="quota of prepared models is 2"):
             device.prepare(add_model())
-        other = nnfast.connect(path).prepare(add_model())
-        assert (other.run([X, X])[0] == 2).all()
+        second = nnfast.connect(path)  # of the same process, with which it shares the quota
+        with pytest.raises(ResourceExhaustedTransient, match="quota of prepared models is 2"):
+            second.prepare(add_model())
+        with OtherProcess(path) as other:
+            assert other.ask("device.prepare(add_model()).run([np.ones(4, np.float32)] * 2)[0][0]") == "2.0"
         del kept
         gc.collect()
-        device.prepare(add_model())
+        assert until(lambda: not server.sessions()[0].count("prepared"))
+        kept = device.prepare(add_model())
+        assert kept and (second.prepare(add_model()).run([X, X])[0] == 2).all()
 
 
 def test_quota_of_memory(tmp_path):
-    with serving(tmp_path, quotas=Quotas(memory=40_000)) as (path, server):
-        device, other = nnfast.connect(path), nnfast.connect(path)
+    with serving(tmp_path, quotas=Quotas(memory=100_000)) as (path, server), OtherProcess(path) as other:
+        device, same = nnfast.connect(path), nnfast.connect(path)
         kept = device.prepare(dense_model())
-        with pytest.raises(ResourceExhaustedPersistent, match="quota of memory is 40000"):
+        with pytest.raises(ResourceExhaustedPersistent, match="quota of memory is 100000"):
             device.prepare(dense_model(width=256))
-        second = device.prepare(dense_model(seed=1))
-        with pytest.raises(ResourceExhaustedTransient, match="quota of memory is 40000"):
-            device.prepare(dense_model(seed=2))
-        other.prepare(dense_model(seed=2)).run([WIDE])
-        session = server.sessions()[0]
+        second = same.prepare(dense_model(seed=1))
+        for one in (device, same):
+            with pytest.raises(ResourceExhaustedTransient, match="quota of memory is 100000"):
+                one.prepare(dense_model(seed=2))
+        assert other.ask("device.prepare(dense_model(seed=2)).inputs[0].shape") == "(1, 64)"
+        session = server.sessions()[1]
         del kept, second
         gc.collect()
+        assert until(lambda: session.budget.used == 0)
         device.prepare(dense_model(seed=2))
-        assert session.budget.used < 40_000
+        assert session.budget.used < 100_000
 
 
 def test_memory_limit_of_all_clients(tmp_path):
-    with serving(tmp_path, memory_limit=40_000) as (path, _):
+    with serving(tmp_path, memory_limit=100_000) as (path, _):
         first, second = nnfast.connect(path), nnfast.connect(path)
         kept = [first.prepare(dense_model()), second.prepare(dense_model(seed=1))]
-        with pytest.raises(ResourceExhaustedTransient, match="driver's memory limit is 40000"):
+        with pytest.raises(ResourceExhaustedTransient, match="driver's memory limit is 100000"):
             second.prepare(dense_model(seed=2))
         assert kept[1].run([WIDE])
 
@@ -152,9 +170,12 @@ def test_quota_of_executions(tmp_path):
             prepared.execute_fenced(add_request(X, X, np.zeros(16, np.uint8)), [gate])
         with pytest.raises(ResourceExhaustedTransient, match="executions in flight is 3"):
             prepared.run([X, X])
-        other.prepare(add_model()).run([X, X])
+        with pytest.raises(ResourceExhaustedTransient, match="executions in flight is 3"):
+            other.prepare(add_model()).run([X, X])
+        with OtherProcess(path) as another:
+            assert another.ask("device.prepare(add_model()).run([np.ones(4, np.float32)] * 2)[0][0]") == "2.0"
         gate.signal()
-        assert [execution.fence.wait(10) for execution in waiting] == ["signaled"] * 3
+        assert [execution.fence.wait(120) for execution in waiting] == ["signaled"] * 3
         assert until(lambda: device.stats()["clients"][0]["in_flight"] == 0)
         prepared.run([X, X])
 
@@ -168,7 +189,7 @@ def test_a_flood_does_not_starve_another_client(server):
     began = time.monotonic()
     for _ in range(20):
         assert (quick.run([X, X])[0] == 2).all()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 25
     for future in flood:
         future.cancel()
     greedy.close()
@@ -189,7 +210,8 @@ def test_allowlist_by_executable(tmp_path):
     try:
         for rules, allowed in ((None, True), (f"{me} {MONEY.name}", True), (f"{me} *", True),
                                (f"{os.path.dirname(me)}/ {MONEY.name}", True), (f"{me} com.example.other", False),
-                               ("/usr/bin/other *", False), ("# nothing\n", False)):
+                               ("/usr/bin/other *", False), ("# nothing\n", False),
+                               (f"com.example.app\n{me}", True), ("com.example.app\n/usr/bin/other", False)):
             path = tmp_path / "list"
             path.write_text(f"{rules}\n")
             allowlist = Allowlist() if rules is None else Allowlist.read(path)
@@ -208,7 +230,7 @@ def test_allowlist_by_executable(tmp_path):
         nnfast.extensions.unregister(MONEY.name)
 
 
-@pytest.mark.parametrize("line", ["relative *", "/usr/bin/x", "/usr/bin/x Not-a-name"])
+@pytest.mark.parametrize("line", ["relative *", "relative", "com.example.app *", "/usr/bin/x Not-a-name"])
 def test_a_wrong_line_of_the_allowlist_is_named(tmp_path, line):
     path = tmp_path / "list"
     path.write_text(f"# first\n{line}\n")

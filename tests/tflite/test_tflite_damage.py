@@ -64,23 +64,19 @@ def test_unreadable_file(tmp_path):
         load(path)
 
 
-def test_weights_are_views_of_the_mapping(tmp_path):
+def test_weights_are_views_of_one_copy_of_the_file(tmp_path):
     path = tmp_path / "net.v1.tflite"
     path.write_bytes(quantized())
     model = load(str(path))
     assert model.name == "net.v1"
     weights = {o.name: o.data for o in model.main.operands if o.name in ("w", "b")}
     assert len(weights) == 2
+    path.write_bytes(bytes(path.stat().st_size))
     del model
     gc.collect()
-    for array in weights.values():
-        assert not array.flags.writeable and not array.flags.owndata
-        base = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        assert type(base.obj).__name__ == "MappedFile"
+    assert not any(array.flags.writeable or array.flags.owndata for array in weights.values())
     np.testing.assert_array_equal(weights["b"], [0, 1, 2])
-    assert load(path.read_bytes()).name == "model"
+    assert load(quantized()).name == "model"
 
 
 def test_writable_bytes_are_copied():

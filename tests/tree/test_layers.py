@@ -11,23 +11,30 @@ PACKAGE = ROOT / "nnfast"
 
 MAY = {
     "errors": set(),
+    "forks": set(),
+    "checks": {"errors"},
     "version": set(),
     "config": {"errors"},
-    "observe": set(),
-    "vlog": {"errors", "config", "observe"},
-    "trace": {"observe"},
-    "model": {"errors", "vlog"},
+    "observe": {"forks"},
+    "pace": set(),
+    "seals": set(),
+    "vlog": {"checks", "forks", "errors", "config", "observe"},
+    "trace": {"checks", "errors", "observe"},
+    "model": {"checks", "errors", "pace", "vlog"},
     "_native": {"errors", "config"},
-    "ops": {"errors", "model", "_native"},
-    "fmq": {"errors", "vlog", "_native"},
-    "engine": {"errors", "vlog", "model", "_native"},
-    "extensions": {"errors", "vlog", "model", "ops"},
-    "compiler": {"errors", "trace", "model", "ops", "engine", "_native"},
-    "tflite": {"errors", "vlog", "trace", "model", "ops"},
-    "driver": {"errors", "version", "config", "observe", "vlog", "trace", "model", "_native", "engine", "compiler",
-               "ops", "extensions", "fmq"},
+    "ops": {"forks", "errors", "model", "_native"},
+    "fmq": {"checks", "errors", "seals", "vlog", "_native"},
+    "engine": {"forks", "errors", "pace", "vlog", "model", "_native"},
+    "extensions": {"checks", "forks", "errors", "vlog", "model", "ops"},
+    "compiler": {"forks", "errors", "pace", "trace", "model", "ops", "engine", "_native"},
+    "tflite": {"checks", "forks", "errors", "vlog", "trace", "model", "ops", "_native"},
+    "driver": {"checks", "forks", "errors", "version", "config", "observe", "pace", "seals", "vlog", "trace", "model",
+               "_native", "engine", "compiler", "ops", "extensions", "fmq"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
+
+COMMANDS = {"cli", "bench", "conformance"}
+"""Parts that run as programs of their own, whose processes nobody forks."""
 
 KERNEL = re.compile(
     r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|bf16|qu8|qs8|qs8c|qs8z|qs16|qu16|s32|b8|x8|x16|x32))*"
@@ -59,6 +66,33 @@ def test_nothing_imports_upward():
         if here in MAY:
             wrong += [f"{path.relative_to(ROOT)}:{line}: {here} imports {name}" for name, line in imported(path)
                       if name != here and name not in MAY[here]]
+    assert not wrong, "\n".join(wrong)
+
+
+def inherited_badly(tree):
+    """Lines with a lock that stays locked in a forked child, or with an import that may stand still there."""
+    fine = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "renewed":
+            fine.update(map(id, node.args))
+        if isinstance(node, ast.With) and any(getattr(item.context_expr, "id", "") == "importing"
+                                              for item in node.items):
+            fine.update(id(inner) for inner in ast.walk(node))
+        if isinstance(node, ast.Module):
+            fine.update(map(id, node.body))
+    for node in ast.walk(tree):
+        makes_lock = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+            "Lock", "RLock", "Condition")
+        if (makes_lock or isinstance(node, ast.Import | ast.ImportFrom)) and id(node) not in fine:
+            yield node.lineno
+
+
+def test_forked_children_inherit_no_lock_and_no_import():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        if path.stem != "forks" and path.relative_to(PACKAGE).parts[0] not in COMMANDS:
+            wrong += [f"{path.relative_to(ROOT)}:{line}: use nnfast.forks"
+                      for line in inherited_badly(ast.parse(path.read_text()))]
     assert not wrong, "\n".join(wrong)
 
 

@@ -18,7 +18,7 @@ typedef struct nnf_fair {
     struct nnf_waiter *first;  /* in no order */
     _Atomic uint32_t waiting;  /* how many there are, for a look without the mutex */
     int64_t floor_ns;          /* share of the last one that was let in after a wait; it only grows */
-    uint32_t forks;            /* of the process whose executions are counted */
+    _Atomic uint32_t forks;    /* of the process whose executions are counted */
 } nnf_fair;
 
 /* One client; zero-initialised but for `fair`. All but that under the mutex. */
@@ -28,6 +28,7 @@ typedef struct nnf_client {
     int64_t used_ns;  /* core time used */
     int32_t active;   /* executions that wait or run */
     int32_t running;  /* those that run */
+    uint32_t forks;   /* of the process whose executions are counted */
 } nnf_client;
 
 void nnf_fair_init(nnf_fair *fair, int32_t capacity);
@@ -35,7 +36,8 @@ void nnf_fair_init(nnf_fair *fair, int32_t capacity);
 /* Waits until an execution of so many threads may run; one that needs more cores than there are runs alone. Among those
  * of one client the higher priority goes first. A client of which nothing runs waits 10 ms at most, so that one with
  * long steps cannot keep the cores: the system then divides them. Looks every millisecond whether *cancel (NULL: never) or the deadline
- * (0: none) ends the wait. Returns enum nnf_outcome (program.h); only after NNF_DONE the caller must leave. */
+ * (0: none) ends the wait. Returns enum nnf_outcome (program.h); only after NNF_DONE the caller must leave,
+ * and not in a process that was forked meanwhile. */
 int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns);
 
 /* The execution has stopped after `spent_ns`. */

@@ -29,7 +29,9 @@ typedef struct nnf_ring_side {
     uint64_t at;     /* own counter as this side left it */
     uint64_t place;  /* at modulo bytes */
     uint64_t seen;   /* the other counter when it was last read */
-    char apart[104]; /* the sides may be two threads: no cache line of both */
+    uint32_t useless; /* waits in a row that span for nothing */
+    uint32_t resting; /* waits to come that do not spin */
+    char apart[96];  /* the sides may be two threads: no cache line of both */
 } nnf_ring_side;
 
 typedef struct nnf_ring {
@@ -66,7 +68,8 @@ void nnf_ring_release(nnf_ring *ring, size_t n);
 int nnf_ring_try_write(nnf_ring *ring, const void *elements, size_t n);
 int nnf_ring_try_read(nnf_ring *ring, void *elements, size_t n);
 
-/* Wait until there are n elements, or room for them: spin for about spin_us microseconds, then sleep on the event word.
+/* Wait until there are n elements, or room for them: spin for at most about spin_us microseconds, then sleep on the
+ * event word. Spinning ends early where others want the core, and is left out for a while where it was of no use.
  *   deadline_ns  on nnf_now_ns()'s clock, 0 = forever
  *   closed       looked at in every turn, nonzero ends the wait; NULL = never. Who sets it then calls nnf_ring_wake
  * Without an event word they spin only, and the time-out is the end of that. */

@@ -29,6 +29,11 @@ uint32_t nnf_team_forks(void);
 /* Sees to it that forks are counted from now on. */
 void nnf_team_watch_forks(void);
 
+/* Has renew(what) called once in each forked child, before the first caller there goes on: other threads of the parent
+ * may have held what it describes, and do not exist in the child. `seen` belongs to it: nnf_team_forks() at its
+ * initialisation, or 0. The lock that this takes is never held at a fork. */
+void nnf_team_renew(_Atomic uint32_t *seen, void (*renew)(void *), void *what);
+
 /* Meeting point of the threads of one run; zero-initialised. */
 typedef struct nnf_barrier {
     _Atomic uint32_t arrived;

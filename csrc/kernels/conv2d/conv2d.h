@@ -167,4 +167,7 @@ typedef struct nnf_conv2d_q8_scheme {
 void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
 
+/* Whether panels that come from elsewhere have no shift that kernels cannot do; whatever else they hold is a number. */
+int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed);
+
 #endif

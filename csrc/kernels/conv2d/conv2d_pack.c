@@ -120,6 +120,8 @@ static int32_t sum_of(const uint8_t *weights, size_t depth, uint8_t flip)
     return (int32_t)(sum - 128 * (uint32_t)depth);
 }
 
+enum { MOST_RIGHT = 20 }; /* bits by which a simple panel may shift right */
+
 /* One channel of a panel's header. Returns whether it is simple. */
 static int pack_channel(size_t depth, int32_t sum, const nnf_conv2d_q8_scheme *s, size_t channel, int32_t *header,
                         size_t width)
@@ -133,7 +135,7 @@ static int pack_channel(size_t depth, int32_t sum, const nnf_conv2d_q8_scheme *s
     header[NNF_CONV2D_Q8_LEFT * width] = exponent > 0 ? exponent : 0;
     header[NNF_CONV2D_Q8_RIGHT * width] = exponent > 0 ? 0 : -exponent;
     header[NNF_CONV2D_Q8_SIGNED * width] = 128 * sum;
-    return exponent < 0 && exponent >= -20 && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
+    return exponent < 0 && exponent >= -MOST_RIGHT && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
 }
 
 void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
@@ -181,6 +183,24 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
     }
+}
+
+int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed)
+{
+    const size_t groups = nnf_conv2d_q8_groups(depth, k);
+    uint32_t far = 0;
+    for (size_t first = 0; first < columns; first += n) {
+        const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
+        const int32_t *header = (const int32_t *)packed;
+        const int simple = *nnf_conv2d_q8_simple(header, width) != 0;
+        for (size_t j = 0; j < width; j++) {
+            const uint32_t left = (uint32_t)header[NNF_CONV2D_Q8_LEFT * width + j];
+            const uint32_t right = (uint32_t)header[NNF_CONV2D_Q8_RIGHT * width + j];
+            far |= left > (simple ? 0 : 31) || right > (simple ? MOST_RIGHT : 31) || (simple && j < here && right == 0);
+        }
+        packed += nnf_conv2d_q8_panel(width, groups);
+    }
+    return !far;
 }
 
 size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k)

@@ -90,11 +90,24 @@ static inline size_t nnf_depthwise_width(const nnf_depthwise_q8 *p, size_t chann
 typedef void (*nnf_depthwise_conv2d_q8_nhwc_fn)(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin,
                                                 size_t end, const uint8_t *x, uint8_t *y);
 
-/* Sets groups, outputs and parts; returns the bytes of the pack. filter [taps][channels], less the zero point. */
-size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter);
+/* The pack in two parts: a table of taps, which follows from the geometry, and blocks, which hold the weights. What the
+ * values of the weights decide is `parts` and `small`; the order of calls is judge, plan, pack, place. */
 
-/* Fills the pack (aligned to 64 bytes) and points p at it; bias, multiplier and exponent [channels]. */
-void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
-                                  const int32_t *multiplier, const int32_t *exponent, void *packed);
+/* Sets parts and small. filter [taps][channels], less the zero point; bias and exponent [channels]. */
+void nnf_judge_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                   const int32_t *exponent);
+
+/* Sets groups and outputs; returns the bytes of the blocks, *table is those of the table. */
+size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table);
+
+/* Fills the blocks (aligned to 64 bytes); multiplier [channels]. */
+void nnf_pack_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                  const int32_t *multiplier, const int32_t *exponent, int32_t *blocks);
+
+/* Whether blocks that come from elsewhere have no shift that kernels cannot do; whatever else they hold is a number. */
+int nnf_fits_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int32_t *blocks);
+
+/* Fills the table (aligned to 64 bytes) and points p at both. */
+void nnf_place_depthwise_conv2d_q8(nnf_depthwise_q8 *p, nnf_depthwise_tap *table, const int32_t *blocks);
 
 #endif

@@ -21,27 +21,28 @@ void nnf_pack_depthwise_conv2d_f32(size_t channels, size_t taps, const float *fi
     }
 }
 
+enum { MOST_RIGHT = 20 }; /* bits by which small sums may shift right */
+
 static int32_t clamp_s8(int32_t x)
 {
     return x < -128 ? -128 : x > 127 ? 127 : x;
 }
 
-size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter)
+static size_t rows_of(const nnf_depthwise_q8 *p)
+{
+    return NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
+}
+
+size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table)
 {
     const nnf_axis *x = &p->g.x;
     const size_t taps = p->g.y.taps * x->taps;
-    p->parts = 1;
-    for (size_t i = 0; p->k == 4 && i < taps * p->g.channels; i++) {
-        /* 255 takes three parts: 127 + 127 + 1. */
-        const size_t need = filter[i] >= -128 && filter[i] <= 127 ? 1 : filter[i] <= 254 ? 2 : 3;
-        p->parts = need > p->parts ? need : p->parts;
-    }
     const int share = p->k == 4 && x->stride == 1 && x->dilation == 1 && (x->taps == 2 || x->taps == 3);
     p->outputs = share ? 2 : 1;
     p->groups = share ? p->g.y.taps : (taps + p->k - 1) / p->k;
     const size_t blocks = (p->g.channels + p->n - 1) / p->n;
-    const size_t table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
-    return table + blocks * p->n * 4 * (NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs);
+    *table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
+    return blocks * p->n * 4 * rows_of(p);
 }
 
 /* Where slot `slot` of group `group` looks, and which tap that is for output 0; taps or more: none. */
@@ -121,6 +122,21 @@ static int64_t bound(const nnf_depthwise_q8 *p, const int16_t *filter, int32_t b
     return magnitude;
 }
 
+void nnf_judge_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                   const int32_t *exponent)
+{
+    const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps;
+    p->parts = 1;
+    for (size_t i = 0; p->k == 4 && i < taps * channels; i++) {
+        /* 255 takes three parts: 127 + 127 + 1. */
+        const size_t need = filter[i] >= -128 && filter[i] <= 127 ? 1 : filter[i] <= 254 ? 2 : 3;
+        p->parts = need > p->parts ? need : p->parts;
+    }
+    p->small = p->k > 1; /* the scalar kernel follows the definition */
+    for (size_t c = 0; c < channels && p->small; c++)
+        p->small = bound(p, filter, bias[c], c) < (INT64_C(1) << 30) && exponent[c] <= -1 && exponent[c] >= -MOST_RIGHT;
+}
+
 static void pack_scale(const nnf_depthwise_q8 *p, int32_t multiplier, int32_t exponent, size_t lane, int32_t *block)
 {
     const size_t n = p->n;
@@ -139,19 +155,30 @@ static void pack_scale(const nnf_depthwise_q8 *p, int32_t multiplier, int32_t ex
     memcpy(block + (NNF_DEPTHWISE_ROUND + (size_t)odd) * n + lane - (size_t)odd, &round, 8);
 }
 
-void nnf_pack_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
-                                  const int32_t *multiplier, const int32_t *exponent, void *packed)
+void nnf_place_depthwise_conv2d_q8(nnf_depthwise_q8 *p, nnf_depthwise_tap *table, const int32_t *blocks)
 {
-    const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps;
-    const size_t table = (p->groups * p->k * sizeof(nnf_depthwise_tap) + 63) / 64 * 64;
-    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups * p->parts * p->outputs;
-    int32_t *block = (int32_t *)((char *)packed + table);
-    p->taps = packed;
-    p->blocks = block;
-    p->small = p->k > 1; /* the scalar kernel follows the definition */
-    for (size_t c = 0; c < channels && p->small; c++)
-        p->small = bound(p, filter, bias[c], c) < (INT64_C(1) << 30) && exponent[c] <= -1 && exponent[c] >= -20;
-    pack_taps(p, packed);
+    pack_taps(p, table);
+    p->taps = table;
+    p->blocks = blocks;
+}
+
+int nnf_fits_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int32_t *blocks)
+{
+    const size_t rows = rows_of(p), most = p->small ? MOST_RIGHT : 31;
+    uint32_t far = 0;
+    for (size_t first = 0; first < p->g.channels; first += p->n, blocks += rows * p->n) {
+        for (size_t lane = 0; lane < p->n; lane++) {
+            far |= (uint32_t)blocks[NNF_DEPTHWISE_RIGHT * p->n + lane] > most;
+            far |= !p->small && (uint32_t)blocks[NNF_DEPTHWISE_LEFT * p->n + lane] > 31;
+        }
+    }
+    return !far;
+}
+
+void nnf_pack_depthwise_conv2d_q8(const nnf_depthwise_q8 *p, const int16_t *filter, const int32_t *bias,
+                                  const int32_t *multiplier, const int32_t *exponent, int32_t *block)
+{
+    const size_t channels = p->g.channels, taps = p->g.y.taps * p->g.x.taps, rows = rows_of(p);
     for (size_t first = 0; first < channels; first += p->n, block += rows * p->n) {
         const size_t width = nnf_depthwise_width(p, first);
         memset(block, 0, rows * p->n * 4);

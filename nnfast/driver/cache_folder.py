@@ -1,0 +1,102 @@
+"""A folder of compiled models (`cache_dir`): two files for each, named by what was compiled.
+
+Folder and files must be ours and closed to changes by others; what they hold is then checked as files of any client.
+"""
+
+import os
+import threading
+from contextlib import suppress
+
+import numpy as np
+
+from .. import vlog
+from .._native import kernels
+from ..checks import path
+from ..errors import GeneralFailure, ResourceExhaustedTransient
+from ..model.records import Constants, encode, record_of
+from . import key
+from .arguments import plain_keys, plain_shapes
+from .cache_files import CacheFiles, version_string
+from .own_files import OwnFolder
+
+
+def prepare_in(folder, device, model, options, deadline, make, store):
+    """A prepared model from the folder, or prepared now and stored there for the next time.
+
+    A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored. make()
+    prepares the model, store(prepared, files, token) is as cache.save. Raises InvalidArgument for what is no path.
+    """
+    folder = path(folder, "prepare cache_dir:")
+    try:
+        token = _token(model, options, device.precision, device.num_threads)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        device.check(model)  # says what is wrong with the model
+        raise
+    try:
+        with OwnFolder(folder) as own, _open(own, token) as files:
+            return device.prepare_from_cache(files, token, deadline)
+    except FileNotFoundError:
+        pass
+    except (OSError, GeneralFailure, ResourceExhaustedTransient) as error:
+        vlog.tell(vlog.COMPILATION, "%s: %s", folder, error)
+    prepared = make()
+    try:
+        with OwnFolder(folder, make=True) as own:
+            _store(own, token, prepared, store)
+    except OSError as error:
+        vlog.tell(vlog.COMPILATION, "%s: compiled model not stored: %s", folder, error)
+    return prepared
+
+
+def _names(token):
+    return [f"{token.hex()}.{kind}" for kind in ("model", "data")]
+
+
+class _Opened:
+    """CacheFiles that are closed at the end of a `with`."""
+
+    def __init__(self, opens):
+        self._open = []
+        try:
+            for open_ in opens:
+                self._open.append(open_())
+        except OSError:
+            self.__exit__()
+            raise
+
+    def __enter__(self):
+        model, data = self._open
+        return CacheFiles((model,), (data,))
+
+    def __exit__(self, *error):
+        for descriptor in self._open:
+            os.close(descriptor)
+
+
+def _open(own, token):
+    return _Opened([lambda name=name: own.open(name) for name in _names(token)])
+
+
+def _store(own, token, prepared, store):
+    names = _names(token)
+    fresh = [f"{name}.{os.getpid()}.{threading.get_ident()}" for name in names]
+    try:
+        with _Opened([lambda name=name: own.create(name) for name in fresh]) as files:
+            refusal = store(prepared, files, token)
+        if not refusal:
+            for name, made in reversed(list(zip(names, fresh))):
+                own.replace(name, made)  # the data first: a model file always finds data that is at least as new
+    finally:
+        for name in fresh:
+            with suppress(FileNotFoundError):
+                own.remove(name)
+
+
+def _token(model, options, precision, threads):
+    """32 bytes that tell one compilation from any other: model, options, precision, version and instruction level."""
+    preference, priority, shapes, keep = options
+    constants, digest = Constants(), key.digest()
+    text = encode([record_of(model, constants), preference, priority, list(plain_shapes(shapes).items()),
+                   plain_keys(keep), precision, version_string(), kernels.level(),
+                   [digest.of(np.frombuffer(flat, np.uint8), threads) for flat in constants.arrays]])
+    return digest.of(text)

@@ -1,0 +1,114 @@
+"""What a memory limit can never hold: operations that getSupportedOperations must not promise.
+
+Where the constants of a model come near the limit, it is planned as prepare would, and the plan's numbers count: packed
+weights, tables, working memory. Where they alone are too many, or shapes are not known yet, the constants count as they
+are, which is an estimate: packing makes most of them a little larger.
+"""
+
+from math import prod
+
+from .._native.tally import UNLIMITED
+from ..compiler.planner import Planner
+from ..engine.budget import Budget
+from ..engine.resources import Resources
+from ..engine.segment import ROW_BYTES, Segment
+from ..errors import Error
+from ..model.types import LifeTime
+
+PACKING = 8
+"""No packing makes weights so many times larger."""
+
+
+class _Unknown(Exception):
+    """Planning needs a value that only an execution has."""
+
+
+def beyond_limit(model, budget, held, refused, num_threads, precision):
+    """{operation index: reason} for what `budget` cannot hold of a valid, resolved model's main graph.
+
+    held: bytes that count beside the plan as long as the model is prepared; refused: operations that do not run anyway.
+    """
+    limit, name = budget.smallest()
+    operations = model.main.operations
+    weights, working = _weights(model), [_temporaries(model.main, operation) for operation in operations]
+    needed = sum(nbytes for index, nbytes in weights.items() if index not in refused)
+    if held + PACKING * needed + sum(working) <= limit:
+        return {}
+    if held + needed <= limit and not refused:
+        plan = _planned(model, limit, num_threads, precision)
+        if plan is not None:
+            needed = plan.held_bytes + plan.arena_bytes + plan.scratch * num_threads
+            if held + needed <= limit:
+                return {}
+            weights = {row["index"]: ROW_BYTES + row["packed_bytes"] for row in plan.rows}
+            most = max(1, *working)
+            working = [(plan.arena_bytes + plan.scratch * num_threads) * nbytes // most for nbytes in working]
+    reasons, used, peak = {}, held, 0
+    for index, nbytes in enumerate(working):
+        if index in refused:
+            continue
+        total = used + weights.get(index, 0) + max(peak, nbytes)
+        if total > limit:
+            reasons[index] = (f"main.operation[{index}] {_type(operations[index])}: with the operations before it, it "
+                              f"needs {total} bytes of weights and working memory, {name} is {limit}; raise the limit "
+                              f"or use a smaller model")
+        else:
+            used, peak = used + weights.get(index, 0), max(peak, nbytes)
+    return reasons
+
+
+def _type(operation):
+    return getattr(operation.type, "name", operation.type)
+
+
+def _planned(model, limit, num_threads, precision):
+    """The plan of a model whose shapes are all known, else None. It may take what the limit allows and packing adds."""
+    def unknown(operand):
+        raise _Unknown
+
+    graph = model.main
+    shapes = {operand: graph.operands[operand].shape for operand in graph.inputs}
+    if any(shape is None or None in shape for shape in shapes.values()):
+        return None
+    resources = Resources(num_threads, None, Budget(min(PACKING * limit, UNLIMITED)), precision)
+    try:
+        segment = Planner(model, graph, "main", resources).segment(0, shapes, unknown)
+    except (_Unknown, Error):
+        return None
+    return segment if segment.complete and isinstance(segment, Segment) else None
+
+
+def _weights(model):
+    """{operation index: bytes of tables and constants that it brings}; a constant counts where it is first read."""
+    known = {}
+    return {index: ROW_BYTES + sum(nbytes)
+            for index, nbytes in enumerate(_constants(model, model.main, known, set()))}
+
+
+def _constants(model, graph, known, seen):
+    """Bytes of the constants that each operation reads first. known: {subgraph: bytes}."""
+    for operation in graph.operations:
+        found = []
+        for operand in operation.inputs:
+            record = graph.operands[operand]
+            if record.lifetime == LifeTime.SUBGRAPH:
+                if record.subgraph not in known:
+                    inner = model.referenced[record.subgraph]
+                    known[record.subgraph] = 0
+                    known[record.subgraph] = sum(ROW_BYTES + sum(one) for one in
+                                                 _constants(model, inner, known, set()))
+                    found.append(known[record.subgraph])
+            elif record.is_constant and operand not in seen:
+                seen.add(operand)
+                found.append(0 if record.data is None else record.data.nbytes)
+        yield found
+
+
+def _temporaries(graph, operation):
+    """Bytes of the temporaries that an operation reads and writes, as far as their shapes are known."""
+    total = 0
+    for operand in {*operation.inputs, *operation.outputs}:
+        record = graph.operands[operand]
+        if record.lifetime == LifeTime.TEMPORARY_VARIABLE and record.shape is not None and None not in record.shape:
+            total += prod(record.shape) * record.dtype.itemsize
+    return total

@@ -1,0 +1,204 @@
+"""The content of cache files (hal.md 7.6): a head, signed with the driver's key, and the arrays that it refers to.
+
+A model file is a magic number, the keyed digest of the rest, and the rest: a msgpack of File, with the small constants
+in it. A data file is a magic number, random bytes that make it belong to this one head, and what was packed and the
+large constants, each at a multiple of 64 bytes; the head holds its keyed digest. Offsets count on into the small ones.
+
+What is stored is the model and what was packed from its constants, but no plan: loading checks the model as that of any
+client and plans it anew, without the packing, which takes most of the time. Constants that only packing has read are
+not stored themselves. So whatever files say, they can choose numbers to calculate with, and nothing else.
+"""
+
+import hmac
+import os
+
+import msgspec
+import numpy as np
+
+from .._native import kernels
+from .._native.plan import aligned_bytes
+from ..compiler.packing import Packing, StoredPacking
+from ..model.records import (
+    LINE,
+    Constants,
+    Data,
+    ModelRecord,
+    Record,
+    align,
+    array_of,
+    encode,
+    is_withheld,
+    model_of,
+    record_of,
+)
+from .arguments import plain_keys, plain_shapes
+
+MODEL_MAGIC, DATA_MAGIC = b"NNFMDL05", b"NNFDAT05"
+MAX_HEAD = 1 << 24
+"""Most bytes of a model file: some tens of thousands of operations."""
+
+_DIGEST_BYTES = 32
+_START = len(MODEL_MAGIC) + _DIGEST_BYTES
+_LARGE, _MOST_SMALL = 1 << 16, 1 << 22
+"""Bytes of a large constant, and of all small ones, up to which these lie in the model file."""
+
+DAMAGED = "the model file is damaged, or was stored under another key: by another user, or on another machine"
+
+
+class Unusable(Exception):
+    """The files are not what they should be."""
+
+
+class Stamp(Record):
+    """For whom the files are: whatever another driver, machine or token would understand differently."""
+
+    driver: str
+    level: str
+    precision: str | None
+    token: bytes
+
+
+class Content(Record):
+    """The model as it was given to `prepare`, and its options.
+
+    packed: what was packed, in the order in which planning asks for it; None: nothing, the model is stored as a whole.
+    small: the small constants.
+    """
+
+    model: ModelRecord
+    preference: str
+    priority: str
+    input_shapes: list[tuple[int | str, tuple[int, ...]]] | None
+    keep: list[int | str] | None
+    packed: list[Data] | None
+    small: bytes
+    data_length: int
+    data_digest: bytes
+
+
+class File(Record):
+    stamp: Stamp
+    content: msgspec.Raw
+
+
+_FILES, _CONTENTS = msgspec.msgpack.Decoder(File), msgspec.msgpack.Decoder(Content)
+
+
+def stamp_of(driver, precision, token):
+    """The Stamp of what a device of this precision stores now."""
+    return Stamp(driver, kernels.level(), precision, bytes(token))
+
+
+# -- storing -----------------------------------------------------------------------------------------------------------
+def pack(prepared, stamp, digest):
+    """(bytes of the model file, array of the data file) of a prepared model. Raises Unusable, TypeError."""
+    model, spare = prepared._original, prepared.spare
+    packing = Packing() if spare is None else prepared._static.packing
+    constants = Constants(LINE)
+    _add_late(constants, packing, model, spare or ())
+    large, end = len(constants.arrays), constants.end
+    packed = None if spare is None else [constants.add(array) for array in packing.arrays]
+    record = record_of(model, constants, spare or ())
+    if spare is None or constants.end - end > _MOST_SMALL:
+        large, end = len(constants.arrays), constants.end
+    content = _data_file(constants.arrays[:large], end)
+    small = _joined(constants.arrays[large:], constants.end - end)
+    preference, priority, shapes, keep = prepared._options
+    shapes, keep = plain_shapes(shapes), plain_keys(keep)
+    text = encode(File(stamp, msgspec.Raw(encode(Content(
+        record, preference, priority, list(shapes.items()) if shapes else None, keep, packed, small.tobytes(),
+        content.nbytes, digest.of(content, prepared.num_threads))))))
+    if len(text) > MAX_HEAD:
+        raise Unusable(f"the model takes {len(text)} bytes without its constants, must be at most {MAX_HEAD}")
+    return sign(text, digest), content
+
+
+def sign(text, digest):
+    """Bytes of a model file with this head."""
+    return MODEL_MAGIC + digest.of(text) + text
+
+
+def _add_late(constants, packing, model, spare):
+    """Let come first what planning does not read, if it was packed, and large constants."""
+    for place, array in enumerate(packing.arrays):
+        if place not in packing.early:
+            constants.add(array)
+    arrays = [state.initial for state in model.states]
+    for graph in (model.main, *model.referenced):
+        arrays += [o.data for place, o in enumerate(graph.operands) if graph is not model.main or place not in spare]
+    for array in arrays:
+        if array is not None and array.nbytes >= _LARGE:
+            constants.add(array)
+
+
+def _data_file(arrays, size):
+    start = DATA_MAGIC + os.urandom(LINE - len(DATA_MAGIC))  # models with the same constants must not share data
+    return _joined([np.frombuffer(start, np.uint8), *arrays], size)
+
+
+def _joined(arrays, size):
+    """The arrays, each at a multiple of LINE, in one of `size` bytes."""
+    content, at = aligned_bytes(size), 0
+    for flat in arrays:
+        end = at + align(flat.nbytes)
+        content[at:at + flat.nbytes] = flat
+        content[at + flat.nbytes:end] = 0
+        at = end
+    return content
+
+
+# -- loading -----------------------------------------------------------------------------------------------------------
+def read_head(raw, stamp, digest):
+    """The Content in the bytes (or a view) of a model file.
+
+    digest: a KeyedDigest, None for bytes that are ours beyond doubt.
+    """
+    if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
+        raise Unusable("the model file holds no compiled model")
+    text = memoryview(raw)[_START:]
+    if digest is not None and not hmac.compare_digest(digest.of(text), bytes(raw[len(MODEL_MAGIC):_START])):
+        raise Unusable(DAMAGED)
+    file = _FILES.decode(text)
+    for field in stamp.__struct_fields__:
+        got = getattr(file.stamp, field)
+        if got != getattr(stamp, field):
+            name = field.replace("level", "instruction level")
+            raise Unusable(f"it was stored with another {name}" + (f": {got}" if field != "token" else ""))
+    return _CONTENTS.decode(file.content)
+
+
+def check_data(content, data, found):
+    """Refuse data that are not those of the content. found: their digest, None for data that are ours beyond doubt."""
+    if data.nbytes != content.data_length or bytes(data[:len(DATA_MAGIC)]) != DATA_MAGIC:
+        raise Unusable("the data file does not hold the constants of this model")
+    if found is not None and not hmac.compare_digest(found, content.data_digest):
+        raise Unusable("the data file is damaged, or belongs to another model file")
+
+
+def may_be_late(content):
+    """Whether the model can be planned while its data file is still being read: it holds nothing that planning reads.
+    """
+    graphs = content.model.main, *content.model.referenced
+    rows = (*(o.data for graph in graphs for o in graph.operands), *(state.initial for state in content.model.states))
+    return content.packed is not None and content.small != b"" and all(
+        row is None or is_withheld(row) or row.offset >= content.data_length for row in rows)
+
+
+def unpack(content, data, is_late=False):
+    """(model, (preference, priority, input_shapes, keep), StoredPacking or None) of checked files.
+
+    is_late: the data file is still being read, see may_be_late.
+    """
+    packing, small = None, aligned_bytes(len(content.small))
+    small[:] = np.frombuffer(content.small, np.uint8)
+    small.flags.writeable = False
+    parts = data, small
+    if content.packed is not None:
+        if content.model.extensions or content.model.referenced:
+            raise Unusable("a model with extensions or subgraphs has no plan of its own")
+        late = [place for place, row in enumerate(content.packed) if is_late and row.offset < content.data_length]
+        packing = StoredPacking([array_of(row, parts, f"packed[{place}]") for place, row in enumerate(content.packed)],
+                                frozenset(late))
+    model = model_of(content.model, parts, may_withhold=packing is not None)
+    shapes = content.input_shapes
+    return model, (content.preference, content.priority, shapes and dict(shapes), content.keep), packing

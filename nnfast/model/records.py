@@ -1,0 +1,191 @@
+"""A model as records that msgspec writes and reads: its structure, and its constants in one piece of memory.
+
+Reading checks types and bounds, nothing else: the model is as good as one that a client has built.
+"""
+
+import re
+from functools import lru_cache
+from math import prod
+
+import msgspec
+import numpy as np
+
+from ..errors import InvalidArgument
+from .types import ChannelQuant, Model, Operand, Operation, State, Subgraph
+from .withheld import SCALES, Withheld
+
+LINE = 64
+"""Every array begins at a multiple of it."""
+
+_WITHHELD = -1
+_DTYPE = re.compile(r"[<|](f[248]|[iu][1248]|b1)")
+
+
+def align(size):
+    """The next multiple of LINE."""
+    return (size + LINE - 1) // LINE * LINE
+
+
+def _plain(value):
+    """Numbers of numpy are numbers; there is nothing else that msgspec does not know."""
+    if isinstance(value, np.integer | np.bool_):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    raise TypeError(f"a {type(value).__name__} cannot be stored or sent")
+
+
+encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+
+
+class Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    """A part of messages and files."""
+
+
+class Data(Record):
+    """An array: where it begins in the memory of the constants."""
+
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class OperandRecord(Record):
+    type: int
+    dims: tuple[int, ...]
+    scale: float
+    zero_point: int
+    lifetime: int
+    channel_dim: int | None
+    channel_scales: tuple[float, ...] | None
+    data: Data | None
+    name: str
+    subgraph: int | None
+    parameters: bytes | None
+
+
+class OperationRecord(Record):
+    type: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class GraphRecord(Record):
+    operands: list[OperandRecord]
+    operations: list[OperationRecord]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class StateRecord(Record):
+    input: int
+    output: int
+    initial: Data | None
+
+
+class ModelRecord(Record):
+    main: GraphRecord
+    referenced: list[GraphRecord]
+    relaxed: bool
+    states: list[StateRecord]
+    name: str
+    extensions: list[tuple[str, int]]
+
+
+class Constants:
+    """Arrays in the order in which they will lie, from offset `end` on; one that is used twice lies there once."""
+
+    def __init__(self, end=0):
+        self.arrays, self.end = [], end
+        self._known = {}
+
+    def add(self, array):
+        """The Data of an array; None for None."""
+        if array is None:
+            return None
+        if isinstance(array, Withheld):
+            return Data(_WITHHELD, array.dtype.str, array.shape)
+        found = self._known.get(id(array))
+        if found is None:
+            flat = np.ascontiguousarray(array)
+            found = self._known[id(array)] = Data(self.end, flat.dtype.str, array.shape)
+            self.arrays.append(flat.reshape(-1).view(np.uint8))
+            self.end += align(flat.nbytes)
+        return found
+
+
+def is_withheld(data):
+    """Whether a Data stands for values that were not stored."""
+    return data.offset == _WITHHELD
+
+
+@lru_cache(64)
+def _dtype_of(text):
+    """The dtype of a text, None for one that no constant has."""
+    return np.dtype(text) if _DTYPE.fullmatch(text) else None
+
+
+def array_of(data, parts, path):
+    """The view that a Data means of the arrays `parts`, which count as one piece of memory. Raises InvalidArgument."""
+    dtype = _dtype_of(data.dtype)
+    if dtype is None or min(data.shape, default=0) < 0:
+        raise InvalidArgument(f"{path}: a constant of dtype {data.dtype[:40]!r} and shape {list(data.shape[:8])}")
+    nbytes, start = prod(data.shape) * dtype.itemsize, data.offset
+    for memory in parts:
+        if start < memory.nbytes:
+            break
+        start -= memory.nbytes
+    if data.offset % LINE or not 0 <= start <= start + nbytes <= memory.nbytes:
+        raise InvalidArgument(f"{path}: the constant lies outside of the model's memory")
+    return np.ndarray(data.shape, dtype, memory, start)
+
+
+def record_of(model, constants, withheld=frozenset()):
+    """The ModelRecord of a model, whose values go to Constants; but for those operands of the main graph."""
+    def operand(o, keep=True):
+        quant = o.channel_quant
+        scales = None if quant is None or not keep or isinstance(quant.scales, Withheld) else tuple(quant.scales)
+        return OperandRecord(o.type, tuple(o.dims), o.scale, o.zero_point, o.lifetime,
+                             None if quant is None else quant.dim, scales,
+                             constants.add(o.data if keep else Withheld(o.dtype, o.dims)), o.name, o.subgraph,
+                             o.parameters)
+
+    def graph(g, withheld=frozenset()):
+        return GraphRecord([operand(o, place not in withheld) for place, o in enumerate(g.operands)],
+                           [OperationRecord(p.type, tuple(p.inputs), tuple(p.outputs)) for p in g.operations],
+                           tuple(g.inputs), tuple(g.outputs))
+
+    return ModelRecord(graph(model.main, withheld), [graph(g) for g in model.referenced], bool(model.relaxed),
+                       [StateRecord(s.input, s.output, constants.add(s.initial)) for s in model.states], model.name,
+                       [tuple(entry) for entry in model.extensions])
+
+
+def model_of(record, parts, may_withhold=False):
+    """The Model of a ModelRecord; its constants are views of the arrays `parts`. Raises InvalidArgument."""
+    def array(data, path):
+        if data is None:
+            return None
+        if may_withhold and is_withheld(data):
+            array_of(Data(0, data.dtype, (0,)), parts, path)
+            return Withheld(np.dtype(data.dtype), data.shape)
+        return array_of(data, parts, path)
+
+    def operand(o, path):
+        data = None if o.data is None else array(o.data, path)
+        quant = None if o.channel_dim is None else ChannelQuant(o.channel_dim, scales(o, data))
+        return Operand(o.type, o.dims, o.scale, o.zero_point, o.lifetime, quant, data, o.name, o.subgraph, o.parameters)
+
+    def scales(o, data):
+        if o.channel_scales is None and isinstance(data, Withheld) and 0 <= o.channel_dim < len(data.shape):
+            return Withheld(SCALES, data.shape[o.channel_dim:o.channel_dim + 1])
+        return o.channel_scales or ()
+
+    def graph(g, name):
+        return Subgraph(tuple([operand(o, f"{name}.operand[{place}]") for place, o in enumerate(g.operands)]),
+                        tuple([Operation(p.type, p.inputs, p.outputs) for p in g.operations]), g.inputs, g.outputs)
+
+    states = tuple(State(s.input, s.output, array(s.initial, f"state[{place}]"))
+                   for place, s in enumerate(record.states))
+    referenced = tuple(graph(g, f"referenced[{place}]") for place, g in enumerate(record.referenced))
+    return Model(graph(record.main, "main"), referenced, record.relaxed, states, record.name,
+                 tuple(tuple(entry) for entry in record.extensions))
