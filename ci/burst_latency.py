@@ -67,9 +67,12 @@ class Forked:
     def death(self):
         """It does not die."""
 
-    def close(self):
-        """End the process."""
+    def end(self):
+        """Have the process end."""
         os.close(self._pipe)
+
+    def close(self):
+        """Wait until it has."""
         os.waitpid(self._process, 0)
 
 

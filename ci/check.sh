@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak service vectors. The same at
-# the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz vectors. The
+# same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -45,12 +45,14 @@ benchmarks() {
     (cd asv_bench && asv check -E existing)
 }
 tests() { python -m pytest -q -n 2 && python -m pytest -q tests/driver/test_waking.py; }
-soak() { python ci/soak.py --executions 20000; }
+soak() { python ci/soak.py --executions 20000 --hostile && python ci/fork_children.py; }
+poison() { python ci/poison.py; }
 service() { # a short form of each; docs/service.md tells the full sizes. Latencies are not judged on a machine in use.
-    python ci/service_soak.py --small --calm 1 --seconds 3 --clients 2 --worse inf | tail -n 3 &&
+    python ci/service_soak.py --small --calm 1 --seconds 10 --clients 2 --worse inf --stall-ms inf | tail -n 3 &&
         python ci/service_fuzz.py --messages 20000 --sockets 2000 --packets 10000 &&
         python ci/service_kills.py --kills 20 --driver-kills 1
 }
+fuzz() { python ci/fuzz.py --seconds 60; }
 vectors() {
     if [ ! -d "$NNFAST_SHARED/vts" ]; then
         echo "no conformance vectors at \$NNFAST_SHARED/vts: skipped"
@@ -74,7 +76,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks tests soak service vectors
+    set -- lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

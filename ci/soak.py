@@ -1,8 +1,9 @@
 """Soak: many mixed executions over every path of the driver, with random cancels and releases.
 
-    python ci/soak.py [--executions 100000] [--seed 1] [--growth 24]
+    python ci/soak.py [--executions 100000] [--seed 1] [--growth 24] [--hostile]
 
 Fails when memory or descriptors grow after the first tenth, when a result is wrong, or when nothing ends for a minute.
+With --hostile, clients in the same process that do harm (hostile/) work beside the others.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 
 import numpy as np
+from hostile import LOCAL_KINDS
 
 import nnfast
 from nnfast import Fence, ModelBuilder, Request, RequestArgument, Role
@@ -135,6 +137,29 @@ class Client:
             self.done += 1
 
 
+class Hostile(threading.Thread):
+    """A hostile client of one kind, until `end`; `problem` tells what went wrong with it."""
+
+    def __init__(self, kind, seed):
+        super().__init__(daemon=True)
+        self.foe, self.problem, self._ended = kind(None, random.Random(seed)), None, threading.Event()
+
+    def run(self):
+        try:
+            while not self._ended.is_set():
+                self.foe.do_one()
+        except BaseException as error:
+            self.problem = f"{type(self.foe).__name__}: {type(error).__name__}: {error}"
+            raise
+
+    def end(self):
+        """Problems as a list; the counts of what it did are printed."""
+        self._ended.set()
+        self.join(STALLED_SECONDS)
+        print(f"hostile: {dict(self.foe.done)}, refused {dict(self.foe.refused)}")
+        return [*filter(None, [self.problem, self.is_alive() and "a hostile client hangs"]), *self.foe.wrong]
+
+
 def state():
     """(resident bytes, open descriptors) of this process."""
     gc.collect()
@@ -147,10 +172,14 @@ def main():
     parser.add_argument("--executions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--growth", type=int, default=GROWTH, help="MiB that memory may grow")
+    parser.add_argument("--hostile", action="store_true", help="let clients work beside them that do harm")
     a = parser.parse_args()
     device = nnfast.Device(num_threads=2)
     with tempfile.TemporaryDirectory() as folder:
         clients = [Client(device, a.seed * 100 + place, folder) for place in range(CLIENTS)]
+        foes = [Hostile(kind, a.seed) for kind in LOCAL_KINDS] if a.hostile else []
+        for foe in foes:
+            foe.start()
         began, before, share = time.monotonic(), None, a.executions // CLIENTS // 10
         for part in range(10):
             threads = [threading.Thread(target=client.work, args=(share,)) for client in clients]
@@ -168,7 +197,11 @@ def main():
             before = before or now
             print(f"{(part + 1) * 10:3d} %  {now[0] >> 20} MiB resident, {now[1]} descriptors, "
                   f"{threading.active_count()} threads, {time.monotonic() - began:.0f} s", flush=True)
-        if now[0] > before[0] + (a.growth << 20) or now[1] > before[1] + 2:
+        problems = list(dict.fromkeys(problem for foe in foes for problem in foe.end()))
+        for problem in problems:
+            print(f"soak: {problem}", file=sys.stderr)
+        now = state()
+        if problems or now[0] > before[0] + (a.growth << 20) or now[1] > before[1] + 2:
             print("soak: memory or descriptors grew", file=sys.stderr)
             return 1
     return 0

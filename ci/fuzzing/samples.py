@@ -1,0 +1,46 @@
+"""Valid inputs to begin with: those of the tests."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import nnfast
+from nnfast.service import models as model_format
+
+TESTS = Path(__file__).resolve().parents[2] / "tests"
+TOKEN = bytes(32)
+
+
+def _of_tests(folder, name):
+    path = str(TESTS / folder)
+    if path not in sys.path:
+        sys.path.append(path)
+    return import_module(name)
+
+
+def tflite_files():
+    """Small .tflite files that between them hold every kind of table."""
+    return list(_of_tests("tflite", "samples").samples().values())
+
+
+def signed_mutations():
+    """The module of the tests that changes what is signed."""
+    return _of_tests("driver", "signed_mutations")
+
+
+def stored_models():
+    """(content of the model file, data file) of small compiled models."""
+    module = signed_mutations()
+    for model in module.models():
+        made = module.Mutator(nnfast.Device(num_threads=1), model)
+        yield bytes(made.head), bytes(made.data)
+
+
+def packed_model(model):
+    """Bytes of a model as the service takes it."""
+    fd = model_format.pack(model)
+    try:
+        return os.pread(fd, os.fstat(fd).st_size, 0)
+    finally:
+        os.close(fd)
