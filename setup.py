@@ -12,9 +12,7 @@ NNFAST_MARCH_NATIVE=1  optimise for this machine only (the wheel is not for shar
 """
 
 import os
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -22,9 +20,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
+SHARED = "nnfast._native._cyutility"
 sys.path.insert(0, str(ROOT / "ci"))
 
-from c_build import INCLUDES, c_flags, csrc, machine_flags  # noqa: E402  (the folder is no package)
+from c_build import INCLUDES, c_flags, compile_changed, csrc, machine_flags  # noqa: E402  (the folder is no package)
 
 
 def extensions():
@@ -37,20 +36,26 @@ def extensions():
              "peak": csrc("peak/*.c"),
              **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"]
                 for name in ("bf16", "line", "lines_q8", "pack", "q8")}}
-    result = []
+    # What Cython adds to modules with memoryviews stands in one module, not in each.
+    result = [extension(SHARED, [SHARED.replace(".", "/") + ".c"])]
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem
         pack = f"csrc/kernels/{name}/{name}_pack.c"
         sources = [str(pyx.relative_to(ROOT)), *extra.get(name, []), *([pack] if (ROOT / pack).exists() else [])]
-        result.append(Extension(
-            f"nnfast._native.{name}", sources,
-            include_dirs=["csrc/include", "csrc/kernels", "csrc", numpy_include()],
-            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
-            extra_compile_args=["-O2", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
-                                *os.environ.get("NNFAST_CFLAGS", "").split()],
-            extra_link_args=["-pthread", "-lm", "-Wl,--gc-sections", *os.environ.get("NNFAST_CFLAGS", "").split()],
-        ))
+        result.append(extension(f"nnfast._native.{name}", sources))
     return result
+
+
+def extension(name, sources):
+    further = os.environ.get("NNFAST_CFLAGS", "").split()
+    return Extension(
+        name, sources,
+        include_dirs=["csrc/include", "csrc/kernels", "csrc", numpy_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+        extra_compile_args=["-O2", "-g0", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
+                            *further],
+        extra_link_args=["-pthread", "-lm", "-Wl,--gc-sections", *further],
+    )
 
 
 def numpy_include():
@@ -60,35 +65,36 @@ def numpy_include():
 
 
 class BuildExt(build_ext):
-    """build_ext that compiles the C files of an extension on all cores, each with its own flags."""
+    """build_ext that compiles all files of all extensions on all cores, and only those that changed.
 
-    def build_extension(self, ext):
-        c_files = [s for s in ext.sources if s.startswith("csrc")]
-        ext.sources = [s for s in ext.sources if not s.startswith("csrc")]
-        headers = [str(p) for p in ROOT.glob("csrc/**/*.[hi]*")]
-        ext.depends = ext.depends + headers
-        if c_files:
-            self.announce(f"compiling {len(c_files)} C files for {ext.name}", level=2)
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                objects = pool.map(lambda s: self.compile_one(s, ext, headers), c_files)
-                ext.extra_objects = [*ext.extra_objects, *objects]
-            ext.depends += c_files
-        super().build_extension(ext)
+    Each file of csrc has the flags of its instruction level, whichever extensions it is linked into.
+    """
 
-    def compile_one(self, source, ext, headers):
-        target = Path(self.build_temp) / (source + ".o")
-        stamp = target.with_suffix(".flags")
-        flags = c_flags(source)
-        newest = max(os.path.getmtime(p) for p in [source, *headers])
-        fresh = target.exists() and stamp.exists() and target.stat().st_mtime > newest
-        if self.force or not fresh or stamp.read_text() != " ".join(flags):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # Another extension may compile or link the same file at this moment: it sees an old object, or a whole one.
-            mine = target.with_suffix(f".{ext.name}.o")
-            subprocess.run([*self.compiler.compiler_so, *flags, *INCLUDES, "-c", source, "-o", str(mine)], check=True)
-            os.replace(mine, target)
-            stamp.write_text(" ".join(flags))
-        return str(target)
+    def finalize_options(self):
+        super().finalize_options()
+        if self.inplace or self.editable_mode:
+            self.build_temp = "build/objects"  # pip's folder goes with pip; what it compiled is good for the next build
+
+    def build_extensions(self):
+        self.check_extensions_list(self.extensions)
+        # Where this Python looks for its own libraries says nothing to other machines.
+        self.compiler.linker_so = [flag for flag in self.compiler.linker_so if not flag.startswith("-Wl,-rpath")]
+        objects = {ext.name: self.jobs(ext) for ext in self.extensions}
+        compile_changed({target: job for jobs in objects.values() for target, job in jobs.items()})
+        for ext in self.extensions:
+            self.compiler.link_shared_object([str(target) for target in objects[ext.name]],
+                                             self.get_ext_fullpath(ext.name), extra_postargs=ext.extra_link_args,
+                                             target_lang="c")
+
+    def jobs(self, ext):
+        """{object: (command, source)} of an extension."""
+        folders = [f"-I{folder}" for folder in (*ext.include_dirs, *self.compiler.include_dirs)]
+        macros = [f"-D{name}={value}" for name, value in ext.define_macros]
+        generated = [*macros, *folders, *ext.extra_compile_args]
+        return {Path(self.build_temp) / f"{source}.o":
+                ([*self.compiler.compiler_so,
+                  *([*c_flags(source), *INCLUDES] if source.startswith("csrc") else generated)], source)
+                for source in ext.sources}
 
 
 if os.environ.get("NNFAST_MARCH_NATIVE") == "1":
@@ -99,6 +105,7 @@ setup(
         extensions(),
         compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
                              "embedsignature": True, "freethreading_compatible": False},
+        shared_utility_qualified_name=SHARED,
         nthreads=0 if "egg_info" in sys.argv else os.cpu_count(),
     ),
     cmdclass={"build_ext": BuildExt},

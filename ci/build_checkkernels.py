@@ -1,15 +1,15 @@
-"""Builds the checkkernels program: python ci/build_checkkernels.py [-o FILE] [-- EXTRA_CFLAGS...].
+"""Builds the checkkernels program: python ci/build_checkkernels.py [-o FILE] [--family NAME] [-- EXTRA_CFLAGS...].
 
 Uses the flags that setup.py gives each file; EXTRA_CFLAGS are added to compile and link (sanitizers, for example).
-CC names the compiler.
+Compiles what changed since the last build with the same flags; --family has the kernels of one family only. CC names
+the compiler.
 """
 
 import argparse
+import hashlib
 import os
 import subprocess
 import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,26 +18,26 @@ sys.path.insert(0, str(ROOT / "ci"))
 import c_build  # noqa: E402  (the folder is no package)
 
 
-def build(output, extra=(), compiler=None):
-    """Compile kernels, registry and checks and link them to `output`."""
+def build(output, extra=(), compiler=None, family=None):
+    """Compile kernels, registry and checks and link them to `output`; of one family where that is given."""
     compiler = compiler or os.environ.get("CC", "gcc").split()
-    sources = [*c_build.csrc("kernels/**/*.c"), *c_build.csrc("checkkernels/*.c"), "csrc/base/cpu.c",
-               "csrc/base/tiles.c"]
-    with tempfile.TemporaryDirectory() as folder:
-        def compile_one(source):
-            target = Path(folder) / (source.replace("/", "_") + ".o")
-            subprocess.run([*compiler, *c_build.c_flags(source), "-g", *extra, *c_build.INCLUDES, "-c", source,
-                            "-o", target], check=True, cwd=ROOT)
-            return target
-
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(compile_one, sources))
-        subprocess.run([*compiler, *objects, *extra, "-lm", "-pthread", "-o", output], check=True, cwd=ROOT)
+    checks = [f"check_{family}*.c", "check.c", "main.c"] if family else ["*.c"]
+    sources = [*c_build.csrc(f"kernels/{family or '*'}/*.c"),
+               *(source for check in checks for source in c_build.csrc(f"checkkernels/{check}")),
+               "csrc/kernels/registry.c", "csrc/base/cpu.c", "csrc/base/tiles.c"]
+    extra = [*extra, *([f'-DNNF_FAMILY="{family}/{family}.inc"'] if family else [])]
+    flags = " ".join([*compiler, *c_build.c_flags(""), *extra])
+    folder = ROOT / "build" / "checkkernels" / hashlib.sha256(flags.encode()).hexdigest()[:16]
+    jobs = {folder / f"{source}.o": ([*compiler, *c_build.c_flags(source), "-g", *extra, *c_build.INCLUDES], source)
+            for source in sources}
+    c_build.compile_changed(jobs)
+    subprocess.run([*compiler, *jobs, *extra, "-lm", "-pthread", "-o", output], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", default="checkkernels")
+    parser.add_argument("--family", choices=sorted(p.name for p in (ROOT / "csrc/kernels").iterdir() if p.is_dir()))
     parser.add_argument("extra", nargs="*", help="further compiler and linker flags, after --")
     arguments = parser.parse_args()
-    build(arguments.output, arguments.extra)
+    build(arguments.output, arguments.extra, family=arguments.family)

@@ -1,4 +1,4 @@
-"""Compiler flags of the C sources: the one place that setup.py and the check programs take them from.
+"""How C sources are compiled: the one place that setup.py and the check programs take flags and objects from.
 
 The suffix of a file's name is its instruction level (csrc/**/*_<isa>.c); everything else gets the platform's baseline.
 CC may name a compiler for another processor family: its files are taken then.
@@ -7,6 +7,8 @@ CC may name a compiler for another processor family: its files are taken then.
 import os
 import platform
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -36,7 +38,7 @@ ISA_FLAGS = {
 X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
 ARM_ONLY = ("_neon", "_neondot")
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
-COMMON = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
+COMMON = ["-O2", "-g0", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
 INCLUDES = ["-Icsrc/include", "-Icsrc/kernels", "-Icsrc"]
 
 
@@ -68,3 +70,35 @@ def belongs_here(source):
 def csrc(pattern):
     """C files under csrc that match, as paths relative to the root."""
     return sorted(str(p.relative_to(ROOT)) for p in ROOT.glob(f"csrc/{pattern}") if belongs_here(p))
+
+
+def compile_changed(jobs):
+    """Compile C files on all cores, but for those whose object is newer than all that it is made of.
+
+    jobs: {object: (command, source)}, paths as Path or str; the command gets `-c source -o object` added. What an object
+    is made of stands beside it: its headers in `.d` (written by the compiler), its command in `.command`.
+    """
+    def compile_one(item):
+        target, (command, source) = Path(item[0]), item[1]
+        command = [*command, "-MMD", "-MF", f"{target}.d", "-c", str(source), "-o", str(target)]
+        if not _is_fresh(target, command):
+            started = time.time()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            subprocess.run(command, check=True, cwd=ROOT)
+            os.utime(target, (started, started))  # a file that was saved meanwhile is newer
+            Path(f"{target}.command").write_text("\n".join(command))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, jobs.items()))
+
+
+def _is_fresh(target, command):
+    try:
+        age = target.stat().st_mtime
+        # make's syntax: "target: file file \\\n file"; a space within a name is "\ ".
+        listed = Path(f"{target}.d").read_text().partition(": ")[2].replace("\\\n", " ").replace("\\ ", "\0").split()
+        return Path(f"{target}.command").read_text() == "\n".join(command) and all(
+            (ROOT / name.replace("\0", " ")).stat().st_mtime < age for name in listed)
+    except OSError:
+        return False  # an object, a list or a header is not there
