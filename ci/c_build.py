@@ -75,8 +75,8 @@ def csrc(pattern):
 def compile_changed(jobs):
     """Compile C files on all cores, but for those whose object is newer than all that it is made of.
 
-    jobs: {object: (command, source)}, paths as Path or str; the command gets `-c source -o object` added. What an object
-    is made of stands beside it: its headers in `.d` (written by the compiler), its command in `.command`.
+    jobs: {object: (command, source)}, paths as Path or str; the command gets `-c source -o object` added. What an
+    object is made of stands beside it: its headers in `.d` (written by the compiler), its command in `.command`.
     """
     def compile_one(item):
         target, (command, source) = Path(item[0]), item[1]

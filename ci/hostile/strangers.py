@@ -7,9 +7,9 @@ import struct
 import msgspec
 from driver_process import plug
 
+from nnfast.model.records import encode
 from nnfast.service import protocol
 from nnfast.service.channel import Channel
-from nnfast.service.records import encode
 
 from .foe import Foe, send_large
 

@@ -17,6 +17,9 @@ from .withheld import SCALES, Withheld
 LINE = 64
 """Every array begins at a multiple of it."""
 
+MAX_RANK = 64
+"""Of an array of numpy."""
+
 _WITHHELD = -1
 _DTYPE = re.compile(r"[<|](f[248]|[iu][1248]|b1)")
 
@@ -93,17 +96,20 @@ class ModelRecord(Record):
 
 
 class Constants:
-    """Arrays in the order in which they will lie, from offset `end` on; one that is used twice lies there once."""
+    """Arrays in the order in which they will lie, from offset `end` on; one that is used twice lies there once.
 
-    def __init__(self, end=0):
+    may_withhold: values that are not there (model.withheld) are no error.
+    """
+
+    def __init__(self, end=0, may_withhold=True):
         self.arrays, self.end = [], end
-        self._known = {}
+        self._may_withhold, self._known = may_withhold, {}
 
     def add(self, array):
         """The Data of an array; None for None."""
         if array is None:
             return None
-        if isinstance(array, Withheld):
+        if self._may_withhold and isinstance(array, Withheld):
             return Data(_WITHHELD, array.dtype.str, array.shape)
         found = self._known.get(id(array))
         if found is None:
@@ -121,15 +127,20 @@ def is_withheld(data):
 
 @lru_cache(64)
 def _dtype_of(text):
-    """The dtype of a text, None for one that no constant has."""
     return np.dtype(text) if _DTYPE.fullmatch(text) else None
+
+
+def dtype_of(data, path):
+    """The dtype of a Data. Raises InvalidArgument for one that no constant has, and for a shape that no array has."""
+    dtype = _dtype_of(data.dtype)
+    if dtype is None or len(data.shape) > MAX_RANK or min(data.shape, default=0) < 0:
+        raise InvalidArgument(f"{path}: a constant of dtype {data.dtype[:40]!r} and shape {list(data.shape[:8])}")
+    return dtype
 
 
 def array_of(data, parts, path):
     """The view that a Data means of the arrays `parts`, which count as one piece of memory. Raises InvalidArgument."""
-    dtype = _dtype_of(data.dtype)
-    if dtype is None or min(data.shape, default=0) < 0:
-        raise InvalidArgument(f"{path}: a constant of dtype {data.dtype[:40]!r} and shape {list(data.shape[:8])}")
+    dtype = dtype_of(data, path)
     nbytes, start = prod(data.shape) * dtype.itemsize, data.offset
     for memory in parts:
         if start < memory.nbytes:

@@ -19,9 +19,10 @@ from .._native.msgpack import array_head, skip
 from .._native.plan import aligned_bytes
 from ..errors import InvalidArgument
 from ..model.mapped import MappedFile
+from ..model.records import OperandRecord, OperationRecord, StateRecord, align, dtype_of
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from ..seals import FROZEN, is_sealed
-from .models import MAGIC, START, OperandRecord, OperationRecord, StateRecord, align
+from .models import MAGIC, START
 
 MAX_HEADER = 1 << 22
 """Bytes of a header: 64 for each of 65,536 operands. To free more objects at once would hold everybody up."""
@@ -38,10 +39,7 @@ MAX_RECORD_BYTES, MAX_RECORD_VALUES = 1 << 20, 1 << 17
 """Of one operand, operation, or list of inputs: what the decoder takes for it is a few milliseconds."""
 
 COPY_BYTES = 1 << 24
-MAX_RANK = 64
-"""Of an array of numpy."""
 
-_DTYPE = re.compile(r"[<|](f[248]|[iu][1248]|b1)")
 _ARRAY = struct.Struct(">BI")
 _ARRAY_MARK = 0xDD
 _PLACE = re.compile(r"\[(\d+)\]")
@@ -154,9 +152,7 @@ class _Constants:
         """The array that a Data names, None for None."""
         if data is None:
             return None
-        if not _DTYPE.fullmatch(data.dtype) or len(data.shape) > MAX_RANK or any(d < 0 for d in data.shape):
-            raise InvalidArgument(f"{path}: a constant of dtype {data.dtype[:40]!r} and shape {list(data.shape[:8])}")
-        dtype = np.dtype(data.dtype)
+        dtype = dtype_of(data, path)
         nbytes = prod(data.shape) * dtype.itemsize
         if data.offset == self._end and nbytes <= self._content.nbytes - self._end:
             self._known[data.offset] = nbytes
@@ -205,7 +201,7 @@ class _Header:
                         self._value(_INDEXES, f"{name}.outputs"))
 
     def _operand(self, path, o):
-        quant = None if o.channel_dim is None else ChannelQuant(o.channel_dim, o.channel_scales)
+        quant = None if o.channel_dim is None else ChannelQuant(o.channel_dim, o.channel_scales or ())
         return Operand(o.type, o.dims, o.scale, o.zero_point, o.lifetime, quant, self._constants.array(o.data, path),
                        o.name, o.subgraph, o.parameters)
 

@@ -1,23 +1,6 @@
 """Parts of the messages between client and server (protocol.py)."""
 
-import msgspec
-import numpy as np
-
-
-def _plain(value):
-    """Numbers of numpy are numbers; there is nothing else that msgspec does not know."""
-    if isinstance(value, np.integer | np.bool_):
-        return int(value)
-    if isinstance(value, np.floating):
-        return float(value)
-    raise TypeError(f"a {type(value).__name__} cannot be sent to the driver's process")
-
-
-encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-
-
-class Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
-    """A part of messages."""
+from ..model.records import Record
 
 
 class Tensor(Record):

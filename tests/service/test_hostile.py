@@ -18,10 +18,10 @@ from service_models import add_model, serving, until
 
 import nnfast
 from nnfast.errors import ErrorStatus
+from nnfast.model.records import encode
 from nnfast.service import protocol, records, server
 from nnfast.service.channel import LARGE, Channel, sealed_memfd
 from nnfast.service.protocol import Failure, Hello
-from nnfast.service.records import encode
 
 X = np.ones(4, np.float32)
 
@@ -153,7 +153,7 @@ def test_what_is_no_message_is_refused_and_the_stream_goes_on(raw, other, packet
 def test_too_long_and_too_many_descriptors(raw, other):
     refused(raw.call(bytes(protocol.MAX_PACKET + 1)), "more than 65536 bytes")
     refused(raw.call(b"\xc1" + bytes(8), [0] * 250))
-    refused(raw.call(records.encode(protocol.Ping()), [0] * 253), "descriptors",
+    refused(raw.call(encode(protocol.Ping()), [0] * 253), "descriptors",
             status=ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT)
     assert isinstance(raw.call(protocol.Ping()), protocol.Done)
 
@@ -290,7 +290,7 @@ def test_random_messages(source, tmp_path):
         @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
         @given(strategies, st.sampled_from([[], [model], [memory.fileno()], [model, memory.fileno()]]))
         def attack(message, fds):
-            packet = message if isinstance(message, bytes) else records.encode(message)
+            packet = message if isinstance(message, bytes) else encode(message)
             if not packet:
                 return
             raw.calls._send_with(packet, fds) if fds else raw.calls.socket.send(packet)
@@ -318,7 +318,7 @@ def test_nonsense_on_the_events_connection_ends_the_session(raw, other, server, 
 
 
 def test_a_slow_reader_holds_up_nobody_else(raw, other, server):
-    ping = records.encode(protocol.Ping())
+    ping = encode(protocol.Ping())
     raw.calls.socket.settimeout(0.2)
     with pytest.raises(TimeoutError):
         for _ in range(100_000):

@@ -12,10 +12,11 @@ from service_models import FLOAT, add_model, dense_model
 
 from nnfast import ModelBuilder, pace
 from nnfast.errors import InvalidArgument
+from nnfast.model import records
+from nnfast.model.records import encode
 from nnfast.service import model_reader, models, protocol
 from nnfast.service.channel import sealed_memfd
 from nnfast.service.model_reader import open_bytes, unpack
-from nnfast.service.records import encode
 
 
 def long_model(count):
@@ -43,7 +44,7 @@ def read(content):
 def with_header(record, constants=b""):
     """The memory of a model with this header."""
     header = record if isinstance(record, bytes) else encode(record)
-    start = models.align(models.START.size + len(header))
+    start = records.align(models.START.size + len(header))
     return models.START.pack(models.MAGIC, len(header), start + len(constants)) + header + \
         bytes(start - models.START.size - len(header)) + constants
 
@@ -119,12 +120,12 @@ def test_reading_stops_in_the_middle():
 
 def test_one_record_has_a_limit():
     inputs = (0,) * 200_000
-    main = models.GraphRecord([], [models.OperationRecord(0, inputs, (2,))], (0, 1), (3,))
+    main = records.GraphRecord([], [records.OperationRecord(0, inputs, (2,))], (0, 1), (3,))
     with pytest.raises(InvalidArgument, match=r"main\.operation\[0\]: has more than \d+ bytes or \d+ values"):
-        read(with_header(models.ModelRecord(main, [], False, [], "", [])))
-    main = models.GraphRecord([], [], inputs, (3,))
+        read(with_header(records.ModelRecord(main, [], False, [], "", [])))
+    main = records.GraphRecord([], [], inputs, (3,))
     with pytest.raises(InvalidArgument, match=r"main\.inputs: has more than"):
-        read(with_header(models.ModelRecord(main, [], False, [], "", [])))
+        read(with_header(records.ModelRecord(main, [], False, [], "", [])))
 
 
 def test_a_wide_operation_is_read():
@@ -150,8 +151,8 @@ def test_broken_headers_are_refused(header):
 
 def test_bytes_behind_the_last_record_are_refused():
     model = add_model()
-    constants = models._Constants()
-    header = encode(models._record(model, constants))
+    constants = records.Constants()
+    header = encode(records.record_of(model, constants))
     with pytest.raises(InvalidArgument, match=r"the header ends at byte \d+, has \d+"):
         read(with_header(header + b"\x01", bytes(constants.end)))
 
@@ -159,11 +160,11 @@ def test_bytes_behind_the_last_record_are_refused():
 # -- constants ---------------------------------------------------------------------------------------------------------
 def placed(*offsets, dims=(4,), behind=0):
     """The memory of a model with one constant of 16 bytes at each offset."""
-    operands = [models.OperandRecord(3, dims, 0.0, 0, 4, None, (), models.Data(offset, "<f4", dims), "", None, None)
+    operands = [records.OperandRecord(3, dims, 0.0, 0, 4, None, (), records.Data(offset, "<f4", dims), "", None, None)
                 for offset in offsets]
-    main = models.GraphRecord(operands, [], (), ())
-    size = models.align(max(offsets) + 16) + behind
-    return with_header(models.ModelRecord(main, [], False, [], "", []), bytes(size))
+    main = records.GraphRecord(operands, [], (), ())
+    size = records.align(max(offsets) + 16) + behind
+    return with_header(records.ModelRecord(main, [], False, [], "", []), bytes(size))
 
 
 def test_constants_lie_one_behind_the_other():
