@@ -5,7 +5,7 @@
 #
 # address: address and undefined behaviour; thread: data races of the extensions (the interpreter is not instrumented,
 # but its locks are seen). Each builds a copy of the tree in a folder of its own, which takes minutes on few cores.
-# EXECUTIONS: of the soak, 20000 where not given.
+# EXECUTIONS: of the soak, 20000 where not given. FUZZ_SECONDS: of the fuzzer in Python (address), 60 where not given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -50,6 +50,8 @@ for kind in "${@:-address}"; do
         # The interpreter keeps what it has to its end: leaks are for the soak to find.
         export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1
         checks libasan.so ""
+        LD_PRELOAD=$(gcc -print-file-name=libasan.so) python ci/fuzz.py --targets tflite,model,messages,cache \
+            --seconds "${FUZZ_SECONDS:-60}"
         ;;
     thread)
         build thread "-fsanitize=thread"
