@@ -4,7 +4,7 @@
 
 Both are of one client, and take as many processors as they have threads. Times alone and beside the job are taken in
 turns. Fails when the 99th percentile beside the job is above 1.3 times the median alone and the longest step of the job
-(hal.md 8.1).
+[NN 8.1].
 """
 
 import argparse

@@ -10,7 +10,7 @@ from .errors import InvalidArgument
 class Knob:
     """An environment variable: name, default (as text), and one line of help.
 
-    properties: names under which Android knows it (hal.md 12.2); variables of these names count too, in this order.
+    properties: names under which Android knows it [NN 12.2]; variables of these names count too, in this order.
     """
 
     name: str

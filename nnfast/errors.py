@@ -1,4 +1,4 @@
-"""Exceptions of nnfast: one class per NN HAL ErrorStatus (hal.md 1.4).
+"""Exceptions of nnfast: one class per NN HAL ErrorStatus [NN 1.4].
 
 Every message is one line that says where, what, the rule and the fix, e.g.
 ``main.operation[3] CONV_2D input 1: rank is 3, must be 4``.

@@ -1,4 +1,4 @@
-"""Vendor extensions: operand types and operations that other packages add to the driver (hal.md 9).
+"""Vendor extensions: operand types and operations that other packages add to the driver [NN 9].
 
     INT64 = Type("INT64", 0, np.int64, is_tensor=False)
     TWICE = Operation("TWICE", 0, "x:T -> y:T", {"T": [INT64]},

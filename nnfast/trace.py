@@ -1,4 +1,4 @@
-"""Marks of what runs when, `[NN_<layer>_<phase>]detail` as in systrace (hal.md 12.6), for Perfetto and Chrome.
+"""Marks of what runs when, `[NN_<layer>_<phase>]detail` as in systrace [NN 12.6], for Perfetto and Chrome.
 
     with nnfast.trace.record() as trace:
         prepared.run([x])

@@ -1,4 +1,4 @@
-"""Verbose log lines by tag, in the syntax of `debug.nn.vlog` (hal.md 12.1), through the logging module.
+"""Verbose log lines by tag, in the syntax of `debug.nn.vlog` [NN 12.1], through the logging module.
 
     NNFAST_VLOG="execution,cpuexe"          nnfast.vlog.set("all")
 

@@ -369,7 +369,7 @@ cdef class Server:
     cdef bint _write(self, const nnf_result_datum *packet, size_t count) noexcept nogil:
         """Answer with a packet, or with a short one that tells of a failure where there is no room; False at the end.
 
-        Where not even that fits into the ring, nothing is sent (hal.md 4.8).
+        Where not even that fits into the ring, nothing is sent [NN 4.8].
         """
         cdef nnf_result_datum failure[2]
         cdef int64_t room = nnf_ring_writable(&self.results.c)

@@ -130,7 +130,7 @@ cdef class Client:
     def exchange(self, bint measure):
         """Send the packet and wait for the answer, as packet.parse_result gives it; the same object for the same bytes.
 
-        Raises GeneralFailure when none comes, or none that is one (hal.md 4.9).
+        Raises GeneralFailure when none comes, or none that is one [NN 4.9].
         """
         cdef nnf_result result
         cdef nnf_packet_fault fault

@@ -1,6 +1,6 @@
 """Loops that time ways between two processes: rings, a bare futex, files (pipes and sockets).
 
-A message is a datum of 24 bytes (hal.md 4.2) that begins with its number; whoever gets another one than expected
+A message is a datum of 24 bytes [NN 4.2] that begins with its number; whoever gets another one than expected
 raises. `ping` and `echo` face each other, and so do `send` and `receive`. Nobody waits longer than PATIENCE_NS: the
 other side may be gone.
 """

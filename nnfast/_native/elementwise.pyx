@@ -199,7 +199,7 @@ cdef halves(scale):
 
 
 cdef class BinaryQ8(Step):
-    """Quantized a op b on 8-bit codes (ops_a.md B ADD, ops_b.md 71); slots a, b, y of broadcasting shapes.
+    """Quantized a op b on 8-bit codes [NN 14.0, 15.71]; slots a, b, y of broadcasting shapes.
 
     op: add, mul, prelu; is_signed: codes are int8; zeros: zero points of a, b, y; scales: (multiplier, right shift) of
     a, b, y for add (a negative multiplier subtracts), of y alone for mul, of the two sides, positive one first, for

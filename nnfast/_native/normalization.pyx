@@ -64,7 +64,7 @@ cdef void run_l2(const nnf_step *step, const nnf_run *run, int thread, int threa
 cdef class L2Norm(Step):
     """Each of `rows` rows of n values over its norm; slots x, y.
 
-    types: f32, qu8 or qs8; zero_point: of x; once: the quantized product is rounded once less (ops_a.md B).
+    types: f32, qu8 or qs8; zero_point: of x; once: the quantized product is rounded once less [NN 14.11].
     """
 
     cdef l2 p

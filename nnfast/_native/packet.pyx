@@ -1,4 +1,4 @@
-"""Packets of bursts as Python values (hal.md 4.2 to 4.7): rows of 24 bytes, one for each element."""
+"""Packets of bursts as Python values [NN 4.2-4.7]: rows of 24 bytes, one for each element."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
@@ -69,7 +69,7 @@ def parse_request(packet):
 def parse_result(packet):
     """(status, [(dimensions, is sufficient)], time on device, time in driver) of a result packet.
 
-    Raises GeneralFailure for an ill-formed packet (hal.md 4.9).
+    Raises GeneralFailure for an ill-formed packet [NN 4.9].
     """
     cdef const unsigned char[::1] data = _bytes_of(packet)
     cdef size_t count = data.shape[0] // DATUM_BYTES

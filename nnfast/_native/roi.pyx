@@ -174,7 +174,7 @@ cdef inline void weigh_codes(const axis *rows, const axis *columns, int32_t *w) 
             bottom[columns.high[x]] += part_of_255(down * across)
 
 
-# The multiplier of so many samples (ops_a.md A.4 QuantizeMultiplier); False when it is not less than one.
+# The multiplier of so many samples [NN 13.4 QuantizeMultiplier]; False when it is not less than one.
 cdef inline bint multiplier_of(const align *p, size_t samples, nnf_roi_q8 *q) noexcept nogil:
     cdef double real = <float>(p.scale_x / 255 / p.scale_y / <double>samples), fraction, whole
     cdef int exponent = 0

@@ -78,7 +78,7 @@ cdef void run_softmax_q8(const nnf_step *step, const nnf_run *run, int thread, i
 cdef class SoftmaxQ8(Step):
     """Softmax of `rows` rows of n >= 1 codes, int8 if is_signed, else uint8; slots x, y.
 
-    power: int32[256], e^-d in F0 for each difference d from the highest code, 0 where it is dropped (ops_a.md B).
+    power: int32[256], e^-d in F0 for each difference d from the highest code, 0 where it is dropped [NN 14.25].
     """
 
     cdef softmax_q8 p

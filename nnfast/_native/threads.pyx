@@ -158,7 +158,7 @@ cdef class Fair:
 
 
 cdef class Gate:
-    """Where the executions of one client meet: those of higher priority get the cores first (hal.md 8.1).
+    """Where the executions of one client meet: those of higher priority get the cores first [NN 8.1].
 
     capacity: threads for which there are cores. While executions of higher priority leave too few of them, others wait
     before they start and between their steps.

@@ -1,4 +1,4 @@
-"""Capabilities of this machine, measured on small models (hal.md 1.8).
+"""Capabilities of this machine, measured on small models [NN 1.8].
 
 The reference CPU is this processor running the scalar kernels, which define every operation: what the portable
 implementation of the standard would do here. The driver runs the kernels of the level in force. Both have one thread,

@@ -1,4 +1,4 @@
-"""Traces read back: parsed, checked for nesting, and summed up by layer and phase (hal.md 12.6).
+"""Traces read back: parsed, checked for nesting, and summed up by layer and phase [NN 12.6].
 
 Every thread's marks form trees. A layer's time in a phase is that of its outermost marks; marks of the same layer
 inside are detail (R3), but for parts of an execution, which are counted beside it (R5); `[SW]` moves time from the

@@ -1,6 +1,6 @@
 """Ways between two processes, timed in turns: rings, a bare futex, a pipe, a Unix socket, multiprocessing.Queue.
 
-The message is a datum of 24 bytes (hal.md 4.2). Everything but multiprocessing.Queue runs in native loops on both
+The message is a datum of 24 bytes [NN 4.2]. Everything but multiprocessing.Queue runs in native loops on both
 sides, which check every message; each process stays on a processor of its own where there are two.
 """
 
@@ -18,7 +18,7 @@ from .._native import channels
 from ..errors import GeneralFailure
 
 CAPACITY = 1024
-"""Elements of a queue, as AOSP's clients take (hal.md 4.11)."""
+"""Elements of a queue, as AOSP's clients take [NN 4.11]."""
 BATCH = 32
 """Messages that are written, and read, in one call, where a row says so."""
 BARE, PAIR = "two words and a futex", "ring, sleeping"

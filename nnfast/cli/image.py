@@ -1,4 +1,4 @@
-"""From a picture to the input of an image network, as the benchmark evaluators do it (mlts.md 5, "Inception").
+"""From a picture to the input of an image network, as the benchmark evaluators do it [NN 16.8].
 
 1. Decode to RGB as stored: no turning by EXIF; transparency is dropped.
 2. Cut out the middle square of side trunc(0.875 * shorter side), corner at width/2 - side/2 (whole divisions).

@@ -1,4 +1,4 @@
-"""`nnfast vts`: conformance vectors against the driver (vts/README.md)."""
+"""`nnfast vts`: conformance vectors against the driver [NN 16]."""
 
 from ..errors import InvalidArgument
 from .output import Output, add_trace_argument, positive, progress, table, tracing

@@ -16,8 +16,8 @@ def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
 
     newest: HAL version that the model may need at most; extensions: {name: Extension} of the device; go_on(path):
     called before each part of the model, may raise to stop. Raises InvalidArgument with the path of the first broken
-    rule: structure (hal.md 11.3-11.7), then each operation's operand types, model-time rules and version. Operations of
-    other extensions and of OEMs are valid (hal.md 9.3, 9.7), and so are those of the device's extensions on types of
+    rule: structure [NN 11.3-11.7], then each operation's operand types, model-time rules and version. Operations of
+    other extensions and of OEMs are valid [NN 9.3, 9.7], and so are those of the device's extensions on types of
     other extensions.
     """
     validate_model(model, go_on)

@@ -1,4 +1,4 @@
-"""Operations on NCHW images by the kernels of their NHWC form: the same values in another order (ops_a.md A.9)."""
+"""Operations on NCHW images by the kernels of their NHWC form: the same values in another order [NN 13.9]."""
 
 from dataclasses import replace
 from math import prod

@@ -82,7 +82,7 @@ class Facts:
         return all(t.is_known for t in node.inputs if t.present)
 
     def settle(self, node, shapes):
-        """Merge inferred output shapes with the declared ones (ops_a.md A.3) and record them.
+        """Merge inferred output shapes with the declared ones [NN 13.3] and record them.
 
         The node keeps the inferred shapes, of which its steps write every element; where a declared size takes the
         place of an inferred 0, the operand is larger (`widened`).
@@ -101,7 +101,7 @@ class Facts:
             tensor.scale, tensor.zero_point = known.scale, known.zero_point
 
     def merged(self, path, place, operand, computed):
-        """Shape of output `place`: computed where the model leaves it open; a computed 0 gives way (ops_a.md A.3)."""
+        """Shape of output `place`: computed where the model leaves it open; a computed 0 gives way [NN 13.3]."""
         declared = self.graph.operands[operand].shape
         if declared is None:
             return computed
@@ -140,7 +140,7 @@ class Facts:
 
 
 def check_bytes(node, place, shape):
-    """Refuse an output whose size does not fit an uint32 (ops_a.md A.2), or that numpy cannot hold."""
+    """Refuse an output whose size does not fit an uint32 [NN 13.2], or that numpy cannot hold."""
     if len(shape) > MAX_RANK:
         raise GeneralFailure(f"{node.path} output {place}: rank is {len(shape)}, must be at most {MAX_RANK}")
     # Beside a zero the other dimensions still count: numpy forms their product.
@@ -151,7 +151,7 @@ def check_bytes(node, place, shape):
 
 
 def check_zero_sized(node):
-    """Refuse zero dimensions that the operation does not accept (ops_a.md A.3)."""
+    """Refuse zero dimensions that the operation does not accept [NN 13.3]."""
     rule = node.op.zero_sized
     if rule == "any":
         return

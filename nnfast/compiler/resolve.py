@@ -1,4 +1,4 @@
-"""Vendor extensions of a model: definitions in the place of codes (hal.md 9.3)."""
+"""Vendor extensions of a model: definitions in the place of codes [NN 9.3]."""
 
 from dataclasses import replace
 from math import prod

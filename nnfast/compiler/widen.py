@@ -1,4 +1,4 @@
-"""float16 operations by the kernels of their float32 form: widen the inputs, compute, round the results once (A.10)."""
+"""float16 operations by kernels of their float32 form: widen the inputs, compute, round the results once [NN 13.10]."""
 
 from dataclasses import replace
 from math import prod

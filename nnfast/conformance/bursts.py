@@ -1,4 +1,4 @@
-"""The burst tests of kind `validation` (hal.md 11.12): packets that are wrong in one element, all on the same burst."""
+"""The burst tests of kind `validation` [NN 11.12]: packets that are wrong in one element, all on the same burst."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ BAD = (_datum(RequestTag.packetInformation, 10, 10, 10, 10), _datum(RequestTag.i
        _datum(RequestTag.inputOperandDimensionValue, 0), _datum(RequestTag.outputOperandInformation, 0, 0, 0, 0, 10),
        _datum(RequestTag.outputOperandDimensionValue, 0), _datum(RequestTag.poolIdentifier, 2147483647),
        _datum(RequestTag.measureTiming, 1))
-"""The seven wrong elements of hal.md 11.12."""
+"""The seven wrong elements of [NN 11.12]."""
 
 
 class RawBurst:

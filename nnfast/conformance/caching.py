@@ -1,4 +1,4 @@
-"""The device of `--via cache`: every model that it prepares comes from cache files (hal.md 7)."""
+"""The device of `--via cache`: every model that it prepares comes from cache files [NN 7]."""
 
 import os
 

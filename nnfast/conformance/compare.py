@@ -1,4 +1,4 @@
-"""The standard's comparison of results (vts/README.md 3): |actual - expected| <= atol + rtol * |expected| in double."""
+"""The standard's comparison of results [NN 16.3]: |actual - expected| <= atol + rtol * |expected| in double."""
 
 from dataclasses import dataclass, field
 
@@ -37,7 +37,7 @@ class Comparison:
 
 
 def has_wide_float(model):
-    """True when float32 results get the float16 tolerance: relaxed, or a TENSOR_FLOAT16 in any graph (README 3.1)."""
+    """True when float32 results get the float16 tolerance: relaxed, or a TENSOR_FLOAT16 in any graph [NN 16.3]."""
     graphs = (model.main, *model.referenced)
     return model.relaxed or any(operand.type == _T.TENSOR_FLOAT16 for graph in graphs for operand in graph.operands)
 
@@ -100,7 +100,7 @@ def compare_values(expected, actual, atol, rtol):
 
 
 def compare_multinomial(logits, samples, limit):
-    """What is wrong, or "": the share of each class among the samples against its probability (README 3.4).
+    """What is wrong, or "": the share of each class among the samples against its probability [NN 16.4].
 
     logits: [1, classes]; samples: [1, count] int32 class numbers.
     """

@@ -1,4 +1,4 @@
-"""Kinds of HAL 1.3: memory domains, fenced executions, priorities and deadlines (vts/README.md 4, hal.md 6.7, 8.4)."""
+"""Kinds of HAL 1.3: memory domains, fenced executions, priorities and deadlines [NN 16.5, 6.7, 8.4]."""
 
 from .._native.threads import now_ns
 from ..driver.memory import BLOB

@@ -1,6 +1,6 @@
 """The driver under test through a HIDL face, with the standard's rules on statuses, callbacks, shapes and times.
 
-Every call is checked against hal.md 3.1, 3.11, 3.14 and 3.15 on the way; a broken rule is a Fail, an error that the
+Every call is checked against [NN 3.1, 3.11, 3.14, 3.15] on the way; a broken rule is a Fail, an error that the
 driver reports as it must is raised as the nnfast error of its status.
 """
 
@@ -56,7 +56,7 @@ class HalFace:
         return flags
 
     def prepare(self, model, preference=_PREFERENCE, priority=_PRIORITY, deadline_ns=None):
-        """Prepared model; the launch and its callback must agree (hal.md 3.1)."""
+        """Prepared model; the launch and its callback must agree [NN 3.1]."""
         callback = _Callback(self.device)
         arguments = {"1.0": (), "1.1": (preference,), "1.2": (preference, [], [], bytes(32)),
                      "1.3": (preference, priority, deadline_ns, [], [], bytes(32))}[self.hal]
@@ -98,7 +98,7 @@ class HalFace:
         return None if buffer is None else _Buffer(buffer, token)
 
     def mutations(self, model):
-        """The canonical mutations as HIDL models, and those that only HIDL can have (hal.md 11.9 row 8, 11.16)."""
+        """The canonical mutations as HIDL models, and those that only HIDL can have [NN 11.9 row 8, 11.16]."""
         layout = Layout(model, self.hal)
         for mutation in model_mutations(model, self.hal):
             yield replace(mutation, model=layout.model(mutation.model))
@@ -129,7 +129,7 @@ def make_error(status, reason):
 
 
 def hidl_mutations(model, hal):
-    """Mutations of what the canonical model does not have: consumers (row 8) and locations (11.16)."""
+    """Mutations of what the canonical model does not have: consumers [NN 11.9 row 8] and locations [NN 11.16]."""
     main = model.main if hal == "1.3" else model
 
     def changed(place, **fields):

@@ -1,4 +1,4 @@
-"""The kinds of conformance tests (vts/README.md 4): what each changes in model or request, and what must come back.
+"""The kinds of conformance tests [NN 16.5]: what each changes in model or request, and what must come back.
 
 A kind is a `Kind`: which vectors it takes, and a function that runs one case through a face (canonical_face,
 hal_face) and returns its parts.
@@ -145,7 +145,7 @@ def _check_insufficient(shapes, case, label):
 
 # -- failure ---------------------------------------------------------------------------------------------------------
 def _failure(face, case, vector):
-    # These folders run in CTS only, which accepts a failure at any point (vts/README.md 4.4).
+    # These folders run in CTS only, which accepts a failure at any point [NN 16.7].
     anywhere = vector.folder == "V1_3_cts_only"
     return [part_of("", _must_fail, face, case, anywhere)]
 

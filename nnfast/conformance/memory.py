@@ -1,4 +1,4 @@
-"""Memory pools of one request, laid out as the standard's tests do (vts/README.md 2), with checks on stray writes."""
+"""Memory pools of one request, laid out as the standard's tests do [NN 16.2], with checks on stray writes."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""Models broken in exactly one place, which a driver must refuse before it runs anything (hal.md 11.9, 11.10).
+"""Models broken in exactly one place, which a driver must refuse before it runs anything [NN 11.9, 11.10].
 
-`model_mutations` gives every mutation of hal.md 11.9 rows 1 to 20 that the standard wants refused, in the main graph
-and, beyond the standard's own tests (11.16), in the referenced ones. Row 8, numberOfConsumers, has no counterpart: the
-canonical model does not store what follows from the rest. Rows 21 and 22 are arguments of prepare: `ARGUMENTS`.
+`model_mutations` gives every mutation of [NN 11.9] rows 1 to 20 that the standard wants refused, in the main graph
+and, beyond the standard's own tests [NN 11.16], in the referenced ones. Row 8, numberOfConsumers, has no counterpart:
+the canonical model does not store what follows from the rest. Rows 21 and 22 are arguments of prepare: `ARGUMENTS`.
 The faces of HAL 1.0 to 1.3 get the codes and types that are wrong, or known, in their version.
 """
 
@@ -102,7 +102,7 @@ _ZERO_POINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """rule: which row of hal.md 11.9, in words; where: the mutated part and how; model: the result."""
+    """rule: which row of [NN 11.9], in words; where: the mutated part and how; model: the result."""
 
     rule: str
     where: str
@@ -308,7 +308,7 @@ class _Graph:
 
 
 def _may_lack(operation, place):
-    """True when the operation may be valid without this input (hal.md 11.10).
+    """True when the operation may be valid without this input [NN 11.10].
 
     PACK, which is younger than that list, takes any number of tensors behind its axis.
     """
@@ -331,7 +331,7 @@ def _zeros(operand):
 
 
 def consistent(operand, kind):
-    """The operand as another type, with dims, scale, zero point and scales made plausible (hal.md 11.9 row 10).
+    """The operand as another type, with dims, scale, zero point and scales made plausible [NN 11.9 row 10].
 
     A constant keeps its bytes, as in a HAL model: where their number fits, only the operation can object.
     """

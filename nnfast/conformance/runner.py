@@ -155,7 +155,7 @@ class _Plan:
                         result.reason = f"kind {kind} came with HAL {KINDS[kind].since}"
                     elif via == BURST and not _has_bursts(kind, hal):
                         result.outcome = "not_applicable"
-                        result.reason = f"kind {kind} of HAL {hal} does not go through bursts (vts/README.md 4)"
+                        result.reason = f"kind {kind} of HAL {hal} does not go through bursts [NN 16.5]"
                     elif applicable:
                         entries.append((result, place, kind))
                     else:

@@ -7,9 +7,9 @@ from .verdict import Fail, Skip, describe
 FENCED, BURST = "fenced", "burst"
 """Names of the ways that go through fences, and through the queues of a burst."""
 
-UNPREPARED = "not every operation is supported, so a failed preparation skips the test (vts/README.md 2)"
-NO_DYNAMIC = "GENERAL_FAILURE where outputs are not plainly specified skips the test (vts/README.md 4)"
-NO_BUFFERS = "a test is skipped when every allocation gives GENERAL_FAILURE (vts/README.md 4)"
+UNPREPARED = "not every operation is supported, so a failed preparation skips the test [NN 16.2]"
+NO_DYNAMIC = "GENERAL_FAILURE where outputs are not plainly specified skips the test [NN 16.5]"
+NO_BUFFERS = "a test is skipped when every allocation gives GENERAL_FAILURE [NN 16.5]"
 SKIP_RULES = (UNPREPARED, NO_DYNAMIC, NO_BUFFERS)
 """What the standard lets a driver refuse; the reason of a skip starts with one of these."""
 
@@ -88,7 +88,7 @@ def execute(face, run, label, case, measured, shapes_required, memory=None, **li
 
 
 def needs_known_outputs(label):
-    """True for the way that must refuse outputs of unknown or zero size (hal.md 3.9)."""
+    """True for the way that must refuse outputs of unknown or zero size [NN 3.9]."""
     return label.startswith(FENCED)
 
 

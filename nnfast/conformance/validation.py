@@ -1,4 +1,4 @@
-"""Kind `validation`: models and requests that are wrong in one place and must be refused (vts/README.md 4.3)."""
+"""Kind `validation`: models and requests that are wrong in one place and must be refused [NN 16.6]."""
 
 import re
 from dataclasses import replace
@@ -17,8 +17,8 @@ SHOWN_MUTATIONS = 3
 
 
 def validation(face, case, vector):
-    """Every mutation of the model (hal.md 11.9) is refused by query and preparation, every one of the request (11.11)
-    by every way to execute; then packets of a burst that are wrong in one element (11.12).
+    """Every mutation of the model [NN 11.9] is refused by query and preparation, every one of the request [NN 11.11]
+    by every way to execute; then packets of a burst that are wrong in one element [NN 11.12].
     """
     part, problems = Part(""), []
     for mutation in face.mutations(case.model):

@@ -1,4 +1,4 @@
-"""Reader of the conformance vectors, format 1 (vts/README.md 1): files of small models with inputs and right outputs.
+"""Reader of the conformance vectors, format 1 [NN 16.1]: files of small models with inputs and right outputs.
 
 `read` looks at the head of each test only; `Vector.case` builds the model and decodes the values, so that choosing
 tests out of thousands stays cheap. Whatever breaks the format is an InvalidArgument that names file, test and place.

@@ -1,4 +1,4 @@
-"""Memory that the driver allocates for arguments of prepared models (memory domains, hal.md 6)."""
+"""Memory that the driver allocates for arguments of prepared models (memory domains) [NN 6]."""
 
 import threading
 import weakref
@@ -33,7 +33,7 @@ class Role:
 
 
 def combine_dims(a, b):
-    """Dimensions that satisfy both (0 = unknown, () = unknown rank), or None (hal.md 6.2)."""
+    """Dimensions that satisfy both (0 = unknown, () = unknown rank), or None [NN 6.2]."""
     a, b = tuple(a), tuple(b)
     if not a or not b:
         return a or b
@@ -47,7 +47,7 @@ class Buffer:
 
     token: its number in requests. dims: as far as roles and description tell. A request names a buffer as a pool, with
     offset and length 0. A buffer has a value after copy_from or a successful execution into it, and loses it when
-    either fails (hal.md 6.5). Executions and copies that touch one buffer at the same time are the client's to avoid.
+    either fails [NN 6.5]. Executions and copies that touch one buffer at the same time are the client's to avoid.
     """
 
     def __init__(self, token, operand, dims, roles, budget):
@@ -80,7 +80,7 @@ class Buffer:
         """Shape of the value, or None while there is none."""
         return None if self._value is None else self._value.shape
 
-    # -- copies (hal.md 6.6) -----------------------------------------------------------------------------------------
+    # -- copies [NN 6.6] ---------------------------------------------------------------------------------------------
     @vlog.telling(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
         """Set the value from a buffer-protocol object of exactly its size; dims: the shape where it was left open.
@@ -127,7 +127,7 @@ class Buffer:
         if vlog.mask & vlog.MEMORY:
             vlog.tell(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
 
-    # -- executions (hal.md 6.4, 6.5) --------------------------------------------------------------------------------
+    # -- executions [NN 6.4, 6.5] ------------------------------------------------------------------------------------
     def check_role(self, path, prepared, kind, index):
         """Refuse a use that the buffer was not allocated for."""
         if (id(prepared), kind, index) not in self._roles:
@@ -172,7 +172,7 @@ class Buffer:
 
 
 class Tokens:
-    """The live buffers of a device by token; the numbers of freed ones are used again, last first (hal.md 6.3)."""
+    """The live buffers of a device by token; the numbers of freed ones are used again, last first [NN 6.3]."""
 
     def __init__(self):
         self._lock = renewed(threading.Lock())

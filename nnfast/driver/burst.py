@@ -1,4 +1,4 @@
-"""The driver's end of a burst: a thread that runs one client's requests on one prepared model (hal.md 4).
+"""The driver's end of a burst: a thread that runs one client's requests on one prepared model [NN 4].
 
 Requests that the plan can run as they are, on memories that are known, never come here: `_native.burst` answers them
 without the GIL. The rest is done as any other request is.
@@ -20,7 +20,7 @@ from .pools import bind_request, is_checked
 from .request import Request, RequestArgument
 
 DRIVER_WINDOW_US = 50
-"""How long the thread polls before it sleeps, where nobody says (hal.md 4.10); not at all for low power."""
+"""How long the thread polls before it sleeps, where nobody says [NN 4.10]; not at all for low power."""
 
 _MAX_WINDOW_US = 1_000_000_000
 """Longer is as good as for ever."""
@@ -58,7 +58,7 @@ class Burst:
 
     # -- for the client ----------------------------------------------------------------------------------------------
     def free_memory(self, slot):
-        """Forget the memory of a slot, after a running execution; what is unknown or freed is ignored (hal.md 4.6)."""
+        """Forget the memory of a slot, after a running execution; what is unknown or freed is ignored [NN 4.6]."""
         if self._forks != forks.count:
             return
         with self._server as server:
@@ -83,7 +83,7 @@ class Burst:
             self._server.finish()
 
     def end(self):
-        """End the burst: a running execution is stopped at its next step and not answered (hal.md 4.12).
+        """End the burst: a running execution is stopped at its next step and not answered [NN 4.12].
 
         Waits for nothing, so that the collector may call it: the thread ends when no call to get_memories holds it up.
         """
@@ -180,7 +180,7 @@ class Burst:
             pass  # the execution says what was exhausted
 
     def _fetch(self, unknown):
-        """Ask the client for the memories of slots, in one call. None is known after a failure (hal.md 4.6)."""
+        """Ask the client for the memories of slots, in one call. None is known after a failure [NN 4.6]."""
         if not unknown:
             return
         if len(self._memories) + len(unknown) > MAX_SLOTS:

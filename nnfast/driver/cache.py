@@ -1,4 +1,4 @@
-"""Compilation caching (hal.md 7): prepared models in files of a client, or in a folder.
+"""Compilation caching [NN 7]: prepared models in files of a client, or in a folder.
 
 Files are read into memory of our own, or are mapped where nobody can shrink or write them any more (sealed memfds), and
 checked there: what will be used is what was checked. stored_model.py says what is in them.
@@ -32,7 +32,7 @@ def _stamp(device, token):
 
 # -- saving ------------------------------------------------------------------------------------------------------------
 def save(prepared, files, token):
-    """Store a prepared model. Never raises for bad files: returns "" or why nothing was stored (hal.md 7.2).
+    """Store a prepared model. Never raises for bad files: returns "" or why nothing was stored [NN 7.2].
 
     Whatever the files held cannot be loaded afterwards, unless it was stored anew.
     """

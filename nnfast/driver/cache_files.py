@@ -25,7 +25,7 @@ class CacheFiles:
 
 @cache
 def version_string():
-    """Version of the driver, which changes with whatever may change compiled models or results (hal.md 3.4)."""
+    """Version of the driver, which changes with whatever may change compiled models or results [NN 3.4]."""
     names = "\n".join(sorted(row["name"] for row in kernels.table()))
     return f"nnfast {__version__} {hashlib.sha256(names.encode()).hexdigest()[:12]}"
 

@@ -1,4 +1,4 @@
-"""What a device says of its speed (hal.md 1.8): measured on this machine once, and the same answer from then on.
+"""What a device says of its speed [NN 1.8]: measured on this machine once, and the same answer from then on.
 
 `nnfast info --calibrate` (bench/calibration.py) measures and stores a file; a process reads it when it is first asked.
 Without a file for this driver, level and processor a CPU driver is what a CPU is by definition: 1.0.
@@ -78,7 +78,7 @@ def capabilities():
 
 
 def device_version():
-    """What a device says of its version (hal.md 3.4): the driver's, the level in force, and which numbers it gives.
+    """What a device says of its version [NN 3.4]: the driver's, the level in force, and which numbers it gives.
 
     Two processes whose devices have one version have the same capabilities.
     """

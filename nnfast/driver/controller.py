@@ -1,4 +1,4 @@
-"""The caller's end of a burst (hal.md 4.9): packets, slots for memories, and when to take the normal way instead."""
+"""The caller's end of a burst [NN 4.9]: packets, slots for memories, and when to take the normal way instead."""
 
 import threading
 import weakref
@@ -52,7 +52,7 @@ class Slots:
             return slot
 
     def find(self, slots):
-        """The objects of slots; InvalidArgument when one of them has none (hal.md 4.6)."""
+        """The objects of slots; InvalidArgument when one of them has none [NN 4.6]."""
         with self._lock:
             found = [self._objects.get(slot, lambda: None)() for slot in slots]
         missing = [slot for slot, memory in zip(slots, found) if memory is None]

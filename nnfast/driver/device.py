@@ -1,4 +1,4 @@
-"""The canonical driver object (hal.md 3.4-3.6)."""
+"""The canonical driver object [NN 3.4-3.6]."""
 
 from .. import config, trace, vlog
 from .._native import threads
@@ -77,7 +77,7 @@ class Device:
     @property
     def version(self):
         """Version of the device, which changes with whatever may change compiled models, results or capabilities
-        (hal.md 3.4).
+        [NN 3.4].
         """
         with importing:
             from .capabilities import device_version
@@ -86,7 +86,7 @@ class Device:
 
     @property
     def capabilities(self):
-        """What the device says of its speed (hal.md 1.8): Capabilities, the same on every call."""
+        """What the device says of its speed [NN 1.8]: Capabilities, the same on every call."""
         with importing:
             from .capabilities import capabilities
 
@@ -139,7 +139,7 @@ class Device:
         deadline: absolute time.monotonic() seconds, checked between operations. cache_dir: folder where compiled models
         are kept and looked for; None takes NNFAST_CACHE_DIR, if that is set. cache, token: a CacheFiles of the caller's
         and the 32 bytes that name its content, to store the compiled model in; what is wrong with them is logged and
-        does no harm (hal.md 7.2).
+        does no harm [NN 7.2].
         Raises InvalidArgument with the path of what is wrong, MissedDeadline* and ResourceExhausted*.
         """
         _model(model)
@@ -184,7 +184,7 @@ class Device:
 
     @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
     def prepare_from_cache(self, cache, token, deadline=None):
-        """The model that prepare stored in these CacheFiles under this token (hal.md 7.3).
+        """The model that prepare stored in these CacheFiles under this token [NN 7.3].
 
         Raises InvalidArgument for a wrong number of files, GeneralFailure when they do not hold exactly what was
         stored, or were stored by another version of nnfast or for another machine.
@@ -204,7 +204,7 @@ class Device:
 
     @vlog.telling(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
-        """Memory of the driver for arguments of prepared models, as a Buffer (hal.md 6).
+        """Memory of the driver for arguments of prepared models, as a Buffer [NN 6].
 
         input_roles, output_roles: Role objects, at least one. dims: what the roles' operands leave open, 0 = unknown.
         Raises InvalidArgument for a bad role or roles that differ in type, quantization or shape, GeneralFailure when

@@ -44,7 +44,7 @@ def check_times(call, deadline, loop_timeout=None, duration=None):
 def deadline_to_ns(deadline, now, call):
     """A deadline in time.monotonic() seconds as nanoseconds, 0 for none.
 
-    Raises InvalidArgument for what is no number, MissedDeadlinePersistent when it has passed (hal.md 3.16).
+    Raises InvalidArgument for what is no number, MissedDeadlinePersistent when it has passed [NN 3.16].
     """
     check_deadline(deadline, call)
     if deadline is None:

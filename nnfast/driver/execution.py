@@ -1,4 +1,4 @@
-"""Runs graphs segment after segment, and the graphs that IF and WHILE name (hal.md 10.2, 10.4)."""
+"""Runs graphs segment after segment, and the graphs that IF and WHILE name [NN 10.2, 10.4]."""
 
 import threading
 from dataclasses import dataclass

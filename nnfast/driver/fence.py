@@ -1,4 +1,4 @@
-"""Sync fences (hal.md 3.9): what a fenced execution waits for and signals.
+"""Sync fences [NN 3.9]: what a fenced execution waits for and signals.
 
 A fence is one end of a connected pair of sockets, which any process can poll. The other end never leaves the process
 that signals the fence. A poll tells how the work has ended, as it does for a sync file of the kernel:
@@ -170,7 +170,7 @@ def state_of(events):
 
 
 def check_fences(fences):
-    """Refuse what is no fence, and fences that are in error already (hal.md 3.9)."""
+    """Refuse what is no fence, and fences that are in error already [NN 3.9]."""
     for place, fence in enumerate(fences):
         if not isinstance(fence, Fence):
             raise InvalidArgument(f"wait_for[{place}]: is {type(fence).__name__}, must be a nnfast.Fence")

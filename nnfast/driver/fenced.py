@@ -1,4 +1,4 @@
-"""Fenced executions: launched now, started when their fences have signalled, announced by a fence (hal.md 3.9)."""
+"""Fenced executions: launched now, started when their fences have signalled, announced by a fence [NN 3.9]."""
 
 from copy import copy
 from functools import partial

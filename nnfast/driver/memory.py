@@ -1,4 +1,4 @@
-"""Shared memory that requests and models lie in (hal.md 5): memfds, ranges of files, CPU-visible blobs.
+"""Shared memory that requests and models lie in [NN 5]: memfds, ranges of files, CPU-visible blobs.
 
 The other side of a shared mapping may truncate the file at any time, and the next access would kill this process. So
 only files that can no longer shrink (memfds sealed with F_SEAL_SHRINK) are mapped; the bytes of all others are read

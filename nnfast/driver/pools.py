@@ -1,4 +1,4 @@
-"""Requests on memory pools: checks (hal.md 11.8), views of inputs, placement of outputs."""
+"""Requests on memory pools: checks [NN 11.8], views of inputs, placement of outputs."""
 
 from math import prod
 
@@ -180,7 +180,7 @@ class _Device(_Output):
     def check_device(self, shape):
         misfit = self.buffer.misfit(shape)
         if misfit:
-            raise GeneralFailure(f"{self.path}: {misfit}")  # no shapes: hal.md 6.5
+            raise GeneralFailure(f"{self.path}: {misfit}")  # no shapes [NN 6.5]
 
     def fits(self, shape):
         return True
@@ -193,7 +193,7 @@ class _Device(_Output):
 
 
 def bind_request(prepared, request, started=True):
-    """Arguments of a request for a prepared model; refuses what hal.md 11.8 a-h, j, k and 6.4 name.
+    """Arguments of a request for a prepared model; refuses what [NN 11.8 a-h j k, 6.4] name.
 
     started: False where other executions may still write what this one reads: only the form is checked then.
     """
@@ -347,7 +347,7 @@ def _shape(path, argument, record, output):
         if output:
             return declared
         if declared is None and is_raw(record.type):
-            return None  # a scalar perhaps (hal.md 11.8 i)
+            return None  # a scalar perhaps [NN 11.8 i]
         if declared is None or None in declared:
             raise InvalidArgument(f"{path}: the model leaves dimensions open, so the request must give them")
         return declared

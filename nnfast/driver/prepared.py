@@ -1,4 +1,4 @@
-"""A compiled model and its executions (hal.md 3.8, 2.5).
+"""A compiled model and its executions [NN 3.8, 2.5].
 
 What the first result does not need is imported by the method that needs it: a cold start is half imports.
 """
@@ -296,7 +296,7 @@ class PreparedModel:
 
     @vlog.telling(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
-        """Canonical execution on memory pools (hal.md 2.5, 3.8).
+        """Canonical execution on memory pools [NN 2.5, 3.8].
 
         request: nnfast.Request. deadline: absolute time.monotonic() seconds, checked between steps. loop_timeout:
         seconds that each WHILE may take; 2 where not given, 15 at most. Returns ExecutionResult. Raises
@@ -367,7 +367,7 @@ class PreparedModel:
         return True
 
     def _check_time(self, now, limits):
-        """Refuse to start what has never been done in the time that is left (hal.md 8.2)."""
+        """Refuse to start what has never been done in the time that is left [NN 8.2]."""
         left = limits.deadline_ns - now
         if limits.deadline_ns and left < self._best_ns:
             error = MissedDeadlineTransient if limits.granted_ns > self._best_ns else MissedDeadlinePersistent
@@ -377,7 +377,7 @@ class PreparedModel:
     @vlog.telling(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
-        """Launch an execution that starts when all fences of `wait_for` have signalled (hal.md 3.9).
+        """Launch an execution that starts when all fences of `wait_for` have signalled [NN 3.9].
 
         duration: seconds it may take from then on; the rest as execute. Returns a FencedExecution with `.fence` and
         `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
@@ -432,7 +432,7 @@ class PreparedModel:
 
     @vlog.telling(vlog.EXECUTION, "configure_burst")
     def configure_burst(self, get_memories, requests, results, spin_us=None):
-        """Serve a burst (hal.md 4): a Burst, whose thread reads request packets and writes result packets.
+        """Serve a burst [NN 4]: a Burst, whose thread reads request packets and writes result packets.
 
         get_memories(slots): the Memory of each slot, or an Error. requests, results: fmq.Descriptor of queues with an
         event flag, or the queues. spin_us: how long the thread polls before it sleeps, None takes

@@ -1,4 +1,4 @@
-"""Canonical execution requests and results (hal.md 2.5, 2.1)."""
+"""Canonical execution requests and results [NN 2.5, 2.1]."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class OutputShape:
-    """Dimensions of one output (0 = unknown) and whether its buffer was large enough (hal.md 3.14)."""
+    """Dimensions of one output (0 = unknown) and whether its buffer was large enough [NN 3.14]."""
 
     dims: tuple
     is_sufficient: bool
@@ -66,7 +66,7 @@ class OutputShape:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Durations in microseconds; None where not measured (hal.md 3.15)."""
+    """Durations in microseconds; None where not measured [NN 3.15]."""
 
     on_device_us: int | None = None
     in_driver_us: int | None = None

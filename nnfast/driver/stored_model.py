@@ -1,4 +1,4 @@
-"""The content of cache files (hal.md 7.6): a head, signed with the driver's key, and the arrays that it refers to.
+"""The content of cache files [NN 7.6]: a head, signed with the driver's key, and the arrays that it refers to.
 
 A model file is a magic number, the keyed digest of the rest, and the rest: a msgpack of File, with the small constants
 in it. A data file is a magic number, random bytes that make it belong to this one head, and what was packed and the

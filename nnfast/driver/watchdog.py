@@ -1,4 +1,4 @@
-"""Gives the working memory of models that have not run for a while back to the system (hal.md 3.10)."""
+"""Gives the working memory of models that have not run for a while back to the system [NN 3.10]."""
 
 import os
 import threading

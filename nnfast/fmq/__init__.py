@@ -1,4 +1,4 @@
-"""Fast message queues: rings in shared memory between two processes (hal.md 4.13), and the elements of bursts (4.2).
+"""Fast message queues: rings in shared memory between two processes [NN 4.13], and the elements of bursts [NN 4.2].
 
     queue = fmq.MessageQueue.create(fmq.REQUEST_DATUM, 1024)
     ...                                         # queue.descriptor goes to the other process, its fds with SCM_RIGHTS

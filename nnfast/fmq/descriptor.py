@@ -1,4 +1,4 @@
-"""What two processes exchange to share a queue: the grantors, their files, the size of an element (hal.md 4.13)."""
+"""What two processes exchange to share a queue: the grantors, their files, the size of an element [NN 4.13]."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""A queue of fixed-size elements between two processes: libfmq's MessageQueue, synchronized flavour (hal.md 4.13).
+"""A queue of fixed-size elements between two processes: libfmq's MessageQueue, synchronized flavour [NN 4.13].
 
 One writer, one reader; each may be in another process, or in another thread of this one.
 """

@@ -1,4 +1,4 @@
-"""The elements of burst queues (hal.md 4.2): tagged unions of 24 bytes, laid out as HIDL's C++ types are.
+"""The elements of burst queues [NN 4.2]: tagged unions of 24 bytes, laid out as HIDL's C++ types are.
 
 Fields have the names of the union's members; all payloads of a type lie at the same offset. Zero an element before
 filling it in: what no field covers must be zero.

@@ -1,4 +1,4 @@
-"""The HAL under its HIDL names: one face per version over the canonical driver (hal.md 3).
+"""The HAL under its HIDL names: one face per version over the canonical driver [NN 3].
 
     device = nnfast.hal.v1_3.Device()
     status = device.prepareModel_1_3(model, preference, priority, None, [], [], bytes(32), callback)

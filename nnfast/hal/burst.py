@@ -1,4 +1,4 @@
-"""Bursts under the names of HAL 1.2: IBurstContext, IBurstCallback and a client's controller (hal.md 4)."""
+"""Bursts under the names of HAL 1.2: IBurstContext, IBurstCallback and a client's controller [NN 4]."""
 
 import weakref
 from functools import partial

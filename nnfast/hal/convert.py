@@ -1,4 +1,4 @@
-"""compliantWithV1_x and convertToV1_x of all records and codes of HIDL (hal.md 12.5).
+"""compliantWithV1_x and convertToV1_x of all records and codes of HIDL [NN 12.5].
 
 Up is always possible and loses nothing. Down, a value that is not compliant is converted as far as that goes, with a
 warning in the log that says what is lost.
@@ -102,7 +102,7 @@ convertToV1_0, convertToV1_1, convertToV1_2, convertToV1_3 = (partial(convert_to
 
 
 def status(value, hal):
-    """A status as the version knows it: 5 to 8 are GENERAL_FAILURE below 1.3 (hal.md 1.4)."""
+    """A status as the version knows it: 5 to 8 are GENERAL_FAILURE below 1.3 [NN 1.4]."""
     return ErrorStatus(value) if value in _STATUSES[hal] else ErrorStatus.GENERAL_FAILURE
 
 

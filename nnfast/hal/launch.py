@@ -1,4 +1,4 @@
-"""The asynchronous launch protocol (hal.md 3.1): preparations and executions that end in a callback."""
+"""The asynchronous launch protocol [NN 3.1]: preparations and executions that end in a callback."""
 
 from .. import trace, vlog
 from ..driver.cache_files import CacheFiles
@@ -69,7 +69,7 @@ def prepare(face, hal, callback, model, preference=ExecutionPreference.FAST_SING
 
 
 def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, deadline=None):
-    """Launch a preparation from cache files: they are checked before the launch (hal.md 7.3)."""
+    """Launch a preparation from cache files: they are checked before the launch [NN 7.3]."""
     refusals = face.refusals
 
     def launch():
@@ -93,7 +93,7 @@ def prepare_from_cache(face, hal, callback, model_cache, data_cache, token, dead
 
 
 def cache_options(model_cache, data_cache, token):
-    """Options of Device.prepare for a client's cache; none where it is empty or not as it should be (hal.md 7.2)."""
+    """Options of Device.prepare for a client's cache; none where it is empty or not as it should be [NN 7.2]."""
     try:
         files = CacheFiles(_descriptors(model_cache, "modelCache"), _descriptors(data_cache, "dataCache"))
         return {"cache": files, "token": octets(token, "token")} if files.model or files.data else {}
@@ -180,7 +180,7 @@ def _execution(face, hal, request, measure, deadline, loop_timeout):
 
 
 def seconds(deadline, path):
-    """A time point of the steady clock in seconds; None for none and for the largest (hal.md 3.16)."""
+    """A time point of the steady clock in seconds; None for none and for the largest [NN 3.16]."""
     deadline = nanoseconds(deadline, path)
     return None if deadline is None or deadline >= _FOREVER_NS else deadline / 1e9
 

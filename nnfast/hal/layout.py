@@ -1,4 +1,4 @@
-"""Canonical models and requests as HIDL ones, laid out as the standard's tests do it (vts/README.md 2)."""
+"""Canonical models and requests as HIDL ones, laid out as the standard's tests do it [NN 16.2]."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""HIDL models to canonical ones: the rules that exist only in HIDL (hal.md 2.2-2.4, 5.2, 9.3, 11.3, 11.7).
+"""HIDL models to canonical ones: the rules that exist only in HIDL [NN 2.2-2.4, 5.2, 9.3, 11.3, 11.7].
 
 Locations, operandValues, pools, numberOfConsumers, the map of extensions, and what each version has. All other rules
 are those of the canonical model, which the device checks.

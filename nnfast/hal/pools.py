@@ -1,4 +1,4 @@
-"""hidl_memory and what is behind it (hal.md 5.1)."""
+"""hidl_memory and what is behind it [NN 5.1]."""
 
 from ..driver import memory as shared
 from ..errors import InvalidArgument

@@ -1,4 +1,4 @@
-"""HIDL requests to canonical ones, and answers back (hal.md 2.5, 3.14, 3.15, 11.8)."""
+"""HIDL requests to canonical ones, and answers back [NN 2.5, 3.14, 3.15, 11.8]."""
 
 from ..driver import request as canonical
 from ..errors import OutputInsufficientSize
@@ -71,11 +71,11 @@ def _argument(argument, path):
 
 
 def check_outputs(outputs, graph, call):
-    """Before 1.2 no output may be of unknown size (hal.md 11.8 f, g)."""
+    """Before 1.2 no output may be of unknown size [NN 11.8 f g]."""
     for place, (argument, operand) in enumerate(zip(outputs, graph.outputs)):
         shape = argument.dims or graph.operands[operand].shape
         if shape is None and is_raw(graph.operands[operand].type):
-            continue  # a scalar perhaps, which only a device can tell (hal.md 11.8 i)
+            continue  # a scalar perhaps, which only a device can tell [NN 11.8 i]
         if shape is None or not all(shape):
             fail(f"request output {place}", f"dimensions are not fully known, which {call} needs")
 

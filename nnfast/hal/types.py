@@ -1,4 +1,4 @@
-"""HIDL records and enumerations under their HIDL names (hal.md 1 and 2).
+"""HIDL records and enumerations under their HIDL names [NN 1, 2].
 
 Each is defined once; `v1_0` ... `v1_3` export what their version has. Unions of HIDL are plain Python values: a time
 point or a duration is nanoseconds or None, extraParams is None, SymmPerChannelQuantParams or bytes (extension).
@@ -13,7 +13,7 @@ from ..model.types import OperationType as _OperationType
 
 UINT32_MAX = 0xFFFFFFFF
 UINT64_MAX = 0xFFFFFFFFFFFFFFFF
-"""A time that is not available (hal.md 3.15)."""
+"""A time that is not available [NN 3.15]."""
 
 HALS = ("1.0", "1.1", "1.2", "1.3")
 
@@ -36,7 +36,7 @@ ERROR_STATUSES = _cut(ErrorStatus, _LAST_STATUS)
 
 
 class OperandLifeTime1_0(IntEnum):
-    """Lifetimes under the names of HAL 1.0 to 1.2 (hal.md 1.3)."""
+    """Lifetimes under the names of HAL 1.0 to 1.2 [NN 1.3]."""
 
     TEMPORARY_VARIABLE = 0
     MODEL_INPUT = 1
@@ -47,7 +47,7 @@ class OperandLifeTime1_0(IntEnum):
 
 
 class DeviceStatus(IntEnum):
-    """IDevice.getStatus (hal.md 1.5)."""
+    """IDevice.getStatus [NN 1.5]."""
 
     AVAILABLE = 0
     BUSY = 1
@@ -123,7 +123,7 @@ class Handle:
 
 @dataclass(slots=True, weakref_slot=True)
 class Memory:
-    """hidl_memory (hal.md 5.1): name of the kind, handle, bytes. A nnfast.Memory may stand in its place."""
+    """hidl_memory [NN 5.1]: name of the kind, handle, bytes. A nnfast.Memory may stand in its place."""
 
     name: str = ""
     handle: Handle | None = None
@@ -158,7 +158,7 @@ class SymmPerChannelQuantParams:
 
 @dataclass(slots=True)
 class Operand:
-    """One operand (hal.md 2.2). extraParams exists from 1.2 on."""
+    """One operand [NN 2.2]. extraParams exists from 1.2 on."""
 
     type: int = 0
     dimensions: list = field(default_factory=list)
@@ -199,7 +199,7 @@ class ExtensionNameAndPrefix:
 
 @dataclass(slots=True)
 class Model1_0:
-    """Model of HAL 1.0 (hal.md 2.4)."""
+    """Model of HAL 1.0 [NN 2.4]."""
 
     operands: list = field(default_factory=list)
     operations: list = field(default_factory=list)
@@ -242,7 +242,7 @@ MODELS = {"1.0": Model1_0, "1.1": Model1_1, "1.2": Model1_2, "1.3": Model1_3}
 # -- requests and answers --------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class RequestArgument:
-    """One argument (hal.md 2.5); hasNoValue: an omitted input."""
+    """One argument [NN 2.5]; hasNoValue: an omitted input."""
 
     hasNoValue: bool = False
     location: DataLocation = field(default_factory=DataLocation)
@@ -260,7 +260,7 @@ class Request:
 
 @dataclass(slots=True)
 class OutputShape:
-    """Dimensions of one output, 0 = unknown unless the output is sufficient (hal.md 3.14)."""
+    """Dimensions of one output, 0 = unknown unless the output is sufficient [NN 3.14]."""
 
     dimensions: list = field(default_factory=list)
     isSufficient: bool = False
@@ -268,7 +268,7 @@ class OutputShape:
 
 @dataclass(slots=True)
 class Timing:
-    """Microseconds; UINT64_MAX = not available (hal.md 3.15)."""
+    """Microseconds; UINT64_MAX = not available [NN 3.15]."""
 
     timeOnDevice: int = UINT64_MAX
     timeInDriver: int = UINT64_MAX
@@ -293,7 +293,7 @@ class BufferRole:
 # -- what a device says of itself ------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class PerformanceInfo:
-    """Ratio to the reference CPU, lower is better (hal.md 1.8)."""
+    """Ratio to the reference CPU, lower is better [NN 1.8]."""
 
     execTime: float = 0.0
     powerUsage: float = 0.0
@@ -350,7 +350,7 @@ class OperandTypeInformation:
 
 @dataclass(slots=True)
 class Extension:
-    """A vendor extension that a device supports (hal.md 2.6)."""
+    """A vendor extension that a device supports [NN 2.6]."""
 
     name: str = ""
     operandTypes: list = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Helpers for types, shapes, deadlines and performance tables under the names of the NNAPI's utilities (hal.md 12.3).
+"""Helpers for types, shapes, deadlines and performance tables under the names of the NNAPI's utilities [NN 12.3].
 
 Where those abort, these raise InvalidArgument.
 """
@@ -78,7 +78,7 @@ def tensorHasUnspecifiedDimensions(type, dimensions):
 
 
 def combineDimensions(a, b):
-    """Dimensions that satisfy both (0 = unknown, [] = unknown rank), or None (hal.md 6.2)."""
+    """Dimensions that satisfy both (0 = unknown, [] = unknown rank), or None [NN 6.2]."""
     combined = combine_dims(_dimensions(a), _dimensions(b))
     return None if combined is None else list(combined)
 
@@ -138,7 +138,7 @@ def _size(type, dimensions):
 
 # -- models ------------------------------------------------------------------------------------------------------------
 def graphDump(name, model, outStream=None):
-    """Write the main graph of a Model, of HIDL in any version or of nnfast, as Graphviz text (hal.md 12.7).
+    """Write the main graph of a Model, of HIDL in any version or of nnfast, as Graphviz text [NN 12.7].
 
     outStream: anything with `write`, as an open file; None: the log "nnfast", line by line at level INFO. Raises
     InvalidArgument for what is no well-formed model.

@@ -59,7 +59,7 @@ class PreparedModel(v1_1.PreparedModel):
         return launch.execute_synchronously(self, "1.2", request, measure)
 
     def configureExecutionBurst(self, callback, requestChannel, resultChannel):
-        """(status, BurstContext) of a burst that lasts as long as the context (hal.md 4).
+        """(status, BurstContext) of a burst that lasts as long as the context [NN 4].
 
         callback.getMemories(slots) gives (status, memories); the channels are fmq.Descriptor of queues of
         fmq.REQUEST_DATUM and fmq.RESULT_DATUM, or the queues.
@@ -107,7 +107,7 @@ class Device(v1_1.Device):
         return self._supported("1.2", model)
 
     def prepareModel_1_2(self, model, preference, modelCache, dataCache, token, callback):
-        """Launch the preparation of a 1.2 model. What is wrong with the cache never fails it (hal.md 7.2)."""
+        """Launch the preparation of a 1.2 model. What is wrong with the cache never fails it [NN 7.2]."""
         return launch.prepare(self, "1.2", callback, model, preference, cache=(modelCache, dataCache, token))
 
     def prepareModelFromCache(self, modelCache, dataCache, token, callback):

@@ -84,7 +84,7 @@ class Buffer:
     def copyFrom(self, src, dimensions):
         """Copy memory of exactly its size into the buffer; the status."""
         def copy():
-            self._buffer.start_writing()  # a copy that fails, for whatever reason, leaves no value (hal.md 6.5)
+            self._buffer.start_writing()  # a copy that fails, for whatever reason, leaves no value [NN 6.5]
             dims = [uint32(dim, "copyFrom dimensions") for dim in vec(dimensions, "copyFrom dimensions")]
             self._buffer.copy_from(to_memory(src, "1.3", "copyFrom src"), dims)
             return ()

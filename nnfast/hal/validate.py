@@ -1,4 +1,4 @@
-"""validateModel, validateRequest and the like: is it well formed by the rules of its version (hal.md 11)?
+"""validateModel, validateRequest and the like: is it well formed by the rules of its version [NN 11]?
 
 They answer True or False and log the reason of a False; `reason` gives it. What only a device can tell (is an operation
 supported, does a token live, has a buffer the role) is not asked.

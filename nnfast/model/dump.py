@@ -1,4 +1,4 @@
-"""A model as Graphviz text, in the form of AOSP's GraphDump (hal.md 12.7)."""
+"""A model as Graphviz text, in the form of AOSP's GraphDump [NN 12.7]."""
 
 from ..errors import one_line
 from .types import LifeTime, OperandType, operation_name, type_name

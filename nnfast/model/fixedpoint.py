@@ -1,4 +1,4 @@
-"""Fixed-point exp, reciprocal, logistic and tanh of the standard, bit for bit (ops_a.md A.5, ops_b.md 2.4).
+"""Fixed-point exp, reciprocal, logistic and tanh of the standard, bit for bit [NN 13.5, 15.4].
 
 A value in format Fk of a W-bit word has k integer bits, W - 1 - k fraction bits and a sign. Raw words travel as int64
 arrays, so that nothing overflows on the way; every result fits the word again.
@@ -117,7 +117,7 @@ _SQRT_HALF = 1518500250  # sqrt(1/2) in F0
 def inv_sqrt(value):
     """int64 arrays (multiplier, exponent <= 0) with 1 / sqrt(value) ~ multiplier / 2**31 * 2**exponent.
 
-    value: integers >= 0; 0 and 1 give the largest multiplier. Five Newton-Raphson steps on 32-bit words (ops_a.md A.5).
+    value: integers >= 0; 0 and 1 give the largest multiplier. Five Newton-Raphson steps on 32-bit words [NN 13.5].
     """
     value = np.asarray(value, np.int64)
     words, shift = value, np.full(value.shape, 11)
@@ -138,12 +138,12 @@ def inv_sqrt(value):
 
 
 def input_radius(integer_bits, left_shift):
-    """Largest |code - zero point| that stays within F(integer_bits) after the shift (ops_a.md A.4)."""
+    """Largest |code - zero point| that stays within F(integer_bits) after the shift [NN 13.4]."""
     return ((1 << integer_bits) - 1 << (31 - integer_bits)) >> left_shift
 
 
 def multiplier_below_one(value):
-    """(multiplier, right shift) of 0 < value < 1, or None where the standard has none (ops_a.md A.4)."""
+    """(multiplier, right shift) of 0 < value < 1, or None where the standard has none [NN 13.4]."""
     if not 0 < value < 1:
         return None
     multiplier, exponent = quantize_multiplier(value)
@@ -152,7 +152,7 @@ def multiplier_below_one(value):
 
 
 def multiplier_above_one(value):
-    """(multiplier, left shift) of a finite value > 1, or None where the standard has none (ops_a.md A.4)."""
+    """(multiplier, left shift) of a finite value > 1, or None where the standard has none [NN 13.4]."""
     if not 1 < value < math.inf:
         return None
     return quantize_multiplier(value)

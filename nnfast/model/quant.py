@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of the standard in numpy (ops_a.md A.4, A.8): twin of csrc/include/nnf/fixedpoint.h.
+"""Fixed-point arithmetic of the standard in numpy [NN 13.4, 13.8]: twin of csrc/include/nnf/fixedpoint.h.
 
 Scales are float32. Products of scales are formed in float32 and only then widened to double.
 """
@@ -13,7 +13,7 @@ INT32_MAX = 2147483647
 
 
 def quantize_multipliers(values):
-    """int64 arrays (multiplier, exponent) of non-negative finite doubles: QuantizeMultiplier of ops_a.md A.4."""
+    """int64 arrays (multiplier, exponent) of non-negative finite doubles: QuantizeMultiplier of [NN 13.4]."""
     fraction, exponent = np.frexp(np.asarray(values, np.float64))
     multiplier = np.floor(fraction * 2147483648.0 + 0.5).astype(np.int64)
     exponent = exponent.astype(np.int64)
@@ -44,7 +44,7 @@ def scale_product(scale_in, scale_weight):
 def conv_multiplier(scale_in, scale_weight, scale_out):
     """Real multiplier of a convolution as a double (array): product of input and filter scale over the output scale.
 
-    scale_weight: one scale, or a sequence of per-channel scales; infinite where the product overflows (ops_a.md A.4).
+    scale_weight: one scale, or a sequence of per-channel scales; infinite where the product overflows [NN 13.4].
     """
     per_tensor = np.ndim(scale_weight) == 0
     product_type = np.float32 if per_tensor else CHANNEL_PRODUCT
@@ -56,14 +56,14 @@ def conv_multiplier(scale_in, scale_weight, scale_out):
 
 
 def srdhm(a, b):
-    """Saturating rounding doubling high multiply of int32 values; arrays broadcast (ops_a.md A.4 SRDHM)."""
+    """Saturating rounding doubling high multiply of int32 values; arrays broadcast [NN 13.4 SRDHM]."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
     # trunc((p + nudge) / 2^31) with the asymmetric nudge equals an arithmetic shift of p + 2^30.
     return np.minimum((product + (1 << 30)) >> 31, INT32_MAX)
 
 
 def rdbpot(x, exponent):
-    """Divide by 2**exponent, to nearest, ties away from zero (ops_a.md A.4 RDBPOT)."""
+    """Divide by 2**exponent, to nearest, ties away from zero [NN 13.4 RDBPOT]."""
     x = np.asarray(x, np.int64)
     exponent = np.asarray(exponent, np.int64)
     mask = (np.int64(1) << exponent) - 1
@@ -77,7 +77,7 @@ def wrap32(x):
 
 
 def mbqm(x, multiplier, exponent):
-    """Multiply int32 values by a quantized multiplier, with double rounding (ops_a.md A.4 MBQM)."""
+    """Multiply int32 values by a quantized multiplier, with double rounding [NN 13.4 MBQM]."""
     exponent = np.asarray(exponent, np.int64)
     left = np.maximum(exponent, 0)
     return rdbpot(srdhm(wrap32(np.asarray(x, np.int64) << left), multiplier), np.maximum(-exponent, 0))
@@ -100,7 +100,7 @@ def activation_float(code):
 
 
 def activation_range(code, type_, scale, zero_point):
-    """(low, high) integer clamp of a fused activation in the output's quantization (ops_a.md A.8)."""
+    """(low, high) integer clamp of a fused activation in the output's quantization [NN 13.8]."""
     low, high = QUANT_RANGE[type_]
 
     def quantized(real):

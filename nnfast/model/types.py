@@ -1,7 +1,7 @@
 """Canonical model records: the HAL 1.3 superset plus the four AIDL operations.
 
 One set of types is used inside nnfast; the versioned HAL faces convert at the edge. Numbers are those of
-hal.md 1.1-1.5. Records are plain data: `nnfast.model.validate` knows the rules.
+[NN 1.1-1.5]. Records are plain data: `nnfast.model.validate` knows the rules.
 """
 
 import re
@@ -15,7 +15,7 @@ from ..checks import shown
 
 
 class OperandType(IntEnum):
-    """Operand type codes (hal.md 1.1)."""
+    """Operand type codes [NN 1.1]."""
 
     FLOAT32 = 0
     INT32 = 1
@@ -38,7 +38,7 @@ class OperandType(IntEnum):
 
 
 class OperationType(IntEnum):
-    """Operation codes of HAL 1.0-1.3 (0-101) and AIDL (102-105) (hal.md 1.2)."""
+    """Operation codes of HAL 1.0-1.3 (0-101) and AIDL (102-105) [NN 1.2]."""
 
     ADD = 0
     AVERAGE_POOL_2D = 1
@@ -150,7 +150,7 @@ class OperationType(IntEnum):
 
 
 class LifeTime(IntEnum):
-    """Operand lifetimes under their HAL 1.3 names (hal.md 1.3)."""
+    """Operand lifetimes under their HAL 1.3 names [NN 1.3]."""
 
     TEMPORARY_VARIABLE = 0
     SUBGRAPH_INPUT = 1
@@ -165,7 +165,7 @@ CONSTANT_LIFETIMES = frozenset((LifeTime.CONSTANT_COPY, LifeTime.CONSTANT_REFERE
 
 
 class Activation(IntEnum):
-    """FusedActivationFunc (hal.md 1.5), with the wider list of the recurrent operations (ops_a.md A.8)."""
+    """FusedActivationFunc [NN 1.5], with the wider list of the recurrent operations [NN 13.8]."""
 
     NONE = 0
     RELU = 1
@@ -204,7 +204,7 @@ QUANT_RANGE = {
 
 OEM_TYPES = frozenset((_T.OEM, _T.TENSOR_OEM_BYTE))
 EXTENSION_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
-"""What the name of a vendor extension looks like (hal.md 9.1)."""
+"""What the name of a vendor extension looks like [NN 9.1]."""
 
 
 class Definition:
@@ -215,7 +215,7 @@ class Definition:
 
 
 def is_extension(kind):
-    """True for the code of an operand type or operation of a vendor extension (hal.md 1.7)."""
+    """True for the code of an operand type or operation of a vendor extension [NN 1.7]."""
     return not isinstance(kind, Definition) and (int(kind) & 0xFFFFFFFF) >> 16 != 0
 
 
@@ -256,7 +256,7 @@ def _name(names, kind, what):
 
 @dataclass(frozen=True, slots=True)
 class ChannelQuant:
-    """Per-channel scales of TENSOR_QUANT8_SYMM_PER_CHANNEL along dimension `dim` (hal.md 2.2)."""
+    """Per-channel scales of TENSOR_QUANT8_SYMM_PER_CHANNEL along dimension `dim` [NN 2.2]."""
 
     dim: int
     scales: tuple
@@ -353,7 +353,7 @@ class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
-    name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses (hal.md 1.7).
+    name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses [NN 1.7].
     """
 
     main: Subgraph

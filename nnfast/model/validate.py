@@ -1,4 +1,4 @@
-"""Structural rules of a canonical model (hal.md 11.2-11.7, 2.2-2.4, 10.1).
+"""Structural rules of a canonical model [NN 11.2-11.7, 2.2-2.4, 10.1].
 
 Knows operands, lists, lifetimes, order and subgraphs; what an operation wants of its operands is the business of
 `nnfast.ops`. Every message is one line that starts with the path: ``main.operand[7]: scale is 0, must be > 0 for ...``.
@@ -77,7 +77,7 @@ def graph_paths(model):
 
 
 def check_extensions(path, entries):
-    """Refuse a map of extensions that is not (name, prefix) one to one (hal.md 9.3)."""
+    """Refuse a map of extensions that is not (name, prefix) one to one [NN 9.3]."""
     _sequence(entries, path)
     names, prefixes = set(), set()
     for place, entry in enumerate(entries):
@@ -142,7 +142,7 @@ def _check_graph(path, graph, referenced, prefixes, go_on):
     _check_order(path, graph)
 
 
-# -- operands (hal.md 11.3) ------------------------------------------------------------------------------------------
+# -- operands [NN 11.3] ----------------------------------------------------------------------------------------------
 def _check_operand(path, operand, referenced, prefixes):
     _check_type(path, operand.type, prefixes)
     if not _is_int(operand.lifetime) or not 0 <= operand.lifetime <= LifeTime.SUBGRAPH:
@@ -327,7 +327,7 @@ def _check_data(path, operand):
         _fail(path, "data is not contiguous, use numpy.ascontiguousarray")
 
 
-# -- operations (hal.md 11.4 a, b, f) and lists (11.5) -----------------------------------------------------------------
+# -- operations [NN 11.4 a b f] and lists [NN 11.5] --------------------------------------------------------------------
 def _check_operation(path, index, operation, operands, prefixes):
     code = operation.type
     where = f"{path}.operation[{index}]"
@@ -370,7 +370,7 @@ def _check_list(where, indexes, lifetime, path, operands):
             _fail(f"{path}.operand[{index}]", f"has lifetime {lifetime.name} but is not in {where}")
 
 
-# -- graph (hal.md 11.6) ---------------------------------------------------------------------------------------------
+# -- graph [NN 11.6] -------------------------------------------------------------------------------------------------
 def _check_order(path, graph):
     known = [operand.lifetime not in _WRITTEN for operand in graph.operands]
     writer = {}

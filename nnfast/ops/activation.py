@@ -1,4 +1,4 @@
-"""RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU, PRELU (ops_a.md B, ops_b.md 71).
+"""RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU, PRELU [NN 14.19, 14.14, 14.99, 14.98, 15.71].
 
 All but ELU and PRELU map each 8-bit code on its own: `table` gives the whole mapping, and running one is a look-up.
 """
@@ -58,7 +58,7 @@ def _clamp_codes(node, centred):
 
 
 def _to_f4(node, centred):
-    """Codes as 32-bit F4 words, and the radius from which on they saturate (ops_a.md B LOGISTIC)."""
+    """Codes as 32-bit F4 words, and the radius from which on they saturate [NN 14.14]."""
     real = float(np.float32(node["input"].scale)) * (1 << 27)
     found = multiplier_above_one(real)
     if found is None:

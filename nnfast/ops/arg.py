@@ -1,4 +1,4 @@
-"""ARGMAX, ARGMIN along one axis (ops_b.md 39)."""
+"""ARGMAX, ARGMIN along one axis [NN 15.39]."""
 
 from math import prod
 

@@ -24,7 +24,7 @@ from ..model.types import (
 MOST_NUMBERS = 1024
 """Values of an input with one for each dimension that are looked at; more cannot be right."""
 
-# Short names of operand types as the digest of the standard writes them (ops_a.md A.2).
+# Short names of operand types as signatures write them [NN 13.2].
 ABBREVIATIONS = {
     "f32": OperandType.FLOAT32, "i32": OperandType.INT32, "u32": OperandType.UINT32, "bool": OperandType.BOOL,
     "f16": OperandType.FLOAT16, "F32": OperandType.TENSOR_FLOAT32, "I32": OperandType.TENSOR_INT32,
@@ -329,7 +329,7 @@ class Node:
 
     @property
     def layout_nchw(self):
-        """True when the form has a layout flag and it says NCHW (ops_a.md A.9)."""
+        """True when the form has a layout flag and it says NCHW [NN 13.9]."""
         return self.scalar("layout", False)
 
     # -- rules ---------------------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def _either(items):
 
 
 def broadcast_shape(node, first, second):
-    """Shape of a numpy-style broadcast of two inputs (ops_a.md A.7)."""
+    """Shape of a numpy-style broadcast of two inputs [NN 13.7]."""
     a, b = node[first].shape, node[second].shape
     rank = max(len(a), len(b))
     result = []
@@ -405,7 +405,7 @@ def broadcast_shape(node, first, second):
 
 
 def check_activation(node, name="activation"):
-    """Fused activation code of a non-recurrent operation (ops_a.md A.8)."""
+    """Fused activation code of a non-recurrent operation [NN 13.8]."""
     return node.check_in(name, (0, 1, 2, 3))
 
 

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of the matrices in the last two dimensions (ops_a.md B, code 102)."""
+"""BATCH_MATMUL: products of the matrices in the last two dimensions [NN 14.102]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""AXIS_ALIGNED_BBOX_TRANSFORM: boxes moved by deltas of each class (ops_b.md 41)."""
+"""AXIS_ALIGNED_BBOX_TRANSFORM: boxes moved by deltas of each class [NN 15.41]."""
 
 import numpy as np
 

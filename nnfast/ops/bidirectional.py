@@ -1,4 +1,4 @@
-"""What the bidirectional sequence operations share (ops_b.md 3, codes 42 and 43).
+"""What the bidirectional sequence operations share [NN 15.42, 15.43].
 
 The backward direction walks the sequence from its end; its output at a step is stored at that step's place. An
 auxiliary input links layers: with auxiliary weights both directions read it beside the input (cross-linking), without

@@ -1,4 +1,4 @@
-"""BIDIRECTIONAL_SEQUENCE_LSTM (ops_b.md 2.5 and 3, code 42): the cell of lstm.py in both directions.
+"""BIDIRECTIONAL_SEQUENCE_LSTM [NN 15.5, 15.42]: the cell of lstm.py in both directions.
 
 Both directions must be of one kind (CIFG, peephole, projection, layer norm), as in the reference.
 """

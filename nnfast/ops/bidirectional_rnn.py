@@ -1,4 +1,4 @@
-"""BIDIRECTIONAL_SEQUENCE_RNN (ops_b.md 3, code 43): the step of rnn.py in both directions."""
+"""BIDIRECTIONAL_SEQUENCE_RNN [NN 15.43]: the step of rnn.py in both directions."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Blocks of height and width moved to the depth or to the batch, and back.
 
-DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND (ops_a.md B).
+DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND [NN 14.5, 14.29].
 """
 
 from math import prod

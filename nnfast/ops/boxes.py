@@ -1,4 +1,4 @@
-"""Boxes of the detection operations: codes and reals, corners and centres, overlap, suppression (ops_b.md 2.1, 2.3).
+"""Boxes of the detection operations: codes and reals, corners and centres, overlap, suppression [NN 15.2, 15.3].
 
 A box is the last axis of an array: [x1, y1, x2, y2], corners in image coordinates. All arithmetic is float32.
 """

@@ -1,4 +1,4 @@
-"""CAST between number types, by raw value: quantization plays no part (ops_b.md 45)."""
+"""CAST between number types, by raw value: quantization plays no part [NN 15.45]."""
 
 from itertools import product
 from math import prod

@@ -1,4 +1,4 @@
-"""CHANNEL_SHUFFLE: groups along an axis become interleaved (ops_b.md 46)."""
+"""CHANNEL_SHUFFLE: groups along an axis become interleaved [NN 15.46]."""
 
 from math import prod
 

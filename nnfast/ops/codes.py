@@ -1,4 +1,4 @@
-"""Between 8-bit codes and real numbers, one element at a time (ops_b.md 2.1)."""
+"""Between 8-bit codes and real numbers, one element at a time [NN 15.2]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL on two broadcast tensors (ops_b.md 48)."""
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL on two broadcast tensors [NN 15.48]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""CONCATENATION of tensors along one axis, and PACK along a new one (ops_a.md B).
+"""CONCATENATION of tensors along one axis, and PACK along a new one [NN 14.2, 14.103].
 
 Quantized inputs of CONCATENATION take the output's scale; those of PACK must have it.
 """

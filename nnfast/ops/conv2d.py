@@ -1,4 +1,4 @@
-"""CONV_2D (ops_a.md B, code 3)."""
+"""CONV_2D [NN 14.3]."""
 
 from dataclasses import dataclass
 from math import prod

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D (ops_a.md B, code 4)."""
+"""DEPTHWISE_CONV_2D [NN 14.4]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""DETECTION_POSTPROCESSING: boxes from anchors, then suppression by class or by best class (ops_b.md 47)."""
+"""DETECTION_POSTPROCESSING: boxes from anchors, then suppression by class or by best class [NN 15.47]."""
 
 import numpy as np
 

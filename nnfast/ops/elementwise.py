@@ -1,4 +1,4 @@
-"""ADD, DIV, MUL, SUB: arithmetic on two broadcast tensors with a fused activation (ops_a.md B, A.7, A.8)."""
+"""ADD, DIV, MUL, SUB: arithmetic on two broadcast tensors with a fused activation [NN 14.0, 13.7, 13.8]."""
 
 import operator
 

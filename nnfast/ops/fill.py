@@ -1,4 +1,4 @@
-"""FILL a tensor with one value, and RANK, the number of dimensions (ops_a.md B)."""
+"""FILL a tensor with one value, and RANK, the number of dimensions [NN 14.100, 14.101]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED (ops_a.md B, code 9)."""
+"""FULLY_CONNECTED [NN 14.9]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: rows by number or by key (ops_b.md 51, ops_a.md B)."""
+"""GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: rows by number or by key [NN 15.51, 14.7, 14.10]."""
 
 from math import prod
 
@@ -106,7 +106,7 @@ EMBEDDING_LOOKUP = OpDef(
 
 # -- HASHTABLE_LOOKUP ----------------------------------------------------------------------------------------------
 def validate_hashtable(node):
-    """Lookups and keys of rank 1, values of rank 1 or more (A.17 no. 16)."""
+    """Lookups and keys of rank 1, values of rank 1 or more [NN 13.17 no. 16]."""
     node.check_rank("lookups", 1)
     node.check_rank("keys", 1)
     if node["values"].shape == ():
@@ -123,7 +123,7 @@ def infer_hashtable(node):
 
 
 def compute_hashtable(node, inputs):
-    """The rows whose keys are found, bytes of zero for the others (A.17 no. 16), and a 1 for each hit."""
+    """The rows whose keys are found, bytes of zero for the others [NN 13.17 no. 16], and a 1 for each hit."""
     lookups, keys, values = inputs
     places = np.minimum(np.searchsorted(keys, lookups), keys.size - 1)
     hits = keys[places] == lookups

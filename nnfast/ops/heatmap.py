@@ -1,4 +1,4 @@
-"""HEATMAP_MAX_KEYPOINT: the peak of each heatmap between its pixels (ops_b.md 56)."""
+"""HEATMAP_MAX_KEYPOINT: the peak of each heatmap between its pixels [NN 15.56]."""
 
 from math import prod
 

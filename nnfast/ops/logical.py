@@ -1,4 +1,4 @@
-"""LOGICAL_AND, LOGICAL_OR on two broadcast boolean tensors (ops_b.md 61, 63)."""
+"""LOGICAL_AND, LOGICAL_OR on two broadcast boolean tensors [NN 15.61]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: bits of locality sensitive hashes of a tensor (ops_a.md B)."""
+"""LSH_PROJECTION: bits of locality sensitive hashes of a tensor [NN 14.15]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""LSTM (ops_a.md B, code 16) and UNIDIRECTIONAL_SEQUENCE_LSTM (ops_b.md 2.5, code 92): one cell step for both.
+"""LSTM [NN 14.16] and UNIDIRECTIONAL_SEQUENCE_LSTM [NN 15.5, 15.92]: one cell step for both.
 
 Which kind of cell it is follows from the optional inputs that are present, so it can differ from one execution to
 the next: coupled input and forget gates (CIFG, no input_to_input_weights), peephole, projection, layer norm.
@@ -76,13 +76,13 @@ def check_presence(node):
 
 
 def check_projection(node):
-    """A projection bias needs projection weights (UNIDIRECTIONAL_SEQUENCE_LSTM ignores one without: ops_b.md 2.5)."""
+    """A projection bias needs projection weights (UNIDIRECTIONAL_SEQUENCE_LSTM ignores one without [NN 15.5])."""
     if node.has("projection_bias"):
         recurrent.must(node, "projection_weights", True, "where projection_bias is present")
 
 
 def check_clips(node):
-    """Both clips must be >= 0 (UNIDIRECTIONAL_SEQUENCE_LSTM takes a negative one as off: ops_b.md 2.5)."""
+    """Both clips must be >= 0 (UNIDIRECTIONAL_SEQUENCE_LSTM takes a negative one as off [NN 15.5])."""
     for name in ("cell_clip", "proj_clip"):
         if node.has(name) and not node.scalar(name) >= 0:
             node.fail(name, f"is {node.scalar(name)}, must be >= 0")

@@ -1,4 +1,4 @@
-"""MAXIMUM, MINIMUM: the larger or smaller of two broadcast tensors (ops_b.md 65, 66)."""
+"""MAXIMUM, MINIMUM: the larger or smaller of two broadcast tensors [NN 15.65]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""BOX_WITH_NMS_LIMIT: non-maximum suppression of each class, hard or soft (ops_b.md 44)."""
+"""BOX_WITH_NMS_LIMIT: non-maximum suppression of each class, hard or soft [NN 15.44]."""
 
 import numpy as np
 

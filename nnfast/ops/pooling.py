@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D (ops_a.md B, codes 1, 12 and 17)."""
+"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D [NN 14.1]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""POW: base to the exponent, elementwise (ops_b.md 70)."""
+"""POW: base to the exponent, elementwise [NN 15.70]."""
 
 import numpy as np
 

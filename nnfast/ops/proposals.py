@@ -1,4 +1,4 @@
-"""GENERATE_PROPOSALS: anchors over a feature map, moved, filtered and suppressed (ops_b.md 52)."""
+"""GENERATE_PROPOSALS: anchors over a feature map, moved, filtered and suppressed [NN 15.52]."""
 
 import numpy as np
 

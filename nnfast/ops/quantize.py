@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE: between real numbers and codes (ops_b.md 72, 2.1; ops_a.md B)."""
+"""QUANTIZE and DEQUANTIZE: between real numbers and codes [NN 15.72, 15.2, 14.6]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""QUANTIZED_16BIT_LSTM (ops_b.md 2.4 and 3, code 73): an LSTM step on 8-bit data with a 16-bit cell state.
+"""QUANTIZED_16BIT_LSTM [NN 15.4, 15.73]: an LSTM step on 8-bit data with a 16-bit cell state.
 
 The combined matrix of a gate has the recurrent weights first, the combined data the input first: the input meets the
 first columns of [recurrent | input] weights. That is what the reference and the models converted for it do.

@@ -1,8 +1,8 @@
-"""QUANTIZED_LSTM (ops_a.md B, code 95): an LSTM step on int8 data and weights with 16-bit gates and cell state.
+"""QUANTIZED_LSTM [NN 14.95]: an LSTM step on int8 data and weights with 16-bit gates and cell state.
 
-The optional inputs have the names and rules of LSTM. Where documentation and reference differ (ops_a.md A.17 no. 11
-and 12) this follows the documentation: biases count without layer norm too, and the forget and input gate see the
-previous cell state.
+The optional inputs have the names and rules of LSTM. Where documentation and reference differ
+[NN 13.17 no. 11, 13.17 no. 12] this follows the documentation: biases count without layer norm too, and the forget and
+input gate see the previous cell state.
 """
 
 import math

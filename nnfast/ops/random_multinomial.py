@@ -1,4 +1,4 @@
-"""RANDOM_MULTINOMIAL: class numbers drawn with the probabilities of a softmax (ops_b.md 74, 2.7)."""
+"""RANDOM_MULTINOMIAL: class numbers drawn with the probabilities of a softmax [NN 15.74, 15.7]."""
 
 import secrets
 
@@ -18,7 +18,7 @@ PART = 1 << 14
 
 
 def philox(seeds, blocks, first=0):
-    """uint32[blocks, 4]: words of Philox4x32-10 with two 32-bit seeds, from block `first` on (ops_b.md 2.7)."""
+    """uint32[blocks, 4]: words of Philox4x32-10 with two 32-bit seeds, from block `first` on [NN 15.7]."""
     key, high = ([np.uint64(word) for word in _halves(seed)] for seed in seeds)
     number = np.arange(first, first + blocks, dtype=np.uint64)
     c0, c1 = number & _LOW, number >> _WORD

@@ -1,4 +1,4 @@
-"""What the recurrent operations share: activations (ops_a.md A.8), shape rules, the time axis."""
+"""What the recurrent operations share: activations [NN 13.8], shape rules, the time axis."""
 
 from dataclasses import dataclass
 from math import prod

@@ -1,4 +1,4 @@
-"""From int32 accumulators to 8-bit outputs: what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED share (ops_a.md A.4).
+"""From int32 accumulators to 8-bit outputs: what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED share [NN 13.4].
 
 All three have the input as operand 0, the weights as operand 1 and the bias as operand 2.
 """
@@ -34,7 +34,7 @@ class Requantizer:
 
 
 def multipliers(real):
-    """int64 arrays (multiplier, exponent) of finite doubles >= 0, with every exponent in -31..31 (ops_a.md A.4)."""
+    """int64 arrays (multiplier, exponent) of finite doubles >= 0, with every exponent in -31..31 [NN 13.4]."""
     multiplier, exponent = quant.quantize_multipliers(real)
     # From 2^32 on the left shift moves every bit of an int32 out; a zero multiplier says so without an undefined shift.
     return np.where(exponent > 31, 0, multiplier), np.minimum(exponent, 31)
@@ -48,13 +48,13 @@ def real_multiplier(node):
 
 
 def requantizer(node):
-    """The Requantizer of an operation with a fused activation, after check_scales (ops_a.md A.4, A.8)."""
+    """The Requantizer of an operation with a fused activation, after check_scales [NN 13.4, 13.8]."""
     multiplier, exponent = multipliers(np.atleast_1d(real_multiplier(node)))
     return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), *codes(node), node.outputs[0].dtype)
 
 
 def codes(node):
-    """(zero point, low, high): the codes of the output that the fused activation leaves (ops_a.md A.8)."""
+    """(zero point, low, high): the codes of the output that the fused activation leaves [NN 13.8]."""
     target = node.outputs[0]
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return target.zero_point, *clamp
@@ -66,7 +66,7 @@ def weight_scales(weights):
 
 
 def require_scale_version(node):
-    """Before 1.2 a uint8 output's scale had to exceed the product of the scales (ops_a.md A.17 no. 10)."""
+    """Before 1.2 a uint8 output's scale had to exceed the product of the scales [NN 13.17 no. 10]."""
     source, weights, target = node.inputs[0], node.inputs[1], node.outputs[0]
     if weights.type != OperandType.TENSOR_QUANT8_ASYMM:
         return
@@ -75,7 +75,7 @@ def require_scale_version(node):
 
 
 def check_scales(node):
-    """The multiplier must exist, and the bias of per-tensor 8-bit weights must carry the product scale (A.4)."""
+    """The multiplier must exist, and the bias of per-tensor 8-bit weights must carry the product scale [NN 13.4]."""
     source, weights = node.inputs[0], node.inputs[1]
     if not is_quant8(source) or isinstance(weights.value, Withheld):  # packed weights hold what comes of their scales
         return
@@ -103,7 +103,7 @@ def centred(tensor, array):
 
 
 def finish_quantized(node, accumulator, bias):
-    """Output codes from the exact float64 sums of an operation and its int32 bias, wrapped as int32 (A.14)."""
+    """Output codes from the exact float64 sums of an operation and its int32 bias, wrapped as int32 [NN 13.14]."""
     return requantizer(node)(accumulator.astype(np.int64) + bias)
 
 

@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements in another shape (ops_a.md B, ops_b.md 50)."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements in another shape [NN 14.22, 14.34, 15.50]."""
 
 from math import prod
 
@@ -54,7 +54,7 @@ RESHAPE = OpDef(
 
 # -- SQUEEZE ---------------------------------------------------------------------------------------------------------
 def validate_squeeze(node):
-    """Rank up to 4; `axes` has rank 1 even where it is omitted (ops_a.md A.17 no. 15)."""
+    """Rank up to 4; `axes` has rank 1 even where it is omitted [NN 13.17 no. 15]."""
     node.check_rank("input", 1, 4)
     node.check_rank("axes", 1)
 

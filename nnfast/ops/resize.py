@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a size or by a factor (ops_a.md B, ops_b.md 94)."""
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a size or by a factor [NN 14.23, 15.94]."""
 
 import math
 

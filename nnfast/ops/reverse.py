@@ -1,4 +1,4 @@
-"""REVERSE the order along one axis (ops_a.md B)."""
+"""REVERSE the order along one axis [NN 14.105]."""
 
 from math import prod
 

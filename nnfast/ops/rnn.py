@@ -1,4 +1,4 @@
-"""RNN (ops_a.md B, code 24) and UNIDIRECTIONAL_SEQUENCE_RNN (ops_b.md 2.6, code 93)."""
+"""RNN [NN 14.24] and UNIDIRECTIONAL_SEQUENCE_RNN [NN 15.6, 15.93]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""ROI_ALIGN and ROI_POOLING: regions of a feature map brought to one size (ops_b.md 81, 82)."""
+"""ROI_ALIGN and ROI_POOLING: regions of a feature map brought to one size [NN 15.81, 15.82]."""
 
 import numpy as np
 

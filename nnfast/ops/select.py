@@ -1,4 +1,4 @@
-"""SELECT: from one of two tensors by a boolean one, without broadcasting (ops_b.md 84)."""
+"""SELECT: from one of two tensors by a boolean one, without broadcasting [NN 15.84]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""SLICE and STRIDED_SLICE: a box out of a tensor (ops_b.md 86, ops_a.md B)."""
+"""SLICE and STRIDED_SLICE: a box out of a tensor [NN 15.86, 14.35]."""
 
 import numpy as np
 

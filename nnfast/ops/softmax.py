@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX along one axis (ops_a.md B, A.5; ops_b.md 64)."""
+"""SOFTMAX and LOG_SOFTMAX along one axis [NN 14.25, 13.5, 15.64]."""
 
 from math import prod
 

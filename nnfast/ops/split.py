@@ -1,4 +1,4 @@
-"""SPLIT into equal pieces along one axis (ops_b.md 87)."""
+"""SPLIT into equal pieces along one axis [NN 15.87]."""
 
 from math import prod
 

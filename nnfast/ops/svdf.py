@@ -1,4 +1,4 @@
-"""SVDF (ops_a.md B, code 27): a fully connected layer over time, its filters factored into feature and time weights."""
+"""SVDF [NN 14.27]: a fully connected layer over time, its filters factored into feature and time weights."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""TILE: the input repeated along every dimension (ops_b.md 89)."""
+"""TILE: the input repeated along every dimension [NN 15.89]."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""TOPK_V2: the k largest values of each row and where they stood (ops_b.md 90)."""
+"""TOPK_V2: the k largest values of each row and where they stood [NN 15.90]."""
 
 from math import prod
 

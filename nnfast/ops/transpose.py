@@ -1,4 +1,4 @@
-"""TRANSPOSE: the dimensions in another order (ops_a.md B, A.17 no. 3)."""
+"""TRANSPOSE: the dimensions in another order [NN 14.37, 13.17 no. 3]."""
 
 import numpy as np
 

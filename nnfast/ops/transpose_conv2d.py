@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV_2D (ops_b.md 3, code 91): every input pixel adds its share of the filter to the output."""
+"""TRANSPOSE_CONV_2D [NN 15.91]: every input pixel adds its share of the filter to the output."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Unary operations: ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT (ops_b.md 38 and others, ops_a.md B)."""
+"""Unary operations: ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT [NN 15.38, 14.8]."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""Sliding windows of the convolutions and pools: padding, output size, taps (ops_a.md A.6), and the layout flag (A.9).
+"""Sliding windows of the convolutions and pools: padding, output size, taps [NN 13.6], and the layout flag [NN 13.9].
 
 Inside nnfast every pair of sizes is (height, width); the standard's operands come width first.
 """
@@ -62,7 +62,7 @@ POINT = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def window(node, input_size, filter_size, filter_names=("filter", "filter")):
-    """The Window of an operation from its padding, stride and dilation scalars; refuses what A.6 forbids.
+    """The Window of an operation from its padding, stride and dilation scalars; refuses what [NN 13.6] forbids.
 
     input_size, filter_size: (height, width); filter_names: the operands to blame for a bad filter size.
     """

@@ -1,4 +1,4 @@
-"""Who may use which vendor extensions (hal.md 9.2): a file with one executable per line.
+"""Who may use which vendor extensions [NN 9.2]: a file with one executable per line.
 
     # comment
     /usr/bin/camera  com.example.fibonacci com.example.filters

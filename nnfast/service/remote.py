@@ -178,7 +178,7 @@ class RemoteDevice:
             try:
                 files = _open_files(cache)
                 check_token(token)
-            except (InvalidArgument, GeneralFailure) as error:  # it does no harm (hal.md 7.2)
+            except (InvalidArgument, GeneralFailure) as error:  # it does no harm [NN 7.2]
                 vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
                 token, files = None, []
         shapes = list(plain_shapes(input_shapes).items()) or None

@@ -1,4 +1,4 @@
-"""The server: accepts clients, gives each a session, and ends well (hal.md 3.12).
+"""The server: accepts clients, gives each a session, and ends well [NN 3.12].
 
 One thread accepts connections and reads their first messages. Every connection that belongs to a session has a thread
 of its own: one for the events of a client, whose end is the end of the client, and one for each connection for calls.

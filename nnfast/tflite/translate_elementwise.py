@@ -7,7 +7,7 @@ from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, QUANT8, translates
 from .schema import Builtin
 
 FIXED_QUANT = {
-    # NNAPI fixes the output quantization of these (ops_a.md LOGISTIC, TANH, SOFTMAX).
+    # NNAPI fixes the output quantization of these [NN 14.14, 14.25].
     OperationType.LOGISTIC: ((1 / 256, 0), (1 / 256, -128)),
     OperationType.SOFTMAX: ((1 / 256, 0), (1 / 256, -128)),
     OperationType.TANH: ((1 / 128, 128), (1 / 128, 0)),

@@ -1,4 +1,4 @@
-"""Traces read back: nesting, and the rules by which times are summed up (hal.md 12.6)."""
+"""Traces read back: nesting, and the rules by which times are summed up [NN 12.6]."""
 
 import json
 

@@ -146,7 +146,7 @@ def test_vts_says_why_it_skipped(capsys, vectors, on_device):
     on_device("ClaimsNothing")
     call("vts", vectors, "--kind", "general,dynamic")
     text = capsys.readouterr().out
-    assert "\n2 skipped: not every operation is supported" in text and "(vts/README.md 2)" in text
+    assert "\n2 skipped: not every operation is supported" in text and "[NN 16.2]" in text
 
 
 @pytest.mark.parametrize("args, words", [

@@ -1,4 +1,4 @@
-"""The mutations of hal.md 11.9: what they change, what they spare, and that the driver refuses a sample of them."""
+"""The mutations of [NN 11.9]: what they change, what they spare, and that the driver refuses a sample of them."""
 
 import os
 import random

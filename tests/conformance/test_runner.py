@@ -76,14 +76,14 @@ def test_stray_write_is_found(tmp_path):
 def test_refusing_what_was_not_claimed_is_a_skip_that_cites_the_rule(vectors):
     results = run_with("ClaimsNothing", vectors, kinds=["general", "dynamic"])
     assert results.skipped == 2
-    assert "vts/README.md 2" in results.tests[0].reason
+    assert "[NN 16.2]" in results.tests[0].reason
 
 
 def test_general_failure_skips_dynamic_only(vectors):
     results = run_with("StaticOnly", vectors)
     assert only(results, "general").outcome == "passed"
     assert only(results, "dynamic").outcome == "skipped"
-    assert "vts/README.md 4" in only(results, "dynamic").reason
+    assert "[NN 16.5]" in only(results, "dynamic").reason
 
 
 def test_one_byte_output_has_no_insufficient_form(tmp_path):
@@ -114,7 +114,7 @@ def quant_test(name="add", **changes):
     ("Right", "passed", ""),
     ("WrongWithSigned", "failed", "signed: execute, timing NO: output 0"),
     ("UnsignedOnly", "failed", "signed: refused, but the original model prepares"),
-    ("ClaimsNothing", "skipped", "vts/README.md 2"),
+    ("ClaimsNothing", "skipped", "[NN 16.2]"),
 ])
 def test_coupling_kind(tmp_path, device, outcome, words):
     path = vector_files.write(tmp_path / "x.json.gz", quant_test())
@@ -134,7 +134,7 @@ def test_coupling_takes_only_single_operations_on_unsigned_codes(tmp_path, test)
     ("RunsOutOfTime", "passed", ""),
     ("Right", "failed", "succeeded, must be MISSED_DEADLINE"),
     ("StopsLoopsOtherwise", "failed", "gave INVALID_ARGUMENT"),
-    ("Raises", "skipped", "vts/README.md 4"),
+    ("Raises", "skipped", "[NN 16.5]"),
 ])
 def test_loop_timeout_kind(tmp_path, device, outcome, words):
     path = vector_files.write(tmp_path / "x.json.gz", vector_files.add_test(operation="WHILE", expect_failure=True))

@@ -1,4 +1,4 @@
-"""Memory domains: the cases of hal.md 6.7 that need no versioned face."""
+"""Memory domains: the cases of [NN 6.7] that need no versioned face."""
 
 import gc
 

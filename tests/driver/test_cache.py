@@ -1,4 +1,4 @@
-"""Compilation caching (hal.md 7.5): each case on a model with a stored plan, and on one that is prepared again."""
+"""Compilation caching [NN 7.5]: each case on a model with a stored plan, and on one that is prepared again."""
 
 import gc
 import mmap

@@ -1,4 +1,4 @@
-"""What devices say of their speed (hal.md 1.8, 3.4): by definition or from a file, and never another answer."""
+"""What devices say of their speed [NN 1.8, 3.4]: by definition or from a file, and never another answer."""
 
 import json
 import logging

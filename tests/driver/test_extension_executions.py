@@ -1,4 +1,4 @@
-"""Executions with vendor extensions, and their mistakes (hal.md 9.1, 6.1, 3.14, 5.2)."""
+"""Executions with vendor extensions, and their mistakes [NN 9.1, 6.1, 3.14, 5.2]."""
 
 import pickle
 import re

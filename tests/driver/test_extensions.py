@@ -1,4 +1,4 @@
-"""Vendor extensions on a device: registry and rules of models (hal.md 9.1-9.3, 9.7)."""
+"""Vendor extensions on a device: registry and rules of models [NN 9.1-9.3, 9.7]."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Fences and fenced executions (hal.md 3.9)."""
+"""Fences and fenced executions [NN 3.9]."""
 
 import os
 import select

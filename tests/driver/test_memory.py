@@ -1,4 +1,4 @@
-"""Shared memory (hal.md 5): kinds, sealing, and files that shrink under the driver."""
+"""Shared memory [NN 5]: kinds, sealing, and files that shrink under the driver."""
 
 import fcntl
 import gc

@@ -1,4 +1,4 @@
-"""Priorities, deadlines, memory limits and the watchdog (hal.md 8, 3.10)."""
+"""Priorities, deadlines, memory limits and the watchdog [NN 8, 3.10]."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Marks of what runs when (hal.md 12.6): what is marked, that marks nest, and that off they are nothing."""
+"""Marks of what runs when [NN 12.6]: what is marked, that marks nest, and that off they are nothing."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Verbose log lines (hal.md 12.1): tags, what they tell, and that nothing is printed without them."""
+"""Verbose log lines [NN 12.1]: tags, what they tell, and that nothing is printed without them."""
 
 import logging
 import os

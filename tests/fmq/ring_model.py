@@ -146,7 +146,7 @@ def reader(count, total, flag=None):
 
 
 def libfmq(program):
-    """The side as libfmq runs it (hal.md 4.13): raises in any case, and takes the bit again after its sleep."""
+    """The side as libfmq runs it [NN 4.13]: raises in any case, and takes the bit again after its sleep."""
     bits = dict(program)["sleep"].bits
     program = changed(program, glance=Let("event", lambda r: 0))
     at = [name for name, _ in program].index("again")

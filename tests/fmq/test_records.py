@@ -1,4 +1,4 @@
-"""The elements of bursts, byte for byte (hal.md 4.2, 4.5)."""
+"""The elements of bursts, byte for byte [NN 4.2, 4.5]."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""VTS BasicTests (hal.md 11.13), capabilities (1.8), and what is not there yet."""
+"""VTS BasicTests [NN 11.13], capabilities [NN 1.8], and what is not there yet."""
 
 import re
 

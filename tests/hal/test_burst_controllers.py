@@ -1,4 +1,4 @@
-"""The caller's end of a burst, and how long either end polls (hal.md 4.6, 4.9, 4.10)."""
+"""The caller's end of a burst, and how long either end polls [NN 4.6, 4.9, 4.10]."""
 
 import gc
 import threading
@@ -31,7 +31,7 @@ def client(prepared):
         yield client
 
 
-# -- 4.9: the controller -----------------------------------------------------------------------------------------------
+# -- [NN 4.9]: the controller ------------------------------------------------------------------------------------------
 @pytest.fixture
 def controller(prepared):
     controller = ExecutionBurstController(prepared)
@@ -163,7 +163,7 @@ def test_4_9_concurrent_calls_go_one_after_the_other(prepared, controller):
     assert not failures
 
 
-# -- 4.10: windows -----------------------------------------------------------------------------------------------------
+# -- [NN 4.10]: windows ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("preference", "variables", "window"), [
     (1, {}, 50), (0, {}, 0), (0, {"NNFAST_BURST_DRIVER_WINDOW": "7"}, 7), (1, {"NNFAST_BURST_DRIVER_WINDOW": "0"}, 0),
     (1, {"debug.nn.sample-driver-burst-polling-window": "9"}, 9),

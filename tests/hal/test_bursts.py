@@ -1,4 +1,4 @@
-"""Bursts (hal.md 4 and 11.12), through HAL 1.2 and 1.3."""
+"""Bursts [NN 4, 11.12], through HAL 1.2 and 1.3."""
 
 import gc
 import os
@@ -36,7 +36,7 @@ def client(prepared):
         yield client
 
 
-# -- 4.1, 4.2: a burst is made -----------------------------------------------------------------------------------------
+# -- [NN 4.1, 4.2]: a burst is made ------------------------------------------------------------------------------------
 def test_4_1_null_callback(prepared):
     queues = packets.channels()
     for callback in (None, object(), 7):
@@ -108,7 +108,7 @@ def test_3_15_times_only_when_asked(client):
     assert client.result().tolist() == [1, 2, 3, 4, 5, 6] and client.burst.runs == 5
 
 
-# -- 4.6: slots --------------------------------------------------------------------------------------------------------
+# -- [NN 4.6]: slots ---------------------------------------------------------------------------------------------------
 def test_4_6_unknown_slots_are_asked_for_once_sorted_and_without_duplicates(client):
     client.memories |= {7: client.memories[0], 3: client.memories[1]}
     for _ in range(2):
@@ -210,7 +210,7 @@ def test_4_6_too_many_memories(client):
     assert client.exchange(client.packet(slots=[0, 1, 300]))[0] == S.NONE
 
 
-# -- 4.7: packets and requests -----------------------------------------------------------------------------------------
+# -- [NN 4.7]: packets and requests ------------------------------------------------------------------------------------
 def test_4_7_ill_formed_packets(client):
     packet = client.packet()
     spoiled = {at: packet.copy() for at in range(len(packet))}
@@ -310,7 +310,7 @@ def test_4_7_files_that_may_shrink_are_copied(prepared, tmp_path):
     assert np.frombuffer((tmp_path / "pool").read_bytes()[24:28], np.float32).tolist() == [1]
 
 
-# -- 4.8, 4.11: queues -------------------------------------------------------------------------------------------------
+# -- [NN 4.8, 4.11]: queues --------------------------------------------------------------------------------------------
 def test_4_8_a_result_that_does_not_fit(prepared):
     with packets.Client(prepared, result_capacity=4) as client:
         for _ in range(3):
@@ -364,7 +364,7 @@ def test_4_14_counters_that_are_nonsense_end_the_burst(client, counter):
     client.wait_for_end()
 
 
-# -- 4.12: teardown ----------------------------------------------------------------------------------------------------
+# -- [NN 4.12]: teardown -----------------------------------------------------------------------------------------------
 def test_4_12_dropping_the_context_ends_the_burst(prepared):
     client = packets.Client(prepared)
     assert client.exchange()[0] == S.NONE
@@ -439,7 +439,7 @@ def test_a_forked_child_leaves_the_burst_alone(prepared):
     assert controller.compute(pools.request, 0)[0] == S.NONE
 
 
-# -- 11.12: ValidateBurst ----------------------------------------------------------------------------------------------
+# -- [NN 11.12]: ValidateBurst -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rule", ["burst datum removed", "burst datum inserted", "burst datum replaced"])
 def test_11_12_mutated_packets_on_one_burst(client, rule):
     tried = 0

@@ -1,4 +1,4 @@
-"""CompilationCachingTests (hal.md 7.5) through the faces of 1.2 and 1.3."""
+"""CompilationCachingTests [NN 7.5] through the faces of 1.2 and 1.3."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""compliantWithV1_x and convertToV1_x (hal.md 12.5)."""
+"""compliantWithV1_x and convertToV1_x [NN 12.5]."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Vendor extensions through the faces of HAL 1.2 and 1.3 (hal.md 1.7, 2.6, 9, 11.3, 11.4, 11.16)."""
+"""Vendor extensions through the faces of HAL 1.2 and 1.3 [NN 1.7, 2.6, 9, 11.3, 11.4, 11.16]."""
 
 import copy
 import re

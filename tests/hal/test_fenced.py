@@ -1,4 +1,4 @@
-"""executeFenced and getExecutionInfo (hal.md 3.9)."""
+"""executeFenced and getExecutionInfo [NN 3.9]."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""The asynchronous launch protocol (hal.md 3.1, 3.11, 14.1 no. 1)."""
+"""The asynchronous launch protocol [NN 3.1, 3.11]."""
 
 import gc
 import logging

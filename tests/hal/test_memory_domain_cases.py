@@ -1,4 +1,4 @@
-"""MemoryDomainTests (hal.md 6.7) with every operand type of theirs, on independent RELUs."""
+"""MemoryDomainTests [NN 6.7] with every operand type of theirs, on independent RELUs."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""IDevice.allocate and IBuffer (hal.md 6.7, VTS MemoryDomainTests; the canonical rules are in tests/driver)."""
+"""IDevice.allocate and IBuffer ([NN 6.7], VTS MemoryDomainTests; the canonical rules are in tests/driver)."""
 
 import numpy as np
 import pytest
@@ -158,5 +158,5 @@ def test_6_7_dimensions(device):
     pools = Pools(nbytes=48, dims=[4, 3])
     pools.request.pools[1], pools.request.outputs[0].location = MemoryPool(token=token), DataLocation(1, 0, 0)
     status, shapes, _ = prepared.executeSynchronously_1_3(pools.request, 0, None, None)
-    assert (status, shapes) == (S.GENERAL_FAILURE, [])  # not OUTPUT_INSUFFICIENT_SIZE: hal.md 6.5
+    assert (status, shapes) == (S.GENERAL_FAILURE, [])  # not OUTPUT_INSUFFICIENT_SIZE [NN 6.5]
     assert buffer.copyTo(Memory.create(24)) == S.GENERAL_FAILURE  # and the buffer has no value any more

@@ -1,4 +1,4 @@
-"""Rules of HIDL models that the canonical model does not have (hal.md 2.2-2.4, 5, 9.3, 11.3, 11.7, 11.16)."""
+"""Rules of HIDL models that the canonical model does not have [NN 2.2-2.4, 5, 9.3, 11.3, 11.7, 11.16]."""
 
 import copy
 import fcntl

@@ -1,4 +1,4 @@
-"""QualityOfServiceTests (hal.md 8.4) on one model; `nnfast vts --kind deadline` has the same for every vector."""
+"""QualityOfServiceTests [NN 8.4] on one model; `nnfast vts --kind deadline` has the same for every vector."""
 
 import time
 

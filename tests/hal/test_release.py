@@ -1,4 +1,4 @@
-"""Release frees everything (hal.md 3.10): memory and descriptors after thousands of preparations and executions."""
+"""Release frees everything [NN 3.10]: memory and descriptors after thousands of preparations and executions."""
 
 import gc
 import os

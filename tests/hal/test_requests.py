@@ -1,4 +1,4 @@
-"""Requests through the faces: checks, memory kinds, shapes, times (hal.md 2.5, 3.14, 3.15, 5, 11.8)."""
+"""Requests through the faces: checks, memory kinds, shapes, times [NN 2.5, 3.14, 3.15, 5, 11.8]."""
 
 import mmap
 import os

@@ -1,4 +1,4 @@
-"""Helpers of hal.md 12.3."""
+"""Helpers of [NN 12.3]."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""validateModel and its like (hal.md 11): the rules of every version without a device."""
+"""validateModel and its like [NN 11]: the rules of every version without a device."""
 
 import logging
 

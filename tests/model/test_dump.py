@@ -1,4 +1,4 @@
-"""GraphDump (hal.md 12.7), piece by piece, and as `dot` takes it."""
+"""GraphDump [NN 12.7], piece by piece, and as `dot` takes it."""
 
 import shutil
 import subprocess

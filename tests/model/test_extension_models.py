@@ -1,5 +1,5 @@
-"""Models with vendor extensions and OEM codes: what is valid without knowing the extension (hal.md 1.7, 9.2, 9.3, 9.7,
-11.3 a g l m, 11.4 d e, 11.16)."""
+"""Models with vendor extensions and OEM codes: what is valid without knowing the extension
+[NN 1.7, 9.2, 9.3, 9.7, 11.3 a g l m, 11.4 d e, 11.16]."""
 
 from dataclasses import replace
 

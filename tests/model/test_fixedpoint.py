@@ -14,7 +14,7 @@ from nnfast.model.fixedpoint import (
     multiplier_below_one,
 )
 
-# raw F3 word -> (logistic, tanh): ops_b.md 2.4.
+# raw F3 word -> (logistic, tanh) [NN 15.4].
 CHECK_VALUES_16 = {
     -32768: (11, -32767), -8192: (3901, -31596), -100: (16183, -792), -1: (16383, -8), 1: (16384, 8),
     4096: (23952, 24964), 20000: (32524, 32767), 32767: (32756, 32767),
@@ -118,7 +118,7 @@ def test_inv_sqrt_of_the_smallest():
 
 
 def plain_inv_sqrt(v):
-    """(multiplier, exponent) by the steps of ops_a.md A.5, with Python integers."""
+    """(multiplier, exponent) by the steps of [NN 13.5], with Python integers."""
     if v <= 1:
         return 2**31 - 1, 0
     s = 11

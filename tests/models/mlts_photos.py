@@ -2,7 +2,7 @@
 
     python -m tests.models.mlts_photos [--photos N] [--only TEXT] [--threads N] [--litert]
 
-The pictures are cut and resized as the benchmark does it (nnfast.cli.image, mlts.md 5). Top-1 depends on the way of
+The pictures are cut and resized as the benchmark does it (nnfast.cli.image) [NN 16.8]. Top-1 depends on the way of
 resizing: other choices of filter, pixel centre and rounding move a net by up to a dozen of 200 photos, so the
 published column is a neighbour and no exact expectation; the comparison of bytes does not depend on it. --litert runs
 LiteRT's reference kernels (BUILTIN_REF) on the same input bytes; it needs the package ai_edge_litert. Exit code 1 when

@@ -1,4 +1,4 @@
-"""The goldens of Android's MLTS: stored inputs and the outputs that the benchmark expects (mlts.md 5)."""
+"""The goldens of Android's MLTS: stored inputs and the outputs that the benchmark expects [NN 16.9]."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_float_goldens(picture):
 
 
 def speech_errors(got, expected, mean_std):
-    """(mel-cepstrum distortion, log F0 error) of [T, 196] outputs: MelCepLogF0 of mlts.md 5."""
+    """(mel-cepstrum distortion, log F0 error) of [T, 196] outputs: MelCepLogF0 of [NN 16.9]."""
     mean, std = mean_std.T.astype(np.float64)
     got, expected = ((x * std + mean).reshape(-1, 49) for x in (got, expected))
     distortion = np.sqrt(((got[:, 1:40] - expected[:, 1:40]) ** 2).mean())

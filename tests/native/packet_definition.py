@@ -1,4 +1,4 @@
-"""What a well-formed packet is, read off hal.md 4.2 to 4.7 word by word: slow, and nothing but the definition."""
+"""What a well-formed packet is, read off [NN 4.2-4.7] word by word: slow, and nothing but the definition."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Packets of bursts (hal.md 4.2 to 4.7) against their definition, on valid, mutated and random packets."""
+"""Packets of bursts [NN 4.2-4.7] against their definition, on valid, mutated and random packets."""
 
 import numpy as np
 import packet_definition as definition
@@ -17,7 +17,7 @@ requests = st.tuples(st.lists(operand, max_size=4), st.lists(operand, max_size=4
 uint64 = st.integers(0, 2**64 - 1)
 results = st.tuples(st.integers(0, 4), st.lists(st.tuples(dims, st.booleans()), max_size=4), uint64, uint64)
 
-EXAMPLE = bytes.fromhex(  # hal.md 4.5, element by element
+EXAMPLE = bytes.fromhex(  # [NN 4.5], element by element
     "00000000 07000000 01000000 01000000 01000000 00000000"
     "01000000 00000000 00000000 00000000 10000000 02000000"
     "02000000 01000000 00000000 00000000 00000000 00000000"

@@ -57,7 +57,7 @@ def saturate(x, bits):
 
 
 def definition(x, power):
-    """Unsigned codes of rows of unsigned codes (ops_a.md B SOFTMAX), from the powers on."""
+    """Unsigned codes of rows of unsigned codes [NN 14.25], from the powers on."""
     powers = power.astype(np.int64)[x.max(axis=1, keepdims=True).astype(np.int64) - x]
     total = rdbpot(powers, 12).sum(axis=1, keepdims=True)
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Short ways to build one operation of abbreviated operand types (ops_a.md A.2) and to run its definition."""
+"""Short ways to build one operation of abbreviated operand types [NN 13.2] and to run its definition."""
 
 import numpy as np
 import pytest

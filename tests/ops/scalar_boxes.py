@@ -1,4 +1,4 @@
-"""Boxes once more, one at a time in plain Python (ops_b.md 2.3), and ways to run operations of several outputs."""
+"""Boxes once more, one at a time in plain Python [NN 15.3], and ways to run operations of several outputs."""
 
 import math
 
@@ -29,7 +29,7 @@ def overlap(a, b):
 
 
 def greedy(items, scores, limit, kill):
-    """The list of ops_b.md 2.3 with its swaps."""
+    """The list of [NN 15.3] with its swaps."""
     order, start = list(items), 0
     stop = len(order)
     limit = stop if limit < 0 else limit

@@ -1,6 +1,6 @@
 """The standard's integer arithmetic and the convolutions once more, one value at a time in plain Python.
 
-Written from ops_a.md A.4 and A.6 without numpy, so that it shares nothing with the code under test but the formulas.
+Written from [NN 13.4, 13.6] without numpy, so that it shares nothing with the code under test but the formulas.
 """
 
 import math

@@ -1,6 +1,6 @@
 """One operation at a time, without compiler or driver: nodes by hand, and conformance vectors of a single operation.
 
-Vectors: `vts/README.md` 1 (format) and 3 (comparison) under NNFAST_SHARED (default: ../shared beside the repository).
+Vectors: [NN 16.1] (format) and [NN 16.3] (comparison) under NNFAST_SHARED (default: ../shared beside the repository).
 """
 
 import base64
@@ -158,7 +158,7 @@ def check_vector(test):
 
 
 def _ends_in_default(made):
-    """True when Android's runtime would strip the last input: the long form itself is newer (ops_a.md A.1)."""
+    """True when Android's runtime would strip the last input: the long form itself is newer [NN 13.1]."""
     default = {"layout": 0, "align_corners": 0, "half_pixel_centers": 0, "axis": -1}
     last = made.signature.inputs[-1].name
     if last.startswith("dilation"):
@@ -167,9 +167,9 @@ def _ends_in_default(made):
 
 
 def check_coupling(*names, steps=0):
-    """Every uint8 vector of these operations gives the same codes, less 128, as its int8 twin (vts/README.md 4).
+    """Every uint8 vector of these operations gives the same codes, less 128, as its int8 twin [NN 16.5].
 
-    steps: by how much the two may differ, for the operations whose reference rounds them differently (ops_a.md A.11).
+    steps: by how much the two may differ, for the operations whose reference rounds them differently [NN 13.11].
     """
     require_shared()
     count = 0
@@ -192,7 +192,7 @@ def check_coupling(*names, steps=0):
 
 
 def tolerance(type_, half):
-    """(atol, rtol) of an output type (vts/README.md 3.1)."""
+    """(atol, rtol) of an output type [NN 16.3]."""
     if type_ == T.TENSOR_FLOAT16 or (half and type_ == T.TENSOR_FLOAT32):
         return 5 * 2.0**-10, 5 * 2.0**-10
     if type_ == T.TENSOR_FLOAT32:

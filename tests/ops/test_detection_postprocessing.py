@@ -40,7 +40,7 @@ def decoded(delta, anchor):
 
 
 def reference(scores, deltas, anchors, regular, most, classes, per_class, threshold=0.2, iou=0.4):
-    """Rows (score, box, class) of one image after ops_b.md 47."""
+    """Rows (score, box, class) of one image after [NN 15.47]."""
     boxes = [decoded(*pair) for pair in zip(deltas.tolist(), anchors.tolist(), strict=True)]
 
     def kill(best, other):

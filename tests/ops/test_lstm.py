@@ -145,7 +145,7 @@ def test_clips_clip():
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations(activation):
-    # Code 0 too gives o * C' (ops_a.md A.17 no. 24).
+    # Code 0 too gives o * C' [NN 13.17 no. 24].
     (_, _, cell, output), h, c = one_step({}, activation)
     np.testing.assert_allclose(output, h, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(cell, c, rtol=1e-6, atol=1e-7)

@@ -31,7 +31,7 @@ def operands(scores, roi, batch, kernel=HARD, limit=-1, threshold=0.2, iou=0.3, 
 
 
 def reference(scores, roi, groups, kernel, limit, threshold=0.2, iou=0.3, sigma=0.5, lowest=0.15):
-    """Rows (score, box, class, group) of ops_b.md 44, one candidate at a time."""
+    """Rows (score, box, class, group) of [NN 15.44], one candidate at a time."""
     scores, rows = scores.astype(float), []
     factor = {HARD: lambda o: 1.0 if o < iou else 0.0, LINEAR: lambda o: 1.0 if o < iou else 1 - (0 if o != o else o),
               GAUSSIAN: lambda o: math.exp(-(0 if o != o else o) ** 2 / sigma)}[kernel]

@@ -37,7 +37,7 @@ def test_l2_float_of_nothing_and_of_much():
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("zero_point", [0, 3, 128, 255])
 def test_l2_quantized_is_near_the_real_one_and_its_twin(axis, zero_point):
-    """The digest measured at most one step, in 2 % of the values, between real and fixed-point arithmetic."""
+    """At most one step, in 2 % of the values, lies between real and fixed-point arithmetic [NN 13.5]."""
     codes = np.random.default_rng(zero_point).integers(0, 256, (7, 6, 50))
     inputs = [operand("Q8", codes, 0.3, zero_point), i32(axis)]
     actual = run(L2_NORMALIZATION, inputs, UNSIGNED).astype(int)
@@ -55,7 +55,7 @@ def test_l2_quantized_is_near_the_real_one_and_its_twin(axis, zero_point):
 
 
 def scalar_inv_sqrt(value):
-    """(multiplier, exponent) of one value, as ops_a.md A.5 writes it."""
+    """(multiplier, exponent) of one value, as [NN 13.5] writes it."""
     if value <= 1:
         return 2**31 - 1, 0
     shift = 11

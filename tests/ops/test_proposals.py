@@ -29,7 +29,7 @@ def operands(scores, deltas, before=-1, after=-1, iou=0.4, least=1.0, nchw=0, an
 
 
 def reference(scores, deltas, before, after, iou=0.4, least=1.0):
-    """Rows (score, box, batch) of ops_b.md 52, one candidate at a time."""
+    """Rows (score, box, batch) of [NN 15.52], one candidate at a time."""
     rows = []
     for batch in range(BATCHES):
         values, candidates = [], []

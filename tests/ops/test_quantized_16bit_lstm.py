@@ -1,4 +1,4 @@
-"""QUANTIZED_16BIT_LSTM: the digest's own example, a loop over single values, rules, vectors."""
+"""QUANTIZED_16BIT_LSTM: the example of [NN 15.73], a loop over single values, rules, vectors."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ Q8, Q16S, I32 = T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT16_SYMM, T.TENSOR_INT32
 GATES = ("i", "f", "c", "o")
 DATA = (1 / 128, 128)
 
-# ops_b.md 3, code 73.
+# [NN 15.73].
 EXAMPLE = {
     "input": [[200]], "Wi": [[120], [80]], "Wf": [[140], [60]], "Wc": [[90], [150]], "Wo": [[110], [100]],
     "Ri": [[105, 95], [130, 70]], "Rf": [[100, 160], [20, 110]], "Rc": [[180, 100], [90, 115]],

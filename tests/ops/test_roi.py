@@ -39,7 +39,7 @@ def regions(roi=ROI):
 
 
 def samples(region, bins, ratios):
-    """For each bin (row, column): list of ((y, x, weight) x 4) of the samples of ops_b.md 81."""
+    """For each bin (row, column): list of ((y, x, weight) x 4) of the samples of [NN 15.81]."""
     x1, y1, x2, y2 = region
     axes = []
     for start, stop, count, ratio, size in ((y1, y2, bins[0], ratios[0], HEIGHT), (x1, x2, bins[1], ratios[1], WIDTH)):

@@ -29,7 +29,7 @@ def definition(family, name):
 
 
 def operand_version(types):
-    """HAL version that brought the newest of some operand types (ops_a.md A.2)."""
+    """HAL version that brought the newest of some operand types [NN 13.2]."""
     if "TENSOR_QUANT8_ASYMM_SIGNED" in types:
         return "1.3"
     return "1.2" if any(OperandType[name] >= OperandType.BOOL for name in types) else "1.0"

@@ -39,7 +39,7 @@ def test_float16():
 @pytest.mark.parametrize(("scale", "factor"), [(0.1, 1.0), (1.0, 0.3), (0.004, 10.0), (5.0, 2.0), (1e-3, 1.0)])
 @pytest.mark.parametrize("classes", [2, 10, 1001])
 def test_quantized_is_the_rounded_real_one(scale, factor, classes):
-    """The digest measured that both agree on every one of 8357 outputs."""
+    """Both are known to agree on every one of 8357 outputs [NN 13.5]."""
     codes = np.random.default_rng(classes).integers(0, 256, (4, classes))
     real = softmax(codes * float(np.float32(scale)) * float(np.float32(factor)), -1)
     expected = np.clip(np.floor(real * 256 + 0.5), 0, 255)

@@ -1,4 +1,4 @@
-"""Padding, output sizes and taps of sliding windows (ops_a.md A.6)."""
+"""Padding, output sizes and taps of sliding windows [NN 13.6]."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Bursts on models in the driver's process (hal.md 4): queues and memories cross over, packets need no message."""
+"""Bursts on models in the driver's process [NN 4]: queues and memories cross over, packets need no message."""
 
 import os
 import signal

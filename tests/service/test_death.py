@@ -1,4 +1,4 @@
-"""Either side may die at any time: nothing is left behind, and whoever waits is told (hal.md 3.12)."""
+"""Either side may die at any time: nothing is left behind, and whoever waits is told [NN 3.12]."""
 
 import os
 import resource

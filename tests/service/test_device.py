@@ -326,7 +326,7 @@ def test_cache_files(device):
     assert refusal(device.prepare_from_cache, files, bytes(32))[0] is nnfast.errors.GeneralFailure
     assert refusal(device.cached, CacheFiles((), ()), token)[0] is nnfast.InvalidArgument
     assert refusal(device.cached, CacheFiles((999,), (998,)), token)[0] is nnfast.errors.GeneralFailure
-    device.prepare(dense_model(), cache=CacheFiles((999,), (998,)), token=token)  # does no harm (hal.md 7.2)
+    device.prepare(dense_model(), cache=CacheFiles((999,), (998,)), token=token)  # does no harm [NN 7.2]
 
 
 def test_cache_dir_is_a_folder_of_the_client(device, tmp_path):

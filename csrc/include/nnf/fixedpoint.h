@@ -1,4 +1,4 @@
-/* Fixed-point arithmetic of the reference, scalar (ops_a.md A.4). Header-only, so that no object built for a newer
+/* Fixed-point arithmetic of the reference, scalar [NN 13.4]. Header-only, so that no object built for a newer
  * instruction set can leak its code into others. */
 #ifndef NNF_FIXEDPOINT_H
 #define NNF_FIXEDPOINT_H

@@ -1,5 +1,5 @@
 /* Whose turn it is: executions of higher priority get the cores first, and lower ones stop for them between two steps
- * (hal.md 8.1). */
+ * [NN 8.1]. */
 #ifndef NNF_GATE_H
 #define NNF_GATE_H
 

@@ -1,4 +1,4 @@
-/* Packets of bursts (hal.md 4.2 to 4.7): requests from a client to a driver, results back.
+/* Packets of bursts [NN 4.2-4.7]: requests from a client to a driver, results back.
  *
  * The functions look at packets that lie in private memory: the other side of a ring may change what lies in the ring.
  * Nothing here allocates. Every count that a packet announces is held against the number of its elements before it is
@@ -68,7 +68,7 @@ _Static_assert(sizeof(nnf_result_datum) == 24 && offsetof(nnf_result_datum, as) 
 #define NNF_NO_TIME UINT64_MAX
 enum { NNF_LAST_STATUS = 4, NNF_GENERAL_FAILURE = 2, NNF_SHORTEST_RESULT = 2 };
 
-/* Why a packet is ill-formed, in the order of the checks (hal.md 4.7). */
+/* Why a packet is ill-formed, in the order of the checks [NN 4.7]. */
 enum nnf_packet_fault {
     NNF_PACKET_OK,
     NNF_PACKET_EMPTY,

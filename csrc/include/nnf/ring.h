@@ -1,5 +1,5 @@
 /* A ring of fixed-size elements between one writer and one reader, in memory that two processes share: libfmq's
- * synchronized queue (hal.md 4.13).
+ * synchronized queue [NN 4.13].
  *
  *   writer: reserve(n) -> regions    fill    commit(n)     wake NOT_EMPTY
  *   reader: peek(n)    -> regions    use     release(n)    wake NOT_FULL

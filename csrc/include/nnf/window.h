@@ -1,4 +1,4 @@
-/* Which taps of a sliding window lie inside the image (ops_a.md A.6), one axis at a time. Header-only. */
+/* Which taps of a sliding window lie inside the image [NN 13.6], one axis at a time. Header-only. */
 #ifndef NNF_WINDOW_H
 #define NNF_WINDOW_H
 

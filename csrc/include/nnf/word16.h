@@ -1,4 +1,4 @@
-/* Fixed-point exp, logistic and tanh of the reference on 16-bit words, scalar (ops_a.md A.5, ops_b.md 2.4). A word in
+/* Fixed-point exp, logistic and tanh of the reference on 16-bit words, scalar [NN 13.5, 15.4]. A word in
  * format Fk has k integer bits and 15 - k fraction bits; F0 spans -1..1. */
 #ifndef NNF_WORD16_H
 #define NNF_WORD16_H

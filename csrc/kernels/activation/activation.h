@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* logistic 1 / (1 + e^-x), tanh (ops_a.md B), hard_swish x * (min(6, max(0, x + 3)) / 6) (ops_b.md 99), which divides
+/* logistic 1 / (1 + e^-x), tanh [NN 14.14], hard_swish x * (min(6, max(0, x + 3)) / 6) [NN 14.99], which divides
  * first so that large x does not overflow; abs, neg, floor, sqrt, rsqrt 1 / sqrt(x), exp, log, sin. */
 typedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y);
 

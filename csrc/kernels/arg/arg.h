@@ -1,4 +1,4 @@
-/* Where the largest values stand (ops_b.md 39).
+/* Where the largest values stand [NN 15.39].
  *
  * The bits of every value are xored with `flip` first: all ones (integers) or the sign (float32) turns the order round,
  * the top bit lets signed codes compare as unsigned ones. The first of equal values counts. A NaN beats nothing, and

@@ -1,4 +1,4 @@
-/* Depthwise convolution of NHWC images: output channel o reads input channel o / multiplier (ops_a.md B, code 4). */
+/* Depthwise convolution of NHWC images: output channel o reads input channel o / multiplier [NN 14.4]. */
 #ifndef NNF_DEPTHWISE_CONV2D_H
 #define NNF_DEPTHWISE_CONV2D_H
 
@@ -44,7 +44,7 @@ typedef struct nnf_depthwise_tap {
 } nnf_depthwise_tap;
 
 /* An 8-bit depthwise convolution. Codes count from the lowest one: for signed types every code, and so every zero
- * point and limit here, is the stored one plus 128 (ops_a.md A.11). The caller sets the first group of fields. */
+ * point and limit here, is the stored one plus 128 [NN 13.11]. The caller sets the first group of fields. */
 typedef struct nnf_depthwise_q8 {
     nnf_depthwise g;
     size_t n, k;     /* of the kernel's row: lanes of a block, taps of a group; k = 4 for u8 x s8 products, else s16 */

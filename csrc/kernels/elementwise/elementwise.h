@@ -41,7 +41,7 @@ typedef struct nnf_binary_q8 {
     int32_t lo, hi;         /* clamp of the output codes */
 } nnf_binary_q8;
 
-/* Codes of ADD, SUB, MUL (ops_a.md B ADD) and PRELU (ops_b.md 71): add raises each operand by 20 bits and scales it,
+/* Codes of ADD, SUB, MUL [NN 14.0] and PRELU [NN 15.71]: add raises each operand by 20 bits and scales it,
  * mul takes the product; both scale the result. prelu, whose multipliers are >= 0, scales a (by those of a), or where
  * that is negative the product (by those of y).
  * |a - zero_a| <= 255, so that no sum or product leaves 32 bits. Signed rows read s8 codes. */

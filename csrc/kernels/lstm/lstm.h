@@ -14,7 +14,7 @@ typedef struct nnf_lstm_form {
     float clip;     /* bound of the cell state, infinity for none */
 } nnf_lstm_form;
 
-/* One tile of one batch row (ops_a.md B LSTM without layer norm).
+/* One tile of one batch row [NN 14.16] without layer norm.
  *   packed   64-byte aligned: bias [gates][16]; with peephole their weights [gates - 1][16] (input, forget, output);
  *            w[k_x + k_h][gates][16], in op lstm_f16_tile as halves; zeros beyond `units`
  *   start    [gates][16] sums that include the bias, or NULL for the packed bias
@@ -42,7 +42,7 @@ typedef struct nnf_lstm_row {
     float *c_out, *y;
 } nnf_lstm_row;
 
-#define NNF_LSTM_EPSILON 1e-8f /* added to the variance (ops_a.md B LSTM) */
+#define NNF_LSTM_EPSILON 1e-8f /* added to the variance [NN 14.16] */
 
 typedef void (*nnf_lstm_f32_rows_fn)(const nnf_lstm_form *form, const nnf_lstm_row *row);
 

@@ -1,4 +1,4 @@
-/* Gates and cells of the quantized LSTMs: 16-bit words between 8-bit data (ops_a.md B QUANTIZED_LSTM, ops_b.md 3.73).
+/* Gates and cells of the quantized LSTMs: 16-bit words between 8-bit data [NN 14.95, 15.73].
  *
  * Everything is bit for bit. Words of gates before their activation are F3. Reads and writes exactly n elements;
  * n >= 0; any alignment; outputs overlap inputs only where it says so. */
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Multiplier in 2^30..2^31-1, or 0, and exponent -31..31 (ops_a.md A.4). */
+/* Multiplier in 2^30..2^31-1, or 0, and exponent -31..31 [NN 13.4]. */
 typedef struct nnf_fixed {
     int32_t multiplier, exponent;
 } nnf_fixed;

@@ -1,4 +1,4 @@
-/* What layer norm of 16-bit words needs to know of a whole row (ops_a.md B QUANTIZED_LSTM). Header-only. */
+/* What layer norm of 16-bit words needs to know of a whole row [NN 14.95]. Header-only. */
 #ifndef NNF_LSTM_Q8_NORMAL_H
 #define NNF_LSTM_Q8_NORMAL_H
 
@@ -24,7 +24,7 @@ static inline int64_t nnf_grow32(int64_t x, int bits)
     return nnf_saturated32(x * (INT64_C(1) << bits));
 }
 
-/* 1 / sqrt(value) of an integer as multiplier and exponent, by five steps of Newton and Raphson (ops_a.md A.5); what is
+/* 1 / sqrt(value) of an integer as multiplier and exponent, by five steps of Newton and Raphson [NN 13.5]; what is
  * below one counts as one. */
 static inline nnf_fixed nnf_inverse_root(int64_t value)
 {

@@ -1,4 +1,4 @@
-/* Normalisations (ops_a.md B L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION; ops_b.md 57).
+/* Normalisations [NN 14.11, 14.13, 15.57].
  * Sizes >= 1, any alignment; y does not overlap x. Sums are in double everywhere: squares of floats fit. */
 #ifndef NNF_NORMALIZATION_H
 #define NNF_NORMALIZATION_H

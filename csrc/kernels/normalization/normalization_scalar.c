@@ -23,7 +23,7 @@ static int64_t narrow(int64_t x, int bits)
     return x > limit ? INT32_MAX : x < -limit ? INT32_MIN : x * (INT64_C(1) << bits);
 }
 
-/* 1 / sqrt(value) ~ result / 2^31 * 2^*exponent: five Newton steps on 32-bit words (ops_a.md A.5). */
+/* 1 / sqrt(value) ~ result / 2^31 * 2^*exponent: five Newton steps on 32-bit words [NN 13.5]. */
 static int32_t inverse_root(int64_t value, int *exponent)
 {
     *exponent = 0;

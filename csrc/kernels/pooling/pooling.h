@@ -1,5 +1,4 @@
-/* Average, root of the mean square and maximum over the window of each output of an NHWC image (ops_a.md B, codes 1, 12
- * and 17). */
+/* Average, root of the mean square and maximum over the window of each output of an NHWC image [NN 14.1]. */
 #ifndef NNF_POOLING_H
 #define NNF_POOLING_H
 

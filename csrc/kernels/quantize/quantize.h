@@ -1,4 +1,4 @@
-/* Between float32 values and 8-bit codes over n consecutive elements (ops_b.md 2.1).
+/* Between float32 values and 8-bit codes over n consecutive elements [NN 15.2].
  * n >= 0, any alignment; reads and writes exactly n elements; x and y do not overlap. */
 #ifndef NNF_QUANTIZE_H
 #define NNF_QUANTIZE_H

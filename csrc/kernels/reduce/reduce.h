@@ -18,7 +18,7 @@ typedef struct nnf_reduce {
  * an infinity of that end and every NaN lose. prod: in double; a zero makes it zero, beside an infinity or NaN too. */
 typedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y);
 
-/* mean: the sum of codes divided by the divisor, cut towards zero (ops_a.md B MEAN), of fewer than 2^23 terms.
+/* mean: the sum of codes divided by the divisor, cut towards zero [NN 14.31], of fewer than 2^23 terms.
  * max, min: of codes. */
 typedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y);
 

@@ -1,4 +1,4 @@
-/* Bilinear interpolation (ops_a.md B RESIZE_BILINEAR): one row of `width` output pixels of `channels` values.
+/* Bilinear interpolation [NN 14.23]: one row of `width` output pixels of `channels` values.
  *   top, bottom   the input rows above and below, of pixels of `channels` values
  *   left, right   input column on either side of each output column
  *   across        weight of the right column at each output column

@@ -1,4 +1,4 @@
-/* One bin of ROI_ALIGN in an NHWC image: a weighted sum of pixels (ops_b.md 81).
+/* One bin of ROI_ALIGN in an NHWC image: a weighted sum of pixels [NN 15.81].
  *
  * The pixels are those of `rows` x `columns` (>= 1 each), pixel (r, c) at x + row[r] + column[c], in elements; weight
  * [r][c] is w[r * columns + c]. n >= 1 channels, any alignment; reads only these pixels, writes n elements of y. */

@@ -13,7 +13,7 @@ typedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, floa
  * largest. Sums and differences in double. */
 typedef nnf_softmax_f32_rows_fn nnf_log_softmax_f32_rows_fn;
 
-/* One row of 8-bit codes (ops_a.md B SOFTMAX).
+/* One row of 8-bit codes [NN 14.25].
  *   power  e^(-d beta scale) in F0 for each difference d = max - code, 0 where the standard drops it
  * qs8 rows read and write signed codes. */
 typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256]);

@@ -36,7 +36,7 @@ static int32_t raise(int32_t x, int bits)
     return x > (INT32_MAX >> bits) ? INT32_MAX : x * (1 << bits);
 }
 
-/* 1 / (1 + a) as F0 for a: F0 in [0, 1], three Newton steps from a linear start (ops_a.md A.5 recip1p). */
+/* 1 / (1 + a) as F0 for a: F0 in [0, 1], three Newton steps from a linear start [NN 13.5 recip1p]. */
 static int32_t reciprocal_of_one_plus(int32_t a)
 {
     const int32_t one = 1 << 29; /* F2 */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Units of one batch row (ops_a.md B SVDF). Filter f = unit * rank + r has a history of `memory` values: its state, the
+/* Units of one batch row [NN 14.27]. Filter f = unit * rank + r has a history of `memory` values: its state, the
  * last of which gives way to the new feature.
  *   feature, state_in, time   [units * rank], [units * rank][memory] twice
  *   bias                      [units], or NULL for zeros

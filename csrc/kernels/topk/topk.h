@@ -1,5 +1,5 @@
 /* The k largest values of a row and where they stand, in falling order; of equal values the one with the larger index
- * comes first, NaNs come after all numbers (ops_b.md 90).
+ * comes first, NaNs come after all numbers [NN 15.90].
  *
  * 1 <= k <= n, any alignment; values and indices get k elements; heap is memory for k words. */
 #ifndef NNF_TOPK_H

@@ -1,4 +1,4 @@
-"""The tests of the standard's fibonacci extension (hal.md 9.6), its rules (9.4), and the same under HAL 1.2 and 1.3."""
+"""The tests of the standard's fibonacci extension [NN 9.6], its rules [NN 9.4], and the same under HAL 1.2 and 1.3."""
 
 import sys
 import threading
@@ -65,7 +65,7 @@ def refused(device, model):
     return str(caught.value)
 
 
-# -- hal.md 9.6 --------------------------------------------------------------------------------------------------------
+# -- [NN 9.6] ----------------------------------------------------------------------------------------------------------
 def test_9_6_extension_support(device, other):
     assert NAME in device.extensions and NAME not in other.extensions
     for module in (v1_2, v1_3):
@@ -98,7 +98,7 @@ def test_9_6_model_with_temporaries(device, other):
 
 
 def test_9_6_model_with_temporaries_of_the_extensions_types(device):
-    """The runtime's limit (9.3), which is not one here."""
+    """The runtime's limit [NN 9.3], which is not one here."""
     copy = extensions.Operation("COPY", 0, "x:X -> y:X", {"X": [QUANT64]}, infer=lambda node: [node["x"].shape],
                                 run=lambda node, inputs: [inputs[0]])
     both = Device(num_threads=1, extensions=[EXTENSION, extensions.Extension("com.example.copy", (), [copy])])
@@ -147,7 +147,7 @@ def test_9_6_get_supported_operations(device, other):
         other.prepare(model)
 
 
-# -- hal.md 9.4 --------------------------------------------------------------------------------------------------------
+# -- [NN 9.4] ----------------------------------------------------------------------------------------------------------
 def exact(n):
     numbers = [1, 1]
     while len(numbers) < n:

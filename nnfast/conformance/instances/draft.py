@@ -104,7 +104,7 @@ class Instance:
     def declared(self, node):
         """The same instance whose outputs declare the shapes that the node inferred.
 
-        A CAST of an input with open dimensions stays as it is: both must declare the same (ops_b.md 1.2).
+        A CAST of an input with open dimensions stays as it is: both must declare the same [NN 15.1].
         """
         main = self.model.main
         if node.op.type == OperationType.CAST and 0 in main.operands[main.inputs[0]].dims:
