@@ -39,7 +39,7 @@ checks() { # library to load first, tests to leave out
     # Reports go to the descriptor, past what pytest collects.
     LD_PRELOAD=$library python -m pytest -q -p no:cacheprovider --capture=sys tests/driver tests/hal tests/fmq \
         tests/compiler tests/service \
-        -k "not ten_thousand and not ($processes) $2"
+        -k "not thousands_of and not ($processes) $2"
 }
 
 for kind in "${@:-address}"; do

@@ -6,8 +6,8 @@ import os
 import pytest
 from hal_clients import Pools, add_model, prepare
 
-PREPARATIONS = 10_000
-GROWTH_KB = 4096
+PREPARATIONS = 2_500
+GROWTH_KB = 2048
 
 
 def resident_kb():
@@ -17,7 +17,7 @@ def resident_kb():
 
 
 @pytest.mark.slow
-def test_ten_thousand_preparations(device):
+def test_thousands_of_preparations(device):
     model, pools = add_model(shape=(64, 64)), Pools(nbytes=4 * 64 * 64)
 
     def once():

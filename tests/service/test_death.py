@@ -27,6 +27,7 @@ from service_models import (
 import nnfast
 from nnfast import Memory, ModelBuilder, Role
 from nnfast.conformance.service import start
+from nnfast.driver.durations import MAXIMUM_LOOP_TIMEOUT_NS
 from nnfast.errors import ErrorStatus
 from nnfast.hal import v1_3
 
@@ -130,8 +131,8 @@ def test_callbacks_are_told_once_when_the_driver_dies(process):
     assert status == ErrorStatus.NONE
     ran = [Callback() for _ in range(5)]
     for callback in ran:
-        assert prepared.execute_1_3(hal_request(), 0, None, None, callback) == ErrorStatus.NONE
-    status, handle, info = prepared.executeFenced(hal_request(), [], 0, None, None, None)
+        assert prepared.execute_1_3(hal_request(), 0, None, MAXIMUM_LOOP_TIMEOUT_NS, callback) == ErrorStatus.NONE
+    status, handle, info = prepared.executeFenced(hal_request(), [], 0, None, MAXIMUM_LOOP_TIMEOUT_NS, None)
     assert status == ErrorStatus.NONE
     time.sleep(0.1)
     process.kill()

@@ -142,9 +142,10 @@ def test_a_cancel_before_the_start_is_not_lost(device):
 
 
 def test_submit_timeout(device):
-    future = device.prepare(endless_model()).submit([np.float32([1])], timeout=0.05)
-    with pytest.raises(nnfast.errors.MissedDeadlineTransient):
-        future.result(120)
+    prepared = device.prepare(endless_model())
+    # Persistent where a busy machine lets the time pass before the start.
+    with pytest.raises((nnfast.errors.MissedDeadlineTransient, nnfast.errors.MissedDeadlinePersistent)):
+        prepared.submit([np.float32([1])], timeout=0.05).result(120)
 
 
 def test_stream(device, local):
