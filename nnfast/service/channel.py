@@ -12,9 +12,9 @@ from contextlib import nullcontext
 import msgspec
 
 from ..errors import InvalidArgument
-from ..model.records import encode
 from ..seals import FROZEN, is_sealed
 from .protocol import MAX_FDS, MAX_PACKET
+from .records import encode
 
 MAX_LARGE = 1 << 26
 """Bytes of a message in a memfd that a client takes from its driver: reasons or explanations of a large model."""

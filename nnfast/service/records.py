@@ -1,6 +1,6 @@
 """Parts of the messages between client and server (protocol.py)."""
 
-from ..model.records import Record
+from ..model.records import Record, encode  # noqa: F401  (messages are written as models are)
 
 
 class Tensor(Record):
