@@ -200,7 +200,7 @@ class Extension:
         found, names = {}, set()
         for member in sequence(members, f"extension {self.name}: {kind.__name__.lower()}s", "a list"):
             if not isinstance(member, kind):
-                raise InvalidArgument(f"extension {self.name}: {shown(member)} is no extensions.{kind.__name__}")
+                raise InvalidArgument(f"extension {self.name}: {shown(member)} is not an extensions.{kind.__name__}")
             if member.extension is not None:
                 raise InvalidArgument(f"extension {self.name}: {member.name} is part of {member.extension} already")
             if member.id in found or member.name in names:
@@ -272,7 +272,8 @@ def chosen(given):
                                       f"{', '.join(sorted(known)) or 'none'}")
             extension = known[extension]
         if not isinstance(extension, Extension):
-            raise InvalidArgument(f"Device extensions: {shown(extension)} is no name and no extensions.Extension")
+            raise InvalidArgument(f"Device extensions: {shown(extension)} is neither a name nor an "
+                                  "extensions.Extension")
         if extension.name in found:
             raise InvalidArgument(f"Device extensions: {extension.name} is listed twice")
         found[extension.name] = extension
@@ -300,7 +301,7 @@ def _type(name, kind):
     if isinstance(kind, Type) or kind in ABBREVIATIONS.values():
         return kind
     text = repr(kind) if isinstance(kind, str) or not isinstance(kind, int) else type_name(kind)
-    raise InvalidArgument(f"extension operation {name}: {text} is no operand type")
+    raise InvalidArgument(f"extension operation {name}: {text} is not an operand type")
 
 
 def _is_shape(shape):

@@ -273,7 +273,7 @@ cdef class DepthwiseConv2DQ8(Step):
         cdef const nnf_kernel *row = shape_q8(&self.p.q, shape)
         cdef size_t table, size
         if not plan_q8(&self.p.q, packed, &table, &size):
-            raise ValueError("these are no packed weights of such a step")
+            raise ValueError("these are not packed weights of such a step")
         self.p.kernel = <nnf_depthwise_conv2d_q8_nhwc_fn>row.fn
         self.p.batch = batch
         taps = aligned_bytes(table)

@@ -126,5 +126,5 @@ def skip(const unsigned char[::1] data, size_t at, size_t count, size_t most_byt
                 break
             done, end = done + 1, at
     if fault and not done:
-        raise ValueError("the data ends early, or holds what is no value")
+        raise ValueError("the data ends early, or is malformed")
     return done, end

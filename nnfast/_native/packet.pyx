@@ -13,7 +13,7 @@ NO_TIME = NNF_NO_TIME
 _FAULTS = (
     "", "has no elements", "must be packetInformation", "announces another number of elements than there are",
     "announces more operands and pools than there are elements", "is missing", "is of another kind than announced",
-    "announces more dimensions than elements are left", "has a value that is none", "has padding that is not zero",
+    "announces more dimensions than elements are left", "has an invalid value", "has padding that is not zero",
     "is behind the last one announced",
 )
 
@@ -121,5 +121,5 @@ def build_result(status, shapes, on_device=NO_TIME, in_driver=NO_TIME):
 def _bytes_of(packet):
     data = np.ascontiguousarray(packet).reshape(-1).view(np.uint8)
     if data.size % DATUM_BYTES:
-        raise ValueError(f"{data.size} bytes are no whole number of elements of {DATUM_BYTES}")
+        raise ValueError(f"{data.size} bytes are not a multiple of {DATUM_BYTES}, the size of an element")
     return data

@@ -53,10 +53,10 @@ def read(path):
         with open(path, encoding="utf-8") as stream:
             document = json.load(stream)
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{path}: is no trace: {error}") from None
+        raise InvalidArgument(f"{path}: is not a trace: {error}") from None
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
-        raise InvalidArgument(f"{path}: is no trace: traceEvents is missing")
+        raise InvalidArgument(f"{path}: is not a trace: traceEvents is missing")
     try:
         return nested(events)
     except InvalidArgument as error:
@@ -87,7 +87,7 @@ def nested(events):
 def _mark(place, event):
     where = f"traceEvents[{place}]"
     if not isinstance(event, dict) or event.get("ph") != "X":
-        raise InvalidArgument(f"{where}: is no complete event (ph X)")
+        raise InvalidArgument(f"{where}: is not a complete event (ph X)")
     name, times = event.get("name"), [event.get("ts"), event.get("dur")]
     if any(isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t) or t < 0 for t in times):
         raise InvalidArgument(f"{where}: ts and dur are {times}, must be microseconds")

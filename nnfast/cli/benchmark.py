@@ -57,7 +57,7 @@ def main(args):
         if path:
             check_target(path)
     if args.plot and not args.plot.lower().endswith(".png"):
-        raise InvalidArgument(f"--plot: {args.plot} is no name of a PNG file; use one that ends in .png")
+        raise InvalidArgument(f"--plot: {args.plot} is not the name of a PNG file; use one that ends in .png")
     if args.rings:
         return main_rings(args, output)
     if not args.models or args.plot:

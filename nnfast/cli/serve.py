@@ -88,7 +88,7 @@ def passed_sockets():
     for fd in range(FIRST_PASSED, FIRST_PASSED + config.passed_listeners()):
         listener = socket.socket(fileno=fd)
         if listener.family != socket.AF_UNIX or listener.type != socket.SOCK_SEQPACKET:
-            raise InvalidArgument(f"descriptor {fd}: is no Unix socket of packets; use ListenSequentialPacket=")
+            raise InvalidArgument(f"descriptor {fd}: is not a SOCK_SEQPACKET Unix socket; use ListenSequentialPacket=")
         os.set_inheritable(fd, False)
         listeners.append(listener)
     return listeners
@@ -159,7 +159,7 @@ def _clear(path):
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(kind):
-        raise InvalidArgument(f"{path}: is there and is no socket")
+        raise InvalidArgument(f"{path}: exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         probe.setblocking(False)  # a process that is stopped may have a full queue
         try:

@@ -130,7 +130,7 @@ def _pattern(pattern):
     try:
         return re.compile(pattern or "")
     except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidArgument(f"pattern {shown(pattern)} is no regular expression: {error}") from None
+        raise InvalidArgument(f"pattern {shown(pattern)} is not a regular expression: {error}") from None
 
 
 class _Plan:

@@ -177,7 +177,7 @@ def _regular(descriptor):
     """Size of an open file. Raises OSError for anything but a regular file: reading it might block."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     return found.st_size
 
 

@@ -41,7 +41,7 @@ class OwnFolder:
             found = os.fstat(descriptor)
             path = os.path.join(self.path, name)
             if not stat.S_ISREG(found.st_mode):
-                raise NotOurs(f"{path} is no regular file; remove it")
+                raise NotOurs(f"{path} is not a regular file; remove it")
             self._check(found, path, "file", private)
         except OSError:
             os.close(descriptor)

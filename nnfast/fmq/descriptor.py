@@ -54,7 +54,8 @@ class Descriptor:
         if not isinstance(table, bytes | bytearray):
             raise InvalidArgument(f"message queue: the table is {shown(table)}, must be bytes")
         if len(table) % RECORD.size:
-            raise InvalidArgument(f"message queue: a table of {len(table)} bytes is no records of {RECORD.size} bytes")
+            raise InvalidArgument(f"message queue: the table has {len(table)} bytes, must be a multiple of "
+                                  f"{RECORD.size}")
         fds = sequence(fds, "message queue: fds", "a list of descriptors")
         return cls(tuple(Grantor(*fields) for fields in RECORD.iter_unpack(table)), fds, quantum, flavor)
 
@@ -77,7 +78,7 @@ def check(descriptor, itemsize):
 
 def _check_grantor(where, place, grantor, files, quantum):
     if not isinstance(grantor, Grantor):
-        raise InvalidArgument(f"{where}: {shown(grantor)} is no Grantor")
+        raise InvalidArgument(f"{where}: {shown(grantor)} is not a Grantor")
     for name, bits in (("flags", 32), ("fd_index", 32), ("offset", 32), ("extent", 64)):
         _number(f"grantor {place} ({NAMES[place]}): {name}", getattr(grantor, name), bits)
     if grantor.flags:

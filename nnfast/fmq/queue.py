@@ -93,7 +93,7 @@ class MessageQueue:
         dtype = _element(dtype)
         reset = flag(reset, "message queue: reset")
         if not isinstance(descriptor, Descriptor):
-            raise InvalidArgument(f"message queue: {shown(descriptor)} is no Descriptor")
+            raise InvalidArgument(f"message queue: {shown(descriptor)} is not a Descriptor")
         fds = []
         try:
             for fd in descriptor.fds:

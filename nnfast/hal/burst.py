@@ -159,6 +159,6 @@ def _client_memory(pool):
     if isinstance(pool, MemoryPool):
         pool = pool.hidlMemory
     if pool is None:
-        fail("request pool", "is no client memory")
+        fail("request pool", "is not memory of the client")
     owner = getattr(getattr(pool, "handle", None), "owner", None)
     return owner if isinstance(owner, SharedMemory) else pool

@@ -248,7 +248,7 @@ class ModelBuilder:
         for place, handle in enumerate(sequence(handles, f"{role} handles:", "a list of handles")):
             number = _integer(handle, f"{role} {place}: handle")
             if not 0 <= number < len(self._operands):
-                raise InvalidArgument(f"{role} {place}: handle {shown(number)} is no operand of this builder "
+                raise InvalidArgument(f"{role} {place}: handle {shown(number)} is not an operand of this builder "
                                       f"(it has {len(self._operands)})")
             result.append(number)
         return tuple(result)
@@ -378,7 +378,7 @@ def _array_of(value, dtype):
     except (TypeError, ValueError, OverflowError, RecursionError):
         raw = np.asarray(None)
     if raw.dtype.kind not in "biuf":
-        raise InvalidArgument(f"value {shown(value)} is no number or list of numbers")
+        raise InvalidArgument(f"value {shown(value)} is neither a number nor a list of numbers")
     if dtype is None:
         dtype = np.dtype({"f": np.float32, "b": np.bool_}.get(raw.dtype.kind, np.int32))
     if dtype.kind in "iu":
@@ -419,5 +419,5 @@ def _frozen(array, code, kind):
 
 def _position(places, handle, role):
     if handle not in places:
-        raise InvalidArgument(f"state: operand {handle} is no {role} of the graph")
+        raise InvalidArgument(f"state: operand {handle} is not an {role} of the graph")
     return places.index(handle)

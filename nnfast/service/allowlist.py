@@ -63,10 +63,11 @@ def _rule(where, who, *names):
     """[(path, names)] of a line; [] of one with a package name. Raises InvalidArgument."""
     if not os.path.isabs(who):
         if names or not _PACKAGE.fullmatch(who):
-            raise InvalidArgument(f"{where}: {who!r} is no absolute path of an executable and no package of an app")
+            raise InvalidArgument(f"{where}: {who!r} is neither the absolute path of an executable nor the package of "
+                                  "an app")
         vlog.tell(vlog.DRIVER, "%s: %s is the package of an app: no executable here belongs to it", where, who)
         return []
     wrong = [name for name in names if name != "*" and not EXTENSION_NAME.fullmatch(name)]
     if wrong:
-        raise InvalidArgument(f"{where}: {wrong[0]!r} is no name of an extension")
+        raise InvalidArgument(f"{where}: {wrong[0]!r} is not the name of an extension")
     return [(who, None if not names or "*" in names else frozenset(names))]

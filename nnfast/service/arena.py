@@ -72,11 +72,11 @@ class ServerArena:
         """Bytes of the arena."""
         size = 0 if self.memory is None else self.memory.size
         if offset % LINE or not 0 <= offset <= offset + nbytes <= size:
-            raise InvalidArgument(f"{path}: bytes {offset}..{offset + nbytes} are no place in the arena of {size}")
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + nbytes} do not lie in the arena of {size}")
         return np.empty(0, np.uint8) if self.memory is None else self.memory.array()[offset:offset + nbytes]
 
     def pool(self, path, offset, size, writable):
         """A part of the arena as a nnfast.Memory."""
         if self.memory is None or not 0 <= offset <= offset + size <= self.memory.size:
-            raise InvalidArgument(f"{path}: bytes {offset}..{offset + size} are no place in the arena")
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + size} do not lie in the arena")
         return self.memory.part(offset, size, writable)

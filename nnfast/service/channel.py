@@ -54,7 +54,7 @@ def decode(decoder, data):
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Malformed(f"service: a message that is none: {error}") from None
+        raise Malformed(f"service: malformed message: {error}") from None
 
 
 def sealed_memfd(chunks):

@@ -321,7 +321,7 @@ class Builder:
     def state(self, op, t, code):
         """Operand that holds a variable's value before this operator; it starts as a model input of zeros."""
         if t is None or not t.is_variable:
-            self.refuse(op, "keeps a state that is no variable tensor")
+            self.refuse(op, "keeps a state that is not a variable tensor")
         if self.graph:
             self.refuse(op, f"keeps a state in tensor[{t.index}] of a subgraph that IF or WHILE run")
         if self.supported_type(op, t) != code or not t.dims or 0 in t.dims:
@@ -365,8 +365,8 @@ class Builder:
     def _copy(self, index, t):
         source = self.operands[index]
         if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
-            self.refuse(None, f"output tensor[{t.index}] {t.name!r} is no operator's own result, and NNAPI cannot copy"
-                              f" {source.type.name} {list(source.dims)}")
+            self.refuse(None, f"output tensor[{t.index}] {t.name!r} is not an operator's own result, and NNAPI cannot "
+                              f"copy {source.type.name} {list(source.dims)}")
         return self.reshape(None, index, source.type, source.dims, (source.scale, source.zero_point), name=t.name)
 
 

@@ -53,7 +53,7 @@ def decode(data):
         raise ValueError(f"has {len(data)} bytes, must be a map")
     kind, root_width = data[-2], data[-1]
     if root_width not in (1, 2, 4, 8) or kind >> 2 != _MAP:
-        raise ValueError("is no map")
+        raise ValueError("is not a map")
     width = 1 << (kind & 3)
     values = reader.back(len(data) - 2 - root_width, root_width)
     count = reader.unsigned(values - width, width)

@@ -21,7 +21,7 @@ _VARIABLES = "keeps its state in a resource, which starts with what another subg
 REFUSED = {
     "CALL_ONCE": "fills resources by another subgraph of the file, NNAPI has no resources",
     "ASSIGN_VARIABLE": _VARIABLES, "READ_VARIABLE": _VARIABLES, "VAR_HANDLE": _VARIABLES,
-    "COS": "is no operation of NNAPI, and SIN of a shifted input rounds differently",
+    "COS": "is not an operation of NNAPI, and SIN of a shifted input rounds differently",
     "ROUND": "rounds halves to even, NNAPI has FLOOR only",
 }
 """Builtin operators that NNAPI comes close to -> why they are refused."""

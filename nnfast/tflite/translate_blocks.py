@@ -106,7 +106,7 @@ def pad_v2(b, op):
     code = b.check_types(op, FLOATS_QUANT8, x, filler)
     b.check_same_quant(op, x, filler)
     if not b.is_constant(filler) or filler.array.size != 1:
-        b.refuse(op, "pads with a value that is no constant of one element, NNAPI takes a scalar")
+        b.refuse(op, "pads with a value that is not a constant of one element, NNAPI takes a scalar")
     value = filler.array.reshape(-1)[0]
     value = b.real(code, float(value)) if code in FLOATS else b.i32(int(value))
     b.emit(OperationType.PAD_V2, (b.operand(op, x), b.ints(values, (len(values) // 2, 2)), value),

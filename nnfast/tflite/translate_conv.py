@@ -177,7 +177,7 @@ def _filter(b, op, code, x, w, channel_dim, shape=None):
     b.check_types(op, (code,), x, w)
     if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or not b.is_constant(w):
         if len(w.scales) > 1:
-            b.refuse(op, f"filter has {len(w.scales)} scales, NNAPI takes one where it is no constant int8 tensor")
+            b.refuse(op, f"filter has {len(w.scales)} scales, NNAPI takes one where it is not a constant int8 tensor")
         return b.operand(op, w)
     return b.channel_constant(op, w, channel_dim, shape)
 

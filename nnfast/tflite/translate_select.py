@@ -70,7 +70,7 @@ def fill(b, op):
     dims, value, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, (*FLOATS, T.TENSOR_INT32), value, out)
     if not b.is_constant(value) or value.array.size != 1:
-        b.refuse(op, "fills with a value that is no constant of one element, NNAPI takes a scalar")
+        b.refuse(op, "fills with a value that is not a constant of one element, NNAPI takes a scalar")
     result = ()
     if b.is_constant(dims):
         sizes = b.integers(op, dims, "shape")

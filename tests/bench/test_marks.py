@@ -59,7 +59,7 @@ def test_what_is_no_trace_of_ours_is_refused(events, words, tmp_path):
 def test_files_that_are_no_trace(text, tmp_path):
     path = tmp_path / "t.json"
     path.write_text(text)
-    with pytest.raises(InvalidArgument, match=r"t\.json: is no trace"):
+    with pytest.raises(InvalidArgument, match=r"t\.json: is not a trace"):
         marks.read(path)
 
 

@@ -205,7 +205,7 @@ def test_rings(capsys, tmp_path):
                                          ([MODEL, "--rings"], ["--rings: runs no models"]),
                                          ([MODEL, "--plot", "x.png"], ["--plot: needs --rings"]),
                                          (["--rings", "--plot", "absent/x.png"], ["folder absent does not exist"]),
-                                         (["--rings", "--plot", "x"], ["x is no name of a PNG file"])])
+                                         (["--rings", "--plot", "x"], ["x is not the name of a PNG file"])])
 def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
     monkeypatch.chdir(tmp_path)
     assert call("benchmark", *args) == 2

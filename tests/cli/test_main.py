@@ -154,7 +154,7 @@ def test_vts_says_why_it_skipped(capsys, vectors, on_device):
     (["--hal", "7"], "hal is '7'"),
     (["--via", "pigeon"], "via is 'pigeon'"),
     (["--kind", "general,speed"], "kind is 'speed'"),
-    (["-k", "["], "no regular expression"),
+    (["-k", "["], "not a regular expression"),
     (["-k", "absent"], "no test matches"),
     (["--kind", "failure"], "no test matches"),
     (["--json", "absent/r.json"], "folder absent does not exist"),

@@ -148,7 +148,7 @@ def test_files_that_would_block_are_refused(device, files, tmp_path):
     try:
         for odd in (reading, writing, null):
             for wrong in (CacheFiles((odd,), files.data), CacheFiles(files.model, (odd,))):
-                with pytest.raises(GeneralFailure, match="it is no regular file"):
+                with pytest.raises(GeneralFailure, match="it is not a regular file"):
                     device.prepare_from_cache(wrong, TOKEN)
                 device.prepare(models.two_step_model(), cache=wrong, token=TOKEN)
             device.prepare(models.conv_model(), cache=files, token=TOKEN)

@@ -53,7 +53,7 @@ def test_9_2_a_device_may_allow_some(registered):
 @pytest.mark.parametrize("given, words", [
     (["com.example.other"], "'com.example.other' is not registered; there are com.example.money"),
     ("com.example.money", "must be a list"), (5, "must be a list"), ([MONEY, NAME], "is listed twice"),
-    ([AMOUNTS], "is no name"),
+    ([AMOUNTS], "is neither a name"),
 ])
 def test_9_2_bad_lists(registered, given, words):
     with pytest.raises(InvalidArgument) as caught:
@@ -80,12 +80,12 @@ def test_9_1_a_name_is_registered_once(registered):
     (lambda: Extension("com.example.a", [types(), types(name="B")]), "B and id 0 must be used once"),
     (lambda: Extension("com.example.a", [types(), types(id=1)]), "A and id 1 must be used once"),
     (lambda: Extension("com.example.a", [AMOUNTS]), "AMOUNTS is part of com.example.money already"),
-    (lambda: Extension("com.example.a", [TIMES]), "is no extensions.Type"),
-    (lambda: Extension("com.example.a", (), [AMOUNTS]), "is no extensions.Operation"),
+    (lambda: Extension("com.example.a", [TIMES]), "is not an extensions.Type"),
+    (lambda: Extension("com.example.a", (), [AMOUNTS]), "is not an extensions.Operation"),
     (lambda: operation(infer=None), "has no infer"), (lambda: operation(signature="x:X"), "signature 'x:X'"),
     (lambda: operation(signature="x:Y -> y:X"), "signature"), (lambda: operation(types={}), "signature"),
-    (lambda: operation(types={"X": ["F33"]}), "'F33' is no operand type"),
-    (lambda: operation(types={"X": [10001]}), "TENSOR_OEM_BYTE is no operand type"),
+    (lambda: operation(types={"X": ["F33"]}), "'F33' is not an operand type"),
+    (lambda: operation(types={"X": [10001]}), "TENSOR_OEM_BYTE is not an operand type"),
     (lambda: operation(types={"X": [3], "Y": [3]}), "types are of X, Y, the signature has variables X"),
     (lambda: ModelBuilder().input(types()), "A is not part of an extension"),
     (lambda: AMOUNTS.pack(units=3), "got parameters units, must be unit"), (lambda: FACTOR.pack(a=1), "must be none"),

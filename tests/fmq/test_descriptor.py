@@ -74,7 +74,7 @@ def test_tables_go_there_and_back(queue):
                                                    "formats": ["<u4", "<u4", "<u4", "<u8"],
                                                    "offsets": [0, 4, 8, 16]}))[0]
     assert record.tolist() == (0, 0, descriptor.grantors[2].offset, 4 * BYTES)
-    with pytest.raises(InvalidArgument, match="a table of 95 bytes"):
+    with pytest.raises(InvalidArgument, match="the table has 95 bytes"):
         Descriptor.from_table(table[:-1], descriptor.fds, BYTES)
 
 
@@ -116,7 +116,7 @@ def test_attaching_copies_the_files():
 # -- bad ones ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bad", [None, 3, (), "descriptor"])
 def test_something_else(bad):
-    refused(bad, "is no Descriptor")
+    refused(bad, "is not a Descriptor")
 
 
 @pytest.mark.parametrize("quantum", [BYTES - 1, 0, -1, None, float(BYTES)])
@@ -187,7 +187,7 @@ def test_no_files(queue):
 
 
 def test_grantors_that_are_something_else(queue):
-    refused(replace(queue.descriptor, grantors=(None,) * 3), "is no Grantor")
+    refused(replace(queue.descriptor, grantors=(None,) * 3), "is not a Grantor")
 
 
 @pytest.mark.parametrize("place, other", [(0, 1), (0, 2), (1, 3), (3, 2)])

@@ -189,7 +189,7 @@ def test_objects_of_others_cannot_be_named(raw, other, server):
 def test_arenas(raw, other):
     number = prepared_by(raw, add_model())
     run = protocol.Run(number, [protocol.Place(0, (4,)), protocol.Place(64, (4,))], [128])
-    refused(raw.call(run), "no place in the arena of 0")
+    refused(raw.call(run), "do not lie in the arena of 0")
     unsealed = os.memfd_create("x")
     os.ftruncate(unsealed, 4096)
     raw.calls.send(protocol.Arena(4096), [unsealed])

@@ -110,7 +110,7 @@ def test_only_the_folder_of_nnfast_is_made(tmp_path, monkeypatch):
 def test_what_is_in_the_way_is_left_alone(tmp_path):
     path = tmp_path / "file"
     path.write_text("mine")
-    with pytest.raises(InvalidArgument, match="no socket"):
+    with pytest.raises(InvalidArgument, match="is not a socket"):
         listen(str(path))
     assert path.read_text() == "mine"
     stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -47,7 +47,7 @@ def test_svdf_refusals():
         replace(svdf(), fields={"Rank": 4}).model()
     one = svdf()
     one.inputs[4] = f(BATCH, 18)
-    with pytest.raises(UnsupportedOperator, match="no variable tensor"):
+    with pytest.raises(UnsupportedOperator, match="not a variable tensor"):
         one.model()
 
 

@@ -71,7 +71,7 @@ def test_inputs_and_constants_as_outputs_are_copied():
     model = translate(tensors, [Op("RELU", ["x"], ["y"])], ["x"], ["y", "x", "y", "c"])
     assert [row[0] for row in show(model)] == ["RELU", "RESHAPE", "RESHAPE", "RESHAPE"]
     assert len(set(model.main.outputs)) == 4
-    with pytest.raises(InvalidArgument, match="no operator's own result"):
+    with pytest.raises(InvalidArgument, match="not an operator's own result"):
         load(build([Tensor("x", (2,), "bool")], [], ["x"], ["x"]))
 
 

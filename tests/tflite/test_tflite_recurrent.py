@@ -91,7 +91,7 @@ def test_lstm_refusals(kind):
     tensors, ops, ins, outs = lstm_file(kind, x_shape=shape)
     for t in tensors:
         t.variable = False
-    refused(tensors, ops, [*ins, "i18", "i19"], outs, "no variable")
+    refused(tensors, ops, [*ins, "i18", "i19"], outs, "not a variable tensor")
 
 
 def test_lstm_basic_kernel_is_refused():

@@ -56,7 +56,7 @@ def changed(name, reason, place=None, with_=None, **changes):
     changed("reverse", "must be one value", 1, ints(0, 1)),
     changed("tile", "one of at least 0 for each", 1, ints(2)),
     changed("broadcast_to", "cannot be broadcast", 1, ints(2, 5, 4)),
-    changed("fill", "no constant of one element", 1, f()),
+    changed("fill", "not a constant of one element", 1, f()),
     changed("topk", "k is [5]", 1, value(5)),
     changed("sum", "must be a constant", 1, Const(np.zeros(0, np.int32))),
     changed("sum", "within the rank", 1, ints(3)),
