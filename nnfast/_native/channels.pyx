@@ -38,7 +38,7 @@ cdef enum:
     SPIN_US = 1000000
     LOOKS = 1000    # of a side that polls, before it yields its core
 
-cdef int64_t PATIENCE_NS = 10000000000
+cdef int64_t PATIENCE_NS = 100000000000
 
 
 cdef int check(int failed) except -1:
