@@ -5,8 +5,8 @@
 --seconds is shared by the targets, --runs is of each. Targets are those of fuzzing/targets.py, under atheris, and the
 packets of bursts, in C under libFuzzer and the address and undefined behaviour sanitizers where clang is installed.
 Each begins with the seeds that it makes and with the files of fuzzing/corpus. Fails when an input crashes, hangs for
-20 seconds or takes more than 3 GiB; --keep has the inputs that were found. --grow adds up to 32 small inputs to
-fuzzing/corpus that reach code which nothing there reaches.
+20 seconds or takes more than 3 GiB; --keep has the inputs that were found. --grow adds up to 32 small inputs that
+reached new code to fuzzing/corpus.
 """
 
 import argparse
@@ -44,18 +44,12 @@ def built_packets(folder):
     return program
 
 
-def grow(command, seeds, corpus, environment):
-    """Add inputs of `seeds` to the corpus, the smallest first, that cover more than it does."""
-    with tempfile.TemporaryDirectory() as merged:
-        for path in corpus.glob("*"):
-            shutil.copy(path, merged)
-        before = set(os.listdir(merged))
-        subprocess.run([*command, "-merge=1", merged, str(seeds)], check=True, env=environment, capture_output=True)
-        new = [path for path in Path(merged).iterdir() if path.name not in before]
-        corpus.mkdir(parents=True, exist_ok=True)
-        for path in sorted(new, key=lambda path: path.stat().st_size)[:GROWN]:
-            if path.stat().st_size <= GROWN_BYTES:
-                shutil.copy(path, corpus)
+def grow(seeds, known, corpus):
+    """Add the smallest inputs among `seeds` to the corpus that are not `known`: each reached new code when it came."""
+    new = [path for path in seeds.iterdir() if path.name not in known and path.stat().st_size <= GROWN_BYTES]
+    corpus.mkdir(parents=True, exist_ok=True)
+    for path in sorted(new, key=lambda path: path.stat().st_size)[:GROWN]:
+        shutil.copy(path, corpus)
 
 
 def fuzz(name, amount, folder, kept, is_growing):
@@ -78,6 +72,7 @@ def fuzz(name, amount, folder, kept, is_growing):
     corpus = HERE / "fuzzing" / "corpus" / name
     for path in corpus.glob("*"):
         shutil.copy(path, seeds)
+    known = set(os.listdir(seeds))
     process = subprocess.run([*command, *LIMITS, amount, f"-artifact_prefix={kept}/{name}-", str(seeds)], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace", env=environment)
     stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", process.stdout))
@@ -90,7 +85,7 @@ def fuzz(name, amount, folder, kept, is_growing):
         print(process.stdout[-6000:], file=sys.stderr)
         return False
     if is_growing:
-        grow(command, seeds, corpus, environment)
+        grow(seeds, known, corpus)
     return True
 
 

@@ -161,7 +161,7 @@ class CacheFile:
         length = int.from_bytes(data[:4], "little")
         head, content = bytes(data[4:4 + length]), np.frombuffer(bytes(data[4 + length:]), np.uint8).copy()
         if random.random() < 0.3 and len(content) > 64:
-            mutations._damage(content, random)
+            mutations.damage(content, random, 64)
         else:
             try:
                 head = changed(head, random)

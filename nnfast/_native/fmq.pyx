@@ -92,7 +92,8 @@ cdef class Ring:
         PyObject_GetBuffer(elements, &view, PyBUF_SIMPLE)
         try:
             if n > <size_t> view.len // self.c.quantum:
-                raise InvalidArgument(f"ring: the buffer has {view.len} bytes, too few for {n} elements of {self.c.quantum}")
+                raise InvalidArgument(f"ring: the buffer has {view.len} bytes, too few for {n} elements of "
+                                      f"{self.c.quantum}")
             self.take(WRITER)
             try:
                 outcome = self.wait_on(WRITER, n, deadline_ns, spin_us)

@@ -125,9 +125,9 @@ class Mutator:
         small = np.frombuffer(content[6], np.uint8).copy()
         for _ in range(data_changes):
             if rng.randrange(data.nbytes - 64 + small.nbytes) < small.nbytes:
-                _damage(small, rng, 0)
+                damage(small, rng, 0)
             else:
-                _damage(data, rng, 64)
+                damage(data, rng, 64)
         content[6], content[8] = small.tobytes(), key.digest().of(data)
         for _ in range(head_changes):
             _change(content, rng)
@@ -141,7 +141,7 @@ class Mutator:
                 os.close(fd)
 
 
-def _damage(data, rng, start):
+def damage(data, rng, start):
     """Overwrite a few bytes from `start` on, or a word with an extreme number."""
     place = rng.randrange(start, len(data)) if len(data) > start else 0
     if rng.random() < 0.5:
