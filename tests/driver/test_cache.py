@@ -1,4 +1,4 @@
-"""Compilation caching [NN 7.5]: each case on a model with a stored plan, and on one that is prepared again."""
+"""Compilation caching [NN 7.5]: each case on a model that is planned when prepared, and on one planned at execution."""
 
 import gc
 import mmap

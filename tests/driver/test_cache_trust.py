@@ -121,7 +121,7 @@ def test_files_of_another_key_are_refused(device, files, other_key, tmp_path):
 
 @pytest.mark.parametrize("known", [b"", bytes(32), b"public"])
 def test_a_file_cannot_be_signed_without_the_key(device, files, known):
-    """As the audit's forged plan: a head that reads well, digested with whatever a stranger knows."""
+    """A forged head: one that reads well, digested with whatever a stranger knows."""
     prepared = device.prepare(models.conv_model(), cache=files, token=TOKEN)
     stranger = key.KeyedDigest(known.ljust(32, b"\0"))
     head, content = stored_model.pack(prepared, stored_model.stamp_of(version_string(), None, TOKEN), stranger)

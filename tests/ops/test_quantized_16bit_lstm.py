@@ -35,7 +35,7 @@ def build(values, scale=0.01, zero_point=100, change=None):
     return node("QUANTIZED_16BIT_LSTM", [made[name] for name in order], [out(Q16S, 2.0**-11), out(Q8, *DATA)])
 
 
-def test_the_example_of_the_digest():
+def test_the_worked_example():
     cell, output = execute(build(EXAMPLE))
     assert cell.tolist() == [[896, -1066]]
     assert output.tolist() == [[150, 94]]
