@@ -25,11 +25,13 @@ TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "mem
 MODEL, COMPILATION, EXECUTION, CPUEXE, MANAGER, DRIVER, MEMORY = (1 << bit for bit in range(len(TAGS)))
 ALL = (1 << len(TAGS)) - 1
 
+_INFO = 20  # logging.INFO
+
 mask = 0
 """Bits of the tags that are on."""
 
 _knob = ""
-_handler = None
+_is_on, _handler = False, None  # the loggers let lines pass; what brings them to stderr
 
 
 def parse(text):
@@ -48,12 +50,13 @@ def parse(text):
 
 def set(text):
     """Turn on exactly the tags that `text` names ("" = none). What is no tag gets an error line and is ignored."""
-    global mask
+    global mask, _is_on
     wanted, unknown = parse(text)
     before, mask = mask, wanted
     observe.watch(_sees_runs(wanted) - _sees_runs(before))
-    if text or before:
-        _set_up(bool(text))
+    if text or _is_on:
+        _is_on = bool(text)
+        _set_up(_is_on)
     for token in unknown:
         _logger("").error("vlog: unknown tag %r; there are %s and all", token, ", ".join(TAGS))
 
@@ -68,9 +71,15 @@ def init():
 
 
 def tell(tag, text, *values):
-    """A line of one tag, formatted if anyone takes it. Without the logging module in the process, nobody can."""
+    """A line of one tag, formatted if anyone takes it. Without the logging module in the process, nobody can.
+
+    Records hold the text, not the values: whoever keeps them does not keep the memory of a call, which an error's
+    traceback leads to.
+    """
     if "logging" in sys.modules:
-        _logger("." + TAGS[tag.bit_length() - 1]).info(text, *values)
+        logger = _logger("." + TAGS[tag.bit_length() - 1])
+        if logger.isEnabledFor(_INFO):
+            logger.info("%s", text % values)
 
 
 def telling(tag, call):

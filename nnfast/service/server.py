@@ -219,7 +219,7 @@ class Server:
         try:
             peer = Peer(sock)
         except DeviceUnavailable as error:
-            log.info("%s", error)
+            log.info("%s", str(error))  # a kept record keeps no traceback
             sock.close()
             return
         channel = Channel(sock, protocol.MAX_HELLO, 0, peer.pid)

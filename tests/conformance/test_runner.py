@@ -240,7 +240,7 @@ def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
     ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
     ({"ops": "ADD,FOO"}, "there is no operation FOO"),
     ({"ops": ""}, "ops is empty"),
-    ({"pattern": "("}, "no regular expression"),
+    ({"pattern": "("}, "not a regular expression"),
     ({"jobs": 0}, "jobs is 0"),
     ({"threads": 0}, "threads is 0"),
 ])

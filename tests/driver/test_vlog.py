@@ -1,9 +1,11 @@
 """Verbose log lines [NN 12.1]: tags, what they tell, and that nothing is printed without them."""
 
+import gc
 import logging
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +225,26 @@ def test_logging_is_not_imported_without_need():
     done = subprocess.run([sys.executable, "-c", source, DIGITS], capture_output=True, text=True, timeout=120,
                           check=True, env={**os.environ, "NNFAST_VLOG": ""})
     assert done.stdout == "False\n"
+
+
+def test_tags_that_are_unknown_leave_no_level_behind():
+    vlog.set("nonsense")
+    vlog.set("")
+    assert logging.getLogger("nnfast").level == logging.NOTSET
+
+
+def test_a_record_that_is_kept_keeps_nothing_of_the_call(lines, caplog):
+    class Given(np.ndarray):
+        """An array that can be watched."""
+
+    given, told = np.ones((2, 3), np.float32).view(Given), lines("execution")
+    seen = weakref.ref(given)
+    prepared = nnfast.Device(1).prepare(two_step_model())
+    gc.disable()
+    try:
+        with pytest.raises(nnfast.InvalidArgument):
+            prepared.run([given])
+        del given
+        assert told() and caplog.records and seen() is None
+    finally:
+        gc.enable()

@@ -47,7 +47,7 @@ def test_4_1_null_callback(prepared):
 
 def test_4_1_channels_that_are_none(prepared):
     good, silent, other = packets.channels(), packets.channels(event_flag=False), fmq.MessageQueue.create(np.uint64, 8)
-    cases = [(None, "no Descriptor"), (7, "no Descriptor"), (good, "no Descriptor"),
+    cases = [(None, "not a Descriptor"), (7, "not a Descriptor"), (good, "not a Descriptor"),
              (silent[0].descriptor, "no event flag"),
              (other.descriptor, "quantum is 8")]
     for channel, words in cases:
