@@ -200,7 +200,11 @@ def main():
         problems = list(dict.fromkeys(problem for foe in foes for problem in foe.end()))
         for problem in problems:
             print(f"soak: {problem}", file=sys.stderr)
-        now = state()
+        now, latest = state(), time.monotonic() + STALLED_SECONDS
+        while now[1] > before[1] + 2 and time.monotonic() < latest:  # what the hostile ones launched has an end
+            time.sleep(0.1)
+            now = state()
+        print(f"at the end {now[0] >> 20} MiB resident, {now[1]} descriptors, {threading.active_count()} threads")
         if problems or now[0] > before[0] + (a.growth << 20) or now[1] > before[1] + 2:
             print("soak: memory or descriptors grew", file=sys.stderr)
             return 1

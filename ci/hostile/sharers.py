@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import tempfile
+import time
 
 import numpy as np
 
@@ -89,7 +90,9 @@ class Sharers(Foe):
                            ours.fileno(), os.memfd_create("none")]
                 for fd in strange:
                     try:
-                        kept.append(prepared.execute_fenced(request, [Fence.from_fd(fd)]))
+                        # Nothing ever happens at some of them: without a deadline that would be for ever.
+                        kept.append(prepared.execute_fenced(request, [Fence.from_fd(fd)],
+                                                            deadline=time.monotonic() + 5))
                     except Error:
                         pass
                 for fd in strange[:2] + strange[5:]:

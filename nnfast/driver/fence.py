@@ -33,23 +33,43 @@ _NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _made = weakref.WeakSet()
 
 
+class Descriptor:
+    """An open descriptor, closed with its last holder.
+
+    Who waits for a fence holds this, not the fence: its maker can still drop it.
+    """
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd=-1):
+        self.fd = fd
+
+    def fileno(self):
+        """The number; -1 when there is none any more."""
+        return self.fd
+
+    def __del__(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
 class Fence:
     """A fence that starts active and is signalled once, with success or with an error, by the process that made it.
 
     A fence that nobody can signal any more goes to the error state: its maker has dropped it, or died.
     """
 
-    __slots__ = ("_fd", "_end", "_inode", "_claim", "__weakref__")
+    __slots__ = ("descriptor", "_end", "_inode", "_claim", "__weakref__")
 
     def __init__(self):
-        self._fd, self._end, self._inode, self._claim = -1, -1, 0, [True]
+        self.descriptor, self._end, self._inode, self._claim = Descriptor(), -1, 0, [True]
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         except OSError as error:
             raise ResourceExhaustedTransient(f"fence: no descriptors can be opened: {error.strerror}") from None
         theirs.send(b"?", _NOW)
         ours.shutdown(socket.SHUT_RD)
-        self._fd, self._end = theirs.detach(), ours.detach()
+        self.descriptor.fd, self._end = theirs.detach(), ours.detach()
         self._inode = os.fstat(self._end).st_ino
         _made.add(self)
 
@@ -63,10 +83,10 @@ class Fence:
         that file system's code and never return.
         """
         self = cls.__new__(cls)
-        self._fd, self._end, self._inode, self._claim = -1, -1, 0, None
+        self.descriptor, self._end, self._inode, self._claim = Descriptor(), -1, 0, None
         try:
-            self._fd = os.dup(fd)
-            kind = os.readlink(f"/proc/self/fd/{self._fd}")
+            self.descriptor.fd = os.dup(fd)
+            kind = os.readlink(f"/proc/self/fd/{self.fileno()}")
         except (OSError, TypeError, OverflowError) as error:
             if getattr(error, "errno", errno.EBADF) != errno.EBADF:
                 raise GeneralFailure(f"fence: descriptor {fd} cannot be copied: {error.strerror}") from None
@@ -78,11 +98,11 @@ class Fence:
 
     def fileno(self):
         """The descriptor, for select and poll; it stays the fence's."""
-        return self._fd
+        return self.descriptor.fd
 
     def hand_over(self):
         """The descriptor, which is the caller's from now on; this fence can only be signalled any more."""
-        fd, self._fd = self._fd, -1
+        fd, self.descriptor.fd = self.descriptor.fd, -1
         return fd
 
     @property
@@ -124,7 +144,8 @@ class Fence:
         """True for the one caller who signals the fence."""
         if self._claim is None:
             if self.state == ACTIVE:
-                raise InvalidArgument(f"fence: descriptor {self._fd} was made elsewhere; only its maker can signal it")
+                raise InvalidArgument(f"fence: descriptor {self.fileno()} was made elsewhere; only its maker can "
+                                      "signal it")
             return False
         try:
             return self._claim.pop()
@@ -132,10 +153,10 @@ class Fence:
             return False
 
     def _poll(self, milliseconds):
-        if self._fd < 0:
+        if self.fileno() < 0:
             return UNKNOWN
         poller = select.poll()
-        poller.register(self._fd, select.POLLIN)
+        poller.register(self.fileno(), select.POLLIN)
         events = poller.poll(milliseconds)
         return state_of(events[0][1]) if events else ACTIVE
 
@@ -150,12 +171,11 @@ class Fence:
         self._end = -1
 
     def __del__(self):
-        for fd in (self._fd, self._end):
-            if fd >= 0:
-                os.close(fd)
+        if self._end >= 0:
+            os.close(self._end)
 
     def __repr__(self):
-        return f"<Fence {self._fd} {self.state}>"
+        return f"<Fence {self.fileno()} {self.state}>"
 
 
 def state_of(events):

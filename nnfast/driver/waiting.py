@@ -25,7 +25,9 @@ _waiters = weakref.WeakSet()
 
 
 class _Wait:
-    """One execution that waits: `fences` that have not signalled, and whom to tell, once, that it need not any more."""
+    """One execution that waits: descriptors of `fences` that have not signalled, and whom to tell, once, that it need
+    not any more.
+    """
 
     __slots__ = ("fences", "deadline_ns", "what", "_ready")
 
@@ -62,7 +64,7 @@ class FenceWaiter:
         has not been called yet. Raises ResourceExhaustedTransient for too many fences, and where there is no
         descriptor or thread to wait with.
         """
-        wait = _Wait(fences, deadline_ns, ready, what)
+        wait = _Wait([fence.descriptor for fence in fences], deadline_ns, ready, what)
         with self._lock:
             if self._count + len(wait.fences) > MAX_FENCES:
                 raise ResourceExhaustedTransient(f"wait_for: {self._count} fences are waited for already, with these "

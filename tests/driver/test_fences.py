@@ -142,7 +142,8 @@ def test_a_fence_that_fails_fails_what_waits_for_it(prepared):
 
 
 def test_a_deadline_ends_the_wait(prepared):
-    execution = prepared.execute_fenced(request(), [Fence()], deadline=time.monotonic() + 0.05)
+    gate = Fence()
+    execution = prepared.execute_fenced(request(), [gate], deadline=time.monotonic() + 0.05)
     assert execution.fence.wait(120) == "error"
     with pytest.raises(MissedDeadlineTransient, match="waited for its fences"):
         execution.info()
@@ -360,3 +361,14 @@ def test_a_fence_that_comes_and_goes_is_signalled_once(prepared):
     os.eventfd_write(flapping, 1)
     assert held.fence.wait(60) == "signaled"
     os.close(flapping)
+
+
+def test_what_waits_for_a_fence_does_not_keep_it(prepared):
+    """Its maker drops it while an execution waits for it: nobody can signal it any more, so both fail."""
+    gate = nnfast.Fence()
+    waiting = prepared.execute_fenced(request(), [gate])
+    assert waiting.fence.state == "active"
+    del gate
+    assert waiting.fence.wait(120) == "error"
+    with pytest.raises(GeneralFailure, match="went to the state error"):
+        waiting.info()
