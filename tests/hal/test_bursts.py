@@ -425,7 +425,7 @@ def test_4_12_many_bursts_come_and_go(prepared):
             assert client.exchange()[0] == S.NONE
     del client
     gc.collect()
-    assert threading.active_count() == threads and len(os.listdir("/proc/self/fd")) <= files
+    assert threading.active_count() <= threads and len(os.listdir("/proc/self/fd")) <= files
 
 
 def test_a_forked_child_leaves_the_burst_alone(prepared):
