@@ -7,16 +7,18 @@
 
 enum {
     LOOK_NS = 1000000,
-    GRACE_NS = 10000000,
-    SLICE_NS = 2000000 /* core time that a client may be ahead of another before it stops for that one */
+    GRACE_NS = 5000000,
+    SLICE_NS = 2000000,  /* core time that a client may be ahead of another before it stops for that one */
+    CREDIT_NS = 20000000 /* core time by which one that comes back from being idle may be behind the others, and one
+                          * that nobody waited for may be ahead of them */
 };
 
 /* An execution that waits, on its own stack. */
 typedef struct nnf_waiter {
     struct nnf_waiter *next;
     nnf_client *client;
-    int threads, priority;
-    _Atomic uint32_t go; /* futex word: 1 once it has been let in */
+    int threads, priority; /* threads: asked for, and granted once it has been let in */
+    _Atomic uint32_t go;   /* futex word: 1 once it has been let in */
 } nnf_waiter;
 
 /* What the parent of a forked child was running does not run here, and holds no lock. */
@@ -32,7 +34,7 @@ static void renew(void *what)
 void nnf_fair_init(nnf_fair *fair, int32_t capacity)
 {
     fair->capacity = capacity;
-    fair->floor_ns = 0;
+    fair->floor_ns = fair->moved_ns = 0;
     atomic_store(&fair->forks, nnf_team_forks());
     renew(fair);
 }
@@ -49,9 +51,13 @@ static void lock(nnf_client *client)
     }
 }
 
-static bool has_room(const nnf_fair *fair, int threads)
+/* Threads that an execution which asks for so many gets now; 0: it has to wait. */
+static int granted(const nnf_fair *fair, int threads)
 {
-    return fair->running == 0 || fair->running + threads <= fair->capacity;
+    const int32_t left = fair->capacity - fair->running;
+    if (fair->running == 0)
+        return threads;
+    return threads <= left ? threads : left > 0 ? left : 0;
 }
 
 static bool goes_before(const nnf_waiter *a, const nnf_waiter *b)
@@ -79,52 +85,66 @@ static void take_out(nnf_fair *fair, nnf_waiter **at)
 }
 
 /* The mutex is held here and below, so that no waiter can go away under the wake. */
-static void let_one_in(nnf_fair *fair, nnf_waiter **at)
+static void let_one_in(nnf_fair *fair, nnf_waiter **at, int threads)
 {
     nnf_waiter *waiter = *at;
     take_out(fair, at);
-    fair->running += waiter->threads;
+    waiter->threads = threads;
+    fair->running += threads;
     waiter->client->running++;
     if (waiter->client->share_ns > fair->floor_ns)
         fair->floor_ns = waiter->client->share_ns;
+    fair->moved_ns = nnf_now_ns();
     atomic_store(&waiter->go, 1);
     nnf_futex_wake(&waiter->go, 1);
 }
 
-/* Lets in whoever goes next, while there is room. */
+/* Lets in whoever goes next, while there are cores. */
 static void let_in(nnf_fair *fair)
 {
-    for (nnf_waiter **at; (at = next_of(fair)) && has_room(fair, (*at)->threads);)
-        let_one_in(fair, at);
+    nnf_waiter **at;
+    int threads;
+    while ((at = next_of(fair)) && (threads = granted(fair, (*at)->threads)) > 0)
+        let_one_in(fair, at, threads);
 }
 
-/* Lets in one of a client that has waited long, and of which nothing runs. */
-static void let_late_in(nnf_fair *fair, const nnf_client *client)
+/* Lets in whoever goes next when nothing has moved for long: on one thread, since several that share the cores with
+ * others would wait for each other at every step. */
+static void let_late_in(nnf_fair *fair)
 {
-    nnf_waiter **best = NULL;
-    for (nnf_waiter **at = &fair->first; *at; at = &(*at)->next) {
-        if ((*at)->client == client && (!best || goes_before(*at, *best)))
-            best = at;
-    }
-    if (best && client->running == 0)
-        let_one_in(fair, best);
+    nnf_waiter **at = next_of(fair);
+    if (at && nnf_now_ns() >= fair->moved_ns + GRACE_NS)
+        let_one_in(fair, at, 1);
 }
 
-int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns)
+/* Keeps a client that comes, or uses cores that nobody wants, near the others. */
+static void bound_share(nnf_client *client, int64_t ahead_ns)
+{
+    const int64_t floor_ns = client->fair->floor_ns;
+    if (client->share_ns < floor_ns - CREDIT_NS)
+        client->share_ns = floor_ns - CREDIT_NS;
+    if (client->share_ns > floor_ns + ahead_ns)
+        client->share_ns = floor_ns + ahead_ns;
+}
+
+int nnf_fair_enter(nnf_client *client, int *threads, int priority, const int *cancel, int64_t deadline_ns)
 {
     nnf_fair *fair = client->fair;
-    nnf_waiter self = {.client = client, .threads = threads, .priority = priority};
+    nnf_waiter self = {.client = client, .threads = *threads, .priority = priority};
     int outcome = NNF_DONE;
     lock(client);
-    if (client->active++ == 0 && client->share_ns < fair->floor_ns)
-        client->share_ns = fair->floor_ns;
-    if (!fair->first && has_room(fair, threads)) {
-        fair->running += threads;
+    if (client->active++ == 0)
+        bound_share(client, INT64_MAX / 2);
+    const int now = fair->first ? 0 : granted(fair, self.threads);
+    if (now > 0) {
+        *threads = now;
+        bound_share(client, CREDIT_NS);
+        fair->moved_ns = nnf_now_ns();
+        fair->running += now;
         client->running++;
         pthread_mutex_unlock(&fair->mutex);
         return outcome;
     }
-    const int64_t patience = nnf_now_ns() + GRACE_NS;
     self.next = fair->first;
     fair->first = &self;
     atomic_fetch_add(&fair->waiting, 1);
@@ -138,15 +158,16 @@ int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *can
         if (outcome != NNF_DONE)
             break;
         nnf_futex_wait(&self.go, 0, LOOK_NS);
-        if (!atomic_load(&self.go) && nnf_now_ns() >= patience) {
+        if (!atomic_load(&self.go)) {
             lock(client);
-            let_late_in(fair, client);
+            let_late_in(fair);
             pthread_mutex_unlock(&fair->mutex);
         }
     }
     lock(client); /* who lets this one in still touches `self` */
     if (atomic_load(&self.go)) {
         outcome = NNF_DONE;
+        *threads = self.threads;
     } else {
         nnf_waiter **at = &fair->first;
         while (*at != &self)
@@ -168,15 +189,16 @@ void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns)
     client->active--;
     client->running--;
     fair->running -= threads;
+    fair->moved_ns = nnf_now_ns();
     let_in(fair);
     pthread_mutex_unlock(&fair->mutex);
 }
 
-bool nnf_fair_is_due(nnf_client *client, int threads, int64_t began_ns)
+bool nnf_fair_is_due(nnf_client *client, int threads, int wanted, int64_t began_ns)
 {
     nnf_fair *fair = client->fair;
     if (!atomic_load_explicit(&fair->waiting, memory_order_relaxed))
-        return false;
+        return threads < wanted && fair->capacity - atomic_load_explicit(&fair->running, memory_order_relaxed) > 0;
     const int64_t spent_ns = nnf_now_ns() - began_ns;
     lock(client);
     nnf_waiter **at = next_of(fair);

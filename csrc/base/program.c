@@ -4,7 +4,10 @@
 #include "nnf/clock.h"
 #include "nnf/gate.h"
 
-enum { YIELDED = NNF_DECLINED + 1 }; /* between two steps, for an execution of higher priority or of another client */
+enum {
+    YIELDED = NNF_DECLINED + 1, /* between two steps, for an execution of higher priority or of another client */
+    MOST_SHARES = 64            /* of a step that is divided into parts: threads beyond that do whole steps */
+};
 
 typedef struct execution {
     const nnf_program *program;
@@ -13,17 +16,21 @@ typedef struct execution {
     int64_t *times_ns;
     int64_t last_ns;
     int spin_us;
-    int threads;
+    int threads; /* that it asks for */
+    int granted; /* that it runs on: fewer where others have some of the cores */
+    bool divides; /* something may stop it: long steps are done in parts */
     int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
     size_t done;
     nnf_barrier barrier;
+    int32_t at[MOST_SHARES]; /* the first part of each thread's share of the step that is not done */
 } execution;
 
 static bool must_yield(const nnf_run *run)
 {
     const nnf_middle *m = run->middle;
     nnf_client *client = run->turn->gate->client;
-    return nnf_gate_closed(run->turn, m->threads) || (client && nnf_fair_is_due(client, m->threads, m->began_ns));
+    return nnf_gate_closed(run->turn, m->threads) || 
+           (client && nnf_fair_is_due(client, m->threads, m->wanted, m->began_ns));
 }
 
 /* Why an execution should not go on now; NNF_DONE where nothing is in its way. */
@@ -76,13 +83,45 @@ static void between(execution *e, size_t step, int threads)
         e->outcome = reason(&e->run);
 }
 
+/* A thread's share of a step in `each` parts, with a look between two of them. */
+static void do_parts(execution *e, const nnf_step *step, int32_t each, int thread, int threads)
+{
+    const int shares = nnf_step_shares(&e->run, threads);
+    for (int share = thread; share < shares; share += threads) {
+        int32_t *at = &e->at[share];
+        if (!nnf_step_returns(&e->run))
+            *at = 0;
+        while (*at < each) {
+            const int part = share * each + *at;
+            nnf_run run = e->run;
+            /* The step takes the part for a thread: its scratch is this thread's. */
+            run.scratch -= (ptrdiff_t)run.scratch_stride * (part - thread);
+            step->fn(step, &run, part, shares * each);
+            ++*at;
+            if (*at < each && nnf_step_leaves(&e->run))
+                return;
+        }
+    }
+}
+
+static void do_step(execution *e, const nnf_step *step, int thread, int threads)
+{
+    /* The threads that began it, each with its share of the parts. */
+    const int shares = nnf_step_shares(&e->run, threads);
+    const int32_t each = step->parts / shares;
+    if (e->divides && each > 1 && shares <= MOST_SHARES)
+        do_parts(e, step, each, thread, threads);
+    else
+        step->fn(step, &e->run, thread, threads);
+}
+
 static void body(void *argument, int thread, int threads)
 {
     execution *e = argument;
     const nnf_step *steps = e->program->steps;
     const size_t count = e->program->count;
     for (size_t i = e->done; i < count; i++) {
-        steps[i].fn(&steps[i], &e->run, thread, threads);
+        do_step(e, &steps[i], thread, threads);
         if (threads == 1) {
             between(e, i, threads);
         } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us)) {
@@ -100,30 +139,34 @@ static void run_on(execution *e)
     e->outcome = NNF_DONE;
     if (e->times_ns)
         e->last_ns = nnf_now_ns();
-    if (e->threads <= 1)
+    if (e->granted <= 1)
         body(e, 0, 1);
     else
-        nnf_team_run(body, e, e->threads, e->spin_us);
+        nnf_team_run(body, e, e->granted, e->spin_us);
 }
 
 /* Likewise, once the execution's client may use the cores. */
 static void run_fairly(execution *e, nnf_client *client)
 {
     nnf_middle *m = &e->middle;
-    e->outcome = nnf_fair_enter(client, e->threads, e->run.turn->priority, m->cancel, m->deadline_ns);
+    e->granted = e->threads;
+    e->outcome = nnf_fair_enter(client, &e->granted, e->run.turn->priority, m->cancel, m->deadline_ns);
     if (e->outcome != NNF_DONE)
         return;
+    m->threads = e->granted;
     m->began_ns = nnf_now_ns();
     run_on(e);
-    nnf_fair_leave(client, e->threads, nnf_now_ns() - m->began_ns);
+    nnf_fair_leave(client, e->granted, nnf_now_ns() - m->began_ns);
 }
 
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
     const int most = program->threads < threads ? program->threads : threads;
-    execution e = {.program = program, .run = *run, .threads = most, .times_ns = times_ns, .spin_us = spin_us,
-                   .middle = {.cancel = cancel, .deadline_ns = deadline_ns, .threads = most}};
+    nnf_client *client = run->turn ? run->turn->gate->client : NULL;
+    execution e = {.program = program, .run = *run, .threads = most, .granted = most, .times_ns = times_ns,
+                   .spin_us = spin_us, .divides = client || cancel || deadline_ns,
+                   .middle = {.cancel = cancel, .deadline_ns = deadline_ns, .threads = most, .wanted = most}};
     e.run.middle = &e.middle;
     if (run->declined)
         *run->declined = 0;
@@ -135,8 +178,8 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
         nnf_gate_enter(run->turn, e.threads);
         do {
             e.outcome = nnf_gate_wait(run->turn, e.threads, cancel, deadline_ns);
-            if (e.outcome == NNF_DONE && run->turn->gate->client)
-                run_fairly(&e, run->turn->gate->client);
+            if (e.outcome == NNF_DONE && client)
+                run_fairly(&e, client);
             else if (e.outcome == NNF_DONE)
                 run_on(&e);
         } while (e.outcome == YIELDED);

@@ -137,6 +137,7 @@ cdef class Bands(Step):
         self.c_chain.progress = self.scratch
         self.scratch += 64
         self.tiles = <int>min(s.rows.out, 1 + self.work / GRAIN)
+        self.part = 0
         inner = {slot for step in self.steps[1:] for slot in step.slots[:1]}
         others = dict.fromkeys(slot for step in self.steps for slot in step.slots if slot not in inner)
         first, final = self.steps[0].slots[0], step.slots[len(step.slots) - 1]

@@ -17,7 +17,7 @@ from .conv2d cimport clear_rest, nnf_pack_conv2d_f32, nnf_pack_conv2d_f32_size
 from .conv2d_window cimport GRAIN, ROWS, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick
 from .placement cimport placement, placement_of, scatter
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
 from .window cimport axis_of
 
@@ -312,6 +312,7 @@ cdef class Conv2dF32(Step):
         self.scratch = self.p.tile + (self.p.s.m * self.p.s.n * sizeof(float) if self.p.place.scattered else 0)
         self.work = <double>self.p.place.groups * rows * units * taps * channels
         self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_f32, &self.p, slots, row.name.decode())
         if batch == 1 and place is None and g.out_width >= HIGH:
             self.bands(band_f32, axis_of(window, 0), sizeof(float) * g.width * channels,

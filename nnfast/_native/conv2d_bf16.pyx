@@ -14,7 +14,7 @@ from libc.string cimport memset
 
 from .conv2d_window cimport GRAIN, ROWS, WEIGHTS, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
 from .window cimport axis_of
 
@@ -413,6 +413,7 @@ cdef class Conv2dBf16(Step):
         # Weights that meet few rows take as long as if those were a block.
         cost = self.work if row.m < BLOCK else self.work * max(rows, BLOCK) / max(rows, 1) / FASTER
         self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), cost / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_bf16, &self.p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_bf16, axis_of(window, 0),

@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from .conv2d cimport nnf_pack_conv2d_f32_size
 from .conv2d_window cimport GRAIN, SHALLOW, lines
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 from .window cimport axis_of, nnf_axis
 
@@ -154,6 +154,7 @@ cdef class Conv2dLineF32(Step):
         self.scratch = p.copies + p.y.taps * p.depth * sizeof(float)
         self.work = <double>batch * p.y.out * p.x.out * units * p.y.taps * p.depth
         self.tiles = <int>min(<double>batch * p.y.out, self.work / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_line, p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_line, p.y, sizeof(float) * p.x.size * channels, sizeof(float) * p.x.out * units)

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from .conv2d cimport nnf_conv2d_q8_tile, nnf_pack_conv2d_q8_size
 from .conv2d_window cimport GRAIN, geometry, lines, measure
 from .kernels cimport nnf_kernel, pick, release_tiles
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_step
 from .window cimport portion, portion_of
 
@@ -175,4 +175,5 @@ cdef class Conv2dLinesQ8(Step):
         self.scratch = ((self.p.height - 1) * g.stride_y + extra + 1) * self.p.pitch
         self.work = <double>batch * g.out_height * g.out_width * units * g.filter_height * g.filter_width * channels
         self.tiles = <int>min(<double>max(batch * g.out_height, self.p.panels), self.work / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_lines_q8, &self.p, slots, row.name.decode())

@@ -10,7 +10,7 @@ from .conv2d cimport (
 from .conv2d_window cimport GRAIN, cut, geometry, lines, measure, plan_split, split, tile_start
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .placement cimport placement, placement_of, scatter
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np
@@ -286,4 +286,5 @@ cdef class Conv2dQ8(Step):
         self.work = <double>self.p.place.groups * rows * units * depth
         cdef size_t tiles = rows // BLOCK if self.p.by_rows else self.p.s.tiles
         self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_q8, &self.p, slots, row.name.decode())

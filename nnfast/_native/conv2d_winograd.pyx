@@ -10,7 +10,7 @@ all finite are computed again, product by product.
 
 from .conv2d_window cimport GRAIN, lines
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 from .plan import aligned_bytes
@@ -292,4 +292,5 @@ cdef class Conv2dWinogradF32(Step):
         self.scratch = p.products + NNF_WINOGRAD_PRODUCTS * p.most * p.n * sizeof(float)
         self.work = <double>batch * p.out_height * p.out_width * p.units * p.channels * 9
         self.tiles = <int>min(<double>(p.blocks * p.panels), self.work / GRAIN + 1)
+        self.part = PART_PRODUCTS
         self.bind(run_winograd, &self.p, slots, f"{transform.name.decode()} + {row.name.decode()}")

@@ -3,7 +3,7 @@
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t
 
 from .kernels cimport nnf_kernel, pick, pick_scalar
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_step
 from .window cimport axis_of, nnf_axis, portion, portion_of
 
@@ -172,6 +172,7 @@ cdef class DepthwiseConv2DF32(Step):
         self.p.hi = hi
         self.work = <double>batch * self.p.g.y.out * self.p.g.x.out * channels * taps
         self.tiles = most_threads(&self.p.g, batch, NNF_DEPTHWISE_BLOCK)
+        self.part = PART_PRODUCTS
         self.bind(run_f32, &self.p, slots, row.name.decode())
         if batch == 1:
             self.bands(band_f32, self.p.g.y, sizeof(float) * self.p.g.x.size * (channels // multiplier),
@@ -285,6 +286,7 @@ cdef class DepthwiseConv2DQ8(Step):
         self.work = <double>batch * self.p.q.g.y.out * self.p.q.g.x.out * self.p.q.g.channels \
             * self.p.q.g.y.taps * self.p.q.g.x.taps
         self.tiles = most_threads(&self.p.q.g, batch, row.n)
+        self.part = PART_PRODUCTS
         self.bind(run_q8, &self.p, slots, row.name.decode())
 
 

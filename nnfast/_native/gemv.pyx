@@ -3,7 +3,7 @@
 from libc.string cimport memcpy
 
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 from .walk cimport Walk, input_at, nnf_walk, output_at
 
@@ -136,4 +136,5 @@ cdef class RecurrentF32(Step):
         self.work = (self.p.last - self.p.first) * walk.c.batch * units * (inputs + units)
         self.packed = 0 if as_is else 4 * self.p.panels * (1 + inputs + units) * NNF_GEMV_N
         self.tiles = 1 if alone else <int>self.p.panels
+        self.part = PART_PRODUCTS
         self.bind(run_recurrent_f32, &self.p, slots, row.name.decode())

@@ -4,7 +4,7 @@ from libc.string cimport memcpy, memset
 
 from .gemv cimport NNF_GEMV_N, nnf_gemv_f32_panel, nnf_gemv_f32_tile_fn
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 from .walk cimport Walk, input_at, nnf_walk, output_at
 
@@ -214,4 +214,5 @@ cdef class LstmF32(Step):
             self.tiles = <int>self.p.panels
         if alone:
             self.tiles = 1
+        self.part = PART_PRODUCTS
         self.bind(run_lstm_f32, &self.p, slots, " + ".join(names))

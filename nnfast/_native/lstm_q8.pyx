@@ -7,7 +7,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, uint8_t
 from libc.string cimport memcpy
 
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 cdef extern from "nnf/fixedpoint.h":
@@ -177,6 +177,7 @@ cdef class GatesQ8(Step):
         self.work = self.p.batch * self.p.gates * self.p.units * (self.p.inputs + self.p.outputs)
         self.scratch = 2 * self.p.batch * (self.p.inputs + self.p.outputs)
         self.tiles = threads_for(self.work, self.p.tiles)
+        self.part = PART_PRODUCTS
         self.bind(run_gates_q8, &self.p, slots, f"{multiply.name.decode()} + {gate.name.decode()}")
 
 
@@ -280,6 +281,7 @@ cdef class CellsQ8(Step):
         names = [row.decode() for row in (normalise.name, update.name, finish.name)]
         self.work = self.p.batch * self.p.units * self.p.gates
         self.tiles = threads_for(64 * self.work, self.p.batch if self.p.norm[0] >= 0 else tiles_of(self.p.units))
+        self.part = PART_PRODUCTS
         self.bind(run_cells_q8, &self.p, slots.values(), " + ".join(names[self.p.norm[0] < 0:]))
 
 
@@ -316,6 +318,7 @@ cdef class Cells16(Step):
         self.p.batch, self.p.units = batch, units
         self.work = 4 * batch * units
         self.tiles = threads_for(64 * self.work, tiles_of(units))
+        self.part = PART_PRODUCTS
         self.bind(run_cells_16, &self.p, slots, row.name.decode())
 
 
@@ -377,4 +380,5 @@ cdef class ProjectionQ8(Step):
         self.work = self.p.batch * self.p.units * self.p.outputs
         self.scratch = 2 * self.p.units
         self.tiles = threads_for(self.work, self.p.tiles)
+        self.part = PART_PRODUCTS
         self.bind(run_projection_q8, &self.p, slots, row.name.decode())

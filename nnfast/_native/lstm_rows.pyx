@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from .gemv cimport nnf_gemv_f32_matrix, nnf_gemv_f32_rows_fn
 from .kernels cimport nnf_kernel, pick
 from .lstm cimport nnf_lstm_f32_rows_fn, nnf_lstm_form, nnf_lstm_row
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 from .walk cimport Walk, input_at, nnf_walk, output_at
 
@@ -211,4 +211,5 @@ cdef class LstmRowsF32(Step):
             self.tiles = max(self.tiles, <int>self.p.panels)
         if alone:
             self.tiles = 1
+        self.part = PART_PRODUCTS
         self.bind(run_lstm_rows, &self.p, slots.values(), " + ".join(dict.fromkeys(names)))

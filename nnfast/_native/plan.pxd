@@ -9,6 +9,11 @@ ctypedef void (*band_fn)(const nnf_step *step, const nnf_run *run, const void *x
                          unsigned char *scratch) noexcept nogil
 
 
+cdef enum:
+    PART_ELEMENTS = 1 << 18     # of a part of a long step: 0.1 ms or more (nnf/program.h) ...
+    PART_PRODUCTS = 1 << 23     # ... of one that multiplies and adds
+
+
 cdef class Step:
     """One prepared step. A family subclasses it, keeps its parameter struct in the object and calls `bind`."""
     cdef nnf_step c
@@ -19,6 +24,7 @@ cdef class Step:
     cdef readonly double work       # multiply-adds (or elements) of one run
     cdef readonly size_t scratch    # bytes of scratch each thread needs
     cdef readonly int tiles         # most threads that find work
+    cdef double part                # work of a part, PART_ELEMENTS where a family says nothing; 0: it looks itself
     cdef readonly tuple made_with   # (arguments, keyword arguments): what makes an equal step
     cdef object keep                # whatever the parameter struct points into
     cdef band_fn band               # a step of one image that can do some rows of its output alone; else NULL

@@ -71,6 +71,7 @@ def aligned_bytes(size_t size):
 cdef class Step:
     def __cinit__(self, *args, **named):
         self.made_with = args, named
+        self.part = PART_ELEMENTS
 
     def __dealloc__(self):
         PyMem_Free(self.slot_numbers)
@@ -209,10 +210,11 @@ cdef class Frame:
 cdef class Program:
     """A list of steps that runs in one call without the GIL.
 
-    head: a Step to run before them each time, which is not counted.
+    head: a Step to run before them each time, which is not counted. parts: into how many each step is divided where
+    something may stop a run in the middle of it; 0: so many that each takes a fraction of a millisecond.
     """
 
-    def __cinit__(self, steps, Step head=None):
+    def __cinit__(self, steps, Step head=None, int parts=0):
         cdef Step step
         cdef Py_ssize_t i
         cdef tuple all_steps = tuple(steps) if head is None else (head, *steps)
@@ -224,6 +226,8 @@ cdef class Program:
         for i in range(len(all_steps)):
             step = all_steps[i]
             self.items[i] = step.c
+            if step.part:
+                self.items[i].parts = parts or <int32_t>min(<double>step.tiles, step.work / step.part)
             self.scratch = max(self.scratch, step.scratch)
             self.threads = max(self.threads, step.tiles)
         self.c.steps = self.items

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY
 
 from .gemv cimport nnf_gemv_f32_matrix, nnf_gemv_f32_rows_fn
 from .kernels cimport nnf_kernel, pick
-from .plan cimport Step
+from .plan cimport PART_PRODUCTS, Step
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 cdef extern from "activation/activation.h":
@@ -101,4 +101,5 @@ cdef class SvdfF32(Step):
         self.p.tiles = (self.p.units + TILE - 1) // TILE
         self.work = self.p.batch * self.p.units * self.p.rank * (self.p.inputs + self.p.memory)
         self.tiles = <int>min(self.p.tiles, 1 + self.work // GRAIN)
+        self.part = PART_PRODUCTS
         self.bind(run_svdf_f32, &self.p, slots, f"{multiply.name.decode()} + {kernel.name.decode()}")

@@ -33,6 +33,7 @@ cdef extern from "nnf/step.h":
         nnf_step_fn fn
         const void *params
         const int32_t *slots
+        int32_t parts
 
     void nnf_decline(const nnf_run *run) noexcept nogil
     void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil

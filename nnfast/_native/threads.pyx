@@ -26,8 +26,9 @@ cdef extern from "nnf/clock.h":
 cdef extern from "nnf/fair.h":
     void nnf_fair_init(nnf_fair *fair, int32_t capacity)
     int nnf_fair_waiting(nnf_fair *fair)
+    bint nnf_fair_is_due(nnf_client *client, int threads, int wanted, int64_t began_ns)
     int64_t nnf_fair_used_ns(nnf_client *client) nogil
-    int nnf_fair_enter(nnf_client *client, int threads, int priority, const int *cancel, int64_t deadline_ns) nogil
+    int nnf_fair_enter(nnf_client *client, int *threads, int priority, const int *cancel, int64_t deadline_ns) nogil
     void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns) nogil
 
 cdef extern from "nnf/team.h":
@@ -228,11 +229,11 @@ cdef class Use:
     def __enter__(self):
         cdef const nnf_turn *turn = &self.turn.c
         cdef const int *flag = &self.cancel.flag if self.cancel is not None else NULL
-        cdef int outcome
+        cdef int outcome, one = 1
         with nogil:
             outcome = nnf_gate_wait(turn, 1, flag, self.deadline_ns)
             if outcome == 0 and turn.gate.client != NULL:
-                outcome = nnf_fair_enter(turn.gate.client, 1, turn.priority, flag, self.deadline_ns)
+                outcome = nnf_fair_enter(turn.gate.client, &one, turn.priority, flag, self.deadline_ns)
                 self.is_in = outcome == 0
         self.forks = nnf_team_forks()
         self.began_ns = nnf_now_ns()
@@ -244,3 +245,8 @@ cdef class Use:
             with nogil:
                 nnf_fair_leave(self.turn.c.gate.client, 1, spent_ns)
         self.is_in = False
+
+    @property
+    def is_due(self):
+        """Whether another client should have the core now: who uses it for long should leave, and enter again."""
+        return self.is_in and nnf_fair_is_due(self.turn.c.gate.client, 1, 1, self.began_ns)

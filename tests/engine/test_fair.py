@@ -98,6 +98,57 @@ def test_idling_saves_nothing_up(clients):
     assert shares[-1] < 0.8, f"the one that idled got these shares of the core: {shares}"
 
 
+def product_model(size):
+    """One step of some 100 ms."""
+    b = ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", (size, size)), b.output("TENSOR_FLOAT32", (size, size))
+    b.operation("FULLY_CONNECTED", [x, b.constant(np.eye(size, dtype=np.float32)),
+                                    b.constant(np.zeros(size, np.float32)), b.scalar(0)], [y])
+    return b.build()
+
+
+def test_a_long_step_stops_in_the_middle_for_another_client():
+    """It has left the only core when the other one runs; nobody has waited until the system divides it."""
+    fair, device, other = native.Fair(1), Device(num_threads=1, client=Client()), native.Gate(1)
+    device.gate.join(fair)
+    other.join(fair)
+    prepared, size = device.prepare(product_model(2048)), 2048
+    x = np.random.default_rng(2).standard_normal((size, size)).astype(np.float32)
+    seen, results = [], []
+    for _ in range(TRIES):
+        worker = threading.Thread(target=lambda: results.append(prepared.run([x])[0]))
+        worker.start()
+        while worker.is_alive() and not fair.running:
+            time.sleep(0.0002)
+        while worker.is_alive():
+            with native.Turn(other, 1).use():
+                if worker.is_alive():
+                    seen.append(fair.running)
+        worker.join(HANG_SECONDS)
+        if 1 in seen:
+            break
+    assert 1 in seen, f"threads that ran at once: {seen}"
+    assert all(np.array_equal(result, x) for result in results) and fair.running == fair.waiting == 0
+
+
+def test_a_run_takes_the_cores_that_are_free():
+    """One of two is in use: a run that wants both has the other one, and never more than there are."""
+    fair, device, other = native.Fair(2), Device(num_threads=2, client=Client()), native.Gate(2)
+    device.gate.join(fair)
+    other.join(fair)
+    prepared, results, seen = device.prepare(steps_model(50, 128)), [], []
+    x = np.random.default_rng(3).standard_normal((128, 128)).astype(np.float32)
+    with native.Turn(other, 1).use():
+        while 2 not in seen:
+            worker = threading.Thread(target=lambda: results.append(prepared.run([x])[0]))
+            worker.start()
+            while worker.is_alive():
+                seen.append(fair.running)
+            worker.join(HANG_SECONDS)
+    assert max(seen) == 2 and fair.running == 0
+    assert all(np.array_equal(result, x) for result in results)
+
+
 def test_a_deadline_ends_the_wait(clients):
     (_, busy), (_, prepared) = clients
     x = np.ones((128, 128), np.float32)
@@ -183,6 +234,28 @@ def test_the_client_with_the_least_time_goes_next_and_its_most_urgent_first():
     """Unless this thread gets no processor for 10 ms: then the system divides them, and the first of modest goes."""
     wanted = ["high", "medium", "low", "greedy 1", "greedy 2"]
     assert any(order_of_five() == wanted for _ in range(TRIES))
+
+
+def order_after_idle_times():
+    """Who goes first of two that have used the only core alone, "long" for longer than "short"."""
+    fair, gates = native.Fair(1), {name: native.Gate(1) for name in ("long", "short", "other")}
+    for gate in gates.values():
+        gate.join(fair)
+    for name, seconds in (*[("long", 0.02)] * 10, ("short", 0.03), ("short", 0.06)):
+        with native.Turn(gates[name], 1).use():
+            time.sleep(seconds)
+    order, workers = [], []
+    with native.Turn(gates["other"], 1).use():
+        for name in ("short", "long"):
+            in_line(fair, native.Turn(gates[name], 1), name, order, workers)
+    for worker in workers:
+        worker.join(HANG_SECONDS)
+    return order
+
+
+def test_who_used_idle_cores_pays_little_back():
+    """200 ms and 90 ms alone: the one is as far ahead as the other when both want the core, but for what came last."""
+    assert any(order_after_idle_times() == ["long", "short"] for _ in range(TRIES))
 
 
 def test_nobody_waits_long_for_what_cannot_be_stopped():

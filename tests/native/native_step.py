@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from nnfast._native.plan import Frame, Program
+from nnfast._native.threads import Cancel
 
 from nnfast._native import kernels
 
@@ -22,24 +23,27 @@ def at_level(level):
         kernels.set_level(None)
 
 
-def run(steps, arrays, threads=1):
-    """Run steps with arrays[i] as the memory of slot i; outputs are written in place."""
-    program = Program(steps)
+def run(steps, arrays, threads=1, parts=0):
+    """Run steps with arrays[i] as the memory of slot i; outputs are written in place. parts: as those of a Program, of
+    a run that could be cancelled.
+    """
+    program = Program(steps, parts=parts)
     frame = Frame(len(arrays), {}, 0, dict(enumerate(arrays)), program.scratch, threads)
-    assert program.run(frame, threads) == ("done", len(steps))
+    assert program.run(frame, threads, Cancel() if parts else None) == ("done", len(steps))
 
 
 def run_all_ways(make_steps, inputs, outputs, level):
-    """Run make_steps() at a level with 1, 2 and 3 threads: bit-equal results or it fails; returns the outputs.
+    """Run make_steps() at a level with 1, 2 and 3 threads, and in parts: bit-equal results or it fails; returns the
+    outputs.
 
     inputs: arrays of the first slots; outputs: (shape, dtype) of the following ones.
     """
     with at_level(level):
         steps = make_steps()
     results = []
-    for threads in (1, 2, 3):
+    for threads, parts in ((1, 0), (2, 0), (3, 0), (2, 5)):
         found = [np.full(shape, 77, dtype) for shape, dtype in outputs]
-        run(steps, [*(np.ascontiguousarray(x) for x in inputs), *found], threads)
+        run(steps, [*(np.ascontiguousarray(x) for x in inputs), *found], threads, parts)
         results.append(found)
     for other in results[1:]:
         for first, second in zip(results[0], other):

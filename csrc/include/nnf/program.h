@@ -26,12 +26,16 @@ static inline int nnf_cancelled(const int *flag)
 
 /* A long step may stop halfway, for an execution that is cancelled, late or in the way of others. Its threads
  * ask nnf_step_leaves between parts of their shares, each after at least one, and return when it says so; where they
- * were, they keep in their scratch. The step is then called again, on fewer threads perhaps, or never. */
+ * were, they keep in their scratch. The step is then called again, on fewer threads perhaps, or never.
+ *
+ * A step that says into how many parts it may be divided need not know of this: nnf_program_run calls it once for each
+ * part, as if there were that many threads, where something could stop it. */
 typedef struct nnf_middle {
     const int *cancel;
     int64_t deadline_ns;
     int64_t began_ns; /* when the execution was let in, where clients share the cores */
     int threads;      /* that the gate counts */
+    int wanted;       /* that it would run on if there were cores */
     int shares;       /* threads that began the step, each with its share; 0: this is its beginning */
     _Atomic int left; /* some thread has returned with a part of its share undone */
 } nnf_middle;

@@ -28,6 +28,7 @@ struct nnf_step {
     nnf_step_fn fn;
     const void *params;    /* the family's own struct, owned by the Step object */
     const int32_t *slots;  /* slot numbers, in the order the family documents */
+    int32_t parts;         /* into which it may be divided, each a fraction of a millisecond; 0 or 1: none */
 };
 
 /* A step declines: the program stops behind it, for the definition of its operation to compute it, or to refuse. */
