@@ -16,6 +16,9 @@ class Client:
     count in the child.
     """
 
+    pacing = None
+    """pacing(limits): a context for each execution that runs in Python, where clients share the interpreter."""
+
     def __init__(self):
         self.gate = threads.Gate(threads.available())
 

@@ -1,6 +1,7 @@
 """Runs graphs segment after segment, and the graphs that IF and WHILE name [NN 10.2, 10.4]."""
 
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,8 @@ class Limits:
     """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
 
     granted_ns: from the client's call to the deadline, when the execution may have waited in between. is_quick: a plan
-    that is one native program may run without looking at the flag, because it ends soon.
+    that is one native program may run without looking at the flag, because it ends soon. room(nbytes): called with the
+    bytes of all results that the caller gave no memory for, before they are made; raises where that is too much.
     """
 
     cancel: object = None
@@ -30,11 +32,15 @@ class Limits:
     loop_timeout_ns: int = DEFAULT_LOOP_TIMEOUT_NS
     granted_ns: int = 0
     is_quick: bool = False
+    room: object = None
 
     @property
     def must_look(self):
         """True where an execution has to look at the flag or the clock, which the short path does not."""
         return self.deadline_ns > 0 or self.cancel is not None and not self.is_quick
+
+
+NO_LIMITS = Limits()
 
 
 def limits_of(deadline, loop_timeout, now, cancel=None, is_quick=False):
@@ -77,20 +83,26 @@ class GraphRunner:
         Graphs may be nested deeper than Python calls: each is a generator, which gives out what it wants computed by
         another, and these are kept in a list.
         """
-        graphs, answer = [self._steps(shapes, values, limits, provide, settle)], None
+        pacing = self.resources.pacing
         try:
-            with trace.span("LC", "PE", self.name):
-                while graphs:
-                    try:
-                        runner, arrays = graphs[-1].send(answer)
-                    except StopIteration as done:
-                        graphs.pop()
-                        answer = done.value
-                    else:
-                        graphs.append(runner._call(arrays, limits))
-                        answer = None
+            with trace.span("LC", "PE", self.name), nullcontext() if pacing is None else pacing(limits):
+                self._execute(self._steps(shapes, values, limits, provide, settle), limits)
         except MemoryError as error:
             raise exhausted("execution", error) from None
+
+    @staticmethod
+    def _execute(steps, limits):
+        """Run a generator of `_steps` to its end, and those of the graphs that it asks for."""
+        graphs, answer = [steps], None
+        while graphs:
+            try:
+                runner, arrays = graphs[-1].send(answer)
+            except StopIteration as done:
+                graphs.pop()
+                answer = done.value
+            else:
+                graphs.append(runner._call(arrays, limits))
+                answer = None
 
     def _steps(self, shapes, values, limits, provide=None, settle=None):
         """Generator of the graphs that this one needs computed, as (GraphRunner, input arrays) -> output arrays."""

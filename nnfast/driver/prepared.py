@@ -3,6 +3,7 @@
 What the first result does not need is imported by the method that needs it: a cold start is half imports.
 """
 
+from math import prod
 from weakref import WeakSet, ref
 
 from .. import observe, trace, vlog
@@ -41,7 +42,7 @@ from .arguments import (
     resized,
 )
 from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
-from .execution import PRIORITIES, GraphRunner, Limits, limits_of
+from .execution import NO_LIMITS, PRIORITIES, GraphRunner, limits_of
 from .pools import bind_request, failed, read_back
 from .request import ExecutionResult, OutputShape, Timing
 from .stream import Stream
@@ -117,7 +118,7 @@ class PreparedModel:
         self.read_back = read_back(graph)
         self._bursts = WeakSet()
         turn = Turn(device.gate, PRIORITIES.index(priority))
-        self._resources = Resources(self.num_threads, turn, device.budget, device.precision)
+        self._resources = Resources(self.num_threads, turn, device.budget, device.precision, device.client.pacing)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
         self.spare = None
 
@@ -246,18 +247,18 @@ class PreparedModel:
         return named(inputs, self.inputs, "input"), None if out is None else named(out, self.outputs, "output")
 
     @vlog.telling(vlog.EXECUTION, "run")
-    def _run(self, inputs, out, values, cancel=None, deadline_ns=0, state=None):
+    def _run(self, inputs, out, values, limits=NO_LIMITS, state=None):
         """As run, on lists. values: starts with the state inputs; state: {operand: array} for state outputs."""
         if not observe.watchers:
-            return self._run_lists(inputs, out, values, cancel, deadline_ns, state)
+            return self._run_lists(inputs, out, values, limits, state)
         began = now_ns()
         with trace.span("LD", "PE", "run"):
-            results = self._run_lists(inputs, out, values, cancel, deadline_ns, state)
+            results = self._run_lists(inputs, out, values, limits, state)
         if vlog.mask & vlog.EXECUTION:
             vlog.tell(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
         return results
 
-    def _run_lists(self, inputs, out, values, cancel, deadline_ns, state):
+    def _run_lists(self, inputs, out, values, limits, state):
         if len(inputs) != len(self.inputs):
             raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
@@ -280,7 +281,14 @@ class PreparedModel:
                 return array
             return state.get(operand) if state else None
 
-        self._main.execute(shapes, values, Limits(cancel, deadline_ns), provide)
+        sizes = {}
+
+        def settle(values, made):
+            sizes.update((operand, prod(shape) * self.model.main.operands[operand].dtype.itemsize)
+                         for operand, shape in made.items() if operand in self._output_operands)
+            limits.room(sum(sizes.values()))
+
+        self._main.execute(shapes, values, limits, provide, settle if limits.room and out is None else None)
         results = [values[operand] for operand in self._output_operands]
         return results if out is None else self._deliver(results, inputs, out)
 

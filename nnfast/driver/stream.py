@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import observe
 from .arguments import in_list
+from .execution import NO_LIMITS
 
 
 class Stream:
@@ -31,23 +32,22 @@ class Stream:
 
     def run(self, inputs, out=None):
         """As PreparedModel.run, from the state of the previous call. The state is unchanged when it raises."""
-        return self._run(inputs, out, None)
+        return self._run(inputs, out, NO_LIMITS)
 
     def _run(self, inputs, out, limits):
-        """As run. limits: execution.Limits, None for no end."""
+        """As run, within execution.Limits."""
         prepared, state, target = self._prepared, self._state, self._spare
         if target is None:
             target = self._new_state()
         results = None
         if out is not None and type(out) is not list:
             out = in_list(out, "stream.run", "out")
-        if prepared._runner is not None and not observe.watchers and not (limits and limits.must_look):
+        if prepared._runner is not None and not observe.watchers and not limits.must_look:
             results = prepared._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "stream.run"), out,
                                            state, target)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
-            cancel, deadline_ns = (limits.cancel, limits.deadline_ns) if limits else (None, 0)
-            results = prepared._run(in_list(inputs, "stream.run"), out, values, cancel, deadline_ns,
+            results = prepared._run(in_list(inputs, "stream.run"), out, values, limits,
                                     dict(zip(self._outputs, target)))
         # Two sets of arrays take turns; the initial values are never written.
         self._spare = None if state is self._initial else state

@@ -11,6 +11,7 @@ from ..errors import Cancelled, GeneralFailure, InvalidArgument
 from ..forks import renewed
 from .arguments import in_list
 from .durations import duration_to_ns
+from .execution import Limits
 from .request import Timing
 
 
@@ -66,7 +67,8 @@ def submit(prepared, inputs, timeout=None):
             return
         began = time.perf_counter_ns()
         try:
-            results = prepared._run(in_list(inputs, "submit"), None, dict(prepared._initial), future._flag, deadline_ns)
+            results = prepared._run(in_list(inputs, "submit"), None, dict(prepared._initial),
+                                    Limits(future._flag, deadline_ns))
         except BaseException as error:
             future.set_exception(error)
         else:

@@ -32,13 +32,14 @@ class Owner:
 class Resources:
     """threads: most threads of a run; turn: place at the client's Gate, or None; budget: the client's, or None.
 
-    precision: what the client asked for, None for exact.
+    precision: what the client asked for, None for exact. pacing: as that of the Client.
     """
 
     threads: int
     turn: Turn | None = None
     budget: object = None
     precision: str | None = None
+    pacing: object = None
 
     def take(self, nbytes, owner, what):
         """Count `nbytes` of memory that `owner` holds until it goes; see Budget.take."""

@@ -17,6 +17,7 @@ from ..driver.client import Client
 from ..engine.budget import Budget
 from ..errors import DeviceUnavailable
 from .quotas import refuse, tallies_of_client, tallies_of_user
+from .turns import LateWork
 
 SO_PEERPIDFD = 77
 _CREDENTIALS = struct.Struct("3i")
@@ -96,7 +97,7 @@ class ClientProcess(Client):
     def __init__(self, peer, user, quotas, budget, fair, turns):
         super().__init__()
         self.gate.join(fair)
-        self.line = turns.line()
+        self.line = turns.line(self.gate)
         self.peer, self.pid, self.uid = peer, peer.pid, peer.uid
         self.sessions, self.is_watched = set(), False  # is_watched: the server waits for the end of the process
         self.unread = set()  # Unread of connections with results that may not have been received
@@ -110,6 +111,10 @@ class ClientProcess(Client):
         self.bursts = _quota(quotas.bursts, "bursts")
         self.devices = _quota(quotas.sessions, "sessions of one process")
         self._shares = tallies_of_client(quotas, user.tallies)
+
+    def pacing(self, limits):
+        """See driver.Client."""
+        return LateWork(self.line, limits)
 
     def hold(self, what, descriptors=0, threads=0, mapped=0, memory=0):
         """Charges of what is about to be held for this client, which count until the last reference to them goes.

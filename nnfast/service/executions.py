@@ -46,16 +46,22 @@ def run(connection, message, fds):
                for info, offset, shape in zip(prepared.outputs, message.outputs, held.results)]
     deadline_ns = deadline_to_ns(message.deadline, now_ns(), "run")
     stream = session.get("stream", message.stream) if message.stream else None
-    flag = session.begin(message.call)
+    flag, charges = session.begin(message.call), []
+
+    def room(nbytes):
+        charges.clear()
+        charges.extend(session.client.hold("results", memory=nbytes))
+
     try:
         began = now_ns()
         results, is_quick = None, held.is_quick and not message.call
+        limits = Limits(flag, deadline_ns, is_quick=is_quick, room=room)
         if stream is not None:
-            results = stream._run(inputs, out, Limits(flag, deadline_ns, is_quick=is_quick))
+            results = stream._run(inputs, out, limits)
         elif is_quick and not deadline_ns:
             results = prepared._quick_run(inputs, out)
         if results is None:
-            results = prepared._run(inputs, out, dict(prepared._initial), flag, deadline_ns)
+            results = prepared._run(inputs, out, dict(prepared._initial), limits)
         ended = now_ns()
     finally:
         session.end(flag)
@@ -64,6 +70,7 @@ def run(connection, message, fds):
     if out is not None:
         return protocol.Results([protocol.Result(offset, array.shape)
                                  for offset, array in zip(message.outputs, results)], took_us)
+    charges.clear()  # they go on as those of the answer
     return _results(connection, results, took_us)
 
 

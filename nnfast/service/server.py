@@ -412,6 +412,7 @@ class Server:
                 if client.is_watched:
                     self._selector.unregister(client.peer.pidfd)
                 self.clients.forget(client)
+                self.sweeper.trim()
 
     def _end_all(self, client):
         """The process of a client has ended, whoever may still hold its sockets."""

@@ -5,10 +5,15 @@ import threading
 import time
 from queue import Empty, SimpleQueue
 
+from .._native.plan import trim
+
 LARGE = 1000
 """Elements from which on a list is worth it."""
 
 PIECE = 256
+TRIM_SECONDS = 1.0
+"""Memory of clients that have gone goes back to the system in the first idle moment after so long."""
+
 COLLECT_SECONDS, LATEST_SECONDS = 60.0, 600.0
 """Cycles of garbage are looked for no more often than this: in the first idle moment, or when it has been so long."""
 
@@ -29,6 +34,7 @@ class Sweeper:
 
     def __init__(self, is_idle):
         self._is_idle, self._queue, self._collects = is_idle, SimpleQueue(), False
+        self._trims = False
         self._thread = threading.Thread(target=self._run, name="nnfast-sweeper", daemon=True)
 
     def start(self):
@@ -44,6 +50,12 @@ class Sweeper:
         long = [one for one in lists if len(one) >= LARGE]
         if long:
             self._queue.put(long)
+
+    def trim(self):
+        """Give memory back to the system soon: a client has gone."""
+        if not self._trims:
+            self._trims = True
+            self._queue.put(())
 
     def collect_garbage(self):
         """From now on look for cycles among old objects in idle moments alone: that stops every thread."""
@@ -64,6 +76,9 @@ class Sweeper:
                 gc.collect()
                 last = time.monotonic()
             try:
-                lists = self._queue.get(timeout=COLLECT_SECONDS if self._collects else None)
+                lists = self._queue.get(timeout=TRIM_SECONDS if self._trims else
+                                        COLLECT_SECONDS if self._collects else None)
             except Empty:
-                pass
+                if self._trims and self._is_idle():
+                    self._trims = False
+                    trim()

@@ -6,6 +6,8 @@ the turn on when a client that has used less time waits. Short calls take no tur
 however many connections send long ones.
 
 A client has one place in the queue, whatever the number of its connections: `Line` puts its own calls in order.
+Executions that run in Python, because of loops or shapes that only data tell, take the turn once they have gone on for
+a slice of it: those of one client side by side.
 """
 
 import heapq
@@ -15,7 +17,7 @@ from contextlib import contextmanager
 from itertools import count
 
 from .. import pace
-from .._native.threads import Cancel, now_ns
+from .._native.threads import Cancel, Turn, now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
 from ..forks import renewed
 
@@ -56,9 +58,9 @@ class Turns:
         self._holder, self._outside, self._waiting = None, set(), {}  # outside: have lost it, and go on in native code
         self._floor_ns = 0  # what the client that has used the least has used: nobody saves up time while idle
 
-    def line(self):
-        """A new client's Line."""
-        return Line(self)
+    def line(self, gate):
+        """A new client's Line. gate: where its executions meet."""
+        return Line(self, gate)
 
     def enter(self, work):
         """Wait for the turn. Raises when the work is to stop."""
@@ -133,8 +135,8 @@ class Turns:
 class Line:
     """The calls of one client that do long work: one at a time, higher priority first, then in the order of arrival."""
 
-    def __init__(self, turns):
-        self.turns, self.share_ns = turns, 0
+    def __init__(self, turns, gate):
+        self.turns, self.share_ns, self.core = turns, 0, Turn(gate, 1)
         self.lock, self._busy, self._waiting, self._order = renewed(threading.Lock()), False, [], count()
 
     def enter(self, work):
@@ -179,6 +181,7 @@ class Work:
         self.cancel, self.priority, self.lines = Cancel(), priority, [line]
         self._line, self._turns, self._deadline_ns = line, line.turns, deadline_ns
         self._in_line, self.began_ns, self.seen_ns = False, 0, 0
+        self._core = line.core.use(deadline_ns, self.cancel)
 
     def __enter__(self):
         self._go_in()
@@ -232,8 +235,10 @@ class Work:
         except BaseException:
             self._go_out()
             raise
+        self._core.__enter__()
 
     def _go_out(self):
+        self._core.__exit__()
         self._turns.leave(self)
         if self._in_line:
             self._in_line = False
@@ -242,8 +247,45 @@ class Work:
     def _step(self):
         if self.cancel.is_set or self._deadline_ns:
             self.check()
-        if self._turns.is_due(self):
+        if self._turns.is_due(self) or self._core.is_due:
+            self._core.__exit__()
             self._turns.leave(self)
+            self._turns.enter(self)
+            self._core.__enter__()
+
+
+class LateWork(Work):
+    """`with LateWork(...):` an execution that runs in Python, and holds the turn once it has gone on for a slice.
+
+    limits: driver.execution.Limits.
+    """
+
+    def __init__(self, line, limits):
+        super().__init__(line, deadline_ns=limits.deadline_ns)
+        self._flag = limits.cancel
+
+    def __enter__(self):
+        self._is_in, self._due_ns = False, now_ns() + SLICE_NS
+        self._outer = pace.set_pace(self._step)
+        return self
+
+    def __exit__(self, *error):
+        pace.set_pace(self._outer)
+        self._turns.leave(self)
+
+    def check(self):
+        if self._flag is not None and self._flag.is_set:
+            self.cancel.set()
+        super().check()
+
+    def _step(self):
+        if self._is_in:
+            self.check()
+            if self._turns.is_due(self):
+                self._turns.leave(self)
+                self._turns.enter(self)
+        elif now_ns() >= self._due_ns:
+            self._is_in = True
             self._turns.enter(self)
 
 

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -403,6 +404,20 @@ def fill_model():
     return b.operation("FILL", [shape, b.scalar(np.float32(1))], [b.output("TENSOR_FLOAT32", (0,))]).build()
 
 
+def test_results_beyond_the_quota_are_refused_before_they_are_made(tmp_path):
+    with serving(tmp_path, quotas=Quotas(memory=8 << 20)) as (path, server):
+        prepared = nnfast.connect(path).prepare(fill_model())
+        tracemalloc.start()  # which numpy tells of its arrays
+        try:
+            with pytest.raises(ResourceExhaustedPersistent, match="results: needs 268435456 bytes, the client's quota"):
+                prepared.run([np.int32([1 << 26])])
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()
+        assert prepared.run([np.int32([3])])[0].tolist() == [1, 1, 1]
+        assert until(lambda: server.sessions()[0].client.budget.used < 1 << 20)
+
+
 def test_results_that_nobody_receives_count(tmp_path):
     with serving(tmp_path, quotas=Quotas(memory=8 << 20)) as (path, server):
         raw = Raw(path)
@@ -413,7 +428,7 @@ def test_results_that_nobody_receives_count(tmp_path):
         run = protocol.Run(number, [protocol.Place(0, (1,))])
         for _ in range(40):
             raw.calls.send(run)
-        assert until(lambda: server.sessions()[0].client.budget.used > 6 << 20)
+        assert until(lambda: server.sessions()[0].client.budget.used > 4 << 20)
         answers = [raw.answer(raw.calls) for _ in range(40)]
         for answer in answers:
             if not isinstance(answer, protocol.Results):

@@ -6,16 +6,17 @@ import time
 
 import numpy as np
 import pytest
-from nnfast._native.threads import now_ns
+from nnfast._native.threads import Cancel, Fair, Gate, Turn, now_ns
 from raw_client import Raw, prepared_by, sealed
 from service_models import dense_model, serving, until
 
 from nnfast import pace
+from nnfast.driver.execution import Limits
 from nnfast.errors import Cancelled, MissedDeadlineTransient
 from nnfast.service import protocol, records
 from nnfast.service.model_reader import Source
 from nnfast.service.registry import Registry
-from nnfast.service.turns import Turns, Work
+from nnfast.service.turns import SLICE_NS, LateWork, Turns, Work
 
 GUARD = 120.0
 """Seconds after which a test that hangs fails."""
@@ -71,8 +72,8 @@ def test_steps_without_a_pace_do_nothing():
 
 def test_another_client_goes_on_between_two_steps():
     turns, done = Turns(), threading.Event()
-    long = started(turns.line(), done)
-    with Work(turns.line()):
+    long = started(turns.line(Gate(1)), done)
+    with Work(turns.line(Gate(1))):
         pace.step()
     done.set()
     long.end()
@@ -80,7 +81,7 @@ def test_another_client_goes_on_between_two_steps():
 
 def test_one_call_of_a_client_works_at_a_time():
     turns = Turns()
-    lines = [turns.line() for _ in range(4)]
+    lines = [turns.line(Gate(1)) for _ in range(4)]
     inside = dict.fromkeys(lines, 0)
 
     def work(line):
@@ -98,7 +99,7 @@ def test_one_call_of_a_client_works_at_a_time():
 
 def test_all_connections_of_a_client_have_one_place():
     turns, done = Turns(), threading.Event()
-    flood, other = turns.line(), turns.line()
+    flood, other = turns.line(Gate(1)), turns.line(Gate(1))
     first = started(flood, done)
     rest = [Task(work_in_steps, flood, done) for _ in range(20)]
     for _ in range(10):
@@ -114,7 +115,7 @@ def test_a_holder_in_native_code_keeps_nobody_from_working():
     turns, done = Turns(), threading.Event()
 
     def silent():
-        with Work(turns.line()):
+        with Work(turns.line(Gate(1))):
             began.set()
             assert done.wait(GUARD)
             pace.step()  # waits for its turn again
@@ -123,17 +124,17 @@ def test_a_holder_in_native_code_keeps_nobody_from_working():
     task = Task(silent)
     assert began.wait(GUARD)
     for _ in range(3):
-        with Work(turns.line()):
+        with Work(turns.line(Gate(1))):
             pace.step()
     done.set()
     task.end()
-    with Work(turns.line()):
+    with Work(turns.line(Gate(1))):
         pass
 
 
 def test_time_of_the_past_gives_no_right_to_the_future():
     turns, done = Turns(), threading.Event()
-    first, second = turns.line(), turns.line()
+    first, second = turns.line(Gate(1)), turns.line(Gate(1))
     task = started(first, done)
     end = now_ns() + 50_000_000
     while now_ns() < end:
@@ -146,7 +147,7 @@ def test_time_of_the_past_gives_no_right_to_the_future():
 
 
 def test_higher_priority_goes_first_among_the_calls_of_a_client():
-    line, order, done = Turns().line(), [], threading.Event()
+    line, order, done = Turns().line(Gate(1)), [], threading.Event()
     first = started(line, done)
 
     def work(name, priority):
@@ -166,7 +167,7 @@ def test_higher_priority_goes_first_among_the_calls_of_a_client():
 @pytest.mark.parametrize("same", [True, False])
 def test_what_waits_ends_at_its_deadline_and_when_it_is_cancelled(same):
     turns, done = Turns(), threading.Event()
-    line = turns.line()
+    line = turns.line(Gate(1))
 
     def silent():
         with Work(line):
@@ -176,7 +177,7 @@ def test_what_waits_ends_at_its_deadline_and_when_it_is_cancelled(same):
     began = threading.Event()
     holder = Task(silent)
     assert began.wait(GUARD)
-    mine = line if same else turns.line()
+    mine = line if same else turns.line(Gate(1))
     late = Work(mine, deadline_ns=now_ns() + 1)
     with pytest.raises(MissedDeadlineTransient), late:
         pace.step()
@@ -186,8 +187,112 @@ def test_what_waits_ends_at_its_deadline_and_when_it_is_cancelled(same):
         pace.step()
     done.set()
     holder.end()
-    with Work(line), Work(turns.line()):
+    with Work(line), Work(turns.line(Gate(1))):
         pass
+
+
+def silent_holder(turns, done):
+    """A Task that holds the turn without a step until `done`, and has got it."""
+    began = threading.Event()
+
+    def hold():
+        with Work(turns.line(Gate(1))):
+            began.set()
+            assert done.wait(GUARD)
+
+    task = Task(hold)
+    assert began.wait(GUARD)
+    return task
+
+
+def wait_a_slice():
+    end = now_ns() + SLICE_NS
+    while now_ns() < end:
+        pass
+
+
+def test_a_short_execution_in_python_waits_for_nobody():
+    turns, done = Turns(), threading.Event()
+    holder = silent_holder(turns, done)
+    with LateWork(turns.line(Gate(1)), Limits()):
+        pass
+    assert not turns.waiting
+    done.set()
+    holder.end()
+
+
+def test_a_long_execution_in_python_takes_the_turn_and_gives_it_back():
+    turns, done = Turns(), threading.Event()
+    line = turns.line(Gate(1))
+    with LateWork(line, Limits()):
+        wait_a_slice()
+        pace.step()
+        others = [started(turns.line(Gate(1)), done) for _ in range(2)]  # it passes by, which makes no step
+        wait_a_slice()
+        pace.step()
+        assert line.share_ns > 0
+    done.set()
+    for other in others:
+        other.end()
+    with Work(turns.line(Gate(1))):
+        assert not turns.waiting
+
+
+def test_executions_of_one_client_take_turns_side_by_side():
+    turns = Turns()
+    line, count = turns.line(Gate(1)), 4
+    inside = threading.Barrier(count)
+
+    def loop():
+        with LateWork(line, Limits()):
+            inside.wait(GUARD)
+            end = now_ns() + 10 * SLICE_NS
+            while now_ns() < end:
+                pace.step()
+
+    for task in [Task(loop) for _ in range(count)]:
+        task.end()
+    assert not turns.waiting and line.share_ns > 0
+
+
+def test_an_execution_that_waits_for_the_turn_ends_at_its_deadline_and_when_it_is_cancelled():
+    turns, done = Turns(), threading.Event()
+    holder = started(turns.line(Gate(1)), done)
+    cancel = Cancel()
+    cancel.set()
+    for limits, error in ((Limits(cancel=cancel), Cancelled),
+                          (Limits(deadline_ns=now_ns() + SLICE_NS), MissedDeadlineTransient)):
+        with pytest.raises(error), LateWork(turns.line(Gate(1)), limits):
+            wait_a_slice()
+            step_until(threading.Event())
+    done.set()
+    holder.end()
+
+
+def test_long_work_uses_a_core_of_its_client():
+    fair, gate, turns = Fair(1), Gate(1), Turns()
+    gate.join(fair)
+    with Work(turns.line(gate)) as work:
+        assert fair.running == 1
+        with work.aside():
+            assert fair.running == 0
+        pace.step()
+        assert fair.running == 1
+    assert fair.running == 0 and gate.used_ns > 0
+
+
+def test_long_work_leaves_its_core_to_a_client_that_has_used_less():
+    fair, turns, done = Fair(1), Turns(), threading.Event()
+    greedy, modest = Gate(1), Gate(1)
+    greedy.join(fair)
+    modest.join(fair)
+    holder = started(turns.line(greedy), done)
+    for _ in range(20):
+        with Turn(modest, 1).use():
+            pass
+    done.set()
+    holder.end()
+    assert fair.running == fair.waiting == 0 and modest.used_ns > 0
 
 
 def test_long_work_ends_when_its_client_goes(server):
@@ -253,13 +358,13 @@ def test_who_waits_for_the_compilation_of_another_has_limits_and_a_claim_of_its_
         with work:
             registry.prepare(device, model, source, options, None, work)
 
-    first, second = Work(turns.line(), 0), Work(turns.line(), 2, now_ns() + 300_000_000)
+    first, second = Work(turns.line(Gate(1)), 0), Work(turns.line(Gate(1)), 2, now_ns() + 300_000_000)
     maker = Task(prepare, first)
     assert device.began.wait(GUARD)
     waiter = Task(prepare, second)
     with pytest.raises(MissedDeadlineTransient):
         waiter.end()
-    third = Work(turns.line())
+    third = Work(turns.line(Gate(1)))
     waiter = Task(prepare, third)
     assert until(lambda: len(first.lines) == 2, GUARD), "the maker has the claim of the one that waits"
     third.cancel.set()
@@ -308,7 +413,7 @@ def test_short_calls_take_no_turn(raw, server, other, entered):
     done, began = threading.Event(), threading.Event()
 
     def silent():
-        with Work(server.turns.line()):
+        with Work(server.turns.line(Gate(1))):
             began.set()
             assert done.wait(GUARD)
 
