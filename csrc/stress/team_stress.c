@@ -83,7 +83,7 @@ static int run_many(unsigned seed, int runs)
     nnf_step steps[STEPS];
     for (int s = 0; s < STEPS; s++)
         steps[s] = (nnf_step){.fn = s % 3 ? sum_step : parts_step, .slots = s % 2 ? odd : even,
-                               .parts = s % 2 ? 6 : 0};
+                               .parts = s % 3 ? 6 : 0};
     const nnf_program program = {steps, STEPS, 4};
     for (int r = 0; r < runs; r++) {
         uint32_t a[CELLS], b[CELLS], wanted[CELLS];
