@@ -191,7 +191,7 @@ def test_numpy_steps_take_their_turn(clients):
     with turn.use():
         waiting = threading.Thread(target=lambda: other.use().__enter__().__exit__())
         waiting.start()
-        while not first.gate.fair.waiting and waiting.is_alive():  # it waits for 10 ms at most: nobody may see it
+        while not first.gate.fair.waiting and waiting.is_alive():  # it waits for 5 ms at most: nobody may see it
             time.sleep(0.0002)
     waiting.join(HANG_SECONDS)
     assert not waiting.is_alive() and first.gate.used_ns > 0 and second.gate.used_ns > 0
@@ -231,7 +231,7 @@ def order_of_five():
 
 
 def test_the_client_with_the_least_time_goes_next_and_its_most_urgent_first():
-    """Unless this thread gets no processor for 10 ms: then the system divides them, and the first of modest goes."""
+    """Unless this thread gets no processor for 5 ms: then the system divides them, and the first of modest goes."""
     wanted = ["high", "medium", "low", "greedy 1", "greedy 2"]
     assert any(order_of_five() == wanted for _ in range(TRIES))
 
