@@ -25,22 +25,34 @@ cdef class Tally:
 
     shared: one of several below `above`, which must leave as much to the others as it takes: it never holds more than
     what is still free there. However much one takes, the next one gets something.
+
+    small: so much it may hold in any case while there is room above, where the others leave an eighth for that.
     """
 
-    cdef readonly int64_t limit, used
+    cdef readonly int64_t limit, used, small
     cdef readonly str name
     cdef readonly Tally above
     cdef readonly bint shared
 
-    def __cinit__(self, int64_t limit, str name, Tally above=None, bint shared=False):
+    def __cinit__(self, int64_t limit, str name, Tally above=None, bint shared=False, int64_t small=0):
         if shared and above is None:
             raise ValueError(f"{name}: a shared tally needs one above it")
-        self.limit, self.name, self.above, self.shared = limit, name, above, shared
+        self.limit, self.name, self.above, self.shared, self.small = limit, name, above, shared, small
+
+    @property
+    def free_above(self):
+        """What the tally above has for one that holds more than a little."""
+        return max(0, self.above.limit - self.above.used - self._reserve())
+
+    cdef int64_t _reserve(self):
+        return self.above.limit // 8 if self.small else 0
 
     cdef bint _fits(self, int64_t count):
         if count > self.limit - self.used:
             return False
-        return not self.shared or self.used + count <= self.above.limit - self.above.used - count
+        if not self.shared or self.used + count <= self.small:
+            return True
+        return self.used + count <= self.above.limit - self.above.used - self._reserve() - count
 
     cdef void _add(self, int64_t count):
         cdef Tally at = self

@@ -16,6 +16,9 @@ LARGEST_RESERVE = 4096
 HELD = ("descriptors", "threads", "mapped")
 """What every user gets a share of."""
 
+SMALL = {"descriptors": 32, "threads": 8, "mapped": 1 << 30}
+"""What a client may hold of its user's share however many others want more: a few models and connections."""
+
 _WORDS = {"descriptors": "descriptors", "threads": "threads", "mapped": "mapped bytes"}
 
 
@@ -74,9 +77,11 @@ def tallies_of_user(uid, totals):
 
 
 def tallies_of_client(quotas, user):
-    """{name: Tally} of one client: of its user's share at most half, and never more than what is free of that."""
+    """{name: Tally} of one client: of its user's share at most half, and never more than what is free of that, but for
+    a little.
+    """
     limits = {"descriptors": quotas.descriptors, "threads": quotas.connections + quotas.bursts, "mapped": quotas.mapped}
-    return {name: Tally(limit, f"the client's quota of {_WORDS[name]}", user[name], True)
+    return {name: Tally(limit, f"the client's quota of {_WORDS[name]}", user[name], True, SMALL[name])
             for name, limit in limits.items()}
 
 
@@ -96,7 +101,6 @@ def refuse(tally, hint, count=1):
     elif count > free:
         text = f"{tally.name} is {tally.limit}, and {tally.used} are in use"
     else:
-        above = tally.above
         text = f"{tally.name} is never more than what others leave free: {tally.used} are in use, " \
-               f"{max(0, above.limit - above.used)} are free"
+               f"{tally.free_above} are free"
     return ResourceExhaustedTransient(f"service: {text}; {hint}")
