@@ -117,14 +117,20 @@ static void let_late_in(nnf_fair *fair)
         let_one_in(fair, at, 1);
 }
 
-/* Keeps a client that comes, or uses cores that nobody wants, near the others. */
-static void bound_share(nnf_client *client, int64_t ahead_ns)
+/* A client that comes back from being idle is a little behind the others at most. */
+static void raise_share(nnf_client *client)
 {
-    const int64_t floor_ns = client->fair->floor_ns;
-    if (client->share_ns < floor_ns - CREDIT_NS)
-        client->share_ns = floor_ns - CREDIT_NS;
-    if (client->share_ns > floor_ns + ahead_ns)
-        client->share_ns = floor_ns + ahead_ns;
+    const int64_t least = client->fair->floor_ns - CREDIT_NS;
+    if (client->share_ns < least)
+        client->share_ns = least;
+}
+
+/* One that uses cores nobody waits for is a little ahead of them at most. */
+static void forgive_share(nnf_client *client)
+{
+    const int64_t most = client->fair->floor_ns + CREDIT_NS;
+    if (client->share_ns > most)
+        client->share_ns = most;
 }
 
 int nnf_fair_enter(nnf_client *client, int *threads, int priority, const int *cancel, int64_t deadline_ns)
@@ -134,11 +140,11 @@ int nnf_fair_enter(nnf_client *client, int *threads, int priority, const int *ca
     int outcome = NNF_DONE;
     lock(client);
     if (client->active++ == 0)
-        bound_share(client, INT64_MAX / 2);
+        raise_share(client);
     const int now = fair->first ? 0 : granted(fair, self.threads);
     if (now > 0) {
         *threads = now;
-        bound_share(client, CREDIT_NS);
+        forgive_share(client);
         fair->moved_ns = nnf_now_ns();
         fair->running += now;
         client->running++;

@@ -29,7 +29,7 @@ static bool must_yield(const nnf_run *run)
 {
     const nnf_middle *m = run->middle;
     nnf_client *client = run->turn->gate->client;
-    return nnf_gate_closed(run->turn, m->threads) || 
+    return nnf_gate_closed(run->turn, m->threads) ||
            (client && nnf_fair_is_due(client, m->threads, m->wanted, m->began_ns));
 }
 
@@ -106,13 +106,16 @@ static void do_parts(execution *e, const nnf_step *step, int32_t each, int threa
 
 static void do_step(execution *e, const nnf_step *step, int thread, int threads)
 {
-    /* The threads that began it, each with its share of the parts. */
-    const int shares = nnf_step_shares(&e->run, threads);
-    const int32_t each = step->parts / shares;
-    if (e->divides && each > 1 && shares <= MOST_SHARES)
-        do_parts(e, step, each, thread, threads);
-    else
-        step->fn(step, &e->run, thread, threads);
+    if (e->divides && step->parts > 1) {
+        /* The threads that began it, each with its share of the parts. */
+        const int shares = nnf_step_shares(&e->run, threads);
+        const int32_t each = step->parts / shares;
+        if (each > 1 && shares <= MOST_SHARES) {
+            do_parts(e, step, each, thread, threads);
+            return;
+        }
+    }
+    step->fn(step, &e->run, thread, threads);
 }
 
 static void body(void *argument, int thread, int threads)

@@ -22,7 +22,7 @@ from nnfast.service.allowlist import Allowlist
 from nnfast.service.channel import Channel
 from nnfast.service.clients import Peer
 from nnfast.service.protocol import Hello
-from nnfast.service.quotas import SMALL, Capacity, Quotas, tallies_of_client, tallies_of_user
+from nnfast.service.quotas import Capacity, Quotas, tallies_of_client, tallies_of_user
 
 X = np.ones(4, np.float32)
 EXHAUSTED = ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT
@@ -382,22 +382,6 @@ def test_models_plans_and_headers_count(tmp_path):
         assert kept.run([np.float32([0])])[0] == 0
         device.close()
         assert until(lambda: budget.used == 0)
-
-
-def hold_all(tally):
-    """Take one after the other, as many as there are; how many."""
-    while tally.take(1) is None:
-        pass
-    return tally.used
-
-
-def test_a_small_client_finds_room_beside_many_that_want_everything():
-    user = tallies_of_user(1000, Capacity(20_000).tallies())
-    clients = [tallies_of_client(Quotas(), user) for _ in range(21)]
-    for name in ("descriptors", "threads"):
-        held = [hold_all(client[name]) for client in clients]
-        assert min(held) == SMALL[name] and sum(held) <= user[name].limit
-        assert held == sorted(held, reverse=True)
 
 
 def test_a_shared_model_is_not_held_at_the_cost_of_the_first(server):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -10,6 +11,7 @@ from service_models import FLOAT, until
 
 from nnfast import ModelBuilder
 from nnfast.service import protocol
+from nnfast.service import sweeper as module
 from nnfast.service.sweeper import LARGE, PIECE, Sweeper, lists_of
 
 GUARD = 120.0
@@ -41,6 +43,27 @@ def test_lists_are_emptied():
     sweeper.stop()
     sweeper._thread.join(GUARD)
     assert not sweeper._thread.is_alive() and short == [1]
+
+
+def test_memory_goes_back_to_the_system_when_nothing_runs(monkeypatch):
+    trimmed, is_idle = [], threading.Event()
+    monkeypatch.setattr(module, "trim", lambda: trimmed.append(is_idle.is_set()))
+    monkeypatch.setattr(module, "TRIM_SECONDS", 0.001)
+    looked = threading.Event()
+
+    def look():
+        looked.set()
+        return is_idle.is_set()
+
+    sweeper = Sweeper(look)
+    sweeper.start()
+    sweeper.trim()
+    assert looked.wait(GUARD) and not trimmed
+    is_idle.set()
+    assert until(lambda: trimmed, GUARD)
+    sweeper.stop()
+    sweeper._thread.join(GUARD)
+    assert trimmed == [True]
 
 
 def test_a_large_model_is_freed_by_the_sweeper(raw, server, monkeypatch):

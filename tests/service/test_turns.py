@@ -22,6 +22,10 @@ GUARD = 120.0
 """Seconds after which a test that hangs fails."""
 
 
+TRIES = 50
+"""What the system may spoil on a busy machine is looked for so often."""
+
+
 class Task(threading.Thread):
     """Runs a function in a thread; `end()` gives what it returned, or raises what it raised."""
 
@@ -211,12 +215,15 @@ def wait_a_slice():
         pass
 
 
-def test_a_short_execution_in_python_waits_for_nobody():
-    turns, done = Turns(), threading.Event()
+def test_a_short_execution_in_python_takes_no_turn():
+    """Unless this thread gets no processor for a slice between two lines."""
+    turns, done, lines = Turns(), threading.Event(), []
     holder = silent_holder(turns, done)
-    with LateWork(turns.line(Gate(1)), Limits()):
-        pass
-    assert not turns.waiting
+    while len(lines) < TRIES and not (lines and lines[-1].share_ns == 0):
+        lines.append(turns.line(Gate(1)))
+        with LateWork(lines[-1], Limits()):
+            pace.step()
+    assert lines[-1].share_ns == 0
     done.set()
     holder.end()
 
@@ -286,13 +293,13 @@ def test_long_work_leaves_its_core_to_a_client_that_has_used_less():
     greedy, modest = Gate(1), Gate(1)
     greedy.join(fair)
     modest.join(fair)
-    holder = started(turns.line(greedy), done)
-    for _ in range(20):
+    holder, seen = started(turns.line(greedy), done), []
+    while len(seen) < TRIES and 1 not in seen:
         with Turn(modest, 1).use():
-            pass
+            seen.append(fair.running)
     done.set()
     holder.end()
-    assert fair.running == fair.waiting == 0 and modest.used_ns > 0
+    assert 1 in seen and fair.running == fair.waiting == 0
 
 
 def test_long_work_ends_when_its_client_goes(server):

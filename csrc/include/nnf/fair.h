@@ -25,7 +25,7 @@ typedef struct nnf_fair {
 /* One client; zero-initialised but for `fair`. All but that under the mutex. */
 typedef struct nnf_client {
     nnf_fair *fair;
-    int64_t share_ns; /* core time used, kept near the floor while it is idle or alone: nobody saves up or pays back much */
+    int64_t share_ns; /* core time used, kept near the floor: nobody saves up or pays back much */
     int64_t used_ns;  /* core time used */
     int32_t active;   /* executions that wait or run */
     int32_t running;  /* those that run */
