@@ -104,19 +104,27 @@ class ResourceExhaustedPersistent(Error, MemoryError):
 
 
 class UnsupportedOperator(InvalidArgument):
-    """A model file holds an operator without an NNAPI counterpart.
+    """A model file holds operators that nnfast does not run.
 
-    `.operator` is its name, `.index` its place in the file, `.reason` why it cannot be translated.
+    `.operator` is its name, `.index` its place in the file, `.reason` why it cannot be translated. `.others` are those
+    of further operators of the file, as (operator, index, reason).
     """
 
-    def __init__(self, operator, index, reason):
-        super().__init__(f"operator[{index}] {operator}: {reason}")
+    SHOWN = 16
+
+    def __init__(self, operator, index, reason, others=()):
+        found = ((operator, index, reason), *others)
+        lines = [f"operator[{place}] {name}: {why}" for name, place, why in found[:self.SHOWN]]
+        if len(found) > self.SHOWN:
+            lines.append(f"and {len(found) - self.SHOWN} more")
+        super().__init__("; ".join(lines))
         self.operator = operator
         self.index = index
         self.reason = reason
+        self.others = tuple(others)
 
     def __reduce__(self):
-        return type(self), (self.operator, self.index, self.reason)
+        return type(self), (self.operator, self.index, self.reason, self.others)
 
 
 class Cancelled(Error):

@@ -18,6 +18,7 @@ from .checks import called, flag, sequence, shown, text
 from .checks import dtype as checked_dtype
 from .errors import Error, GeneralFailure, InvalidArgument
 from .forks import importing, renewed
+from .model import own
 from .model.types import EXTENSION_NAME, Definition, OperandType, type_name
 from .ops.base import ABBREVIATIONS, OpDef, Signature, ValueUnknown
 
@@ -218,6 +219,8 @@ def register(extension):
     """Make an Extension known to all devices that are made from now on; returns it."""
     if not isinstance(extension, Extension):
         raise InvalidArgument(f"register: got {shown(extension)}, must be an extensions.Extension")
+    if extension.name == own.NAME:
+        raise InvalidArgument(f"register: {own.NAME} is nnfast's own extension; take another name")
     with _lock:
         if _registered.get(extension.name, extension) is not extension:
             raise InvalidArgument(f"register: another extension {extension.name} is registered already")

@@ -1,22 +1,25 @@
-"""Vendor extensions of a model: definitions in the place of codes [NN 9.3]."""
+"""Extensions of a model, of vendors and nnfast's own: definitions in the place of codes [NN 9.3]."""
 
 from dataclasses import replace
 from math import prod
 
 from ..errors import InvalidArgument
+from ..model import own
 from ..model.types import Definition, is_extension, operation_name, type_name
 from ..model.validate import graph_paths
+from ..ops.own import EXTENSION
 
 _UINT32_MAX = 0xFFFFFFFF
 
 
 def resolve(model, extensions):
-    """The structurally valid model with Definitions for what these extensions ({name: Extension}) have.
+    """The structurally valid model with Definitions for what these extensions ({name: Extension}), and our own, have.
 
     The parameters of operands become records, constants arrays of their type. Codes of other extensions stay. Raises
     InvalidArgument for what a known extension does not have, or does not accept.
     """
-    known = {prefix: extensions[name] for name, prefix in model.extensions if name in extensions}
+    known = {prefix: EXTENSION if name == own.NAME else extensions[name] for name, prefix in model.extensions
+             if name == own.NAME or name in extensions}
     if not known:
         return model
     main, *referenced = (_graph(path, graph, known) for path, graph in graph_paths(model))

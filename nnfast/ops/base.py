@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from ..errors import GeneralFailure, InvalidArgument
+from ..model import own
 from ..model.types import (
     QUANT8_ASYMM_TYPES,
     VERSIONS,
@@ -32,7 +33,7 @@ ABBREVIATIONS = {
     "B8": OperandType.TENSOR_BOOL8, "PC": OperandType.TENSOR_QUANT8_SYMM_PER_CHANNEL,
     "Q16A": OperandType.TENSOR_QUANT16_ASYMM, "Q8SY": OperandType.TENSOR_QUANT8_SYMM,
     "Q8S": OperandType.TENSOR_QUANT8_ASYMM_SIGNED, "sub": OperandType.SUBGRAPH,
-}
+} | own.ABBREVIATIONS
 
 
 _BOOL = int(OperandType.BOOL)
@@ -165,7 +166,7 @@ def forms(*texts_and_since, sets):
 
 @dataclass(slots=True, eq=False)
 class OpDef:
-    """One operation of the standard.
+    """One operation: of the standard, of a vendor's extension, or of nnfast's own (ops/own.py).
 
     validate(node): rules of model time; may call node.require(version).
     infer(node): list of output shapes; all input shapes are known; may raise ValueUnknown.
@@ -179,7 +180,7 @@ class OpDef:
         other results.
     """
 
-    type: OperationType
+    type: OperationType | Definition
     signatures: tuple
     infer: object
     compute: object

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from ..errors import InvalidArgument, UnsupportedOperator
+from ..model import own
 from ..model.types import (
     DTYPES,
     QUANT8_ASYMM_TYPES,
@@ -18,6 +19,8 @@ from ..model.types import (
     OperationType,
     State,
 )
+from ..ops.own import BY_NAME as OWN_OPERATIONS
+from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
 
 T = OperandType
@@ -71,6 +74,7 @@ class Builder:
         self.inputs, self.outputs = [], []
         self.states = {}
         self.current = {}
+        self.rank_0, self.constants = {}, {}
         self.scalars, self.folded, self.zeros = {}, {}, {}
         self.created = self.widened = 0
 
@@ -79,6 +83,17 @@ class Builder:
         for index in self.file_inputs:
             t = self.tensors[index]
             self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
+
+    def mark(self):
+        """What there is now, for `go_back`."""
+        return (len(self.operands), len(self.operations), len(self.inputs), dict(self.current), dict(self.rank_0),
+                dict(self.constants), dict(self.scalars), dict(self.states), list(self.tensors))
+
+    def go_back(self, mark):
+        """Forget what an attempt at an operator has added since `mark`."""
+        operands, operations, inputs, *rest = mark
+        del self.operands[operands:], self.operations[operations:], self.inputs[inputs:]
+        self.current, self.rank_0, self.constants, self.scalars, self.states, self.tensors = rest
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def refuse(self, op, reason):
@@ -94,6 +109,32 @@ class Builder:
             return code
         what = "is sparse" if code is not None else f"has type {type_label(t.type)}"
         self.refuse(op, f"tensor[{t.index}] {t.name!r} {what}, NNAPI has no such tensors")
+
+    def any_type(self, op, t):
+        """(type, scale, zero point, channel quantization) of any tensor of numbers: a type of the standard, or of
+        nnfast's own.
+        """
+        if t.type not in FILE_DTYPES or t.is_sparse:
+            what = "is sparse" if t.type in FILE_DTYPES else f"has type {type_label(t.type)}"
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} {what}, nnfast has no such tensors")
+        if t.type in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) and t.scales:
+            return self._quantized_type(op, t)
+        if t.type in (TensorType.INT8, TensorType.UINT8) or t.type not in OPERAND_TYPES:
+            return own.TENSOR_OF[FILE_DTYPES[t.type]], 0.0, 0, None
+        return OPERAND_TYPES[t.type], 0.0, 0, None
+
+    def _quantized_type(self, op, t):
+        if len(t.scales) > 1:
+            if t.type != TensorType.INT8 or any(t.zero_points) or min(t.scales) <= 0:
+                self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, must be int8 with scales"
+                                " above 0 and zero points of 0")
+            return T.TENSOR_QUANT8_SYMM_PER_CHANNEL, 0.0, 0, ChannelQuant(t.channel_dim, t.scales)
+        if t.type != TensorType.INT16:
+            return OPERAND_TYPES[t.type], *self.quant(op, t), None
+        if t.scales[0] <= 0 or t.zero_points[0]:
+            self.refuse(op, f"tensor[{t.index}] has scale {t.scales[0]} and zero point {t.zero_points[0]}, must be"
+                            " above 0 and 0")
+        return T.TENSOR_QUANT16_SYMM, t.scales[0], 0, None
 
     def check_types(self, op, allowed, *tensors):
         """All tensors must have one type, out of `allowed`; returns it."""
@@ -200,8 +241,7 @@ class Builder:
         return values
 
     def _input(self, op, t, name=None):
-        code = self.supported_type(op, t)
-        scale, point = self.quant(op, t) if code in QUANT8_ASYMM_TYPES else (0.0, 0)
+        code, scale, point, _ = self.any_type(op, t)
         return self.add(Operand(code, _operand_dims(t.dims), scale, point, LifeTime.SUBGRAPH_INPUT,
                                 name=t.name if name is None else name), self.inputs)
 
@@ -296,20 +336,24 @@ class Builder:
         scale, point = self.quant(op, t)
         if t.dims is not None:
             dims = _operand_dims(t.dims)
-        self._check_size(op, dims)
+        self.check_size(op, dims)
         index = self.current[t.index] = self.temporary(code, dims, scale, point, t.name)
         return index
 
-    def _check_size(self, op, dims):
+    def check_size(self, op, dims):
         if prod(d or 1 for d in dims) > MAX_ELEMENTS:
             self.refuse(op, f"result of shape {list(dims)} has more than {MAX_ELEMENTS} elements")
 
     def emit(self, code, inputs, outputs):
         self.operations.append(Operation(OperationType(code), tuple(inputs), tuple(outputs)))
 
+    def emit_own(self, name, inputs, outputs):
+        """Append an operation of nnfast's own."""
+        self.operations.append(Operation(OWN_OPERATIONS[name], tuple(inputs), tuple(outputs)))
+
     def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
         """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""
-        self._check_size(op, dims)
+        self.check_size(op, dims)
         if dims.count(0) > 1 or not dims:
             self.refuse(op, f"needs a RESHAPE to {list(dims)}, which has more than one unknown dimension")
         if target is None:
@@ -346,7 +390,7 @@ class Builder:
             t = self.tensors[tensor]
             if t.is_variable:
                 self.refuse(None, f"output tensor[{tensor}] {t.name!r} is a variable, must be a result")
-            index = self.operand(None, t)
+            index = self.current[tensor] if tensor in self.current else self.operand(None, t)
             if index not in written or index in self.outputs:
                 # An output has to be the result of an operation, and its own.
                 index = self._copy(index, t)
@@ -365,8 +409,9 @@ class Builder:
     def _copy(self, index, t):
         source = self.operands[index]
         if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
-            self.refuse(None, f"output tensor[{t.index}] {t.name!r} is not an operator's own result, and NNAPI cannot "
-                              f"copy {source.type.name} {list(source.dims)}")
+            target = self.temporary(source.type, source.dims, source.scale, source.zero_point, t.name)
+            self.emit_own("TFL_COPY", (index,), (target,))
+            return target
         return self.reshape(None, index, source.type, source.dims, (source.scale, source.zero_point), name=t.name)
 
 

@@ -67,6 +67,7 @@ TABLES = {
     ),
     "BatchMatMulOptions": (("adj_x", 0, "?", False), ("adj_y", 1, "?", False)),
     "BlockOptions": (("block_size", 0, "i", 0),),
+    "GeluOptions": (("approximate", 0, "?", False),),
     "GatherOptions": (("axis", 0, "i", 0), ("batch_dims", 1, "i", 0)),
     "IfOptions": (("then_graph", 0, "i", 0), ("else_graph", 1, "i", 0)),
     "WhileOptions": (("condition_graph", 0, "i", 0), ("body_graph", 1, "i", 0)),
@@ -204,9 +205,11 @@ class Builtin(IntEnum):
     CEIL = 104
     REVERSE_V2 = 105
     ADD_N = 106
+    COS = 108
     RANK = 110
     ELU = 111
     QUANTIZE = 114
+    ROUND = 116
     HARD_SWISH = 117
     IF = 118
     WHILE = 119
@@ -214,6 +217,8 @@ class Builtin(IntEnum):
     BATCH_MATMUL = 126
     BROADCAST_TO = 130
     REDUCE_ALL = 140
+    GELU = 150
+    SIGN = 158
 
 
 CUSTOM = 32
@@ -231,6 +236,7 @@ OPTIONS = {
     _B.BIDIRECTIONAL_SEQUENCE_LSTM: (69, "BidirectionalLSTMOptions"),
     _B.BIDIRECTIONAL_SEQUENCE_RNN: (70, "BidirectionalRNNOptions"), _B.BATCH_MATMUL: (101, "BatchMatMulOptions"),
     _B.DEPTH_TO_SPACE: (94, "BlockOptions"), _B.SPACE_TO_DEPTH: (19, "BlockOptions"),
+    _B.GELU: (116, "GeluOptions"),
     _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
     _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
     _B.PACK: (59, "PackOptions"), _B.UNPACK: (64, "UnpackOptions"),
@@ -280,7 +286,9 @@ ITEM_BITS = {
 
 DTYPES = {
     _T.FLOAT32: np.dtype("<f4"), _T.FLOAT16: np.dtype("<f2"), _T.INT32: np.dtype("<i4"), _T.UINT8: np.dtype("u1"),
-    _T.INT64: np.dtype("<i8"), _T.BOOL: np.dtype("u1"), _T.INT8: np.dtype("i1"),
+    _T.INT64: np.dtype("<i8"), _T.BOOL: np.dtype("u1"), _T.INT8: np.dtype("i1"), _T.INT16: np.dtype("<i2"),
+    _T.UINT16: np.dtype("<u2"), _T.UINT32: np.dtype("<u4"), _T.UINT64: np.dtype("<u8"), _T.FLOAT64: np.dtype("<f8"),
+    _T.COMPLEX64: np.dtype("<c8"), _T.COMPLEX128: np.dtype("<c16"),
 }
 """numpy dtype of the types that constants are read in."""
 

@@ -1,5 +1,6 @@
 """The walk over a file's subgraphs: each operator through its entry in the table of translations."""
 
+from contextlib import suppress
 from importlib import import_module
 
 import numpy as np
@@ -8,11 +9,12 @@ from ..errors import UnsupportedOperator
 from ..forks import importing
 from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
+from .own import EXTENDED, coded, extensions_of
 from .schema import CUSTOM
 
 AREAS = (
     "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
-    "lookup", "bidirectional", "control", "detection",
+    "lookup", "bidirectional", "control", "detection", "own",
 )
 """The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
 MAX_DEPTH = 8
@@ -21,8 +23,6 @@ _VARIABLES = "keeps its state in a resource, which starts with what another subg
 REFUSED = {
     "CALL_ONCE": "fills resources by another subgraph of the file, NNAPI has no resources",
     "ASSIGN_VARIABLE": _VARIABLES, "READ_VARIABLE": _VARIABLES, "VAR_HANDLE": _VARIABLES,
-    "COS": "is not an operation of NNAPI, and SIN of a shifted input rounds differently",
-    "ROUND": "rounds halves to even, NNAPI has FLOOR only",
 }
 """Builtin operators that NNAPI comes close to -> why they are refused."""
 
@@ -44,20 +44,43 @@ class Graphs:
         builder.graphs = self
         if parent is not None:
             builder.created, builder.widened = parent.created, parent.widened
-        for op in operators:
-            if translation(_key(op)) is None:
-                raise UnsupportedOperator(op.name, op.index, _reason(op))
         self.running.append(index)
         self.heights[index] = 1
         builder.start()
+        refused = []
         for op in operators:
-            TRANSLATIONS[_key(op)](builder, op)
+            try:
+                self._operator(builder, op)
+            except UnsupportedOperator as error:
+                refused.append((error.operator, error.index, error.reason))
+                refused += error.others
+                _skip(builder, op)
+        if refused:
+            raise UnsupportedOperator(*refused[0], others=refused[1:])
         states = builder.finish(outputs)
         self.running.pop()
         if parent is not None:
             parent.created, parent.widened = builder.created, builder.widened
         return Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
                         tuple(builder.outputs)), states
+
+    def _operator(self, b, op):
+        """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
+        key = _key(op)
+        standard, extended = translation(key), EXTENDED.get(key)
+        if standard is None and extended is None:
+            raise UnsupportedOperator(op.name, op.index, _reason(op))
+        if extended is None:
+            standard(b, op)
+            return
+        before = b.mark()
+        try:
+            if standard is not None:
+                standard(b, op)
+                return
+        except UnsupportedOperator:
+            b.go_back(before)
+        extended(b, op)
 
     def refer(self, b, op, index):
         """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
@@ -68,11 +91,15 @@ class Graphs:
         if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
             b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
         if index not in self.places:
+            depth = len(self.running)
             try:
                 graph, _ = self.translate(index, b)
             except UnsupportedOperator as error:
-                inner = f"in subgraph {index}: {error.reason}"
-                raise UnsupportedOperator(error.operator, error.index, inner) from None
+                found = (error.operator, error.index, error.reason), *error.others
+                inner = [(name, place, f"in subgraph {index}: {reason}") for name, place, reason in found]
+                raise UnsupportedOperator(*inner[0], others=inner[1:]) from None
+            finally:
+                del self.running[depth:]
             self.places[index] = len(self.referenced)
             self.referenced.append(graph)
         self.heights[b.graph] = max(self.heights[b.graph], self.heights[index] + 1)
@@ -82,7 +109,7 @@ class Graphs:
 def translation(key):
     """Function(builder, operator) of a builtin code or custom name, or None. Files are imported until one has it."""
     for area in AREAS:
-        if key in TRANSLATIONS:
+        if key in TRANSLATIONS or key in EXTENDED:
             break
         with importing:
             import_module(f".translate_{area}", __package__)
@@ -93,14 +120,27 @@ def translate(open_graph, count, name):
     """Canonical Model of a checked file.
 
     open_graph, count: as Graphs; name: the model's. Variables become inputs and outputs behind the file's own, tied by
-    Model.states. Raises UnsupportedOperator for the first operator without a translation, InvalidArgument for inputs
+    Model.states. Raises UnsupportedOperator for all operators without a translation, InvalidArgument for inputs
     and outputs that NNAPI cannot have.
     """
     graphs = Graphs(open_graph, count)
     # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
     with np.errstate(all="ignore"):
         main, states = graphs.translate(0)
-    return Model(main, tuple(graphs.referenced), states=states, name=name)
+    extensions = extensions_of(main, *graphs.referenced)
+    if extensions:
+        main, graphs.referenced = coded(main), [coded(graph) for graph in graphs.referenced]
+    return Model(main, tuple(graphs.referenced), states=states, name=name, extensions=extensions)
+
+
+def _skip(b, op):
+    """Let the results of a refused operator stand for anything, so that those after it are looked at too."""
+    for index in op.outputs:
+        if index != -1:
+            t = b.tensors[index]
+            with suppress(UnsupportedOperator):
+                code, scale, point, _ = b.any_type(op, t)
+                b.current[index] = b.temporary(code, t.dims or (), scale, point, t.name)
 
 
 def _key(op):
@@ -109,4 +149,4 @@ def _key(op):
 
 def _reason(op):
     kind = "is a custom operator" if op.code == CUSTOM else "has no translation"
-    return REFUSED.get(op.name) or f"{kind}; NNAPI models hold the standard's operations only"
+    return REFUSED.get(op.name) or f"{kind}"

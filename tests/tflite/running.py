@@ -7,7 +7,8 @@ from file_builder import Op, Tensor, build
 
 import nnfast
 from nnfast.compiler.check import check_model, unsupported
-from nnfast.model.types import OperationType
+from nnfast.compiler.resolve import resolve
+from nnfast.model.types import operation_name
 from nnfast.tflite import load
 
 
@@ -69,7 +70,7 @@ class One:
         """Checked model."""
         model = load(build(*self.parts()))
         check_model(model)
-        assert unsupported(model) == {}
+        assert unsupported(resolve(model, {})) == {}
         return model
 
     def run(self):
@@ -87,4 +88,4 @@ class One:
 
     def codes(self):
         """Names of the operations."""
-        return [OperationType(op.type).name for op in self.model().main.operations]
+        return [operation_name(op.type) for op in resolve(self.model(), {}).main.operations]

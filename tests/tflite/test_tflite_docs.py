@@ -5,6 +5,7 @@ from pathlib import Path
 
 from nnfast.model.types import OperationType
 from nnfast.tflite.builder import TRANSLATIONS
+from nnfast.tflite.own import EXTENDED
 from nnfast.tflite.translate import REFUSED, translation
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()
@@ -29,6 +30,12 @@ def test_the_table_names_operations_of_the_standard():
         found = re.findall(r"\b[A-Z][A-Z0-9_]+\b", operations)
         assert found or operations == "none: a constant", name
         assert all(code in OperationType.__members__ for code in found), name
+
+
+def test_every_operation_of_our_own_is_in_the_table():
+    names = [row[0] for row in rows("Operations of nnfast's own")]
+    assert names == sorted(names) and len(names) == len(set(names))
+    assert set(names) == {code if isinstance(code, str) else code.name for code in EXTENDED}
 
 
 def test_every_refusal_of_its_own_is_in_the_table():

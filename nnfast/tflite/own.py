@@ -1,0 +1,120 @@
+"""Operations of nnfast's own in a translated graph, where an operator has no form of the standard.
+
+While a graph is built, its types and operations of nnfast's own stand for themselves; `coded` puts their codes there.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..model import own
+from ..model.types import QUANTIZED_TYPES, Definition, LifeTime, Operand, OperandType
+
+T = OperandType
+_SCALARS = {T.TENSOR_FLOAT32: T.FLOAT32, T.TENSOR_FLOAT16: T.FLOAT16, T.TENSOR_INT32: T.INT32, T.TENSOR_BOOL8: T.BOOL}
+
+EXTENDED = {}
+"""Builtin code, or name of a custom operator -> function(builder, operator) that translates what NNAPI has no form of.
+"""
+
+
+def extends(*codes):
+    """Register a function as the translation of operators, or of their forms, that the standard lacks."""
+    def register(function):
+        for code in codes:
+            EXTENDED[code] = function
+        return function
+    return register
+
+
+def operand(b, op, t):
+    """Operand of a tensor's value, of any type; of rank 0 where the file's tensor is. None: omitted."""
+    if t is None:
+        return b.add(Operand(T.TENSOR_FLOAT32, lifetime=LifeTime.NO_VALUE))
+    if t.index in b.rank_0:
+        return b.rank_0[t.index]
+    index = b.current.get(t.index, b.constants.get(t.index))
+    if index is None:
+        if t.is_variable:
+            b.operand(op, t)  # refuses it
+        index = b.constants[t.index] = _constant(b, op, t)
+    if t.dims == () and not b.operands[index].is_scalar:
+        index = b.rank_0[t.index] = _reshaped(b, "TFL_RANK_0", index, ())
+    return index
+
+
+def _constant(b, op, t):
+    code, scale, point, channels = b.any_type(op, t)
+    if t.data is None:
+        if t.dims is None or 0 not in t.dims:
+            b.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
+        target = b.temporary(code, t.dims, scale, point, t.name)
+        b.emit_own("TFL_EMPTY", [b.ints(t.dims)], [target])
+        return target
+    if t.dims == () and code not in QUANTIZED_TYPES:
+        code = _SCALARS.get(code) or own.SCALAR_OF[code.dtype]
+        return b.add(Operand(code, (), lifetime=LifeTime.CONSTANT_REFERENCE, data=t.array, name=t.name))
+    dims = t.dims or (1,)
+    array = t.array.reshape(dims).view(_dtype(code))
+    return b.add(Operand(code, dims, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
+
+
+def _dtype(code):
+    return Operand(code).dtype
+
+
+def _reshaped(b, name, index, dims):
+    source = b.operands[index]
+    target = b.temporary(source.type, dims, source.scale, source.zero_point, source.name)
+    b.emit_own(name, [index], [target])
+    return target
+
+
+def result(b, op, place, dims=None):
+    """Operand for a result of any type. dims: where the file's are not to be used."""
+    t = b.result(op, place)
+    code, scale, point, _ = b.any_type(op, t)
+    if dims is None:
+        dims = t.dims or ()
+    b.check_size(op, dims)
+    return b.temporary(code, dims, scale, point, t.name)
+
+
+def translate(b, op, name, parameters=(), inputs=None):
+    """The operator as one operation of nnfast's own on all its tensors, followed by operands of parameters.
+
+    inputs: FileTensors in the place of the operator's.
+    """
+    if -1 in op.outputs:
+        b.refuse(op, "omits a result")
+    tensors = [b.tensor(op, place) for place in range(len(op.inputs))] if inputs is None else inputs
+    sources = [operand(b, op, t) for t in tensors]
+    results = [result(b, op, place) for place in range(len(op.outputs))]
+    b.emit_own(name, [*sources, *parameters], results)
+    for index, place in zip(results, op.outputs):
+        t = b.tensors[place]
+        if t.dims == ():
+            b.rank_0[t.index] = index
+            index = _reshaped(b, "TFL_RANK_1", index, (1,))
+        b.current[t.index] = index
+
+
+def coded(graph):
+    """The Subgraph with codes in the place of types and operations of nnfast's own."""
+    operands = tuple(_coded(o) if isinstance(o.type, Definition) else o for o in graph.operands)
+    operations = tuple(replace(o, type=o.type.code) if isinstance(o.type, Definition) else o for o in graph.operations)
+    return replace(graph, operands=operands, operations=operations)
+
+
+def _coded(o):
+    data = o.data
+    if data is not None:
+        data = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        data.flags.writeable = False
+    return replace(o, type=o.type.code, data=data)
+
+
+def extensions_of(*graphs):
+    """Model.extensions of a model with these graphs, before they are coded."""
+    used = any(isinstance(part.type, Definition) for graph in graphs for part in (*graph.operands, *graph.operations))
+    return ((own.NAME, own.PREFIX),) if used else ()
