@@ -20,6 +20,7 @@ _LAZY = {
     "Role": ("driver.buffers", "Role"), "Client": ("driver.client", "Client"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),
     "OperandType": ("model.types", "OperandType"), "OperationType": ("model.types", "OperationType"),
+    "Interpreter": ("litert", "Interpreter"), "litert": ("litert", None),
     "load": ("tflite", "load"), "vlog": ("vlog", None), "trace": ("trace", None),
     "tflite": ("tflite", None), "conformance": ("conformance", None), "hal": ("hal", None), "errors": ("errors", None),
     "extensions": ("extensions", None), "fmq": ("fmq", None),

@@ -19,9 +19,24 @@ class Stream:
         self._outputs = [target for _, target in prepared._state_pairs]
         self.reset()
 
-    def reset(self):
-        """Return to the initial state."""
-        self._state, self._spare = self._initial, None
+    def reset(self, places=None):
+        """Return to the initial state; places: positions in Model.states that do, None for all."""
+        if places is None:
+            self._state, self._spare = self._initial, None
+        else:
+            state = self.state
+            for place in places:
+                state[place][...] = self._initial[place]
+
+    @property
+    def state(self):
+        """The arrays that the next run starts from, in the order of Model.states; they may be written to."""
+        if self._state is self._initial:
+            state = self._new_state()
+            for array, value in zip(state, self._initial):
+                array[...] = value
+            self._state, self._spare = state, None
+        return self._state
 
     def _new_state(self):
         """Arrays for a state, which count as long as they are kept. Raises ResourceExhausted*."""

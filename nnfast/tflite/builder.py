@@ -63,11 +63,12 @@ class Builder:
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
 
-    def __init__(self, tensors, inputs, names, label, size, graph=0):
+    def __init__(self, tensors, inputs, names, label, size, graph=0, is_main=True):
         """tensors: FileTensors; inputs: indexes of the graph's; names: signature names of inputs and of outputs by
-        tensor index; label, size: the file's name for messages and its bytes; graph: number of the subgraph.
+        tensor index; label, size: the file's name for messages and its bytes; graph: number of the subgraph; is_main:
+        whether it becomes the model's main graph.
         """
-        self.graph, self.graphs = graph, None
+        self.graph, self.is_main, self.graphs = graph, is_main, None
         self.tensors = list(tensors)
         self.file_inputs, self.names, self.label, self.size = inputs, names, label, size
         self.operands, self.operations = [], []
@@ -366,7 +367,7 @@ class Builder:
         """Operand that holds a variable's value before this operator; it starts as a model input of zeros."""
         if t is None or not t.is_variable:
             self.refuse(op, "keeps a state that is not a variable tensor")
-        if self.graph:
+        if not self.is_main:
             self.refuse(op, f"keeps a state in tensor[{t.index}] of a subgraph that IF or WHILE run")
         if self.supported_type(op, t) != code or not t.dims or 0 in t.dims:
             self.refuse(op, f"state tensor[{t.index}] must be {code.name} with known dimensions")

@@ -22,7 +22,8 @@ class FileTensor:
     """A tensor of the file.
 
     dims: 0 = unknown (shape_signature -1), None = unknown rank, () = a single value; data: the bytes of a constant as a
-    read-only view of the file, or None; scales and zero_points: () without quantization.
+    read-only view of the file, or None; scales and zero_points: () without quantization. shape, signature: as they
+    stand in the file, the signature () where there is none.
     """
 
     index: int
@@ -36,6 +37,8 @@ class FileTensor:
     channel_dim: int
     is_variable: bool
     is_sparse: bool
+    shape: tuple
+    signature: tuple
 
     @property
     def array(self):
@@ -64,6 +67,26 @@ class FileOperator:
     custom: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FileGraph:
+    """A subgraph of the file: FileTensors, FileOperators, and the tensor indexes of its inputs and outputs."""
+
+    tensors: tuple
+    operators: tuple
+    inputs: tuple
+    outputs: tuple
+
+
+@dataclass(frozen=True, slots=True)
+class FileSignature:
+    """A signature of the file: its key, the number of its subgraph, and {name: tensor index} of inputs and outputs."""
+
+    key: str
+    graph: int
+    inputs: dict
+    outputs: dict
+
+
 @vlog.telling(vlog.MODEL, "load")
 def load(source, relaxed=False):
     """Canonical Model of a TFLite file.
@@ -89,24 +112,59 @@ def load(source, relaxed=False):
     return model
 
 
+class ModelFile:
+    """A file that was read and checked: its subgraphs as they stand there, its signatures, and models of both.
+
+    source: as of load. Raises InvalidArgument.
+    """
+
+    def __init__(self, source):
+        if isinstance(source, bytes | bytearray | memoryview):
+            data, self.label, self.name = _view(source), "model", "model"
+            self._records, self._separated = decode(data, self.label), {}
+        else:
+            data, self.label, self.name = _read(source)
+            self._records = decode(data, self.label)
+            self._separated = apart({k: buffer.data for k, buffer in enumerate(self._records.buffers)})
+        self.size = len(data)
+        self.signatures = tuple(FileSignature(record.key, record.subgraph_index, _places(record.inputs),
+                                              _places(record.outputs)) for record in self._records.signature_defs)
+
+    @property
+    def count(self):
+        """How many subgraphs there are."""
+        return len(self._records.subgraphs)
+
+    def graph(self, index):
+        """A FileGraph; its tensors hold their constants."""
+        record = self._records.subgraphs[index]
+        return FileGraph(tuple(_tensor(k, tensor, self._separated) for k, tensor in enumerate(record.tensors)),
+                         tuple(_operator(k, operator) for k, operator in enumerate(record.operators)),
+                         record.inputs, record.outputs)
+
+    def translate(self, main=0, signature=None):
+        """(Model, Builder of its main graph): the subgraph number `main`, and those that its IF and WHILE run.
+
+        signature: the FileSignature that names inputs and outputs; None: the first one of that subgraph. The Builder
+        knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
+        """
+        if signature is None:
+            signature = next((s for s in self.signatures if s.graph == main), None)
+        names = ({}, {}) if signature is None else ({index: name for name, index in signature.inputs.items()},
+                                                    {index: name for name, index in signature.outputs.items()})
+        builders = {}
+
+        def open_graph(index):
+            graph, is_main = self.graph(index), index == main
+            builders[index] = Builder(graph.tensors, graph.inputs, names if is_main else ({}, {}), self.label,
+                                      self.size, index, is_main)
+            return builders[index], graph.operators, graph.outputs
+
+        return translate(open_graph, self.count, self.name, main), builders[main]
+
+
 def _load(source):
-    if isinstance(source, bytes | bytearray | memoryview):
-        data, label, name = _view(source), "model", "model"
-        records, separated = decode(data, label), {}
-    else:
-        data, label, name = _read(source)
-        records = decode(data, label)
-        separated = apart({k: buffer.data for k, buffer in enumerate(records.buffers)})
-    names = _names(records)
-
-    def open_graph(index):
-        graph = records.subgraphs[index]
-        tensors = [_tensor(k, record, separated) for k, record in enumerate(graph.tensors)]
-        operators = [_operator(k, record) for k, record in enumerate(graph.operators)]
-        builder = Builder(tensors, graph.inputs, ({}, {}) if index else names, label, len(data), index)
-        return builder, operators, graph.outputs
-
-    return translate(open_graph, len(records.subgraphs), name)
+    return ModelFile(source).translate()[0]
 
 
 def _view(source):
@@ -155,7 +213,8 @@ def _tensor(index, record, separated):
     elif not dims and record.data is None and not record.has_rank:
         dims = None
     return FileTensor(index, record.name, record.type, dims, data, record.buffer, record.scales,
-                      record.zero_points, record.channel_dim, record.is_variable, record.sparsity)
+                      record.zero_points, record.channel_dim, record.is_variable, record.sparsity, record.shape,
+                      record.shape_signature)
 
 
 def _operator(index, record):
@@ -165,10 +224,5 @@ def _operator(index, record):
     return FileOperator(index, record.code, operator_name(record.code), record.inputs, record.outputs, record.options)
 
 
-def _names(records):
-    """Signature names by tensor index, of inputs and of outputs, for the main subgraph."""
-    for signature in records.signature_defs:
-        if signature.subgraph_index == 0:
-            return tuple({entry.tensor_index: entry.name for entry in entries}
-                         for entries in (signature.inputs, signature.outputs))
-    return {}, {}
+def _places(entries):
+    return {entry.name: entry.tensor_index for entry in entries}

@@ -41,7 +41,8 @@ TABLES = {
     ),
     "Buffer": (("data", 0, "[B]", ()), ("offset", 1, "Q", 0), ("size", 2, "Q", 0)),
     "SignatureDef": (
-        ("inputs", 0, "[TensorMap]", ()), ("outputs", 1, "[TensorMap]", ()), ("subgraph_index", 4, "I", 0),
+        ("inputs", 0, "[TensorMap]", ()), ("outputs", 1, "[TensorMap]", ()), ("key", 2, "str", ""),
+        ("subgraph_index", 4, "I", 0),
     ),
     "TensorMap": (("name", 0, "str", ""), ("tensor_index", 1, "I", 0)),
     # Options of operators.

@@ -84,8 +84,8 @@ class Graphs:
 
     def refer(self, b, op, index):
         """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
-        if not 0 < index < self.count or index in self.running:
-            b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} behind the main one, and not its"
+        if not 0 <= index < self.count or index in self.running:
+            b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} beside the main one, and not its"
                          " own")
         # What is translated already may be deep itself.
         if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
@@ -116,21 +116,21 @@ def translation(key):
     return TRANSLATIONS.get(key)
 
 
-def translate(open_graph, count, name):
+def translate(open_graph, count, name, main=0):
     """Canonical Model of a checked file.
 
-    open_graph, count: as Graphs; name: the model's. Variables become inputs and outputs behind the file's own, tied by
-    Model.states. Raises UnsupportedOperator for all operators without a translation, InvalidArgument for inputs
-    and outputs that NNAPI cannot have.
+    open_graph, count: as Graphs; name: the model's; main: number of the subgraph that is its main graph. Variables
+    become inputs and outputs behind the file's own, tied by Model.states. Raises UnsupportedOperator for all operators
+    without a translation, InvalidArgument for inputs and outputs that NNAPI cannot have.
     """
     graphs = Graphs(open_graph, count)
     # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
     with np.errstate(all="ignore"):
-        main, states = graphs.translate(0)
-    extensions = extensions_of(main, *graphs.referenced)
+        graph, states = graphs.translate(main)
+    extensions = extensions_of(graph, *graphs.referenced)
     if extensions:
-        main, graphs.referenced = coded(main), [coded(graph) for graph in graphs.referenced]
-    return Model(main, tuple(graphs.referenced), states=states, name=name, extensions=extensions)
+        graph, graphs.referenced = coded(graph), [coded(other) for other in graphs.referenced]
+    return Model(graph, tuple(graphs.referenced), states=states, name=name, extensions=extensions)
 
 
 def _skip(b, op):

@@ -104,19 +104,23 @@ def _signature(builder, pairs, index):
 
 
 def build(tensors, operators, inputs, outputs, signature=None, external=False, version=3, graphs=1,
-          others=()):
+          others=(), signatures=()):
     """Bytes of a model file.
 
-    signature: ({input tensor: name}, {output tensor: name}); external: constants lie behind the flatbuffer, reached by
+    signature: ({input tensor: name}, {output tensor: name}) of "serving_default", on the first subgraph; signatures:
+    (key, number of the subgraph, {input tensor: name}, {output tensor: name}) of all, instead of it; external:
+    constants lie behind the flatbuffer, reached by
     Buffer.offset and size; graphs: how often the subgraph is listed; others: (tensors,
     operators, inputs, outputs) of the subgraphs behind it.
     """
     # Offsets of external data are only known once the flatbuffer has its size: build twice, sizes do not change.
-    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, 16, others)
+    if signature:
+        signatures = [("serving_default", 0, *signature)]
+    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, 16, others)
     if not external:
         return data
     base = (len(data) + 15) // 16 * 16
-    data = _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base, others)
+    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others)
     blobs = b"".join(_padded(t.data) for t in tensors if t.data is not None)
     return data + bytes(base - len(data)) + blobs
 
@@ -149,7 +153,7 @@ def _graph(builder, tensors, operators, inputs, outputs, names, buffers, externa
     }), base
 
 
-def _build(tensors, operators, inputs, outputs, signature, external, version, graphs, base, others):
+def _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others):
     builder = flatbuffers.Builder(1024)
     buffers = [_table(builder, "Buffer", {})]
     parts = [(tensors, operators, inputs, outputs), *others]
@@ -165,14 +169,16 @@ def _build(tensors, operators, inputs, outputs, signature, external, version, gr
     for part in parts:
         graph, base = _graph(builder, *part, names, buffers, external, base)
         written.append(graph)
-    index = {t.name: k for k, t in enumerate(tensors)}
     fields = {"Version": version, "OperatorCodes": _tables(builder, codes),
               "Subgraphs": _tables(builder, written[:1] * graphs + written[1:]), "Buffers": _tables(builder, buffers),
               "Description": builder.CreateString("built for a test")}
-    if signature:
-        sides = {"Inputs": _signature(builder, signature[0], index),
-                 "Outputs": _signature(builder, signature[1], index),
-                 "SignatureKey": builder.CreateString("serving_default")}
-        fields["SignatureDefs"] = _tables(builder, [_table(builder, "SignatureDef", sides)])
+    entries = []
+    for key, graph, *sides in signatures:
+        index = {t.name: k for k, t in enumerate(parts[graph][0])}
+        names = dict(zip(("Inputs", "Outputs"), (_signature(builder, side, index) for side in sides)))
+        entries.append(_table(builder, "SignatureDef", names | {"SignatureKey": builder.CreateString(key),
+                                                                "SubgraphIndex": graph}))
+    if entries:
+        fields["SignatureDefs"] = _tables(builder, entries)
     builder.Finish(_table(builder, "Model", fields), file_identifier=b"TFL3")
     return bytes(builder.Output())

@@ -1,0 +1,71 @@
+"""What LiteRT tells of a tensor: get_tensor_details and its like."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..tflite.schema import TensorType
+
+_T = TensorType
+NUMPY_TYPES = {
+    _T.FLOAT32: np.float32, _T.FLOAT16: np.float16, _T.INT32: np.int32, _T.UINT8: np.uint8, _T.INT64: np.int64,
+    _T.STRING: np.bytes_, _T.BOOL: np.bool_, _T.INT16: np.int16, _T.COMPLEX64: np.complex64, _T.INT8: np.int8,
+    _T.FLOAT64: np.float64, _T.COMPLEX128: np.complex128, _T.UINT64: np.uint64, _T.RESOURCE: np.object_,
+    _T.VARIANT: np.object_, _T.UINT32: np.uint32, _T.UINT16: np.uint16, _T.INT4: np.int8, _T.BFLOAT16: np.uint16,
+}
+"""Type of the file -> scalar type by which LiteRT names it."""
+
+TYPE_NAMES = {np.dtype(kind): code.name for code, kind in reversed(NUMPY_TYPES.items())}
+"""dtype -> LiteRT's name of it in messages."""
+
+
+def type_name(dtype):
+    """LiteRT's name of a numpy dtype in messages."""
+    return "STRING" if dtype.kind in "OSU" else TYPE_NAMES.get(dtype.newbyteorder("="), "NOTYPE")
+
+
+@dataclass(slots=True)
+class Tensor:
+    """A tensor of the interpreter: what the file says of it, and the shape it has now.
+
+    kind: "input", "output", "constant", "variable" or "result" (of an operator, for the next ones).
+    """
+
+    index: int
+    name: str
+    dtype: type
+    shape: tuple
+    signature: tuple
+    scales: tuple
+    zero_points: tuple
+    axis: int
+    kind: str
+
+    def details(self, compress_zero_points):
+        """The dict of get_tensor_details; compress_zero_points: one zero point where all are the same."""
+        points = self.zero_points
+        if compress_zero_points and len(set(points)) == 1:
+            points = points[:1]
+        per_tensor = len(self.scales) == 1
+        return {
+            "name": self.name, "index": self.index, "shape": np.array(self.shape, np.int32),
+            "shape_signature": np.array(self.signature or self.shape, np.int32), "dtype": self.dtype,
+            "quantization": (self.scales[0], self.zero_points[0]) if per_tensor else (0.0, 0),
+            "quantization_parameters": {
+                "scales": np.array(self.scales, np.float32), "zero_points": np.array(points, np.int32),
+                "quantized_dimension": self.axis, "block_size": 0,
+            },
+            "sparsity_parameters": {},
+        }
+
+
+def tensors_of(graph):
+    """A Tensor for every FileTensor of a FileGraph, in their order."""
+    kinds = dict.fromkeys(graph.outputs, "output") | dict.fromkeys(graph.inputs, "input")
+
+    def tensor(t):
+        kind = "constant" if t.data is not None else "variable" if t.is_variable else kinds.get(t.index, "result")
+        return Tensor(t.index, t.name, NUMPY_TYPES[t.type], t.shape, t.signature, t.scales, t.zero_points,
+                      t.channel_dim, kind)
+
+    return [tensor(t) for t in graph.tensors]

@@ -1,0 +1,261 @@
+"""One subgraph of an Interpreter: its tensors, their memory, and the prepared model that works on them."""
+
+import operator
+from contextlib import contextmanager
+from weakref import WeakSet
+
+import numpy as np
+
+from ..errors import Error
+from ..model.types import LifeTime
+from ..tflite.reader import ModelFile
+from .details import tensors_of, type_name
+
+_VIEWED = ("There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. "
+           "Be sure to only hold the function returned from tensor() if you are using raw data access.")
+_NULL = "Tensor data is null. Run allocate_tensors() first"
+
+
+class Graph:
+    """The state of one subgraph. Its methods raise what LiteRT raises: ValueError, RuntimeError.
+
+    source: path or bytes of the file; index: number of the subgraph; keep_all: keep intermediate results; file: the
+    ModelFile of the source, which the first allocation uses and lets go.
+    """
+
+    def __init__(self, source, index, device, keep_all, file):
+        self._source, self._index, self._device, self._keep_all = source, index, device, keep_all
+        graph = file.graph(index)
+        self.tensors, self.inputs, self.outputs = tensors_of(graph), graph.inputs, graph.outputs
+        self._file = file
+        self._arrays, self._kept = {}, {}
+        self._views = WeakSet()
+        self._program = None
+
+    def tensor(self, index):
+        """Tensor of an index. Raises TypeError, ValueError."""
+        index = operator.index(index)
+        if not 0 <= index < len(self.tensors):
+            raise ValueError(f"Invalid tensor index {index} exceeds max tensor index {len(self.tensors)}")
+        return self.tensors[index]
+
+    def check_no_views(self):
+        """Refuse to go on while somebody holds an array of `view`, whose memory may go."""
+        if self._views:
+            raise RuntimeError(_VIEWED)
+
+    # -- shapes and memory -------------------------------------------------------------------------------------------
+    def resize(self, index, size, strict):
+        """Give an input the shape `size`."""
+        size = np.array(size, np.int32)
+        if size.ndim != 1:
+            raise ValueError(f"Shape should be 1D instead of {size.ndim}.")
+        shape = tuple(size.tolist())
+        if not 0 <= operator.index(index) < len(self.tensors):
+            raise RuntimeError(f"tensor index is {index}, must be in [0, {len(self.tensors)})")
+        tensor = self.tensors[index]
+        if tensor.kind not in ("input", "output", "result"):
+            raise RuntimeError(f"Attempting to resize a fixed-size tensor: tensor {index} {tensor.name!r} is a "
+                               f"{tensor.kind}")
+        if min(shape, default=0) < 0:
+            raise RuntimeError(f"tensor {index} {tensor.name!r}: shape {list(shape)} has a negative dimension")
+        if strict:
+            self._check_strict(tensor, shape)
+        if shape == tensor.shape:
+            return
+        tensor.shape = shape
+        self._program = None
+        self._arrays.clear()
+
+    @staticmethod
+    def _check_strict(tensor, shape):
+        signature = tensor.signature or tensor.shape
+        if len(shape) != len(signature):
+            raise RuntimeError(f"tensor {tensor.index} {tensor.name!r}: rank of {list(shape)} must be {len(signature)}")
+        for place, (new, now, known) in enumerate(zip(shape, tensor.shape, signature)):
+            if known not in (-1, new):
+                raise RuntimeError(f"Attempting to resize dimension {place} of tensor {tensor.index} with value {now} "
+                                   f"to {new}. ResizeInputTensorStrict only allows mutating unknown dimensions "
+                                   "identified by -1.")
+
+    def allocate(self):
+        """Prepare the model for the shapes of the inputs, with memory for inputs and outputs."""
+        if self._program is not None:
+            return
+        file, self._file = self._file or self._opened(), None
+        with _as_runtime_error():
+            model, builder = file.translate(self._index)
+            self._program = Program(self._device, model, builder, self.tensors, self.inputs, self.outputs,
+                                    self._keep_all)
+        self._arrays = self._program.arrays
+
+    def _opened(self):
+        return ModelFile(self._source)
+
+    # -- values ------------------------------------------------------------------------------------------------------
+    def set(self, index, value):
+        """Copy a value into a tensor."""
+        tensor = self.tensor(index)
+        array = np.asarray(value)
+        if array.dtype.newbyteorder("=") != tensor.dtype:
+            raise ValueError(f"Cannot set tensor: Got value of type {type_name(array.dtype)} but expected type "
+                             f"{type_name(np.dtype(tensor.dtype))} for input {index}, name: {tensor.name} ")
+        if array.ndim != len(tensor.shape):
+            raise ValueError(f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected "
+                             f"{len(tensor.shape)} for input {index}.")
+        for place, (got, expected) in enumerate(zip(array.shape, tensor.shape)):
+            if got != expected:
+                raise ValueError(f"Cannot set tensor: Dimension mismatch. Got {got} but expected {expected} for "
+                                 f"dimension {place} of input {index}.")
+        target = self._memory(tensor, ValueError(
+            "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"))
+        if not target.flags.writeable:
+            raise ValueError(f"Cannot set tensor: tensor {index} {tensor.name!r} is a constant of the file")
+        target[...] = array
+
+    def get(self, index):
+        """A copy of a tensor's value."""
+        return np.array(self._memory(self.tensor(index), ValueError(_NULL)))
+
+    def view(self, index):
+        """An array over the memory of a tensor; as long as it lives, check_no_views raises."""
+        memory = _Memory(self._memory(self.tensor(index), ValueError(_NULL)))
+        self._views.add(memory)
+        return np.asarray(memory)
+
+    def _memory(self, tensor, missing):
+        """The array that holds a tensor; raises `missing` where there is none."""
+        if tensor.kind == "constant":
+            return self._constant(tensor.index)
+        if tensor.kind == "variable" and self._program is not None:
+            array = self._program.variable(tensor.index)
+        else:
+            array = self._arrays.get(tensor.index)
+        if array is None:
+            raise missing
+        return array
+
+    def _constant(self, index):
+        """Value of a constant, read once more: what preparing has packed is not kept."""
+        if index not in self._kept:
+            self._kept[index] = self._opened().graph(self._index).tensors[index].array
+        return self._kept[index]
+
+    # -- running -----------------------------------------------------------------------------------------------------
+    def invoke(self):
+        """Run the prepared model on the inputs' memory."""
+        if self._program is None:
+            raise RuntimeError("Invoke called on model that is not ready.")
+        with _as_runtime_error():
+            self._program.run()
+
+    def reset(self):
+        """Set the variables to what they hold at the start."""
+        if self._program is not None:
+            self._program.reset()
+
+
+class Program:
+    """A prepared model between the arrays of its tensors.
+
+    arrays: {tensor index: array}, in the dtype and shape that the file gives the tensor. Where the model works on
+    another type (int64 tensors may be int32 there), values are converted at each run.
+    """
+
+    def __init__(self, device, model, builder, tensors, inputs, outputs, keep_all):
+        graph = model.main
+        self._tensors, self._outputs = tensors, list(outputs)
+        keep = {}
+        if keep_all:
+            made = {operand for operation in graph.operations for operand in operation.outputs}
+            keep = {t: operand for t, operand in builder.current.items() if operand in made
+                    and graph.operands[operand].lifetime == LifeTime.TEMPORARY_VARIABLE}
+        self._outputs += keep
+        prepared = device.prepare(model, input_shapes=self._resized(graph, inputs), keep=list(keep.values()) or None)
+        self._variables = {index: place for place, index in enumerate(builder.states)}
+        self._stream = prepared.stream() if model.states else None
+        self._prepared = prepared
+        self.arrays = {}
+        self._feeds = [self._array(index, info.dtype, tensors[index].shape, info.shape)
+                       for index, info in zip(inputs, prepared.inputs)]
+        self._results = None
+        shapes = prepared.result_shapes
+        if shapes is not None:
+            self._results = [self._output(index, info.dtype, shape)
+                             for index, info, shape in zip(self._outputs, prepared.outputs, shapes)]
+            if not all(isinstance(array, np.ndarray) for array in self._results):
+                self._results = None
+
+    def _resized(self, graph, inputs):
+        """{position: shape} of the inputs whose shape is not the one that the model gives them."""
+        shapes = {}
+        for place, index in enumerate(inputs):
+            shape, dims = self._tensors[index].shape or (1,), graph.operands[graph.inputs[place]].dims
+            if shape != dims:
+                shapes[place] = shape
+        return shapes or None
+
+    def _array(self, index, dtype, shape, model_shape):
+        """Memory of a tensor: (the array as the model takes it) or the tensor's index where it must be converted."""
+        kind = np.dtype(self._tensors[index].dtype)
+        array = self.arrays[index] = np.zeros(shape, kind)
+        if kind != dtype and (kind.itemsize != dtype.itemsize or kind.kind not in "bu"):
+            return index
+        return array.view(dtype).reshape(model_shape)
+
+    def _output(self, index, dtype, shape):
+        if index in self.arrays:  # an output that is an input, or that is listed twice
+            return index
+        tensor = self._tensors[index]
+        tensor.shape = shape if tensor.shape or shape != (1,) else ()
+        return self._array(index, dtype, tensor.shape, shape)
+
+    def run(self):
+        """One run; the state of variables goes on to the next."""
+        feeds = [feed if isinstance(feed, np.ndarray) else self._converted(feed, info)
+                 for feed, info in zip(self._feeds, self._prepared.inputs)]
+        run = self._prepared.run if self._stream is None else self._stream.run
+        results = run(feeds, out=self._results)
+        if self._results is None:
+            for index, result in zip(self._outputs, results):
+                self._take(index, result)
+
+    def _converted(self, index, info):
+        array = self.arrays[index]
+        return array.astype(info.dtype).reshape(array.shape or (1,))
+
+    def _take(self, index, result):
+        """A result of a run as the value of a tensor."""
+        tensor = self._tensors[index]
+        if tensor.shape or result.shape != (1,):
+            tensor.shape = result.shape
+        self.arrays[index] = result.astype(tensor.dtype).reshape(tensor.shape)
+
+    # -- variables ---------------------------------------------------------------------------------------------------
+    def variable(self, index):
+        """The array that holds a variable now, or None where the model has no such state."""
+        place = self._variables.get(index)
+        if place is None:
+            return None
+        return self._stream.state[place].reshape(self._tensors[index].shape)
+
+    def reset(self):
+        """Set variables to their initial values; resources keep theirs, as in LiteRT."""
+        if self._stream is not None:
+            self._stream.reset(self._variables.values())
+
+
+class _Memory:
+    """What an array over a tensor's memory refers to: it lives as long as the array and its slices."""
+
+    def __init__(self, array):
+        self._array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+@contextmanager
+def _as_runtime_error():
+    try:
+        yield
+    except Error as error:
+        raise RuntimeError(str(error)) from error

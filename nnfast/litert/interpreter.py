@@ -1,0 +1,158 @@
+"""The Interpreter: a model file, its tensors by their indexes in the file, and what has to happen in which order."""
+
+import operator
+import os
+
+from ..driver.device import Device
+from ..tflite.reader import ModelFile
+from .delegates import NO_DELEGATES, Delegate, OpResolverType, load_delegate
+from .graph import Graph
+from .signature import SignatureRunner
+
+__all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
+
+
+class Interpreter:
+    """Runs a `.tflite` model through LiteRT's interface.
+
+    model_path, model_content: the file, or its bytes; exactly one of them. num_threads: threads of a run, 1 where it is
+    not given, as in LiteRT. experimental_op_resolver_type: an OpResolverType; nnfast has one set of kernels, whose
+    numbers are those of BUILTIN_REF. experimental_preserve_all_tensors: get_tensor gives intermediate results as well.
+    experimental_compress_quantization_zero_points: one zero point in the details where all are the same. The other
+    experimental flags steer delegates, which there are none of, and change nothing; experimental_delegates must be
+    empty. Raises ValueError for a file that cannot be read or is damaged, and for bad arguments.
+
+    One thread at a time may use an interpreter.
+    """
+
+    def __init__(self, model_path=None, model_content=None, experimental_delegates=None, num_threads=None,
+                 experimental_op_resolver_type=OpResolverType.AUTO, experimental_preserve_all_tensors=False,
+                 experimental_disable_delegate_clustering=False, experimental_default_delegate_latest_features=False,
+                 experimental_compress_quantization_zero_points=False, experimental_disable_delegate_node_fusion=False,
+                 experimental_force_delegate_node_profiling=False):
+        # By name and value: a program may have its OpResolverType from the other module.
+        kind = experimental_op_resolver_type
+        if getattr(kind, "name", None) not in OpResolverType.__members__:
+            raise ValueError(f"Unrecognized passed in op resolver type: {kind}")
+        if num_threads is not None and not isinstance(num_threads, int):
+            raise ValueError("type of num_threads should be int")
+        if num_threads is not None and num_threads < 1:
+            raise ValueError("num_threads should >= 1")
+        if not model_path and not model_content:
+            raise ValueError("`model_path` or `model_content` must be specified.")
+        if model_path and model_content:
+            raise ValueError("Can't both provide `model_path` and `model_content`")
+        if model_content and not isinstance(model_content, bytes):
+            raise TypeError(f"model_content is a {type(model_content).__name__}, must be bytes")
+        if experimental_delegates:
+            raise ValueError(NO_DELEGATES)
+        self._source = model_content or os.fspath(model_path)
+        self._compress = experimental_compress_quantization_zero_points
+        self._keep_all = bool(experimental_preserve_all_tensors)
+        self._device = Device(num_threads=int(num_threads or 1))
+        file = ModelFile(self._source)
+        self._signatures = {s.key: s for s in file.signatures}
+        self._count = file.count
+        self._graphs = {0: Graph(self._source, 0, self._device, self._keep_all, file)}
+
+    def _graph(self, index):
+        """The Graph of a subgraph. Raises ValueError for one that there is not."""
+        index = operator.index(index)
+        if not 0 <= index < self._count:
+            raise ValueError(f"Invalid subgraph index {index} exceeds max subgraph index {self._count}")
+        if index not in self._graphs:
+            self._graphs[index] = Graph(self._source, index, self._device, self._keep_all, ModelFile(self._source))
+        return self._graphs[index]
+
+    # -- tensors -----------------------------------------------------------------------------------------------------
+    def _details(self, index, subgraph_index=0):
+        return self._graph(subgraph_index).tensor(index).details(self._compress)
+
+    def get_input_details(self):
+        """A list of dicts, one for each input in the order of the file.
+
+        name, index (of the tensor in the file), shape, shape_signature (-1: not fixed), dtype, quantization (scale,
+        zero point), quantization_parameters (scales, zero_points, quantized_dimension, block_size) and
+        sparsity_parameters.
+        """
+        return [self._details(index) for index in self._graphs[0].inputs]
+
+    def get_output_details(self):
+        """As get_input_details, of the outputs; shapes follow from the inputs at allocate_tensors."""
+        return [self._details(index) for index in self._graphs[0].outputs]
+
+    def get_tensor_details(self, subgraph_index=0):
+        """As get_input_details, of all tensors of a subgraph. Raises ValueError for one that there is not."""
+        if not 0 <= subgraph_index < self._count:
+            raise ValueError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {self._count} "
+                             "subgraphs.")
+        return [tensor.details(self._compress) for tensor in self._graph(subgraph_index).tensors]
+
+    def resize_tensor_input(self, input_index, tensor_size, strict=False):
+        """Give an input another shape; allocate_tensors has to follow.
+
+        strict: only dimensions that the file leaves open (-1 in shape_signature) may change. Raises RuntimeError where
+        the tensor cannot have the shape.
+        """
+        self._graphs[0].check_no_views()
+        self._graphs[0].resize(input_index, tensor_size, strict)
+
+    def allocate_tensors(self):
+        """Compile the model for the shapes of its inputs, and clear its variables. Nothing where that is done already.
+
+        Raises RuntimeError for what nnfast cannot run, with every operator and its reason.
+        """
+        self._graphs[0].check_no_views()
+        self._graphs[0].allocate()
+
+    def set_tensor(self, tensor_index, value):
+        """Copy an array into a tensor. Raises ValueError unless it has the tensor's dtype and shape."""
+        self._graphs[0].set(tensor_index, value)
+
+    def get_tensor(self, tensor_index, subgraph_index=0):
+        """A copy of a tensor's value: of an input, output, constant or variable; of any other where
+        experimental_preserve_all_tensors was asked for, else ValueError.
+        """
+        return self._graph(subgraph_index).get(tensor_index)
+
+    def tensor(self, tensor_index):
+        """A function that gives an array over the memory of a tensor.
+
+        While such an array, or a slice of one, exists, invoke, allocate_tensors and resize_tensor_input raise
+        RuntimeError: keep the function, not the array.
+        """
+        return lambda: self._graphs[0].view(tensor_index)
+
+    # -- running -----------------------------------------------------------------------------------------------------
+    def invoke(self):
+        """Run the model. Raises RuntimeError before allocate_tensors and when it fails."""
+        self._graphs[0].check_no_views()
+        self._graphs[0].invoke()
+
+    def reset_all_variables(self):
+        """Set variable tensors to what they hold at the start."""
+        for graph in self._graphs.values():
+            graph.reset()
+
+    # -- signatures --------------------------------------------------------------------------------------------------
+    def get_signature_list(self):
+        """{signature key: {"inputs": [names], "outputs": [names]}}."""
+        return {key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for key, s in self._signatures.items()}
+
+    def get_signature_runner(self, signature_key=None):
+        """A SignatureRunner of the given key; None takes the only signature of the model. Raises ValueError."""
+        if signature_key is None:
+            if len(self._signatures) != 1:
+                raise ValueError(f"SignatureDef signature_key is None and model has {len(self._signatures)} Signatures."
+                                 " None is only allowed when the model has 1 SignatureDef")
+            signature_key, = self._signatures
+        return SignatureRunner(self, signature_key)
+
+    # -- more about the file -----------------------------------------------------------------------------------------
+    def num_subgraphs(self):
+        """How many subgraphs the file has."""
+        return self._count
+
+    @property
+    def experimental_compress_quantization_zero_points(self):
+        return self._compress

@@ -1,0 +1,160 @@
+"""nnfast.litert.Interpreter beyond LiteRT's habits: what it says, what it keeps, and its own numbers."""
+
+import subprocess
+import sys
+import warnings
+
+import litert_models
+import numpy as np
+import pytest
+from file_builder import Op, Tensor, build
+
+import nnfast
+import nnfast.litert as tflite
+
+
+@pytest.fixture
+def digits(tmp_path):
+    return str(litert_models.write(tmp_path) / "digits.tflite")
+
+
+def ready(source, **options):
+    """An allocated Interpreter of a path or bytes."""
+    kind = "model_content" if isinstance(source, bytes) else "model_path"
+    interpreter = tflite.Interpreter(**{kind: source}, **options)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def test_the_names_of_all_three_modules():
+    from nnfast.litert.interpreter import Interpreter, OpResolverType, load_delegate
+
+    assert nnfast.Interpreter is tflite.Interpreter is Interpreter
+    assert tflite.OpResolverType is OpResolverType is tflite.experimental.OpResolverType
+    assert tflite.experimental.load_delegate is load_delegate
+    assert nnfast.litert is tflite
+
+
+def test_importing_nnfast_does_not_import_it():
+    code = "import sys, nnfast; assert 'nnfast.litert' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_results_are_those_of_the_native_face(digits):
+    interpreter = ready(digits)
+    prepared = nnfast.Device(num_threads=1).prepare(nnfast.load(digits))
+    source, result = (d[0]["index"] for d in (interpreter.get_input_details(), interpreter.get_output_details()))
+    for seed in range(3):
+        x = np.random.default_rng(seed).integers(-128, 128, (1, 8, 8, 1), np.int8)
+        interpreter.set_tensor(source, x)
+        interpreter.invoke()
+        np.testing.assert_array_equal(interpreter.get_tensor(result), prepared.run([x])[0])
+        np.testing.assert_array_equal(interpreter.get_tensor(source), x)
+
+
+def test_all_tensors_where_asked_for(digits):
+    interpreter = ready(digits, experimental_preserve_all_tensors=True)
+    x = np.arange(64, dtype=np.int8).reshape(1, 8, 8, 1)
+    interpreter.set_tensor(0, x)
+    interpreter.invoke()
+    for tensor in interpreter.get_tensor_details():
+        value = interpreter.get_tensor(tensor["index"])
+        assert value.shape == tuple(tensor["shape"]) and value.dtype == tensor["dtype"]
+    names = {d["name"]: d["index"] for d in interpreter.get_tensor_details()}
+    pooled, conv = (interpreter.get_tensor(names[name]) for name in ("maxpool3", "conv2"))
+    np.testing.assert_array_equal(pooled, conv.reshape(1, 4, 2, 4, 2, 32).max((2, 4)))
+    with pytest.raises(ValueError, match="allocate_tensors"):
+        ready(digits).get_tensor(names["conv2"])
+
+
+def test_constants_are_those_of_the_file(digits):
+    interpreter = ready(digits)
+    interpreter.invoke()
+    names = {d["name"]: d["index"] for d in interpreter.get_tensor_details()}
+    model = nnfast.load(digits)
+    weights = next(o for o in model.main.operands if o.name == "conv4/weight")
+    np.testing.assert_array_equal(interpreter.get_tensor(names["conv4/weight"]), weights.data)
+    with pytest.raises(ValueError, match="constant of the file"):
+        interpreter.set_tensor(names["conv4/weight"], weights.data)
+    assert not interpreter.tensor(names["conv4/weight"])().flags.writeable
+
+
+def test_types_that_the_model_holds_otherwise():
+    """bool tensors are bytes in NNAPI, single values tensors of one element."""
+    tensors = [Tensor("a", (), "float32"), Tensor("b", (3,), "float32"), Tensor("less", (3,), "bool"),
+               Tensor("most", (3,), "float32")]
+    data = build(tensors, [Op("LESS", ["a", "b"], ["less"]), Op("MAXIMUM", ["a", "b"], ["most"])], ["a", "b"],
+                 ["less", "most"])
+    interpreter = ready(data)
+    assert [d["shape"].tolist() for d in interpreter.get_input_details()] == [[], [3]]
+    interpreter.set_tensor(0, np.float32(2))
+    interpreter.set_tensor(1, np.array([1, 2, 3], np.float32))
+    interpreter.invoke()
+    less = interpreter.get_tensor(2)
+    assert less.dtype == np.bool_ and less.tolist() == [False, False, True]
+    assert interpreter.get_tensor(3).tolist() == [2, 2, 3]
+    assert interpreter.get_tensor(0).shape == ()
+
+
+def test_open_dimensions_start_as_the_file_has_them():
+    tensors = [Tensor("x", (1, 4), signature=(-1, 4)), Tensor("y", (1, 4), signature=(-1, 4))]
+    interpreter = ready(build(tensors, [Op("RELU", ["x"], ["y"])], ["x"], ["y"]))
+    assert interpreter.get_input_details()[0]["shape"].tolist() == [1, 4]
+    assert interpreter.get_output_details()[0]["shape_signature"].tolist() == [-1, 4]
+    for batch in (1, 5, 2):
+        interpreter.resize_tensor_input(0, [batch, 4], strict=True)
+        interpreter.allocate_tensors()
+        assert interpreter.get_output_details()[0]["shape"].tolist() == [batch, 4]
+        interpreter.tensor(0)().fill(-batch)
+        interpreter.invoke()
+        assert interpreter.get_tensor(1).tolist() == [[0] * 4] * batch
+    with pytest.raises(RuntimeError, match="dimension 1 of tensor 0 with value 4 to 5"):
+        interpreter.resize_tensor_input(0, [1, 5], strict=True)
+    with pytest.raises(RuntimeError, match="rank"):
+        interpreter.resize_tensor_input(0, [4], strict=True)
+
+
+def test_what_nnfast_cannot_run_is_told_by_allocate_tensors():
+    data = build([Tensor("x", (1, 4)), Tensor("y", (1, 4))], [Op("Mystery", ["x"], ["y"])], ["x"], ["y"])
+    interpreter = tflite.Interpreter(model_content=data)
+    assert interpreter.get_input_details()[0]["name"] == "x"
+    with pytest.raises(RuntimeError, match="Mystery") as caught:
+        interpreter.allocate_tensors()
+    assert isinstance(caught.value.__cause__, nnfast.UnsupportedOperator)
+    with pytest.raises(RuntimeError, match="not ready"):
+        interpreter.invoke()
+
+
+def test_delegates_are_refused_by_a_clear_word(digits):
+    with pytest.raises(ValueError, match="without one"):
+        tflite.load_delegate("libedgetpu.so.1")
+    with pytest.raises(ValueError, match="without one"):
+        tflite.Delegate("libedgetpu.so.1", {"device": "usb"})
+    with pytest.raises(ValueError, match="without one"):
+        tflite.Interpreter(digits, experimental_delegates=[object()])
+    ready(digits, experimental_delegates=[])
+
+
+def test_zero_points_compressed_where_asked_for(digits):
+    whole, short = (tflite.Interpreter(digits, experimental_compress_quantization_zero_points=flag)
+                    for flag in (False, True))
+    points = [i.get_tensor_details()[1]["quantization_parameters"]["zero_points"].tolist() for i in (whole, short)]
+    assert points == [[0] * 16, [0]]
+    assert short.experimental_compress_quantization_zero_points
+
+
+def test_interpreters_do_not_share_their_memory(digits):
+    first, second = ready(digits), ready(digits)
+    first.tensor(0)().fill(1)
+    second.tensor(0)().fill(2)
+    assert first.get_tensor(0).max() == 1 and second.get_tensor(0).min() == 2
+    view = first.tensor(0)()
+    second.invoke()
+    del view
+
+
+def test_nothing_is_printed_or_warned_of(digits, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ready(digits, experimental_preserve_all_tensors=True).invoke()
+    assert capfd.readouterr() == ("", "")
