@@ -21,11 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from nnfast._native.plan import set_poison
 
 import nnfast
 from nnfast import Memory, Request, RequestArgument, config
 from nnfast._native import kernels
+from nnfast._native.plan import set_poison
 from nnfast.conformance.instances import draw, table
 from nnfast.conformance.kinds import with_unknown_outputs
 from nnfast.conformance.vectors import collect, read

@@ -31,10 +31,10 @@ from random import Random
 import numpy as np
 from driver_process import REST_SECONDS, Driver, Line, State, plug
 from fuzz_messages import Messages
-from nnfast._native.packet import build_request
 
 import nnfast
 from nnfast import Memory
+from nnfast._native.packet import build_request
 from nnfast.cli.serve import listen
 from nnfast.errors import Error, ErrorStatus, InvalidArgument
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue

@@ -8,25 +8,25 @@ from pathlib import Path
 import nnfast
 from nnfast.service import models as model_format
 
-TESTS = Path(__file__).resolve().parents[2] / "tests"
 TOKEN = bytes(32)
 
 
-def _of_tests(folder, name):
-    path = str(TESTS / folder)
+def _helper(name):
+    """A module of tests/helpers."""
+    path = str(Path(__file__).resolve().parents[2] / "tests")
     if path not in sys.path:
         sys.path.append(path)
-    return import_module(name)
+    return import_module(f"helpers.{name}")
 
 
 def tflite_files():
     """Small .tflite files that between them hold every kind of table."""
-    return list(_of_tests("tflite", "samples").samples().values())
+    return list(_helper("tflite.samples").samples().values())
 
 
 def signed_mutations():
     """The module of the tests that changes what is signed."""
-    return _of_tests("driver", "signed_mutations")
+    return _helper("signed_mutations")
 
 
 def stored_models():

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from test_main import call
 
+from helpers.commands import call
 from nnfast._native import kernels
 from nnfast.bench import calibration
 from nnfast.driver import capabilities

@@ -1,9 +1,9 @@
 """A stand-in for the driver."""
 
 import pytest
-from fake_models import FakePrepared
 
 import nnfast
+from helpers.fake_models import FakePrepared
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from fake_models import entry
 
+from helpers.fake_models import entry
 from nnfast.cli import arrays
 from nnfast.errors import InvalidArgument
 

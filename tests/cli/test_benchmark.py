@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from test_main import assert_one_error_line, call
 
 import nnfast
+from helpers.commands import assert_one_error_line, call
 from nnfast._native import peak as native_peak
 from nnfast.bench import peak, peers
 from nnfast.cli import benchmark

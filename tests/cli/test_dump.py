@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_main import assert_one_error_line, call
 
 import nnfast
+from helpers.commands import assert_one_error_line, call
 from nnfast.cli import dump
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"

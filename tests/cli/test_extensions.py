@@ -4,9 +4,9 @@ import json
 import sys
 
 import pytest
-from test_main import assert_one_error_line, call
 
 import nnfast
+from helpers.commands import assert_one_error_line, call
 from nnfast import extensions
 
 NAME = "com.example.twice"

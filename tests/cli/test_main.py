@@ -3,14 +3,14 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import vector_files
-from fake_models import entry
 
+from helpers import vector_files
+from helpers.commands import ROOT, assert_one_error_line, call, outside
+from helpers.fake_models import entry
 from nnfast import conformance
 from nnfast.bench import peak
 from nnfast.cli import info
@@ -19,29 +19,6 @@ from nnfast.conformance import coverage
 from nnfast.conformance.vectors import read
 from nnfast.model.types import OperationType
 from nnfast.ops import registry
-
-ROOT = Path(__file__).parents[2]
-
-
-def call(*args):
-    """Exit code of the command in this process."""
-    try:
-        return command.main([str(arg) for arg in args])
-    except SystemExit as stop:
-        return stop.code
-
-
-def assert_one_error_line(capsys, *words):
-    error = capsys.readouterr().err
-    assert error.startswith("nnfast: error: ") and error.count("\n") == 1, error
-    for word in words:
-        assert word in error
-
-
-def outside(*args, **options):
-    """The command in a process of its own."""
-    return subprocess.run([sys.executable, "-m", "nnfast", *map(str, args)], capture_output=True, text=True, cwd=ROOT,
-                          timeout=120, **options)
 
 
 @pytest.fixture
@@ -52,7 +29,8 @@ def vectors(tmp_path):
 @pytest.fixture
 def on_device(monkeypatch):
     def choose(name):
-        monkeypatch.setattr(conformance, "run", functools.partial(conformance.run, device=f"fake_devices:{name}"))
+        monkeypatch.setattr(conformance, "run",
+                            functools.partial(conformance.run, device=f"helpers.fake_devices:{name}"))
     return choose
 
 

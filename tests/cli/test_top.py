@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 import pytest
-from test_main import ROOT, assert_one_error_line, call, outside
 
 import nnfast
+from helpers.commands import ROOT, assert_one_error_line, call, outside
 from nnfast.cli import top
 from nnfast.cli.output import console
 from nnfast.service.histogram import Histogram

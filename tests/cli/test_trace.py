@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from test_main import assert_one_error_line, call
-from vector_files import add_test, write
 
 import nnfast
+from helpers.commands import assert_one_error_line, call
+from helpers.vector_files import add_test, write
 from nnfast.bench import marks, peers
 from nnfast.cli import benchmark
 

@@ -3,10 +3,10 @@ but the last; outputs are rounded where they are made if pointwise convolutions 
 
 import numpy as np
 import pytest
-from nnfast._native.bands import Bands
 
 import nnfast
 from nnfast._native import conv2d_bf16
+from nnfast._native.bands import Bands
 from nnfast.compiler import bf16
 
 pytestmark = pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")

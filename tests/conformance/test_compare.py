@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-import vector_files
 
+from helpers import vector_files
 from nnfast.conformance.compare import compare_case, compare_multinomial, compare_values, has_wide_float, tolerance
 from nnfast.conformance.vectors import read
 from nnfast.errors import InvalidArgument

@@ -1,13 +1,12 @@
 """The mutations of [NN 11.9]: what they change, what they spare, and that the driver refuses a sample of them."""
 
-import os
 import random
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.shared import VECTORS, needs_vectors
 from nnfast import Device
 from nnfast.compiler.check import check_model
 from nnfast.conformance.hal_face import hidl_mutations
@@ -29,7 +28,6 @@ from nnfast.model.types import (
     Subgraph,
 )
 
-SHARED = Path(os.environ.get("NNFAST_SHARED", Path(__file__).parents[2] / ".." / "shared")) / "vts"
 FILES, VECTORS_PER_FILE, SEED = 30, 1, 11
 T, Op, L = OperandType, OperationType, LifeTime
 
@@ -152,12 +150,12 @@ def test_consistent_types():
     assert consistent(Operand(T.TENSOR_FLOAT32, (4,)), T.TENSOR_QUANT8_SYMM).scale == 1.0
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no vectors in {SHARED} (set NNFAST_SHARED)")
+@needs_vectors
 @pytest.mark.parametrize("hal", FACES)
 def test_driver_refuses_a_sample_of_all_mutations(hal):
     chance, face, kind = random.Random(SEED), make_face(Device(num_threads=1), hal), KINDS["validation"]
     tried, versions = 0, VERSIONS[:VERSIONS.index(FACES[hal]) + 1]
-    for path in chance.sample(collect([SHARED]), FILES):
+    for path in chance.sample(collect([VECTORS]), FILES):
         vectors = [v for v in read(path) if kind.takes(v) and v.version in versions and "mobilenet" not in v.name]
         for vector in chance.sample(vectors, min(VECTORS_PER_FILE, len(vectors))):
             part, = kind.run(face, vector.case(), vector)

@@ -1,14 +1,14 @@
 import json
 
 import pytest
-import vector_files
 
+from helpers import vector_files
 from nnfast.conformance import run, runner
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 
 def run_with(device, path, **options):
-    return run([path], device=f"fake_devices:{device}", **options)
+    return run([path], device=f"helpers.fake_devices:{device}", **options)
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 import gzip
 import json
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
-import vector_files
 
+from helpers import vector_files
+from helpers.shared import VECTORS, needs_vectors
 from nnfast.conformance.kinds import KINDS
 from nnfast.conformance.vectors import collect, read
 from nnfast.errors import InvalidArgument
@@ -143,13 +142,12 @@ def test_collect(tmp_path):
         collect([tmp_path / "nowhere"])
 
 
-SHARED = Path(os.environ.get("NNFAST_SHARED", Path(__file__).parents[2] / ".." / "shared")) / "vts"
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no vectors in {SHARED} (set NNFAST_SHARED)")
+@needs_vectors
 def test_whole_corpus_reads_and_counts_are_those_of_its_description():
     taken, folders, cases = Counter(), Counter(), 0
-    for path in collect([SHARED]):
+    for path in collect([VECTORS]):
         for vector in read(path):
             folders[vector.folder] += 1
             if vector.folder in ("V1_0", "V1_1", "V1_2", "V1_3"):

@@ -6,11 +6,11 @@ import sys
 import threading
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import Request, RequestArgument
 from nnfast.driver import background
 from nnfast.driver.background import Background, Workers

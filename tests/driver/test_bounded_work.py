@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-from nnfast._native.threads import Cancel
 
 import nnfast
 from nnfast import Memory, ModelBuilder, Request, RequestArgument
 from nnfast._native import threads as native
+from nnfast._native.threads import Cancel
 from nnfast.driver.execution import Limits
 from nnfast.errors import Cancelled, Error, InvalidArgument, OutputInsufficientSize
 

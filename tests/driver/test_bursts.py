@@ -5,11 +5,12 @@ import os
 import threading
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.processes import fresh
 from nnfast import Memory, ModelBuilder, Request, RequestArgument, observe, trace
 from nnfast.driver import watchdog
 from nnfast.driver.pools import read_back
@@ -392,13 +393,9 @@ def test_a_waiting_call_can_be_interrupted(device):
 
 def test_the_process_ends_with_bursts_open(tmp_path):
     """No hang at exit, whatever the burst's thread is doing."""
-    import subprocess
-    import sys
-
-    script = ("import sys; sys.path.insert(0, sys.argv[1]); import driver_models as models, nnfast, numpy as np\n"
+    script = ("import nnfast, numpy as np\n"
+              "from helpers import models\n"
               "p = nnfast.Device(num_threads=1).prepare(models.two_step_model())\n"
               "bursts = [p.burst(spin_us=0) for _ in range(3)]\n"
               "print(bursts[0].run([np.ones((2, 3), np.float32)] * 2)[0].sum())\n")
-    done = subprocess.run([sys.executable, "-c", script, os.path.dirname(models.__file__)], capture_output=True,
-                          timeout=120, text=True)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "12.0", "")
+    assert fresh(script) == "12.0"

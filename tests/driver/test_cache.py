@@ -6,21 +6,16 @@ import os
 import pickle
 import threading
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.caches import TOKEN, files_in
 from nnfast import CacheFiles
 from nnfast.errors import GeneralFailure, InvalidArgument
 
-TOKEN = bytes(range(32))
 SEEDS = range(10)
-
-
-def files_in(folder, name="cache"):
-    """Open cache files of a folder, as a client passes them."""
-    return CacheFiles(*((os.open(folder / f"{name}.{kind}", os.O_RDWR | os.O_CREAT),) for kind in ("model", "data")))
 
 
 @pytest.fixture

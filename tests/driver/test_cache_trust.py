@@ -5,11 +5,11 @@ import os
 import stat
 import threading
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import CacheFiles, config
 from nnfast.driver import key, stored_model
 from nnfast.driver.cache_files import version_string

@@ -3,11 +3,11 @@
 import threading
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import Request, RequestArgument
 from nnfast.errors import InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient
 

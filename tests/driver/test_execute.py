@@ -2,10 +2,10 @@
 
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
+from helpers import models
 from nnfast import Request, RequestArgument
 from nnfast.errors import InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient, OutputInsufficientSize
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vendor_extensions import (
+
+import nnfast
+from helpers.vendor_extensions import (
     AMOUNTS,
     COLOURS,
     FACTOR,
@@ -27,8 +29,6 @@ from vendor_extensions import (
     times_model,
     unit,
 )
-
-import nnfast
 from nnfast import Device, Memory, ModelBuilder, Request, RequestArgument, Role, extensions
 from nnfast.errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 from nnfast.extensions import Extension

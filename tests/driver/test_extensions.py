@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from vendor_extensions import (
+
+import nnfast
+from helpers.vendor_extensions import (
     AMOUNTS,
     COLOURS,
     FACTOR,
@@ -20,8 +22,6 @@ from vendor_extensions import (
     types,
     unit,
 )
-
-import nnfast
 from nnfast import Device, ModelBuilder, extensions
 from nnfast.compiler.check import check_model
 from nnfast.driver.capabilities import capabilities
@@ -100,7 +100,7 @@ def test_9_1_entry_points_of_installed_packages(tmp_path, monkeypatch):
     info = tmp_path / "money-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: money\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[nnfast.extensions]\nmoney = vendor_extensions:MONEY\n")
+    (info / "entry_points.txt").write_text("[nnfast.extensions]\nmoney = helpers.vendor_extensions:MONEY\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert NAME in extensions.load_installed()
     try:

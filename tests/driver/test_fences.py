@@ -8,11 +8,11 @@ import struct
 import threading
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import Fence, Request, RequestArgument
 from nnfast.driver import waiting
 from nnfast.errors import (

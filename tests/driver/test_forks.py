@@ -3,18 +3,17 @@
 import faulthandler
 import os
 import signal
-import subprocess
-import sys
 import threading
 import traceback
 from concurrent.futures import CancelledError
 from pathlib import Path
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.processes import fresh
 from nnfast import Device, forks
 from nnfast._native import threads
 
@@ -209,7 +208,8 @@ def test_a_dropped_burst_joins_no_thread():
     code = """
 import faulthandler, threading
 faulthandler.dump_traceback_later(60, exit=True)
-import numpy as np, nnfast, driver_models as models
+import numpy as np, nnfast
+from helpers import models
 prepared = nnfast.Device(1).prepare(models.two_step_model())
 controller = prepared.burst()
 controller.run([np.ones((2, 3), np.float32)] * 2)
@@ -217,6 +217,4 @@ with threading._active_limbo_lock:
     del controller
 print("dropped")
 """
-    where = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'driver'}"}
-    done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "dropped\n", done.stderr
+    assert fresh(code) == "dropped"

@@ -7,10 +7,10 @@ import os
 import time
 import weakref
 
-import driver_models as models
 import numpy as np
 import pytest
 
+from helpers import models
 from nnfast import Device, Memory, ModelBuilder, Request, RequestArgument
 from nnfast.driver.pools import bind_request
 from nnfast.errors import GeneralFailure, InvalidArgument

@@ -3,11 +3,12 @@
 import json
 import pickle
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.caches import TOKEN, files_in
 from nnfast._native import conv2d_bf16, kernels
 from nnfast.driver.explain import multiplies_bf16
 from nnfast.errors import GeneralFailure, InvalidArgument
@@ -119,8 +120,6 @@ def test_it_travels_with_a_pickle_and_the_cache(tmp_path):
 
 
 def test_a_cache_of_another_precision_is_refused(tmp_path):
-    from test_cache import TOKEN, files_in
-
     files = files_in(tmp_path)
     nnfast.Device(1, precision="bf16").prepare(models.conv_model(), cache=files, token=TOKEN)
     with pytest.raises(GeneralFailure, match="it was stored with another precision: bf16"):

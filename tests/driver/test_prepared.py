@@ -3,11 +3,11 @@
 import pickle
 import threading
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import Request
 from nnfast.driver.submit import CancelledError
 from nnfast.errors import InvalidArgument, MissedDeadlineTransient

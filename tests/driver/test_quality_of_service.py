@@ -6,11 +6,11 @@ import threading
 import time
 from concurrent.futures import CancelledError
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import Request, RequestArgument
 from nnfast.driver import watchdog
 from nnfast.errors import (

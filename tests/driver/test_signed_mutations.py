@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from signed_mutations import Mutator, models
 
 import nnfast
+from helpers.signed_mutations import Mutator, models
 from nnfast._native import plan, threads
 from nnfast.driver import stored_model
 from nnfast.model.withheld import Withheld

@@ -5,11 +5,11 @@ import os
 import pickle
 import weakref
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast.driver.cache import save
 from nnfast.errors import GeneralFailure
 from nnfast.model.mapped import read_file

@@ -4,9 +4,9 @@ import threading
 
 import numpy as np
 import pytest
-from nnfast._native.threads import Cancel
 
 import nnfast
+from nnfast._native.threads import Cancel
 from nnfast.driver.prepared import PreparedModel
 from nnfast.errors import Cancelled
 

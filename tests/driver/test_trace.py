@@ -6,9 +6,9 @@ import threading
 
 import numpy as np
 import pytest
-from driver_models import conv_model, reshape_model, two_step_model
 
 import nnfast
+from helpers.models import conv_model, reshape_model, two_step_model
 from nnfast import observe, trace
 from nnfast.bench import marks
 from nnfast.hal import v1_3

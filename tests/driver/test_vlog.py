@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driver_models import conv_model, reshape_model, two_step_model
 
 import nnfast
+from helpers.models import conv_model, reshape_model, two_step_model
 from nnfast import extensions, observe, vlog
 from nnfast.driver import watchdog
 

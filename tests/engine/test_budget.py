@@ -5,8 +5,8 @@ import threading
 import time
 
 import pytest
-from nnfast._native.tally import Charge, Full, Tally
 
+from nnfast._native.tally import Charge, Full, Tally
 from nnfast.engine.budget import Budget
 from nnfast.errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
 

@@ -2,16 +2,15 @@
 
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.processes import fresh
 from nnfast._native import threads
 
 
@@ -19,15 +18,6 @@ def prepare(num_threads=2, size=48):
     prepared = nnfast.Device(num_threads).prepare(models.wide_model(4, size))
     x = np.random.default_rng(0).standard_normal((1, size, size, 16), np.float32)
     return prepared, x, prepared.run([x])[0]
-
-
-def fresh(code, **environment):
-    """Output of a fresh interpreter that can import the helpers of these tests."""
-    path = os.pathsep.join([os.getcwd(), os.path.dirname(models.__file__)])
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
-                            env=os.environ | {"PYTHONPATH": path} | environment)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 def test_forked_child_runs_with_threads():
@@ -83,9 +73,10 @@ def test_beside_scikit_learn():
     out = fresh("""
 import threading, numpy as np
 from sklearn.cluster import KMeans
-import nnfast, driver_models
+import nnfast
+from helpers import models
 data = np.random.default_rng(0).standard_normal((3000, 8))
-prepared = nnfast.Device(2).prepare(driver_models.wide_model(4, 48))
+prepared = nnfast.Device(2).prepare(models.wide_model(4, 48))
 x = np.ones((1, 48, 48, 16), np.float32)
 wanted = prepared.run([x])[0]
 same = []

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import sysconfig
 
-import driver_models as models
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
+from helpers.processes import fresh
 
 
 @pytest.fixture
@@ -49,10 +50,11 @@ void *realloc(void *p, size_t n) { __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXE
 PROGRAM = """
 import ctypes, sys
 import numpy as np
-import nnfast, driver_models
+import nnfast
+from helpers import models
 count = ctypes.CDLL(None).allocation_calls
 count.restype = ctypes.c_long
-prepared = nnfast.Device(2).prepare(driver_models.wide_model(4, 32))
+prepared = nnfast.Device(2).prepare(models.wide_model(4, 32))
 x, out = np.ones((1, 32, 32, 16), np.float32), [np.empty((1, 32, 32, 16), np.float32)]
 inputs = [x]
 run = prepared.run
@@ -77,11 +79,7 @@ def test_a_warm_run_allocates_only_what_it_returns(tmp_path):
     if subprocess.run(["gcc", "-O1", "-shared", "-fPIC", str(source), "-o", str(library)],
                       capture_output=True).returncode:
         pytest.skip("no gcc with glibc's malloc names")
-    path = os.pathsep.join([os.getcwd(), os.path.dirname(models.__file__)])
-    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120,
-                            env=os.environ | {"PYTHONPATH": path, "LD_PRELOAD": str(library)})
-    assert result.returncode == 0, result.stderr
-    into, returned = map(int, result.stdout.split())
+    into, returned = map(int, fresh(PROGRAM, LD_PRELOAD=str(library)).split())
     # Python's own small objects come from its arenas; a stray arena in 200 runs is not ours.
     assert into <= 2
     assert returned <= 200 + 2

@@ -5,9 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from nnfast._native.plan import Frame, Poison, Program, aligned_bytes, poison, set_poison
 
+from helpers.processes import environment
 from nnfast import Device, ModelBuilder, profile
+from nnfast._native.plan import Frame, Poison, Program, aligned_bytes, poison, set_poison
 from nnfast.compiler.lowering import Lowering
 from nnfast.errors import InvalidArgument
 
@@ -86,6 +87,6 @@ def test_only_a_byte_will_do():
                                         ("", "None")])
 def test_the_environment_says_it(text, told):
     code = "from nnfast._native.plan import poison; print(poison())"
-    done = subprocess.run([sys.executable, "-c", code], env={"NNFAST_POISON": text, "PYTHONPATH": ":".join(sys.path)},
+    done = subprocess.run([sys.executable, "-c", code], env=environment(NNFAST_POISON=text),
                           capture_output=True, text=True, timeout=120)
     assert told in done.stdout + done.stderr

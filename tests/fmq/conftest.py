@@ -1,6 +1,6 @@
 import pytest
-from fmq_items import ITEM
 
+from helpers.fmq_items import ITEM
 from nnfast import fmq
 
 

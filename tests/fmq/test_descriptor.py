@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fmq_items import ITEM, items, numbers
 
+from helpers.fmq_items import ITEM, items, numbers
 from nnfast import fmq
 from nnfast.errors import InvalidArgument
 from nnfast.fmq import Descriptor, Grantor

@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import pytest
-from fmq_items import ITEM, items
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from helpers.fmq_items import ITEM, items
 from nnfast import fmq
 
 CAPACITY = 5

@@ -1,7 +1,8 @@
 """The ring's protocol in every interleaving, and the same with its steps spoilt, which must be noticed."""
 
 import pytest
-from ring_model import (
+
+from helpers.ring_model import (
     NOT_EMPTY,
     NOT_FULL,
     Change,

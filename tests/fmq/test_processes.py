@@ -5,26 +5,24 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
-import fmq_peer
 import numpy as np
 import pytest
-from fmq_items import ITEM, items, numbers
 
+from helpers import fmq_peer
+from helpers.fmq_items import ITEM, items, numbers
+from helpers.processes import environment
 from nnfast import fmq
 
-HERE = Path(__file__).resolve().parent
 COUNT = 60_000
 
 
 def peer(queue, what, *rest):
     """Another Python that attaches to the queue."""
     fd = queue.descriptor.fds[0]
-    path = os.pathsep.join([str(HERE), str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen([sys.executable, str(HERE / "fmq_peer.py"), what, queue.descriptor.table().hex(), str(fd),
+    return subprocess.Popen([sys.executable, "-m", "helpers.fmq_peer", what, queue.descriptor.table().hex(), str(fd),
                              *map(str, rest)], pass_fds=(fd,), stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "PYTHONPATH": path})
+                            env=environment())
 
 
 @pytest.mark.parametrize("capacity", [31, 1024])

@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 import pytest
-from fmq_items import ITEM, items, numbers
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from helpers.fmq_items import ITEM, items, numbers
 from nnfast import fmq
 from nnfast.errors import InvalidArgument
 

@@ -7,8 +7,7 @@ import threading
 import time
 from statistics import median
 
-from fmq_items import ITEM, items
-
+from helpers.fmq_items import ITEM, items
 from nnfast.fmq import MessageQueue
 
 NEIGHBOURS = 6

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from hal_clients import FLOAT, Callback, L, T, prepare
 
+from helpers.hal_clients import FLOAT, Callback, L, T, prepare
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import types as hidl
 from nnfast.hal import v1_2
@@ -98,7 +98,7 @@ def test_3_13_what_is_not_there_fails_in_words(device):
 
 @pytest.mark.parametrize("cache", [[None], [hidl.Handle()] * 3, "no list", None])
 def test_7_2_bad_cache_arguments_never_fail_a_preparation(device, cache):
-    from hal_clients import add_model
+    from helpers.hal_clients import add_model
 
     callback = Callback()
     assert device.prepareModel_1_3(add_model(), 1, 1, None, cache, cache, b"short", callback) == S.NONE

@@ -5,13 +5,13 @@ import threading
 import time
 
 import numpy as np
-import packets
 import pytest
-from hal_clients import NO_TIME, Pools, add_model, prepare
+
+from helpers import burst_clients as packets
+from helpers.hal_clients import NO_TIME, Pools, add_model, prepare
+from nnfast import Memory
 from nnfast._native.packet import NO_TIME as NEVER
 from nnfast._native.packet import build_result
-
-from nnfast import Memory
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_2, v1_3
 from nnfast.hal.burst import ExecutionBurstController

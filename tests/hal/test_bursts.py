@@ -8,13 +8,13 @@ import weakref
 from contextlib import suppress
 
 import numpy as np
-import packets
 import pytest
-from hal_clients import Pools, prepare
+
+from helpers import burst_clients as packets
+from helpers.hal_clients import Pools, prepare
+from nnfast import Memory, ModelBuilder, fmq
 from nnfast._native.packet import NO_TIME as NEVER
 from nnfast._native.packet import build_request, parse_result
-
-from nnfast import Memory, ModelBuilder, fmq
 from nnfast.conformance import bursts
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_2, v1_3

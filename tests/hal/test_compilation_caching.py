@@ -5,8 +5,8 @@ import threading
 
 import numpy as np
 import pytest
-from hal_clients import Callback, add_model, prepare
 
+from helpers.hal_clients import Callback, add_model, prepare
 from nnfast import ModelBuilder, Request, RequestArgument
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_2, v1_3

@@ -3,8 +3,8 @@
 import logging
 
 import pytest
-from hal_clients import add_model, raw_add
 
+from helpers.hal_clients import add_model, raw_add
 from nnfast import Memory
 from nnfast.errors import ErrorStatus, InvalidArgument
 from nnfast.hal import convert

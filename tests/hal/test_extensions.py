@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from hal_clients import Callback, L, T, raw_add
-from vendor_extensions import AMOUNTS, FACTOR, MONEY, SAME, TIMES, unit
 
+from helpers.hal_clients import Callback, L, T, raw_add
+from helpers.vendor_extensions import AMOUNTS, FACTOR, MONEY, SAME, TIMES, unit
 from nnfast import Device, Memory, ModelBuilder
 from nnfast.errors import ErrorStatus as S
 from nnfast.errors import InvalidArgument

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from hal_clients import NO_TIME, Pools, add_model, prepare
 
+from helpers.hal_clients import NO_TIME, Pools, add_model, prepare
 from nnfast import Fence
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.types import Handle

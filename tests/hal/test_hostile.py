@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
-from hal_clients import Callback, Pools, add_model, prepare, raw_add
 
+from helpers.hal_clients import Callback, Pools, add_model, prepare, raw_add
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import types as hidl
 

@@ -8,8 +8,8 @@ import weakref
 
 import numpy as np
 import pytest
-from hal_clients import NO_TIME, Callback, Callback1_2, Callback1_3, Pools, add_model, prepare, raw_add
 
+from helpers.hal_clients import NO_TIME, Callback, Callback1_2, Callback1_3, Pools, add_model, prepare, raw_add
 from nnfast.driver.background import Background
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import launch, v1_2, v1_3

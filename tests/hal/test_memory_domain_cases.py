@@ -4,8 +4,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from hal_clients import execute, prepare
 
+from helpers.hal_clients import execute, prepare
 from nnfast import Memory, ModelBuilder
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.layout import from_canonical

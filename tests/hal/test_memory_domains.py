@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from hal_clients import Pools, add_model, execute, prepare
 
+from helpers.hal_clients import Pools, add_model, execute, prepare
 from nnfast import Memory
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.types import BufferDesc, BufferRole, DataLocation, MemoryPool, Request, RequestArgument

@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-from hal_clients import FLOAT, Callback, L, Pools, T, add_model, prepare, raw_add
 
+from helpers.hal_clients import FLOAT, Callback, L, Pools, T, add_model, prepare, raw_add
 from nnfast import Memory, ModelBuilder
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import types as hidl

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from hal_clients import NO_TIME, Callback1_3, Pools, add_model, prepare
 
+from helpers.hal_clients import NO_TIME, Callback1_3, Pools, add_model, prepare
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.v1_3 import Priority
 

@@ -4,7 +4,8 @@ import gc
 import os
 
 import pytest
-from hal_clients import Pools, add_model, prepare
+
+from helpers.hal_clients import Pools, add_model, prepare
 
 PREPARATIONS = 2_500
 GROWTH_KB = 2048

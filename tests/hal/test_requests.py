@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 import pytest
-from hal_clients import NO_TIME, Callback, Callback1_3, Pools, add_model, prepare
 
+from helpers.hal_clients import NO_TIME, Callback, Callback1_3, Pools, add_model, prepare
 from nnfast import Memory
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import types as hidl

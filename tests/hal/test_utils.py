@@ -6,9 +6,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from hal_clients import add_model
 
 import nnfast
+from helpers.hal_clients import add_model
 from nnfast.errors import InvalidArgument
 from nnfast.hal import utils, v1_3
 from nnfast.hal.convert import FLT_MAX

@@ -3,8 +3,8 @@
 import logging
 
 import pytest
-from hal_clients import Pools, add_model, raw_add
 
+from helpers.hal_clients import Pools, add_model, raw_add
 from nnfast import Memory
 from nnfast.hal import types as hidl
 from nnfast.hal import validate

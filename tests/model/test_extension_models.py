@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from vendor_extensions import AMOUNTS
 
+from helpers.vendor_extensions import AMOUNTS
 from nnfast import ModelBuilder
 from nnfast.errors import InvalidArgument
 from nnfast.model.types import LifeTime, Operand, is_extension, operation_name, type_name

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from shared_models import FLOAT_TOLERANCE, MODELS, relative_error
 
 import nnfast
+from helpers.shared import FLOAT_TOLERANCE, MODELS, relative_error
 
 MLTS = MODELS / "mlts"
 GOLDEN = MLTS / "golden"

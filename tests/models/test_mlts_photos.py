@@ -1,10 +1,11 @@
-"""Real classifiers on real photos; all of them on all 200: python -m tests.models.mlts_photos --litert."""
+"""Real classifiers on real photos; all of them on all 200: python -m helpers.mlts_photos --litert."""
 
 import importlib.util
 import os
 
-import mlts_photos
 import pytest
+
+from helpers import mlts_photos
 
 needs_photos = pytest.mark.skipif(not os.path.isdir(mlts_photos.folder()), reason="no shared models (NNFAST_SHARED)")
 PHOTOS = 6

@@ -8,9 +8,9 @@ detector are judged on the logits that go into it.
 
 import numpy as np
 import pytest
-from shared_models import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
 
 import nnfast
+from helpers.shared import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
 from nnfast._native import conv2d_bf16, kernels
 from nnfast.model import quant
 from nnfast.model.types import OperationType

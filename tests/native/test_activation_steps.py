@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_step import every_level, run_all_ways
+
+from helpers.steps import every_level, run_all_ways
 from nnfast._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
 
 CURVES = {

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, tensor
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand
 from nnfast._native.topk import TopK
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_INT32: np.int32, T.TENSOR_QUANT8_ASYMM: np.uint8,
@@ -32,7 +34,7 @@ kinds = st.sampled_from(["same", "few", "any", "odd"])
 
 
 def like(type_, shape=None):
-    return tensor(type_, shape=shape, scale=0.0 if type_ in (T.TENSOR_FLOAT32, T.TENSOR_INT32) else 0.5)
+    return operand(type_, shape=shape, scale=0.0 if type_ in (T.TENSOR_FLOAT32, T.TENSOR_INT32) else 0.5)
 
 
 @pytest.mark.parametrize("name", ["ARGMAX", "ARGMIN"])
@@ -41,14 +43,14 @@ def like(type_, shape=None):
 @settings(max_examples=60, deadline=None)
 def test_arg(name, type_, shape, data, kind, seed):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    node = make(name, [like(type_, shape), *ints(axis)], tensor(T.TENSOR_INT32))
+    node = make(name, [like(type_, shape), *ints(axis)], operand(T.TENSOR_INT32))
     check_all_ways(node, [values(type_, shape, kind, seed)])
 
 
 @pytest.mark.parametrize("name", ["ARGMAX", "ARGMIN"])
 def test_arg_of_many_columns(name):
     x = values(T.TENSOR_FLOAT32, (3, 5, 7000), "odd", 1)
-    check_all_ways(make(name, [like(T.TENSOR_FLOAT32, x.shape), *ints(1)], tensor(T.TENSOR_INT32)), [x])
+    check_all_ways(make(name, [like(T.TENSOR_FLOAT32, x.shape), *ints(1)], operand(T.TENSOR_INT32)), [x])
 
 
 @pytest.mark.parametrize("type_", TYPES)
@@ -56,7 +58,7 @@ def test_arg_of_many_columns(name):
 @settings(max_examples=60, deadline=None)
 def test_topk(type_, shape, data, kind, seed):
     k = data.draw(st.integers(1, shape[-1]))
-    node = make("TOPK_V2", [like(type_, shape), *ints(k)], like(type_), tensor(T.TENSOR_INT32))
+    node = make("TOPK_V2", [like(type_, shape), *ints(k)], like(type_), operand(T.TENSOR_INT32))
     check_all_ways(node, [values(type_, shape, kind, seed)])
 
 
@@ -65,7 +67,7 @@ def test_topk_of_long_rows(k):
     x = np.random.default_rng(k).normal(0, 1, (4, 3000)).astype(np.float32)
     x[1, :2000] = np.nan
     x[2].sort()
-    node = make("TOPK_V2", [like(T.TENSOR_FLOAT32, x.shape), *ints(k)], like(T.TENSOR_FLOAT32), tensor(T.TENSOR_INT32))
+    node = make("TOPK_V2", [like(T.TENSOR_FLOAT32, x.shape), *ints(k)], like(T.TENSOR_FLOAT32), operand(T.TENSOR_INT32))
     check_all_ways(node, [x])
 
 

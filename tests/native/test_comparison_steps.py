@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, run_native, tensor
+
+from helpers.lowered import check_all_ways, make, run_native
+from helpers.nodes import T, ints, operand
 from nnfast._native.elementwise import Select
 
 CODES = {T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
@@ -27,7 +29,7 @@ def values(type_, shape, random):
 
 def side(type_, shape, scale, zero_point=0):
     """An input or output, quantized where it can be."""
-    return tensor(type_, shape=shape, scale=scale if type_ in CODES else 0.0,
+    return operand(type_, shape=shape, scale=scale if type_ in CODES else 0.0,
                   zero_point=zero_point if type_ in CODES else 0)
 
 
@@ -38,7 +40,7 @@ def side(type_, shape, scale, zero_point=0):
 def test_relations(name, type_, shapes, zero_points, seed):
     random = np.random.default_rng(seed)
     inputs = [side(type_, shape, scale, zero) for shape, scale, zero in zip(shapes, (0.5, 1.0), zero_points)]
-    check_all_ways(make(name, inputs, tensor(T.TENSOR_BOOL8)), [values(type_, shape, random) for shape in shapes])
+    check_all_ways(make(name, inputs, operand(T.TENSOR_BOOL8)), [values(type_, shape, random) for shape in shapes])
 
 
 @pytest.mark.parametrize("type_", [*FLOATS, T.TENSOR_INT32, *CODES])
@@ -49,7 +51,7 @@ def test_select(type_, shape, scales, seed):
     random = np.random.default_rng(seed)
     condition = random.choice(np.uint8([0, 0, 1, 128, 255]), shape)
     first, second, output = (side(type_, shape, scale, 3) for scale in scales)
-    node = make("SELECT", [tensor(T.TENSOR_BOOL8, shape=shape), first, second], output)
+    node = make("SELECT", [operand(T.TENSOR_BOOL8, shape=shape), first, second], output)
     check_all_ways(node, [condition, values(type_, shape, random), values(type_, shape, random)])
 
 
@@ -58,7 +60,7 @@ def test_select(type_, shape, scales, seed):
 @settings(max_examples=20, deadline=None)
 def test_logical(name, shapes, seed):
     random = np.random.default_rng(seed)
-    node = make(name, [tensor(T.TENSOR_BOOL8, shape=shape) for shape in shapes], tensor(T.TENSOR_BOOL8))
+    node = make(name, [operand(T.TENSOR_BOOL8, shape=shape) for shape in shapes], operand(T.TENSOR_BOOL8))
     check_all_ways(node, [values(T.TENSOR_BOOL8, shape, random) for shape in shapes])
 
 
@@ -67,7 +69,7 @@ def test_logical(name, shapes, seed):
 @settings(max_examples=20, deadline=None)
 def test_integers_wrap(name, shapes, seed):
     random = np.random.default_rng(seed)
-    node = make(name, [*(tensor(T.TENSOR_INT32, shape=shape) for shape in shapes), *ints(0)], tensor(T.TENSOR_INT32))
+    node = make(name, [*(operand(T.TENSOR_INT32, shape=shape) for shape in shapes), *ints(0)], operand(T.TENSOR_INT32))
     check_all_ways(node, [values(T.TENSOR_INT32, shape, random) for shape in shapes])
 
 
@@ -75,7 +77,7 @@ def test_integers_wrap(name, shapes, seed):
 @pytest.mark.parametrize("count", [1, 7, 8, 16, 17, 40_001])
 def test_signs_of_integers(name, count):
     x = values(T.TENSOR_INT32, (count,), np.random.default_rng(count))
-    check_all_ways(make(name, [tensor(T.TENSOR_INT32, shape=x.shape)], tensor(T.TENSOR_INT32)), [x])
+    check_all_ways(make(name, [operand(T.TENSOR_INT32, shape=x.shape)], operand(T.TENSOR_INT32)), [x])
 
 
 @pytest.mark.parametrize("name", ["MAXIMUM", "MINIMUM"])
@@ -95,8 +97,8 @@ def test_extremes(name, type_, shapes, scales, seed):
     ("PRELU", T.TENSOR_FLOAT32),
 ])
 def test_too_many_turns_are_left_to_numpy(name, type_):
-    inputs = [tensor(type_, shape=shape * 5) for shape in ((2, 1), (1, 2))]
-    node = make(name, inputs, tensor(T.TENSOR_BOOL8 if name == "EQUAL" else type_))
+    inputs = [operand(type_, shape=shape * 5) for shape in ((2, 1), (1, 2))]
+    node = make(name, inputs, operand(T.TENSOR_BOOL8 if name == "EQUAL" else type_))
     assert run_native(node, None) == (None, "broadcast repeats 10 dimensions in turn, native up to 8")
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from native_step import at_level, every_level, run, run_all_ways
-from nnfast._native.bands import Bands
-from test_conv2d import LARGE, Case, cases, dense, sums
 
+from helpers.convolutions import LARGE, Case, cases, dense, sums
+from helpers.steps import at_level, every_level, run, run_all_ways
 from nnfast._native import conv2d_bf16, kernels
+from nnfast._native.bands import Bands
 from nnfast.ops.window import Window
 
 

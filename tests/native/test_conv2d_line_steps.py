@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from native_step import at_level, every_level, run_all_ways
+
+from helpers.steps import at_level, every_level, run_all_ways
 from nnfast._native.conv2d import Conv2dF32, pack_f32
 from nnfast._native.conv2d_line import Conv2dLineF32, suits
-
 from nnfast.ops import conv2d, window
 
 CASES = [

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from native_step import at_level, every_level, run, run_all_ways
-from nnfast._native.conv2d_winograd import Conv2dWinogradF32, pack_f32, packed_bytes
 
+from helpers.steps import at_level, every_level, run, run_all_ways
+from nnfast._native.conv2d_winograd import Conv2dWinogradF32, pack_f32, packed_bytes
 from nnfast.ops import conv2d, window
 
 SHAPES = [(1, 4, 4, 16, 16, 1), (1, 5, 7, 3, 2, 1), (2, 9, 6, 17, 33, 0), (1, 1, 1, 5, 5, 1), (1, 13, 30, 40, 70, 1),

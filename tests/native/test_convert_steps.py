@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from native_step import every_level, run_all_ways
+
+from helpers.steps import every_level, run_all_ways
 from nnfast._native.convert import Convert
 
 ALL = np.arange(65536, dtype=np.uint16).view(np.float16)

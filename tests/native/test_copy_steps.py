@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_step import every_level, run_all_ways
+
+from helpers.steps import every_level, run_all_ways
 from nnfast._native.copy import Concatenate, CopyBytes, FillBytes, StridedCopy, merge
 
 DTYPES = st.sampled_from([np.uint8, np.float16, np.float32, np.float64])

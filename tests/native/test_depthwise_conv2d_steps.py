@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, at_each_level, ints, make, run_native, tensor
-from native_step import run
-from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32, pack_f32
 
+from helpers.lowered import at_each_level, make, run_native
+from helpers.nodes import T, ints, operand
+from helpers.steps import run
+from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32, pack_f32
 from nnfast.ops.depthwise_conv2d import geometry
 
 F32 = T.TENSOR_FLOAT32
@@ -34,7 +35,7 @@ def geometries(draw):
 
 def build(case, source, filter_, bias, target):
     scalars = ints(*case["window"], case["multiplier"], case["activation"])
-    flag = tensor(T.BOOL, np.uint8(0))
+    flag = operand(T.BOOL, np.uint8(0))
     return make("DEPTHWISE_CONV_2D", [source, filter_, bias, *scalars, flag, *ints(*case["dilation"])], target)
 
 
@@ -49,8 +50,8 @@ def test_float32_is_close_to_the_definition(case):
     rng = np.random.default_rng(case["seed"])
     image, window, units = shapes(case)
     data = rng.uniform(-2, 2, image).astype(np.float32)
-    node = build(case, tensor(F32, shape=image), tensor(F32, rng.uniform(-2, 2, window)),
-                 tensor(F32, rng.uniform(-2, 2, units)), tensor(F32))
+    node = build(case, operand(F32, shape=image), operand(F32, rng.uniform(-2, 2, window)),
+                 operand(F32, rng.uniform(-2, 2, units)), operand(F32))
     wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
     for level in at_each_level():
         one, _ = run_native(node, data, 1)
@@ -62,7 +63,7 @@ def test_float32_is_close_to_the_definition(case):
 
 def steps_of(case, weights, bias, **options):
     """The float32 step of a case at the level in force, and the shape of its output."""
-    node = build(case, tensor(F32, shape=shapes(case)[0]), tensor(F32, weights), tensor(F32, bias), tensor(F32))
+    node = build(case, operand(F32, shape=shapes(case)[0]), operand(F32, weights), operand(F32, bias), operand(F32))
     shape = case["batch"], geometry(node), pack_f32(weights, bias), weights.shape[3], case["multiplier"]
     return DepthwiseConv2DF32((0, 1), *shape, -1, 2, **options), node.outputs[0].shape
 
@@ -107,14 +108,14 @@ def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
     zero, weight_zero, target_zero = rng.integers(low, low + 256, 3).tolist()
     if kind.endswith("c"):
         scales = rng.uniform(0.001, 0.02, units).astype(np.float32).tolist()
-        filter_ = tensor(T.TENSOR_QUANT8_SYMM_PER_CHANNEL, rng.integers(-128, 128, window), scales=scales, dim=3)
+        filter_ = operand(T.TENSOR_QUANT8_SYMM_PER_CHANNEL, rng.integers(-128, 128, window), scales=scales, dim=3)
         bias_scale = 0.0
     else:
-        filter_ = tensor(type_, rng.integers(low, low + 256, window), scale=0.01, zero_point=weight_zero)
+        filter_ = operand(type_, rng.integers(low, low + 256, window), scale=0.01, zero_point=weight_zero)
         bias_scale = np.float32(0.02) * np.float32(0.01)
-    bias = tensor(T.TENSOR_INT32, rng.integers(-20000, 20000, units), scale=bias_scale)
-    node = build(case, tensor(type_, shape=image, scale=0.02, zero_point=zero), filter_, bias,
-                 tensor(type_, scale=target_scale, zero_point=target_zero))
+    bias = operand(T.TENSOR_INT32, rng.integers(-20000, 20000, units), scale=bias_scale)
+    node = build(case, operand(type_, shape=image, scale=0.02, zero_point=zero), filter_, bias,
+                 operand(type_, scale=target_scale, zero_point=target_zero))
     data = rng.integers(low, low + 256, image).astype(node.outputs[0].dtype)
     wanted, = node.op.compute(node, [data, *(t.value for t in node.inputs[1:])])
     for level in at_each_level():
@@ -127,8 +128,8 @@ def test_rows_and_channels_split_over_threads_alike():
     case = {"batch": 1, "size": [7, 7], "channels": 1024, "multiplier": 1, "taps": [3, 3],
             "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 3}
     data = rng.uniform(-2, 2, (1, 7, 7, 1024)).astype(np.float32)
-    node = build(case, tensor(F32, shape=data.shape), tensor(F32, rng.uniform(-2, 2, (1, 3, 3, 1024))),
-                 tensor(F32, rng.uniform(-2, 2, 1024)), tensor(F32))
+    node = build(case, operand(F32, shape=data.shape), operand(F32, rng.uniform(-2, 2, (1, 3, 3, 1024))),
+                 operand(F32, rng.uniform(-2, 2, 1024)), operand(F32))
     one, steps = run_native(node, data, 1)
     assert steps[0].tiles >= 2
     assert steps[0].work == 7 * 7 * 9 * 1024
@@ -141,7 +142,7 @@ def test_infinite_weights_do_not_meet_padding():
     weights = np.full((1, 3, 3, 16), np.inf, np.float32)
     case = {"multiplier": 1, "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 0}
     data = np.ones((1, 4, 4, 16), np.float32)
-    node = build(case, tensor(F32, shape=data.shape), tensor(F32, weights), tensor(F32, np.zeros(16)), tensor(F32))
+    node = build(case, operand(F32, shape=data.shape), operand(F32, weights), operand(F32, np.zeros(16)), operand(F32))
     for _ in at_each_level():
         result, _ = run_native(node, data)
         assert np.all(result == np.inf)
@@ -154,8 +155,8 @@ def test_infinite_weights_do_not_meet_padding():
 def test_reasons_for_numpy(change, reason):
     type_ = T.TENSOR_FLOAT16 if change == "half" else F32
     case = {"multiplier": 1, "window": (0, 0, 0, 0, 1, 1), "dilation": (1, 1), "activation": 0}
-    node = build(case, tensor(type_, shape=(1, 4, 4, 4)), tensor(type_, np.zeros((1, 2, 2, 4))),
-                 tensor(type_, np.zeros(4)), tensor(type_))
+    node = build(case, operand(type_, shape=(1, 4, 4, 4)), operand(type_, np.zeros((1, 2, 2, 4))),
+                 operand(type_, np.zeros(4)), operand(type_))
     if change == "layout":
         node["layout"].value = np.uint8(1)
     elif change != "half":

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from nnfast._native.digest import KeyedDigest
 
 BLOCK, PIECE = 1 << 18, 4096

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_step import at_level, every_level, run_all_ways
-from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse, obstacle
 
+from helpers.steps import at_level, every_level, run_all_ways
+from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse, obstacle
 from nnfast.model.quant import mbqm, rdbpot, srdhm
 from nnfast.ops.power import power
 

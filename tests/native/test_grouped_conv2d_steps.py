@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, at_each_level, ints, make, run_native, tensor
 
+from helpers.lowered import at_each_level, make, run_native
+from helpers.nodes import T, ints, operand
 from nnfast.model.types import DTYPES
 
 F32, Q8, Q8S = T.TENSOR_FLOAT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED
@@ -18,10 +19,10 @@ def build(name, types, shapes, scalars, seed):
     """(node, data of input 0) with random weights; shapes: of input and filter."""
     rng, (image, filter_) = np.random.default_rng(seed), types
     units = shapes[1][0]
-    nchw = [tensor(T.BOOL, np.uint8(0))]
+    nchw = [operand(T.BOOL, np.uint8(0))]
     if image == F32:
-        weights, bias = (tensor(F32, rng.uniform(-1, 1, shape)) for shape in (shapes[1], (units,)))
-        node = make(name, [tensor(F32, shape=shapes[0]), weights, bias, *scalars, *nchw], tensor(F32))
+        weights, bias = (operand(F32, rng.uniform(-1, 1, shape)) for shape in (shapes[1], (units,)))
+        node = make(name, [operand(F32, shape=shapes[0]), weights, bias, *scalars, *nchw], operand(F32))
         return node, rng.uniform(-1, 1, shapes[0]).astype(np.float32)
 
     def codes(type_, shape):
@@ -30,13 +31,13 @@ def build(name, types, shapes, scalars, seed):
 
     low = np.iinfo(DTYPES[image]).min
     if filter_ == PC:
-        weights = tensor(PC, codes(PC, shapes[1]), scales=rng.uniform(0.001, 0.02, units).astype(np.float32))
-        bias = tensor(T.TENSOR_INT32, rng.integers(-999, 999, units))
+        weights = operand(PC, codes(PC, shapes[1]), scales=rng.uniform(0.001, 0.02, units).astype(np.float32))
+        bias = operand(T.TENSOR_INT32, rng.integers(-999, 999, units))
     else:
-        weights = tensor(filter_, codes(filter_, shapes[1]), scale=0.02, zero_point=low + int(rng.integers(256)))
-        bias = tensor(T.TENSOR_INT32, rng.integers(-999, 999, units), scale=np.float32(0.05) * np.float32(0.02))
-    source = tensor(image, shape=shapes[0], scale=0.05, zero_point=low + int(rng.integers(256)))
-    target = tensor(image, scale=0.3, zero_point=low + int(rng.integers(256)))
+        weights = operand(filter_, codes(filter_, shapes[1]), scale=0.02, zero_point=low + int(rng.integers(256)))
+        bias = operand(T.TENSOR_INT32, rng.integers(-999, 999, units), scale=np.float32(0.05) * np.float32(0.02))
+    source = operand(image, shape=shapes[0], scale=0.05, zero_point=low + int(rng.integers(256)))
+    target = operand(image, scale=0.3, zero_point=low + int(rng.integers(256)))
     return make(name, [source, weights, bias, *scalars, *nchw], target), codes(image, shapes[0])
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, make, tensor
 
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, operand
 from nnfast import Device, ModelBuilder
 from nnfast.errors import GeneralFailure
 
@@ -17,9 +18,9 @@ def node_of(type_, count, size, keypoints):
     zero = 0 if not coded else 3 if type_ == T.TENSOR_QUANT8_ASYMM else -9
     scale, box_type = (0.04 if coded else 0.0), (T.TENSOR_QUANT16_ASYMM if coded else type_)
     return make("HEATMAP_MAX_KEYPOINT", [
-        tensor(type_, shape=(count, size, size, keypoints), scale=scale, zero_point=zero),
-        tensor(box_type, shape=(count, 4), scale=0.125 if coded else 0.0), tensor(T.BOOL, np.uint8(0))],
-        tensor(type_, scale=scale * 1.3, zero_point=zero), tensor(box_type, scale=0.125 if coded else 0.0))
+        operand(type_, shape=(count, size, size, keypoints), scale=scale, zero_point=zero),
+        operand(box_type, shape=(count, 4), scale=0.125 if coded else 0.0), operand(T.BOOL, np.uint8(0))],
+        operand(type_, scale=scale * 1.3, zero_point=zero), operand(box_type, scale=0.125 if coded else 0.0))
 
 
 def boxes_of(random, count, coded):

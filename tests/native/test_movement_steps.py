@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, run_native_all, tensor
+
+from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.nodes import T, ints, operand
 from nnfast._native.copy import FillItems, IndexedCopy
 from nnfast._native.gather import Gather
 from nnfast._native.plan import Frame, Program
@@ -25,7 +27,7 @@ def numbered(shape, type_):
 def like(type_, shape=None, zero_point=0):
     """A tensor of the type, quantized where it can be."""
     quantized = np.dtype(TYPES[type_]).itemsize == 1
-    return tensor(type_, shape=shape, scale=0.5 if quantized else 0.0, zero_point=zero_point if quantized else 0)
+    return operand(type_, shape=shape, scale=0.5 if quantized else 0.0, zero_point=zero_point if quantized else 0)
 
 
 def check(name, type_, shape, *others, zero_point=0):
@@ -36,7 +38,7 @@ def check(name, type_, shape, *others, zero_point=0):
 
 def tensor_of(values):
     """A constant INT32 tensor."""
-    return tensor(T.TENSOR_INT32, np.asarray(values, np.int32))
+    return operand(T.TENSOR_INT32, np.asarray(values, np.int32))
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
@@ -116,8 +118,8 @@ def test_mirror_pad(type_, shape, mode, data):
 @settings(max_examples=40, deadline=None)
 def test_pad_v2(type_, shape, value, data):
     paddings = tensor_of([[data.draw(st.integers(0, 3)) for _ in range(2)] for _ in shape])
-    scalar = {T.TENSOR_FLOAT32: tensor(T.FLOAT32, np.float32(value)),
-              T.TENSOR_FLOAT16: tensor(T.FLOAT16, np.float16(value))}.get(type_, *ints(value))
+    scalar = {T.TENSOR_FLOAT32: operand(T.FLOAT32, np.float32(value)),
+              T.TENSOR_FLOAT16: operand(T.FLOAT16, np.float16(value))}.get(type_, *ints(value))
     check("PAD_V2", type_, shape, paddings, scalar)
 
 
@@ -125,7 +127,7 @@ def test_pad_v2(type_, shape, value, data):
        channels=st.sampled_from([1, 2, 5]), block=st.integers(1, 3), nchw=st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_depth_and_space(type_, batch, size, channels, block, nchw):
-    layout, (height, width) = tensor(T.BOOL, np.uint8(nchw)), size
+    layout, (height, width) = operand(T.BOOL, np.uint8(nchw)), size
 
     def shape(*nhwc):
         return (nhwc[0], nhwc[3], nhwc[1], nhwc[2]) if nchw else nhwc
@@ -139,7 +141,7 @@ def test_depth_and_space(type_, batch, size, channels, block, nchw):
        pads=st.tuples(st.integers(0, 2), st.integers(0, 2)), zero_point=st.integers(0, 127))
 @settings(max_examples=80, deadline=None)
 def test_batch_and_space(type_, batch, size, channels, block, nchw, pads, zero_point):
-    layout, (rows, columns) = tensor(T.BOOL, np.uint8(nchw)), block
+    layout, (rows, columns) = operand(T.BOOL, np.uint8(nchw)), block
     height, width = size[0] * rows, size[1] * columns
 
     def shape(*nhwc):
@@ -171,11 +173,11 @@ def test_embedding_lookup():
 def test_indices_that_only_an_execution_knows(type_, shape, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
     indices = np.int32(data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7)))
-    node = make("GATHER", [like(type_, shape), *ints(axis), tensor(T.TENSOR_INT32, shape=indices.shape)], like(type_))
+    node = make("GATHER", [like(type_, shape), *ints(axis), operand(T.TENSOR_INT32, shape=indices.shape)], like(type_))
     check_all_ways(node, [numbered(shape, type_), None, indices])
     if len(shape) > 1:
         lookups = np.int32(data.draw(st.lists(st.integers(0, shape[0] - 1), min_size=1, max_size=7)))
-        node = make("EMBEDDING_LOOKUP", [tensor(T.TENSOR_INT32, shape=lookups.shape), like(type_, shape)], like(type_))
+        node = make("EMBEDDING_LOOKUP", [operand(T.TENSOR_INT32, shape=lookups.shape), like(type_, shape)], like(type_))
         check_all_ways(node, [lookups, numbered(shape, type_)])
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, tensor
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand
 
 shapes = st.lists(st.sampled_from([1, 2, 3, 7, 8, 16, 17, 33]), min_size=1, max_size=4).map(tuple)
 SPECIAL = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-30])
@@ -12,7 +14,7 @@ SPECIAL = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-30])
 
 def floats(*values):
     """FLOAT32 scalars."""
-    return [tensor(T.FLOAT32, np.float32(value)) for value in values]
+    return [operand(T.FLOAT32, np.float32(value)) for value in values]
 
 
 def axis_of(data, shape):
@@ -23,8 +25,8 @@ def axis_of(data, shape):
 @settings(max_examples=80, deadline=None)
 def test_l2_of_floats(shape, data, spread, seed):
     x = (np.random.default_rng(seed).normal(0, 1, shape) * spread).astype(np.float32)
-    node = make("L2_NORMALIZATION", [tensor(T.TENSOR_FLOAT32, shape=shape), *axis_of(data, shape)],
-                tensor(T.TENSOR_FLOAT32))
+    node = make("L2_NORMALIZATION", [operand(T.TENSOR_FLOAT32, shape=shape), *axis_of(data, shape)],
+                operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x], 1e-7)
 
 
@@ -32,7 +34,7 @@ def test_l2_of_floats(shape, data, spread, seed):
 def test_l2_of_special_values(axis):
     x = np.stack(np.meshgrid(SPECIAL, SPECIAL, SPECIAL, indexing="ij")).reshape(3, -1)
     x = np.ascontiguousarray(x if axis == 0 else x.T)
-    node = make("L2_NORMALIZATION", [tensor(T.TENSOR_FLOAT32, shape=x.shape), *ints(axis)], tensor(T.TENSOR_FLOAT32))
+    node = make("L2_NORMALIZATION", [operand(T.TENSOR_FLOAT32, shape=x.shape), *ints(axis)], operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x], 1e-7)
 
 
@@ -43,8 +45,8 @@ def test_l2_of_special_values(axis):
 def test_l2_of_codes(type_, shape, data, fill, seed):
     low, random = (-128 if type_ == T.TENSOR_QUANT8_ASYMM_SIGNED else 0), np.random.default_rng(seed)
     zero = low + data.draw(st.sampled_from([0, 1, 128, 255]))
-    node = make("L2_NORMALIZATION", [tensor(type_, shape=shape, scale=0.5, zero_point=zero), *axis_of(data, shape)],
-                tensor(type_, scale=1 / 128, zero_point=low + 128))
+    node = make("L2_NORMALIZATION", [operand(type_, shape=shape, scale=0.5, zero_point=zero), *axis_of(data, shape)],
+                operand(type_, scale=1 / 128, zero_point=low + 128))
     x = random.integers(0, 256, shape) if fill is None else np.full(shape, fill)
     check_all_ways(node, [x.astype(np.uint8).view(node.inputs[0].dtype)])
 
@@ -53,8 +55,8 @@ def test_every_sum_of_squares():
     """Rows of two codes: every small sum of squares that two codes can make."""
     codes = np.stack(np.meshgrid(np.arange(256), np.arange(256), indexing="ij"), axis=-1).reshape(-1, 2)
     for type_, zero in ((T.TENSOR_QUANT8_ASYMM, 3), (T.TENSOR_QUANT8_ASYMM_SIGNED, -100)):
-        node = make("L2_NORMALIZATION", [tensor(type_, shape=codes.shape, scale=0.5, zero_point=zero), *ints(1)],
-                    tensor(type_, scale=1 / 128, zero_point=128 if zero == 3 else 0))
+        node = make("L2_NORMALIZATION", [operand(type_, shape=codes.shape, scale=0.5, zero_point=zero), *ints(1)],
+                    operand(type_, scale=1 / 128, zero_point=128 if zero == 3 else 0))
         check_all_ways(node, [codes.astype(np.uint8).view(node.inputs[0].dtype)])
 
 
@@ -63,8 +65,8 @@ def test_every_sum_of_squares():
 @settings(max_examples=80, deadline=None)
 def test_local_response(shape, data, radius, beta, seed):
     node = make("LOCAL_RESPONSE_NORMALIZATION", [
-        tensor(T.TENSOR_FLOAT32, shape=shape), *ints(radius), *floats(1.5, 0.75, beta), *axis_of(data, shape)],
-        tensor(T.TENSOR_FLOAT32))
+        operand(T.TENSOR_FLOAT32, shape=shape), *ints(radius), *floats(1.5, 0.75, beta), *axis_of(data, shape)],
+        operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [np.random.default_rng(seed).normal(0, 2, shape).astype(np.float32)], 2e-7)
 
 
@@ -73,8 +75,8 @@ def test_local_response(shape, data, radius, beta, seed):
 def test_local_response_of_special_values(beta, bias, alpha):
     x = np.stack(np.meshgrid(SPECIAL, SPECIAL, indexing="ij"), axis=-1).reshape(-1, 2)
     node = make("LOCAL_RESPONSE_NORMALIZATION", [
-        tensor(T.TENSOR_FLOAT32, shape=x.shape), *ints(0), *floats(bias, alpha, beta), *ints(1)],
-        tensor(T.TENSOR_FLOAT32))
+        operand(T.TENSOR_FLOAT32, shape=x.shape), *ints(0), *floats(bias, alpha, beta), *ints(1)],
+        operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x], 2e-7)
 
 
@@ -83,8 +85,8 @@ def test_local_response_of_special_values(beta, bias, alpha):
 @settings(max_examples=80, deadline=None)
 def test_instance(shape, nchw, mean, seed):
     node = make("INSTANCE_NORMALIZATION", [
-        tensor(T.TENSOR_FLOAT32, shape=shape), *floats(1.5, -0.5, 1e-3), tensor(T.BOOL, np.uint8(nchw))],
-        tensor(T.TENSOR_FLOAT32))
+        operand(T.TENSOR_FLOAT32, shape=shape), *floats(1.5, -0.5, 1e-3), operand(T.BOOL, np.uint8(nchw))],
+        operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [np.random.default_rng(seed).normal(mean, 1, shape).astype(np.float32)], 1e-6, 1e-7)
 
 
@@ -94,6 +96,6 @@ def test_instance_of_special_values(nchw):
     x.reshape(9, 20)[4, :7] = SPECIAL
     x = x.transpose(0, 3, 1, 2).copy() if nchw else x
     node = make("INSTANCE_NORMALIZATION", [
-        tensor(T.TENSOR_FLOAT32, shape=x.shape), *floats(1.5, -0.5, 0), tensor(T.BOOL, np.uint8(nchw))],
-        tensor(T.TENSOR_FLOAT32))
+        operand(T.TENSOR_FLOAT32, shape=x.shape), *floats(1.5, -0.5, 0), operand(T.BOOL, np.uint8(nchw))],
+        operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x], 1e-6, 1e-7)

@@ -1,11 +1,11 @@
 """Packets of bursts [NN 4.2-4.7] against their definition, on valid, mutated and random packets."""
 
 import numpy as np
-import packet_definition as definition
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import packet_reference as definition
 from nnfast._native import packet as native
 from nnfast.errors import Error, GeneralFailure, InvalidArgument
 

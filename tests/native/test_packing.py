@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_step import at_level, every_level, run
-from nnfast._native.plan import aligned_bytes, set_poison
 
+from helpers.steps import at_level, every_level, run
 from nnfast._native import conv2d, conv2d_bf16, conv2d_pack, conv2d_q8, conv2d_winograd, depthwise_conv2d, gemv, lstm
+from nnfast._native.plan import aligned_bytes, set_poison
 from nnfast.ops.window import Window
 
 PATTERNS = 0xFF, 0x5A

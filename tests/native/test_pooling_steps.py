@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, at_each_level, check_all_ways, ints, make, run_native, tensor
+
+from helpers.lowered import at_each_level, check_all_ways, make, run_native
+from helpers.nodes import T, ints, operand
 
 NAMES = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 TYPES = (T.TENSOR_FLOAT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -25,9 +27,9 @@ def pools(draw):
 
 def build(name, type_, shape, scalars, zero_point=0):
     scale = 0.0 if type_ == T.TENSOR_FLOAT32 else 0.05
-    flag = tensor(T.BOOL, np.uint8(0))
-    return make(name, [tensor(type_, shape=shape, scale=scale, zero_point=zero_point), *ints(*scalars), flag],
-                tensor(type_, scale=scale, zero_point=zero_point))
+    flag = operand(T.BOOL, np.uint8(0))
+    return make(name, [operand(type_, shape=shape, scale=scale, zero_point=zero_point), *ints(*scalars), flag],
+                operand(type_, scale=scale, zero_point=zero_point))
 
 
 @settings(max_examples=150, deadline=None)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, make, run_native_all, tensor
+
+from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.nodes import T, operand
 
 CODES = {T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
 COUNTS = st.sampled_from([0, 1, 7, 8, 9, 16, 17, 100, 40_001])
@@ -19,15 +21,15 @@ def test_quantize(type_, count, scale, seed):
     for special in (np.nan, np.inf, -np.inf, 0.49999997, -0.49999997, 0.5, -0.5, 2.5, -2.5, 3e38, -3e38):
         if count:
             x[random.integers(count)] = special * (scale if abs(special) < 3 else 1)
-    node = make("QUANTIZE", [tensor(T.TENSOR_FLOAT32, shape=x.shape)],
-                tensor(type_, scale=scale, zero_point=int(random.integers(info.min, info.max + 1))))
+    node = make("QUANTIZE", [operand(T.TENSOR_FLOAT32, shape=x.shape)],
+                operand(type_, scale=scale, zero_point=int(random.integers(info.min, info.max + 1))))
     check_all_ways(node, [x])
 
 
 def test_halves_go_away_from_zero():
     x = np.arange(-140, 140, dtype=np.float32) + np.float32(0.5)
-    node = make("QUANTIZE", [tensor(T.TENSOR_FLOAT32, shape=x.shape)],
-                tensor(T.TENSOR_QUANT8_ASYMM_SIGNED, scale=1.0, zero_point=3))
+    node = make("QUANTIZE", [operand(T.TENSOR_FLOAT32, shape=x.shape)],
+                operand(T.TENSOR_QUANT8_ASYMM_SIGNED, scale=1.0, zero_point=3))
     check_all_ways(node, [x])
 
 
@@ -38,8 +40,8 @@ def test_dequantize(type_, count, scale, seed):
     random, info = np.random.default_rng(seed), np.iinfo(CODES.get(type_, np.int8))
     zero_point = 0 if type_ == T.TENSOR_QUANT8_SYMM else int(random.integers(info.min, info.max + 1))
     x = random.integers(info.min, info.max + 1, count).astype(info.dtype)
-    node = make("DEQUANTIZE", [tensor(type_, shape=x.shape, scale=scale, zero_point=zero_point)],
-                tensor(T.TENSOR_FLOAT32))
+    node = make("DEQUANTIZE", [operand(type_, shape=x.shape, scale=scale, zero_point=zero_point)],
+                operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x])
 
 
@@ -49,15 +51,15 @@ def test_dequantize_per_channel(shape, data):
     dim = data.draw(st.integers(0, len(shape) - 1))
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
     x = random.integers(-127, 128, shape).astype(np.int8)
-    source = tensor(T.TENSOR_QUANT8_SYMM_PER_CHANNEL, shape=tuple(shape), dim=dim,
+    source = operand(T.TENSOR_QUANT8_SYMM_PER_CHANNEL, shape=tuple(shape), dim=dim,
                     scales=np.float32(random.uniform(0.01, 2, shape[dim])).tolist())
-    check_all_ways(make("DEQUANTIZE", [source], tensor(T.TENSOR_FLOAT32)), [x])
+    check_all_ways(make("DEQUANTIZE", [source], operand(T.TENSOR_FLOAT32)), [x])
 
 
 def test_half_precision_says_why_not():
     for name, source, output in (
-        ("QUANTIZE", tensor(T.TENSOR_FLOAT16, shape=(2,)), tensor(T.TENSOR_QUANT8_ASYMM, scale=1.0)),
-        ("DEQUANTIZE", tensor(T.TENSOR_QUANT8_ASYMM, shape=(2,), scale=1.0), tensor(T.TENSOR_FLOAT16)),
+        ("QUANTIZE", operand(T.TENSOR_FLOAT16, shape=(2,)), operand(T.TENSOR_QUANT8_ASYMM, scale=1.0)),
+        ("DEQUANTIZE", operand(T.TENSOR_QUANT8_ASYMM, shape=(2,), scale=1.0), operand(T.TENSOR_FLOAT16)),
     ):
         found, reason = run_native_all(make(name, [source], output), [np.zeros(2, source.dtype)])
         assert found is None

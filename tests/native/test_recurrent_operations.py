@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from native_step import at_level, every_level
 
 import nnfast
+from helpers.steps import at_level, every_level
 from nnfast.conformance.instances import draw, table
 from nnfast.ops import recurrent
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import Packs
-from native_step import at_level, every_level
+
+from helpers.lowered import Packs
+from helpers.steps import at_level, every_level
+from nnfast._native import gemv, lstm
 from nnfast._native.lstm_q8 import GatesQ8
 from nnfast._native.plan import Frame, Program
 from nnfast._native.walk import Pair, Walk
-
-from nnfast._native import gemv, lstm
 from nnfast.model.types import OperandType, OperationType
 from nnfast.ops import recurrent, registry
 from nnfast.ops.base import Node, Tensor

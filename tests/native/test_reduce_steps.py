@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, make, tensor
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, operand
 from nnfast._native.reduce import MOST_TERMS, ReduceQ8, groups
 
 NAMES = {"MEAN": 1e-6, "REDUCE_SUM": 1e-6, "REDUCE_PROD": 1e-6, "REDUCE_MAX": 0, "REDUCE_MIN": 0}
@@ -19,9 +21,9 @@ def reductions(draw):
 
 
 def build(name, type_, shape, axes, keep_dims, scale=0.0):
-    keep = tensor(T.INT32, np.int32(keep_dims)) if name == "MEAN" else tensor(T.BOOL, np.uint8(keep_dims))
-    return make(name, [tensor(type_, shape=shape, scale=scale), tensor(T.TENSOR_INT32, axes), keep],
-                tensor(type_, scale=scale))
+    keep = operand(T.INT32, np.int32(keep_dims)) if name == "MEAN" else operand(T.BOOL, np.uint8(keep_dims))
+    return make(name, [operand(type_, shape=shape, scale=scale), operand(T.TENSOR_INT32, axes), keep],
+                operand(type_, scale=scale))
 
 
 @pytest.mark.parametrize("name", NAMES)

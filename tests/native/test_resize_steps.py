@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, tensor
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand
 from nnfast._native.resize import ResizeBilinear
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
@@ -23,8 +25,8 @@ def test_resize(name, type_, size, new, channels, batch, nchw, options, seed):
     x = random.normal(size=shape).astype(np.float32) if type_ == T.TENSOR_FLOAT32 else \
         x.astype(np.uint8).view(TYPES[type_])
     scale = 0.0 if type_ == T.TENSOR_FLOAT32 else 0.5
-    flags = [tensor(T.BOOL, np.uint8(value)) for value in (nchw, *options)]
-    node = make(name, [tensor(type_, shape=shape, scale=scale), *ints(*new), *flags], tensor(type_, scale=scale))
+    flags = [operand(T.BOOL, np.uint8(value)) for value in (nchw, *options)]
+    node = make(name, [operand(type_, shape=shape, scale=scale), *ints(*new), *flags], operand(type_, scale=scale))
     check_all_ways(node, [x])
 
 

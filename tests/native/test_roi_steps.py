@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, run_native_all, tensor
 
+from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.nodes import T, ints, operand
 from nnfast import Device, ModelBuilder
 from nnfast.errors import GeneralFailure
 from nnfast.ops.roi import ROI_ALIGN
@@ -26,12 +27,12 @@ def node_of(name, type_, shape, count, out, ratios, scale=0.1):
     quantized = type_ != T.TENSOR_FLOAT32
     zero = -3 if type_ == T.TENSOR_QUANT8_ASYMM_SIGNED else 120
     quant = (scale, zero) if quantized else (0.0, 0)
-    roi = tensor(T.TENSOR_QUANT16_ASYMM if quantized else type_, shape=(count, 4), scale=0.125 if quantized else 0.0)
-    strides = [tensor(T.FLOAT32, np.float32(stride)) for stride in STRIDES]
-    last = [tensor(T.BOOL, np.uint8(0))]
+    roi = operand(T.TENSOR_QUANT16_ASYMM if quantized else type_, shape=(count, 4), scale=0.125 if quantized else 0.0)
+    strides = [operand(T.FLOAT32, np.float32(stride)) for stride in STRIDES]
+    last = [operand(T.BOOL, np.uint8(0))]
     more = [*ints(*ratios), *last] if name == "ROI_ALIGN" else last
-    return make(name, [tensor(type_, None, shape, *quant), roi, tensor(T.TENSOR_INT32, shape=(count,)), *ints(*out),
-                       *strides, *more], tensor(type_, None, None, *quant))
+    image, batch = operand(type_, None, *quant, shape=shape), operand(T.TENSOR_INT32, shape=(count,))
+    return make(name, [image, roi, batch, *ints(*out), *strides, *more], operand(type_, None, *quant))
 
 
 def check(name, type_, shape, count, out, ratios, seed):

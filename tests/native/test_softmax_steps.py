@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, tensor
-from native_step import every_level, run_all_ways
-from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
 
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand
+from helpers.steps import every_level, run_all_ways
+from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
 from nnfast.model.quant import rdbpot, srdhm
 
 SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
@@ -46,8 +47,8 @@ def test_logarithm_with_odd_values_along_any_axis(odd, beta, axis):
     x = np.random.default_rng(3).normal(size=(5, 19, 3)).astype(np.float32)
     x[2, 7, 1] = odd
     x[:, 4, 0] = -np.inf
-    node = make("LOG_SOFTMAX", [tensor(T.TENSOR_FLOAT32, shape=x.shape), tensor(T.FLOAT32, np.float32(beta)),
-                                *ints(axis)], tensor(T.TENSOR_FLOAT32))
+    node = make("LOG_SOFTMAX", [operand(T.TENSOR_FLOAT32, shape=x.shape), operand(T.FLOAT32, np.float32(beta)),
+                                *ints(axis)], operand(T.TENSOR_FLOAT32))
     check_all_ways(node, [x], rtol=1e-7, atol=5e-7)
 
 
@@ -103,7 +104,7 @@ def test_any_axis(type_, dtype, lowest, shape, data):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     real = type_ == T.TENSOR_FLOAT32
     x = random.normal(size=shape).astype(dtype) if real else random.integers(0, 256, shape).astype(np.uint8).view(dtype)
-    source = tensor(type_, shape=x.shape, scale=0.0 if real else 0.1)
-    node = make("SOFTMAX", [source, tensor(T.FLOAT32, np.float32(0.7)), *ints(axis)],
-                tensor(type_, scale=0.0 if real else 1 / 256, zero_point=lowest))
+    source = operand(type_, shape=x.shape, scale=0.0 if real else 0.1)
+    node = make("SOFTMAX", [source, operand(T.FLOAT32, np.float32(0.7)), *ints(axis)],
+                operand(type_, scale=0.0 if real else 1 / 256, zero_point=lowest))
     check_all_ways(node, [x], rtol=8e-6 if real else 0)

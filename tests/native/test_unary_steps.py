@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import T, check_all_ways, ints, make, tensor
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand
 
 EXACT = ["ABS", "NEG", "FLOOR", "SQRT"]
 CURVES = ["RSQRT", "EXP", "LOG", "SIN"]
@@ -19,7 +21,7 @@ def test_unary(name, count, spread, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     if count > 16:
         x[:SPECIAL.size] = SPECIAL
-    node = make(name, [tensor(T.TENSOR_FLOAT32, shape=x.shape)], tensor(T.TENSOR_FLOAT32))
+    node = make(name, [operand(T.TENSOR_FLOAT32, shape=x.shape)], operand(T.TENSOR_FLOAT32))
     curve = name in CURVES
     check_all_ways(node, [x], rtol=4e-7 if curve else 0, atol=2e-45 if curve else 0)
 
@@ -27,14 +29,14 @@ def test_unary(name, count, spread, seed):
 @pytest.mark.parametrize("type_", [T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED])
 def test_codes_of_rsqrt(type_):
     x = np.arange(256).astype(np.uint8)
-    node = make("RSQRT", [tensor(type_, shape=x.shape, scale=0.3, zero_point=5)],
-                tensor(type_, scale=0.02, zero_point=7))
+    node = make("RSQRT", [operand(type_, shape=x.shape, scale=0.3, zero_point=5)],
+                operand(type_, scale=0.02, zero_point=7))
     check_all_ways(node, [x.view(node.inputs[0].dtype)])
 
 
 def test_not():
     x = np.arange(256).astype(np.uint8)
-    check_all_ways(make("LOGICAL_NOT", [tensor(T.TENSOR_BOOL8, shape=x.shape)], tensor(T.TENSOR_BOOL8)), [x])
+    check_all_ways(make("LOGICAL_NOT", [operand(T.TENSOR_BOOL8, shape=x.shape)], operand(T.TENSOR_BOOL8)), [x])
 
 
 @pytest.mark.parametrize("name", ["MAXIMUM", "MINIMUM", "DIV"])
@@ -45,6 +47,6 @@ def test_binary(name, shapes, seed):
     random = np.random.default_rng(seed)
     arrays = [random.choice(np.float32([*SPECIAL, *random.normal(size=20)]), shape) for shape in shapes]
     scalars = ints(0) if name == "DIV" else []
-    node = make(name, [*(tensor(T.TENSOR_FLOAT32, shape=shape) for shape in shapes), *scalars],
-                tensor(T.TENSOR_FLOAT32))
+    node = make(name, [*(operand(T.TENSOR_FLOAT32, shape=shape) for shape in shapes), *scalars],
+                operand(T.TENSOR_FLOAT32))
     check_all_ways(node, arrays)

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import scalar_reference as scalar
-from handmade import all_codes, node, operand, refuses, result, run, signed_codes, version
 from scipy.special import expit
-from single_op import check_coupling, check_vectors
 
+from helpers import scalar_reference as scalar
+from helpers.nodes import all_codes, node, operand, out, refuses, run, signed_codes, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.activation import ELU, HARD_SWISH, LOGISTIC, PRELU, RELU, RELU1, RELU6, TANH, table
 
 RELUS, FIXED_SCALE = [RELU, RELU1, RELU6], [LOGISTIC, TANH]
@@ -22,9 +22,9 @@ SCALES = [(0.05, 128), (0.0117, 3), (0.5, 255), (2.3, 0), (1e-6, 100)]
 def run_all(op, scale, zero_point, output, signed=False):
     """The operation over all codes in ascending order."""
     if signed:
-        output = result("Q8S", output[0], output[1] - 128)
+        output = out("Q8S", output[0], output[1] - 128)
         return run(op, [operand("Q8S", np.arange(-128, 128), scale, zero_point - 128)], output)
-    return run(op, [operand("Q8", np.arange(256), scale, zero_point)], result("Q8", *output))
+    return run(op, [operand("Q8", np.arange(256), scale, zero_point)], out("Q8", *output))
 
 
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
@@ -99,7 +99,7 @@ def test_hard_swish_equals_scalar_arithmetic(scale, zero_point, output):
 def test_table_is_indexed_by_the_raw_byte(abbreviation):
     codes = all_codes(abbreviation)
     source = operand(abbreviation, codes, 0.04, int(codes[128]))
-    output = result(abbreviation, *((1 / 128, 128) if abbreviation == "Q8" else (1 / 128, 0)))
+    output = out(abbreviation, *((1 / 128, 128) if abbreviation == "Q8" else (1 / 128, 0)))
     rows = table(node(TANH, [source], output))
     assert (rows.dtype, rows.shape) == (np.uint8, (256,))
     np.testing.assert_array_equal(rows, run(TANH, [source], output).view(np.uint8))
@@ -125,7 +125,7 @@ def test_float_extremes_stay_finite():
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_zero_sized(op):
     assert run(op, [operand("F32", np.empty((0, 3)))]).shape == (0, 3)
-    output = result("Q8", *FIXED.get(op.name, (0.5, 9)))
+    output = out("Q8", *FIXED.get(op.name, (0.5, 9)))
     assert run(op, [operand("Q8", np.empty((2, 0)), 0.5, 9)], output).shape == (2, 0)
 
 
@@ -136,39 +136,39 @@ def test_rules():
     assert run(HARD_SWISH, [deep]).shape == (1,) * 5
     tiny = operand("Q8", [1], 2.0**-27)
     refuses(LOGISTIC, [tiny], " input 0 (input): scale 7.4505806e-09 is out of range, must be greater than 2**-27",
-            result("Q8", 1 / 256))
+            out("Q8", 1 / 256))
     refuses(HARD_SWISH, [operand("Q8", [1], 128.0)],
-            " output 0: scale 0.5 is too small, must be greater than the input scale / 128, 1", result("Q8", 0.5))
+            " output 0: scale 0.5 is too small, must be greater than the input scale / 128, 1", out("Q8", 0.5))
     refuses(HARD_SWISH, [operand("Q8", [1], 1e38)],
-            " output 0: scale 1e-30 is out of range for an input scale of 9.99999968e+37", result("Q8", 1e-30))
+            " output 0: scale 1e-30 is out of range for an input scale of 9.99999968e+37", out("Q8", 1e-30))
 
 
 def test_a_scale_so_large_that_only_the_zero_point_is_in_range():
     # The radius is 0 then, and the reference tests the lower end first.
-    assert run(LOGISTIC, [operand("Q8", [6, 7, 8], 2.0**40, 7)], result("Q8", 1 / 256)).tolist() == [0, 0, 255]
+    assert run(LOGISTIC, [operand("Q8", [6, 7, 8], 2.0**40, 7)], out("Q8", 1 / 256)).tolist() == [0, 0, 255]
 
 
 def test_versions():
-    assert version(TANH, [operand("Q8", [1], 0.1)], result("Q8", 1 / 128, 128)) == "1.2"
-    assert version(LOGISTIC, [operand("Q8", [1], 0.1)], result("Q8", 1 / 256)) == "1.0"
+    assert version(TANH, [operand("Q8", [1], 0.1)], out("Q8", 1 / 128, 128)) == "1.2"
+    assert version(LOGISTIC, [operand("Q8", [1], 0.1)], out("Q8", 1 / 256)) == "1.0"
     assert version(HARD_SWISH, [operand("F32", [1])]) == "1.3"
 
 
-@pytest.mark.parametrize(("scale", "slope", "out"), [(0.3, 0.02, 0.25), (0.011, 0.7, 0.9), (2.0, 0.5, 0.01)])
-def test_quantized_prelu_equals_scalar_arithmetic(scale, slope, out):
+@pytest.mark.parametrize(("scale", "slope", "unit"), [(0.3, 0.02, 0.25), (0.011, 0.7, 0.9), (2.0, 0.5, 0.01)])
+def test_quantized_prelu_equals_scalar_arithmetic(scale, slope, unit):
     codes, alphas = np.arange(256), np.arange(3, 256, 31)
     inputs = [operand("Q8", codes[:, None], scale, 121), operand("Q8", alphas, slope, 60)]
-    actual = run(PRELU, inputs, result("Q8", out, 77))
-    scale, slope, out = np.float32(scale), np.float32(slope), np.float32(out)
+    actual = run(PRELU, inputs, out("Q8", unit, 77))
+    scale, slope, unit = np.float32(scale), np.float32(slope), np.float32(unit)
     expected = np.empty(actual.shape, np.int64)
     for (row, column), _ in np.ndenumerate(expected):
         x, alpha = int(codes[row]) - 121, int(alphas[column]) - 60
-        value, real = (x, scale / out) if x >= 0 else (x * alpha, float(scale * slope) / float(out))
+        value, real = (x, scale / unit) if x >= 0 else (x * alpha, float(scale * slope) / float(unit))
         value = scalar.mbqm(value, *scalar.quantize_multiplier(float(real))) + 77
         expected[row, column] = min(max(value, 0), 255)
     np.testing.assert_array_equal(actual, expected)
     twins = [operand("Q8S", signed_codes(codes[:, None]), scale, -7), operand("Q8S", signed_codes(alphas), slope, -68)]
-    np.testing.assert_array_equal(run(PRELU, twins, result("Q8S", out, -51)), signed_codes(expected))
+    np.testing.assert_array_equal(run(PRELU, twins, out("Q8S", unit, -51)), signed_codes(expected))
 
 
 def test_float_prelu_broadcasts_beyond_rank_4():
@@ -182,7 +182,7 @@ def test_prelu_rules():
     refuses(PRELU, [x, operand("F32", np.ones(2))], " input 1 (alpha): shape [2] does not broadcast with [2, 3]")
     huge = operand("Q8", [1], 1e30)
     refuses(PRELU, [huge, huge], " output 0: scale 1 is out of range for input scales of 1.00000002e+30 and"
-            " 1.00000002e+30", result("Q8", 1.0))
+            " 1.00000002e+30", out("Q8", 1.0))
 
 
 @pytest.mark.parametrize("name", ["RELU", "RELU1", "RELU6", "LOGISTIC", "TANH", "HARD_SWISH", "PRELU"])

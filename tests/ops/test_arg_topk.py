@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 import pytest
-from handmade import PATH, operand, refuses, result, version
-from handmade import run as run_one
-from single_op import check_coupling, check_vectors, execute
 
+from helpers.nodes import PATH, execute, operand, out, refuses, version
+from helpers.nodes import run as run_one
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.arg import ARGMAX, ARGMIN
 from nnfast.ops.base import Node
 from nnfast.ops.topk import TOPK_V2
@@ -16,7 +16,7 @@ X = np.random.default_rng(17).integers(-3, 4, (3, 4, 5))
 
 
 def arg(op, abbreviation, values, axis):
-    return run_one(op, [operand(abbreviation, values, 0.5, 1), operand("i32", axis)], result("I32")).tolist()
+    return run_one(op, [operand(abbreviation, values, 0.5, 1), operand("i32", axis)], out("I32")).tolist()
 
 
 def best(row, better):
@@ -53,7 +53,7 @@ def test_int32_is_compared_exactly():
 
 def topk(abbreviation, values, k):
     source = operand(abbreviation, values, 0.5, 1)
-    outputs = [result(abbreviation, 0.5, 1), result("I32")]
+    outputs = [out(abbreviation, 0.5, 1), out("I32")]
     return execute(Node(TOPK_V2, f"{PATH} TOPK_V2", [source, operand("i32", k)], outputs))
 
 
@@ -79,8 +79,8 @@ def test_rules():
     x = operand("F32", np.ones((2, 3)))
     for op in (ARGMAX, ARGMIN):
         for axis in (2, -3):
-            refuses(op, [x, operand("i32", axis)], f" input 1 (axis): is {axis}, must be in [-2, 2)", result("I32"))
-        assert version(op, [x, operand("i32", 0)], result("I32")) == "1.2"
+            refuses(op, [x, operand("i32", axis)], f" input 1 (axis): is {axis}, must be in [-2, 2)", out("I32"))
+        assert version(op, [x, operand("i32", 0)], out("I32")) == "1.2"
     for k in (0, -1, 4):
         with pytest.raises(ValueError, match=rf"input 1 \(k\): is {k}, must be in \[1, 3\], the last dimension"):
             topk("F32", np.ones((2, 3)), k)

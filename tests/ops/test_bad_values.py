@@ -5,19 +5,18 @@ that prepare can know, and with all of them as model inputs, so that only the ex
 operation runs with hostile elements, which may be valid: whatever comes of it, it is no crash and no stray write.
 """
 
-import os
 import random
 import time
 import tracemalloc
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 import pytest
 
+from helpers.shared import VECTORS, needs_vectors
 from nnfast import Device, ModelBuilder
 from nnfast.conformance.memory import Memory
 from nnfast.conformance.vectors import collect, read
@@ -245,7 +244,6 @@ def test_bad_value_is_refused(device, operation, inputs, outputs, named, constan
 
 
 # -- every operation of the vectors ------------------------------------------------------------------------------------
-SHARED = Path(os.environ.get("NNFAST_SHARED", Path(__file__).parents[2] / ".." / "shared")) / "vts"
 SEED = 5
 HOSTILE = {"i": (LOWEST, -1, BIG), "f": (NAN, np.inf, -1.0), "u": (255,)}
 
@@ -253,7 +251,7 @@ HOSTILE = {"i": (LOWEST, -1, BIG), "f": (NAN, np.inf, -1.0), "u": (255,)}
 def samples():
     """One vector of each single operation, the same ones every time."""
     chance, found = random.Random(SEED), {}
-    for path in collect([SHARED]):
+    for path in collect([VECTORS]):
         for vector in read(path):
             if len(vector.main_operations) == 1 and len(vector.operations) == 1 and vector.version in VERSIONS:
                 found.setdefault(vector.main_operations[0], []).append(vector)
@@ -284,7 +282,7 @@ def _limits(dtype):
     return (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no vectors in {SHARED} (set NNFAST_SHARED)")
+@needs_vectors
 def test_hostile_values_in_vectors_give_a_result_or_one_line(device):
     refused = Counter()
     largest = getrusage(RUSAGE_SELF).ru_maxrss

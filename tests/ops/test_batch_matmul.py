@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import scalar_reference as scalar
-from handmade import operand, refuses, result, run, version
-from single_op import check_vectors
 
+from helpers import scalar_reference as scalar
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_vectors
 from nnfast.ops.batch_matmul import BATCH_MATMUL
 
 RNG = np.random.default_rng(23)
@@ -51,7 +51,7 @@ def test_quantized_equals_scalar_arithmetic(scales, zero_points):
         total = sum((a - zero_points[0]) * (b - zero_points[1]) for a, b in pairs)
         expected[place] = min(max(scalar.mbqm(total, *multiplier) + zero_points[2], -128), 127)
     inputs = [operand("Q8S", x, scales[0], zero_points[0]), operand("Q8S", y, scales[1], zero_points[1]), *flags(0, 1)]
-    np.testing.assert_array_equal(run(BATCH_MATMUL, inputs, result("Q8S", scales[2], zero_points[2])), expected)
+    np.testing.assert_array_equal(run(BATCH_MATMUL, inputs, out("Q8S", scales[2], zero_points[2])), expected)
     assert len(np.unique(expected)) > 1
 
 
@@ -66,7 +66,7 @@ def test_rules():
     refuses(BATCH_MATMUL, [operand("F32", [1]), x, *flags()], " input 0 (input0): rank is 1, must be 2 to 4")
     huge = operand("Q8S", [[1]], 1e30)
     refuses(BATCH_MATMUL, [huge, huge, *flags()],
-            " output 0: scale 1 asks for a multiplier of inf, must be below 2**31", result("Q8S", 1.0))
+            " output 0: scale 1 asks for a multiplier of inf, must be below 2**31", out("Q8S", 1.0))
     assert version(BATCH_MATMUL, [x, x, *flags()]) == "aidl2"
 
 

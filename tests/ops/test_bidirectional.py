@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from single_op import T, check_signatures, check_vectors, execute, flag, floats, ints, node, omitted, out, run, tensor
 
+from helpers.nodes import T, execute, flag, floats, ints, node, omitted, operand, out, run
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 
 BATCH, TIME, SIZE, AUX = 2, 4, 3, 2
@@ -97,7 +98,7 @@ def zeros(*shape):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"change": {0: zeros(2, 3)}}, r"main.operation\[0\] BIDIRECTIONAL_SEQUENCE_RNN input 0 \(input\): rank is 2"),
+    ({"change": {0: zeros(2, 3)}}, r"main.operation\[3\] BIDIRECTIONAL_SEQUENCE_RNN input 0 \(input\): rank is 2"),
     ({"change": {1: zeros(3, 4)}}, r"input 1 \(fw_weights\): dimension 1 is 4, must be 3"),
     ({"change": {6: zeros(2, 3)}}, r"input 6 \(bw_recurrent_weights\): dimension 1 is 3, must be 2"),
     ({"change": {8: zeros(1, 2)}}, r"input 8 \(bw_hidden_state_in\): dimension 0 is 1, must be 2"),
@@ -168,7 +169,7 @@ def lstm(link="none", kind=None, merged=False, time_major=False, states=False, c
     data, aux = (a.swapaxes(0, 1) if time_major else a for a in sequences(5))
     tensors = {
         "input": floats(data, half), "aux_input": omitted(type_) if link == "none" else floats(aux, half),
-        "activation": ints(4)[0], "cell_clip": tensor(scalar, 1.5), "proj_clip": tensor(scalar, 0.8),
+        "activation": ints(4)[0], "cell_clip": operand(scalar, 1.5), "proj_clip": operand(scalar, 0.8),
         "merge_outputs": flag(merged), "time_major": flag(time_major),
     }
     for side in UNITS:
@@ -195,7 +196,7 @@ def one_way_lstm(link, side, kind):
 
     inputs = [
         floats(one_way_data(link, side, *sequences(5))), *map(take, WEIGHTS), *map(take, STATES), *ints(4),
-        *(tensor(T.FLOAT32, clip) for clip in (1.5, 0.8)), flag(False), *map(take, NORMS),
+        *(operand(T.FLOAT32, clip) for clip in (1.5, 0.8)), flag(False), *map(take, NORMS),
     ]
     return run("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out(), out(), out()])
 
@@ -221,7 +222,7 @@ def test_lstm_in_half_precision():
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"change": {"input": zeros(2, 3)}},
-     r"main.operation\[0\] BIDIRECTIONAL_SEQUENCE_LSTM input 0 \(input\): rank is 2, must be 3"),
+     r"main.operation\[3\] BIDIRECTIONAL_SEQUENCE_LSTM input 0 \(input\): rank is 2, must be 3"),
     ({"change": {"bw_input_to_input_weights": None}}, r"input 22 \(bw_recurrent_to_input_weights\): is present, must"),
     ({"change": {"bw_input_to_input_weights": None, "bw_recurrent_to_input_weights": None, "bw_input_gate_bias": None}},
      r"input 18 \(bw_input_to_input_weights\): is omitted, must be present where fw_input_to_input_weights is present"),
@@ -237,7 +238,7 @@ def test_lstm_in_half_precision():
      r"input 40 \(fw_aux_input_to_input_weights\): is present, must be omitted where fw_input_to_input_weights is"),
     ({"link": "cross", "change": {"fw_aux_input_to_cell_weights": zeros(3, 3)}},
      r"input 42 \(fw_aux_input_to_cell_weights\): dimension 1 is 3, must be 2"),
-    ({"change": {"cell_clip": tensor(T.FLOAT32, -1.0)}}, r"input 49 \(cell_clip\): is -1.0, must be >= 0"),
+    ({"change": {"cell_clip": operand(T.FLOAT32, -1.0)}}, r"input 49 \(cell_clip\): is -1.0, must be >= 0"),
     ({"change": {"activation": ints(2)[0]}}, r"input 48 \(activation\): is 2, must be 0, 1, 3, 4 or 6"),
     ({"merged": True, "outputs": 6}, r"input 51 \(merge_outputs\): is True, must be False with 6 outputs"),
     ({"outputs": 5}, r"input 51 \(merge_outputs\): is False, must be True with 5 outputs"),

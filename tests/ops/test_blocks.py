@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.blocks import BATCH_TO_SPACE_ND, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, SPACE_TO_DEPTH
 
 TYPES = pytest.mark.parametrize("abbreviation", ["F32", "F16", "Q8", "Q8S"])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scalar_boxes import greedy, overlap, transform
-from single_op import T, tensor
 
+from helpers.nodes import T, operand
+from helpers.scalar_boxes import greedy, overlap, transform
 from nnfast.ops import boxes
 
 scores_of = st.lists(st.integers(0, 4).map(lambda k: k / 4), max_size=12)
@@ -60,10 +60,10 @@ def test_transform_equals_the_formula():
     (T.TENSOR_QUANT8_ASYMM, 0, 255), (T.TENSOR_QUANT8_ASYMM_SIGNED, -128, 127), (T.TENSOR_QUANT16_ASYMM, 0, 65535),
 ])
 def test_codes_round_after_the_zero_point_and_saturate(type_, low, high):
-    target = tensor(type_, None, None, 0.5, 3)
+    target = operand(type_, None, 0.5, 3)
     values = np.float32([-1.75, -1.25, 0, 0.25, 1e6, -1e6, np.inf, -np.inf])
     wanted = np.clip([-1 if low < 0 else 0, 1, 3, 4, high, low, high, low], low, high)
     np.testing.assert_array_equal(boxes.stored(target, values), wanted)
     codes = np.arange(low, high + 1)
-    source = tensor(type_, codes, scale=0.125, zero_point=2)
+    source = operand(type_, codes, scale=0.125, zero_point=2)
     np.testing.assert_array_equal(boxes.reals(source, source.value), (codes - 2) / 8)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import node, operand, refuses, result, run, version
-from single_op import check_vectors
 
+from helpers.nodes import node, operand, out, refuses, run, version
+from helpers.vectors import check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.ops.cast import CAST
 
@@ -12,7 +12,7 @@ NUMBERS = ("F16", "F32", "I32", "Q8")
 
 
 def cast(source, values, target):
-    return run(CAST, [operand(source, values, 0.5, 3)], result(target, 7.0, 9))
+    return run(CAST, [operand(source, values, 0.5, 3)], out(target, 7.0, 9))
 
 
 @pytest.mark.parametrize("source", NUMBERS)
@@ -48,16 +48,16 @@ def test_to_floats_rounds_to_even_and_overflows_to_infinity():
 ])
 def test_same_type_copies_bytes(abbreviation, values):
     source = operand(abbreviation, values)
-    actual = run(CAST, [source], result(abbreviation))
+    actual = run(CAST, [source], out(abbreviation))
     assert actual.tobytes() == source.value.tobytes()
     assert not np.shares_memory(actual, source.value)
 
 
 def test_types_and_versions():
-    assert version(CAST, [operand("Q8", [1])], result("F16")) == "1.2"
-    assert version(CAST, [operand("Q8S", [1])], result("Q8S")) == "1.3"
+    assert version(CAST, [operand("Q8", [1])], out("F16")) == "1.2"
+    assert version(CAST, [operand("Q8S", [1])], out("Q8S")) == "1.3"
     refuses(CAST, [operand("Q8S", [1])], " output 0 (output): type TENSOR_FLOAT32, must be TENSOR_QUANT8_ASYMM_SIGNED",
-            result("F32"))
+            out("F32"))
 
 
 @pytest.mark.parametrize(("shape", "declared", "text"), [

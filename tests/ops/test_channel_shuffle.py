@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, run
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, refuses, run
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.channel_shuffle import CHANNEL_SHUFFLE
 
 X = np.arange(72).reshape(2, 6, 6)

@@ -4,9 +4,9 @@ import operator
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.comparison import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL
 from nnfast.ops.logical import LOGICAL_AND, LOGICAL_OR
 
@@ -18,7 +18,7 @@ each_relation = pytest.mark.parametrize("op", RELATIONS, ids=lambda op: op.name)
 
 
 def compare(op, x, y):
-    return run(op, [x, y], result("B8")).tolist()
+    return run(op, [x, y], out("B8")).tolist()
 
 
 @each_relation
@@ -57,11 +57,11 @@ def test_logical_truth_is_any_nonzero_byte():
 @pytest.mark.parametrize("op", [*RELATIONS, LOGICAL_AND, LOGICAL_OR], ids=lambda op: op.name)
 def test_shapes_and_types(op):
     deep, row = operand("B8", np.ones((2, 1, 1, 1, 1, 3))), operand("B8", [[1], [0]])
-    assert run(op, [deep, row], result("B8")).shape == (2, 1, 1, 1, 2, 3)
+    assert run(op, [deep, row], out("B8")).shape == (2, 1, 1, 1, 2, 3)
     refuses(op, [operand("B8", [1, 1]), operand("B8", [1, 1, 1])],
-            " input 1 (y): shape [3] does not broadcast with [2]", result("B8"))
-    refuses(op, [deep, deep], " output 0 (output): type TENSOR_INT32, must be TENSOR_BOOL8", result("I32"))
-    assert version(op, [deep, deep], result("B8")) == "1.2"
+            " input 1 (y): shape [3] does not broadcast with [2]", out("B8"))
+    refuses(op, [deep, deep], " output 0 (output): type TENSOR_INT32, must be TENSOR_BOOL8", out("I32"))
+    assert version(op, [deep, deep], out("B8")) == "1.2"
 
 
 @each_relation

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, signed_codes, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, signed_codes, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.concatenation import CONCATENATION, PACK
 
 
@@ -38,7 +38,7 @@ def test_requantizes_like_the_reference(scale, zero_point, out_scale):
     codes = np.arange(256)
     plain, out_zero_point = [11, 12], 100
     inputs = [operand("Q8", codes, scale, zero_point), operand("Q8", plain, out_scale, out_zero_point), axis(0)]
-    actual = run(CONCATENATION, inputs, result("Q8", out_scale, out_zero_point))
+    actual = run(CONCATENATION, inputs, out("Q8", out_scale, out_zero_point))
     ratio = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
     moved = [half_away(np.float32(q) * ratio + np.float32(-zero_point) * ratio) + out_zero_point for q in codes]
     np.testing.assert_array_equal(actual, np.append(np.clip(moved, 0, 255), plain))
@@ -46,7 +46,7 @@ def test_requantizes_like_the_reference(scale, zero_point, out_scale):
         CONCATENATION, [
             operand("Q8S", signed_codes(codes), scale, zero_point - 128),
             operand("Q8S", signed_codes(plain), out_scale, out_zero_point - 128), axis(0),
-        ], result("Q8S", out_scale, out_zero_point - 128),
+        ], out("Q8S", out_scale, out_zero_point - 128),
     )
     np.testing.assert_array_equal(twin, signed_codes(actual))
 
@@ -54,7 +54,7 @@ def test_requantizes_like_the_reference(scale, zero_point, out_scale):
 def test_empty_inputs_add_nothing():
     actual = run(CONCATENATION, [operand("F32", np.empty((0, 2))), operand("F32", [[1, 2]]), axis(0)])
     assert actual.tolist() == [[1, 2]]
-    assert run(CONCATENATION, [operand("Q8", np.empty((2, 0)), 1.0), axis(1)], result("Q8", 2.0)).shape == (2, 0)
+    assert run(CONCATENATION, [operand("Q8", np.empty((2, 0)), 1.0), axis(1)], out("Q8", 2.0)).shape == (2, 0)
 
 
 def test_rules():
@@ -72,7 +72,7 @@ def test_versions():
     a, b = operand("Q8", [1], 0.5, 3), operand("Q8", [1], 0.5, 4)
     assert version(CONCATENATION, [a, a, axis(0)]) == "1.0"
     assert version(CONCATENATION, [a, b, axis(0)]) == "1.2"
-    assert version(CONCATENATION, [a, a, axis(0)], result("Q8", 0.25, 3)) == "1.2"
+    assert version(CONCATENATION, [a, a, axis(0)], out("Q8", 0.25, 3)) == "1.2"
     assert version(CONCATENATION, [operand("F32", [1]), axis(0)]) == "1.0"
 
 
@@ -87,14 +87,14 @@ def test_vectors():
 def test_pack_along_a_new_axis(abbreviation, place):
     parts = [np.arange(6).reshape(2, 3) + 10 * n for n in range(4)]
     inputs = [axis(place), *(operand(abbreviation, part, 0.5, 3) for part in parts)]
-    actual = run(PACK, inputs, result(abbreviation, 0.5, 3))
+    actual = run(PACK, inputs, out(abbreviation, 0.5, 3))
     for n, part in enumerate(parts):
         np.testing.assert_array_equal(actual.take(n, place), part)
-    assert run(PACK, inputs[:2], result(abbreviation, 0.5, 3)).size == 6
+    assert run(PACK, inputs[:2], out(abbreviation, 0.5, 3)).size == 6
 
 
 def test_pack_rules():
-    a, flat, target = operand("F32", np.ones((2, 3))), operand("F32", [1, 2]), result("F32")
+    a, flat, target = operand("F32", np.ones((2, 3))), operand("F32", [1, 2]), out("F32")
     refuses(PACK, [axis(0), a, flat], " input 2 (input): rank is 1, must be 2 as of the other inputs", target)
     refuses(PACK, [axis(0), flat, operand("F32", [1])],
             " input 2 (input): shape is [1], must be [2] as of the first", target)
@@ -103,7 +103,7 @@ def test_pack_rules():
     refuses(PACK, [axis(0), a], " output 0: rank is 2, must be 3, one more than that of the inputs",
             operand("F32", shape=(2, 3)))
     message = " input 2 (input): scale 0.5 and zero point 4, must be those of the output, 0.5 and 3"
-    refuses(PACK, [axis(0), operand("Q8", [1], 0.5, 3), operand("Q8", [1], 0.5, 4)], message, result("Q8", 0.5, 3))
+    refuses(PACK, [axis(0), operand("Q8", [1], 0.5, 3), operand("Q8", [1], 0.5, 4)], message, out("Q8", 0.5, 3))
 
 
 def test_pack_vectors():

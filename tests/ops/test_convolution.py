@@ -2,22 +2,10 @@
 
 import numpy as np
 import pytest
-import scalar_reference as ref
-from single_op import (
-    T,
-    check_coupling,
-    check_signatures,
-    check_vectors,
-    execute,
-    flag,
-    floats,
-    ints,
-    node,
-    out,
-    run,
-    tensor,
-)
 
+from helpers import scalar_reference as ref
+from helpers.nodes import T, execute, flag, floats, ints, node, operand, out, run
+from helpers.vectors import check_coupling, check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.model import quant
 from nnfast.ops import requantize
@@ -97,12 +85,12 @@ def test_quantized_convolution_to_the_bit(name, kind, per_channel, activation, n
 
     data = image.transpose(0, 3, 1, 2) if nchw else image
     if per_channel:
-        weights = tensor(PC, filter_, scales=scales, dim=3 if depthwise else 0)
+        weights = operand(PC, filter_, scales=scales, dim=3 if depthwise else 0)
         bias_scale = 0
     else:
-        weights, bias_scale = tensor(KINDS[kind], filter_, None, *q_filter), np.float32(IN[0]) * np.float32(FILTER[0])
+        weights, bias_scale = operand(KINDS[kind], filter_, *q_filter), np.float32(IN[0]) * np.float32(FILTER[0])
     inputs = [
-        tensor(KINDS[kind], data, None, *q_in), weights, tensor(T.TENSOR_INT32, bias, scale=bias_scale),
+        operand(KINDS[kind], data, *q_in), weights, operand(T.TENSOR_INT32, bias, scale=bias_scale),
         *conv_scalars(win, activation, nchw, (2,) if depthwise else ()),
     ]
     result, = run(name, inputs, [out(KINDS[kind], *q_out)])
@@ -144,8 +132,8 @@ def test_fully_connected_to_the_bit(kind):
     sums = (data.reshape(3, 8) - q_in[1]) @ (weights - q_weights[1]).T + bias
     wanted = [[ref.requantize(int(v), IN[0], FILTER[0], *q_out, kind, 0) for v in row] for row in sums]
     inputs = [
-        tensor(KINDS[kind], data, None, *q_in), tensor(KINDS[kind], weights, None, *q_weights),
-        tensor(T.TENSOR_INT32, bias, scale=np.float32(IN[0]) * np.float32(FILTER[0])), *ints(0),
+        operand(KINDS[kind], data, *q_in), operand(KINDS[kind], weights, *q_weights),
+        operand(T.TENSOR_INT32, bias, scale=np.float32(IN[0]) * np.float32(FILTER[0])), *ints(0),
     ]
     result, = run("FULLY_CONNECTED", inputs, [out(KINDS[kind], *q_out)])
     np.testing.assert_array_equal(result, wanted)
@@ -155,8 +143,8 @@ def fully_connected(bias=(0,), data=((1, 2),), weights=((1, 1),), bias_scale=0.2
                     out_type=T.TENSOR_QUANT8_ASYMM, activation=0):
     kind = T.TENSOR_QUANT8_ASYMM
     inputs = [
-        tensor(kind, data, scale=in_scale), tensor(kind, weights, scale=0.5),
-        tensor(T.TENSOR_INT32, bias, scale=bias_scale), *ints(activation),
+        operand(kind, data, scale=in_scale), operand(kind, weights, scale=0.5),
+        operand(T.TENSOR_INT32, bias, scale=bias_scale), *ints(activation),
     ]
     return node("FULLY_CONNECTED", inputs, [out(out_type, out_scale, 100)])
 
@@ -185,7 +173,7 @@ def test_clamp_with_a_denormal_output_scale(activation, wanted):
 
 
 def test_an_infinite_scale_product_is_refused():
-    message = r"main.operation\[0\] FULLY_CONNECTED: product of input and filter scale is infinite in float32"
+    message = r"main.operation\[3\] FULLY_CONNECTED: product of input and filter scale is infinite in float32"
     made = fully_connected(in_scale=3e38, bias_scale=1.0)
     made.inputs[1].scale = 3e38
     with pytest.raises(InvalidArgument, match=message):
@@ -202,9 +190,9 @@ def test_bias_scale_is_the_product_to_a_millionth():
 def convolution(name, bias_scale=0.25, out_scale=0.5):
     """A 1x1 uint8 convolution of one pixel with scales 0.5 and 0.5."""
     kind = T.TENSOR_QUANT8_ASYMM
-    ones = tensor(kind, np.ones((1, 1, 1, 1)), scale=0.5)
+    ones = operand(kind, np.ones((1, 1, 1, 1)), scale=0.5)
     scalars = ints(1, 1, 1, 0) if name == "CONV_2D" else ints(1, 1, 1, 1, 0)
-    bias = tensor(T.TENSOR_INT32, [0], scale=bias_scale)
+    bias = operand(T.TENSOR_INT32, [0], scale=bias_scale)
     return node(name, [ones, ones, bias, *scalars], [out(kind, out_scale)])
 
 
@@ -232,8 +220,8 @@ def channel_node():
     """A 1x1 CONV_2D of one pixel with many per-channel scales, whose sums are large enough to show one bit."""
     scales = tuple(np.random.default_rng(0).uniform(0.001, 0.5, 400).astype(np.float32).tolist())
     inputs = [
-        tensor(T.TENSOR_QUANT8_ASYMM_SIGNED, np.full((1, 1, 1, 1), 1), scale=0.1),
-        tensor(PC, np.full((400, 1, 1, 1), 1), scales=scales), tensor(T.TENSOR_INT32, np.zeros(400)),
+        operand(T.TENSOR_QUANT8_ASYMM_SIGNED, np.full((1, 1, 1, 1), 1), scale=0.1),
+        operand(PC, np.full((400, 1, 1, 1), 1), scales=scales), operand(T.TENSOR_INT32, np.zeros(400)),
         *ints(2, 1, 1, 0),
     ]
     return node("CONV_2D", inputs, [out(T.TENSOR_QUANT8_ASYMM_SIGNED, 0.3, 0)]), scales
@@ -260,15 +248,15 @@ def conv(image=(1, 3, 3, 2), filter_=(4, 2, 2, 2), bias=(4,), scalars=(1, 1, 1, 
         inputs = [floats(np.ones(shape)) for shape in (image, filter_, bias)]
         return node(name, [*inputs, *ints(*scalars)], [out()])
     inputs = [
-        tensor(T.TENSOR_QUANT8_ASYMM, np.ones(image), scale=1),
-        tensor(PC, np.ones(filter_), scales=(1,) * 4, dim=channel),
-        tensor(T.TENSOR_INT32, np.ones(bias)),
+        operand(T.TENSOR_QUANT8_ASYMM, np.ones(image), scale=1),
+        operand(PC, np.ones(filter_), scales=(1,) * 4, dim=channel),
+        operand(T.TENSOR_INT32, np.ones(bias)),
     ]
     return node(name, [*inputs, *ints(*scalars)], [out(T.TENSOR_QUANT8_ASYMM, 1)])
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"image": (3, 3, 2)}, r"main.operation\[0\] CONV_2D input 0 \(input\): rank is 3, must be 4"),
+    ({"image": (3, 3, 2)}, r"main.operation\[3\] CONV_2D input 0 \(input\): rank is 3, must be 4"),
     ({"filter_": (4, 2, 2)}, r"CONV_2D input 1 \(filter\): rank is 3, must be 4"),
     ({"bias": (4, 1)}, r"CONV_2D input 2 \(bias\): rank is 2, must be 1"),
     ({"bias": (3,)}, r"CONV_2D input 2 \(bias\): has 3 values, must have one for each of 4 output channels"),
@@ -277,7 +265,7 @@ def conv(image=(1, 3, 3, 2), filter_=(4, 2, 2, 2), bias=(4,), scalars=(1, 1, 1, 
     ({"scalars": (1, 1, 1, 7)}, r"input 6 \(activation\): is 7, must be 0, 1, 2 or 3"),
     ({"channel": 3}, r"input 1 \(filter\): channelDim is 3, must be 0"),
     ({"name": "DEPTHWISE_CONV_2D", "filter_": (2, 2, 2, 4), "scalars": (1, 1, 1, 2, 0)},
-     r"main.operation\[0\] DEPTHWISE_CONV_2D input 1 \(filter\): dimension 0 is 2, must be 1"),
+     r"main.operation\[3\] DEPTHWISE_CONV_2D input 1 \(filter\): dimension 0 is 2, must be 1"),
     ({"name": "DEPTHWISE_CONV_2D", "filter_": (1, 2, 2, 4), "scalars": (1, 1, 1, 3, 0)},
      r"input 1 \(filter\): dimension 3 is 4, must be 2 channels times depth multiplier 3"),
     ({"name": "DEPTHWISE_CONV_2D", "filter_": (1, 2, 2, 4), "scalars": (1, 1, 1, 0, 0)},
@@ -311,7 +299,7 @@ def test_bad_fully_connected(data, weights, bias, message):
 
 def test_fully_connected_waits_for_unknown_shapes():
     made = node("FULLY_CONNECTED", [
-        tensor(T.TENSOR_FLOAT32, None, (None, 5)), floats(np.ones((3, 4))), floats(np.ones(3)), *ints(0),
+        operand(T.TENSOR_FLOAT32, None, shape=(None, 5)), floats(np.ones((3, 4))), floats(np.ones(3)), *ints(0),
     ], [out()])
     made.op.validate(made)
     made.inputs[0].shape = (2, 5)
@@ -339,7 +327,8 @@ def test_padding_does_not_touch_infinities():
 
 
 def test_wrong_types_and_counts_name_the_operand():
-    bad = [floats(np.ones((1, 2, 2, 1))), floats(np.ones((1, 1, 1, 1))), tensor(T.TENSOR_INT32, [0]), *ints(1, 1, 1, 0)]
+    bias = operand(T.TENSOR_INT32, [0])
+    bad = [floats(np.ones((1, 2, 2, 1))), floats(np.ones((1, 1, 1, 1))), bias, *ints(1, 1, 1, 0)]
     with pytest.raises(InvalidArgument, match=r"CONV_2D input 2 \(bias\): type TENSOR_INT32, must be TENSOR_FLOAT32"):
         node("CONV_2D", bad, [out()])
     with pytest.raises(InvalidArgument, match=r"CONV_2D: has 9 inputs, must have 7, 8, 10, 11 or 13"):

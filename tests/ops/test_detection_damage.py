@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from single_op import T, execute, require_shared, vector_node, vectors
 
+from helpers.nodes import T, execute
+from helpers.vectors import require_shared, vector_node, vectors
 from nnfast.errors import Error
 
 FLOATS = [np.nan, np.inf, -np.inf, -1, 0, 6e4, -6e4, 1e-7]

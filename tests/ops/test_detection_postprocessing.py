@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from handmade import operand, result
-from scalar_boxes import fails, greedy, overlap, refuses, run_all
-from single_op import check_vectors
 
+from helpers.nodes import fails, operand, out, refuses, run
+from helpers.scalar_boxes import greedy, overlap
+from helpers.vectors import check_vectors
 from nnfast.ops.detection_postprocessing import DETECTION_POSTPROCESSING as OP
 
 BATCHES, ANCHORS, CLASSES = 2, 9, 4
 SCALES = (10.0, 9.0, 5.0, 4.0)
-OUTPUTS = [result("F32"), result("F32"), result("I32"), result("I32")]
+OUTPUTS = [out("F32"), out("F32"), out("I32"), out("I32")]
 
 
 def data(seed=0):
@@ -66,7 +66,7 @@ def test_equals_one_candidate_at_a_time(regular, most, classes, per_class, backg
     for seed in range(5):
         tensors = data(seed)
         inputs = operands(tensors, regular, most, classes, per_class, background=background)
-        scores, boxes, labels, counts = run_all(OP, inputs, *OUTPUTS)
+        scores, boxes, labels, counts = run(OP, inputs, OUTPUTS)
         assert scores.shape == (BATCHES, most if regular else most * classes)
         for image in range(BATCHES):
             rows = reference(tensors[0][image], tensors[1][image], tensors[2], regular, most, classes, per_class)
@@ -82,43 +82,45 @@ def test_equals_one_candidate_at_a_time(regular, most, classes, per_class, backg
 
 def test_half_precision_rounds_once():
     tensors = [np.float16(t) for t in data(2)]
-    real = run_all(OP, operands([np.float32(t) for t in tensors], threshold=0.25, iou=0.5), *OUTPUTS)
-    half = run_all(OP, operands(tensors, threshold=0.25, iou=0.5, kind="F16"), result("F16"), result("F16"),
-                   *OUTPUTS[2:])
+    real = run(OP, operands([np.float32(t) for t in tensors], threshold=0.25, iou=0.5), OUTPUTS)
+    half = run(OP, operands(tensors, threshold=0.25, iou=0.5, kind="F16"), [out("F16"), out("F16"),
+                   *OUTPUTS[2:]])
     for one, other in zip(real, half, strict=True):
         np.testing.assert_array_equal(one.astype(other.dtype), other)
 
 
 def test_rules():
     scores, deltas, anchors = data()
-    refuses(OP, operands((scores[..., :1], deltas, anchors)), OUTPUTS,
-            " input 0 (scores): dimension 2 is 1, must be at least 2: class 0 is the background")
-    refuses(OP, operands((scores, deltas[..., :3], anchors)), OUTPUTS,
-            " input 1 (box_deltas): dimension 2 is 3, must be at least 4")
-    refuses(OP, operands((scores, deltas, anchors[1:])), OUTPUTS, " input 2 (anchors): dimension 0 is 8, must be 9")
+    refuses(OP, operands((scores[..., :1], deltas, anchors)),
+            " input 0 (scores): dimension 2 is 1, must be at least 2: class 0 is the background", OUTPUTS)
+    refuses(OP, operands((scores, deltas[..., :3], anchors)),
+            " input 1 (box_deltas): dimension 2 is 3, must be at least 4", OUTPUTS)
+    refuses(OP, operands((scores, deltas, anchors[1:])), " input 2 (anchors): dimension 0 is 8, must be 9", OUTPUTS)
     for value in (0, -1, np.nan):
-        refuses(OP, operands(data(), scales=(1, 1, value, 1)), OUTPUTS,
-                f" input 5 (scale_dh): is {value:g}, must be > 0")
-    refuses(OP, operands(data(), most=0), OUTPUTS, " input 8 (max_num_detections): is 0, must be > 0")
-    refuses(OP, operands(data(), per_class=0), OUTPUTS, " input 10 (max_detections_per_class): is 0, must be > 0")
-    refuses(OP, operands(data(), regular=0, classes=0), OUTPUTS,
-            " input 9 (max_classes_per_detection): is 0, must be > 0")
-    refuses(OP, operands(data(), threshold=-0.5), OUTPUTS, " input 11 (score_threshold): is -0.5, must be >= 0")
-    refuses(OP, operands(data(), iou=np.nan), OUTPUTS, " input 12 (iou_threshold): is nan, must be >= 0")
-    refuses(OP, operands(data(), regular=0, most=2**20, classes=2**20), OUTPUTS,
-            " input 9 (max_classes_per_detection): makes room for 1099511627776 detections, must be at most 2147483647")
+        refuses(OP, operands(data(), scales=(1, 1, value, 1)), f" input 5 (scale_dh): is {value:g}, must be > 0",
+                OUTPUTS)
+    refuses(OP, operands(data(), most=0), " input 8 (max_num_detections): is 0, must be > 0", OUTPUTS)
+    refuses(OP, operands(data(), per_class=0), " input 10 (max_detections_per_class): is 0, must be > 0", OUTPUTS)
+    refuses(OP, operands(data(), regular=0, classes=0), " input 9 (max_classes_per_detection): is 0, must be > 0",
+            OUTPUTS)
+    refuses(OP, operands(data(), threshold=-0.5), " input 11 (score_threshold): is -0.5, must be >= 0", OUTPUTS)
+    refuses(OP, operands(data(), iou=np.nan), " input 12 (iou_threshold): is nan, must be >= 0", OUTPUTS)
+    refuses(OP, operands(data(), regular=0, most=2**20, classes=2**20),
+            " input 9 (max_classes_per_detection): makes room for 1099511627776 detections, must be at most 2147483647",
+            OUTPUTS)
 
 
 def test_bad_values():
     scores, deltas, anchors = data()
     scores[1, 3, 0] = np.nan
-    fails(OP, operands((scores, deltas, anchors)), OUTPUTS,
-          " input 0 (scores): element [1, 3, 0] is NaN, must be a number")
+    fails(OP, operands((scores, deltas, anchors)), " input 0 (scores): element [1, 3, 0] is NaN, must be a number",
+          OUTPUTS)
     scores, deltas, anchors = data()
     deltas[1, 4, :4] = np.nan
-    fails(OP, operands((scores, deltas, anchors)), OUTPUTS,
+    fails(OP, operands((scores, deltas, anchors)),
           " input 1 (box_deltas): the box from [1, 4] is [nan, nan, nan, nan], the first corner must not exceed the "
-          "second")
+          "second",
+          OUTPUTS)
 
 
 def test_vectors():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import scalar_reference as scalar
-from handmade import operand, refuses, result, run, signed_codes, version
-from single_op import check_coupling, check_vectors
 
+from helpers import scalar_reference as scalar
+from helpers.nodes import operand, out, refuses, run, signed_codes, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.elementwise import ADD, DIV, MUL, SUB
 from nnfast.ops.power import POW
 
@@ -49,10 +49,10 @@ def test_quantized_equals_scalar_arithmetic(op, scales, zero_points):
         sign = 1 if op is ADD else -1
         expected = [reference_add(int(x), int(y), sign, scales, zero_points) for x, y in zip(a, b, strict=True)]
     inputs = [operand("Q8", a, scales[0], zero_points[0]), operand("Q8", b, scales[1], zero_points[1]), none()]
-    actual = run(op, inputs, result("Q8", scales[2], zero_points[2]))
+    actual = run(op, inputs, out("Q8", scales[2], zero_points[2]))
     np.testing.assert_array_equal(actual, expected)
     twins = [operand("Q8S", signed_codes(x), s, z - 128) for x, s, z in zip((a, b), scales, zero_points, strict=False)]
-    actual = run(op, [*twins, none()], result("Q8S", scales[2], zero_points[2] - 128))
+    actual = run(op, [*twins, none()], out("Q8S", scales[2], zero_points[2] - 128))
     np.testing.assert_array_equal(actual, signed_codes(expected))
 
 
@@ -60,7 +60,7 @@ def test_quantized_equals_scalar_arithmetic(op, scales, zero_points):
 def test_quantized_activation_clamps_in_the_output_scale(activation, low, high):
     codes = np.arange(256)
     inputs = [operand("Q8", codes, 0.25, 10), operand("Q8", [10], 0.25, 10), operand("i32", activation)]
-    actual = run(ADD, inputs, result("Q8", 0.25, 10))
+    actual = run(ADD, inputs, out("Q8", 0.25, 10))
     np.testing.assert_array_equal(actual, np.clip(codes, low, high))
 
 
@@ -139,13 +139,13 @@ def test_zero_does_not_broadcast_over_more_than_one():
 def test_multiplier_rules():
     half = operand("Q8", [1], 0.5)
     refuses(MUL, [half, half, none()], " output 0: scale is 0.25, must be greater than the product of the input scales,"
-            " 0.25", result("Q8", 0.25))
-    assert run(MUL, [half, half, none()], result("Q8", 0.2500001)).tolist() == [1]
+            " 0.25", out("Q8", 0.25))
+    assert run(MUL, [half, half, none()], out("Q8", 0.2500001)).tolist() == [1]
     refuses(ADD, [half, half, none()], " output 0: scale 9.53674316e-07 asks for a multiplier of 1, must be between 0"
-            " and 1", result("Q8", 2**-20))
+            " and 1", out("Q8", 2**-20))
     huge = operand("Q8", [1], 1e30)
     refuses(MUL, [huge, huge, none()], " output 0: scale is 1, must be greater than the product of the input scales,"
-            " inf", result("Q8", 1.0))
+            " inf", out("Q8", 1.0))
 
 
 def test_versions():

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
-from single_op import check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_vectors
 from nnfast.ops.base import ValueUnknown
 from nnfast.ops.fill import FILL, RANK
 
@@ -14,17 +14,17 @@ from nnfast.ops.fill import FILL, RANK
 ])
 def test_fill_keeps_the_bits_of_the_value(scalar, tensor, value):
     source = operand(scalar, value)
-    actual = run(FILL, [operand("I32", [2, 3, 1]), source], result(tensor))
+    actual = run(FILL, [operand("I32", [2, 3, 1]), source], out(tensor))
     assert actual.shape == (2, 3, 1)
     assert actual.tobytes() == source.value.tobytes() * 6
 
 
 def test_fill_with_nothing():
-    assert run(FILL, [operand("I32", [2, 0]), operand("i32", 1)], result("I32")).shape == (2, 0)
+    assert run(FILL, [operand("I32", [2, 0]), operand("i32", 1)], out("I32")).shape == (2, 0)
 
 
 def test_fill_rules():
-    one, target = operand("i32", 1), result("I32")
+    one, target = operand("i32", 1), out("I32")
     refuses(FILL, [operand("I32", [2, -1]), one], " input 0 (dims): is [2, -1], must not hold negative sizes", target)
     refuses(FILL, [operand("I32", [[2]]), one], " input 0 (dims): rank is 2, must be 1", target)
     with pytest.raises(ValueUnknown):
@@ -35,13 +35,13 @@ def test_fill_rules():
 @pytest.mark.parametrize("rank", [1, 2, 5])
 def test_rank_is_a_scalar(abbreviation, rank):
     shape = tuple(range(2, 2 + rank))
-    source = operand(abbreviation, np.zeros(shape), 0.5, channels=(0, [1.0, 1.0] if abbreviation == "PC" else None))
-    actual = run(RANK, [source], result("i32"))
+    source = operand(abbreviation, np.zeros(shape), 0.5, scales=[1.0, 1.0] if abbreviation == "PC" else None)
+    actual = run(RANK, [source], out("i32"))
     assert actual.shape == () and actual == rank
 
 
 def test_versions():
-    assert version(RANK, [operand("F32", [1])], result("i32")) == "1.3"
+    assert version(RANK, [operand("F32", [1])], out("i32")) == "1.3"
 
 
 @pytest.mark.parametrize("name", ["FILL", "RANK"])

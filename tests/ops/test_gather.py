@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import PATH, operand, refuses, result, run, version
-from single_op import check_coupling, check_vectors, execute
 
+from helpers.nodes import PATH, execute, operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.errors import GeneralFailure
 from nnfast.ops.base import Node
 from nnfast.ops.gather import EMBEDDING_LOOKUP, GATHER, HASHTABLE_LOOKUP
@@ -40,11 +40,11 @@ def test_gather_rules():
 @pytest.mark.parametrize("abbreviation", ["F32", "F16", "I32", "Q8", "Q8S"])
 def test_embedding_copies_rows(abbreviation):
     inputs = [operand("I32", [1, 0, 1]), operand(abbreviation, X, 0.5, 3)]
-    np.testing.assert_array_equal(run(EMBEDDING_LOOKUP, inputs, result(abbreviation, 0.5, 3)), X[[1, 0, 1]])
+    np.testing.assert_array_equal(run(EMBEDDING_LOOKUP, inputs, out(abbreviation, 0.5, 3)), X[[1, 0, 1]])
 
 
 def test_embedding_rules():
-    target = result("F32")
+    target = out("F32")
     refuses_to_run(EMBEDDING_LOOKUP, [operand("I32", [2]), operand("F32", X)],
                    " input 0 (lookups): holds 2, must be in [0, 2)", target)
     refuses(EMBEDDING_LOOKUP, [operand("I32", [[1]]), operand("F32", X)],
@@ -55,7 +55,7 @@ def test_embedding_rules():
 
 def hashtable(lookups, keys, values, abbreviation="F32", zero_point=0):
     inputs = [operand("I32", lookups), operand("I32", keys), operand(abbreviation, values, 0.5, zero_point)]
-    outputs = [result(abbreviation, 0.5, zero_point), result("Q8", 1.0, 0)]
+    outputs = [out(abbreviation, 0.5, zero_point), out("Q8", 1.0, 0)]
     return execute(Node(HASHTABLE_LOOKUP, f"{PATH} HASHTABLE_LOOKUP", inputs, outputs))
 
 
@@ -81,9 +81,9 @@ def test_hashtable_wants_a_row_per_key():
 
 
 def test_versions():
-    lookups, target = operand("I32", [0]), result("F32")
+    lookups, target = operand("I32", [0]), out("F32")
     assert version(EMBEDDING_LOOKUP, [lookups, operand("F32", X)], target) == "1.0"
-    assert version(EMBEDDING_LOOKUP, [lookups, operand("F16", X)], result("F16")) == "1.3"
+    assert version(EMBEDDING_LOOKUP, [lookups, operand("F16", X)], out("F16")) == "1.3"
 
 
 def test_vectors():

@@ -2,22 +2,10 @@
 
 import numpy as np
 import pytest
-import scalar_reference as ref
-from single_op import (
-    T,
-    check_coupling,
-    check_signatures,
-    check_vectors,
-    execute,
-    flag,
-    floats,
-    ints,
-    node,
-    out,
-    run,
-    tensor,
-)
 
+from helpers import scalar_reference as ref
+from helpers.nodes import T, execute, flag, floats, ints, node, operand, out, run
+from helpers.vectors import check_coupling, check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 
 KINDS = {"uint8": T.TENSOR_QUANT8_ASYMM, "int8": T.TENSOR_QUANT8_ASYMM_SIGNED}
@@ -95,12 +83,12 @@ def test_quantized_to_the_bit(name, kind, per_channel, activation, nchw):
 
     data = image.transpose(0, 3, 1, 2) if nchw else image
     if per_channel:
-        weights, bias_scale = tensor(PC, filter_, scales=scales), 0
+        weights, bias_scale = operand(PC, filter_, scales=scales), 0
     else:
-        weights = tensor(KINDS[kind], filter_, None, FILTER_SCALE, zero_w)
+        weights = operand(KINDS[kind], filter_, FILTER_SCALE, zero_w)
         bias_scale = np.float32(IN_SCALE) * np.float32(FILTER_SCALE)
     inputs = [
-        tensor(KINDS[kind], data, None, IN_SCALE, zero_in), weights, tensor(T.TENSOR_INT32, bias, scale=bias_scale),
+        operand(KINDS[kind], data, IN_SCALE, zero_in), weights, operand(T.TENSOR_INT32, bias, scale=bias_scale),
         *scalars(name, activation, nchw),
     ]
     result, = run(name, inputs, [out(KINDS[kind], OUT_SCALE, zero_out)])
@@ -131,7 +119,7 @@ def transposed(size, filter_, stride, scheme, wanted, nchw=False):
     shape = [9, 9, 1, wanted] if nchw else [9, 1, wanted, 9]
     inputs = [
         floats(data), floats(np.arange(1, filter_ + 1).reshape(1, 1, filter_, 1)), floats([0.0]),
-        tensor(T.TENSOR_INT32, shape), *ints(scheme, stride, 1, 0), flag(nchw),
+        operand(T.TENSOR_INT32, shape), *ints(scheme, stride, 1, 0), flag(nchw),
     ]
     return run("TRANSPOSE_CONV_2D", inputs, [out()])[0].ravel().tolist()
 
@@ -173,16 +161,16 @@ def conv(name, image=(1, 3, 3, 4), filter_=None, bias=(6,), options=None, channe
     target = out()
     if channel is not None:
         scales = (1.0,) * filter_[channel]
-        tensors = [tensor(KINDS["uint8"], np.ones(image), scale=1.0),
-                   tensor(PC, np.ones(filter_), scales=scales, dim=channel), tensor(T.TENSOR_INT32, np.ones(bias))]
+        tensors = [operand(KINDS["uint8"], np.ones(image), scale=1.0),
+                   operand(PC, np.ones(filter_), scales=scales, dim=channel), operand(T.TENSOR_INT32, np.ones(bias))]
         target = out(KINDS["uint8"], 1.0)
     if name == "TRANSPOSE_CONV_2D" and len(options) == 4:
-        tensors.append(tensor(T.TENSOR_INT32, [1, 3, 3, 6] if shape is None else shape))
+        tensors.append(operand(T.TENSOR_INT32, [1, 3, 3, 6] if shape is None else shape))
     return node(name, [*tensors, *ints(*options), flag(False)], [target])
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"image": (3, 3, 4)}, r"main.operation\[0\] GROUPED_CONV_2D input 0 \(input\): rank is 3, must be 4"),
+    ({"image": (3, 3, 4)}, r"main.operation\[3\] GROUPED_CONV_2D input 0 \(input\): rank is 3, must be 4"),
     ({"filter_": (6, 2, 2)}, r"input 1 \(filter\): rank is 3, must be 4"),
     ({"filter_": (6, 2, 2, 4)}, r"\(filter\): dimension 3 is 4, must be 2: 4 channels in 2 groups"),
     ({"filter_": (5, 2, 2, 2), "bias": (5,)}, r"\(num_groups\): is 2, must divide the filter's 5 output channels"),
@@ -200,7 +188,7 @@ def test_bad_grouped(options, message):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"image": (3, 3, 4)}, r"main.operation\[0\] TRANSPOSE_CONV_2D input 0 \(input\): rank is 3, must be 4"),
+    ({"image": (3, 3, 4)}, r"main.operation\[3\] TRANSPOSE_CONV_2D input 0 \(input\): rank is 3, must be 4"),
     ({"image": (1, 0, 3, 4)}, r"input 0 \(input\): height is 0, must be > 0"),
     ({"filter_": (6, 2, 0, 4)}, r"input 1 \(filter\): width is 0, must be > 0"),
     ({"filter_": (6, 2, 2, 3)}, r"input 1 \(filter\): dimension 3 is 3, must be the input's 4 channels"),
@@ -223,10 +211,10 @@ def test_bad_transposed(options, message):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bias_scale_is_checked(name):
     made = conv(name)
-    codes = tensor(KINDS["uint8"], np.ones(made.inputs[0].shape), scale=0.5)
-    weights = tensor(KINDS["uint8"], np.ones(made.inputs[1].shape), scale=0.5)
+    codes = operand(KINDS["uint8"], np.ones(made.inputs[0].shape), scale=0.5)
+    weights = operand(KINDS["uint8"], np.ones(made.inputs[1].shape), scale=0.5)
     for scale, fits in ((0.25, True), (0.75, False)):
-        inputs = [codes, weights, tensor(T.TENSOR_INT32, np.ones(6), scale=scale), *made.inputs[3:]]
+        inputs = [codes, weights, operand(T.TENSOR_INT32, np.ones(6), scale=scale), *made.inputs[3:]]
         quantized = node(name, inputs, [out(KINDS["uint8"], 0.5)])
         assert quantized.version == "1.2"
         if fits:

@@ -4,12 +4,12 @@ import struct
 
 import numpy as np
 import pytest
-from handmade import node, omitted, operand, refuses, result, run, version
 from hypothesis import given
 from hypothesis import strategies as st
-from nnfast._native.fingerprint import fingerprint64
-from single_op import check_vectors
 
+from helpers.nodes import node, omitted, operand, out, refuses, run, version
+from helpers.vectors import check_vectors
+from nnfast._native.fingerprint import fingerprint64
 from nnfast.ops.lsh import DENSE, LSH_PROJECTION, SPARSE, SPARSE_DEPRECATED
 
 
@@ -61,7 +61,7 @@ def bits_by_definition(seeds, rows, weights):
 def project(kind, hash_type="F32", input_type="I32", weighted=False, seeds=HASH):
     weight = operand(hash_type, WEIGHT) if weighted else omitted(hash_type)
     inputs = [operand(hash_type, seeds), operand(input_type, INPUT, 0.5, 3), weight, operand("i32", kind)]
-    return inputs, run(LSH_PROJECTION, inputs, result("I32"))
+    return inputs, run(LSH_PROJECTION, inputs, out("I32"))
 
 
 @pytest.mark.parametrize("hash_type", ["F32", "F16"])
@@ -92,7 +92,7 @@ def test_32_bits_wrap_into_the_sign():
 
 def test_rules():
     seeds, x, weight, no = operand("F32", HASH), operand("I32", INPUT), operand("F32", WEIGHT), omitted("F32")
-    target = result("I32")
+    target = out("I32")
 
     def refused(inputs, message):
         refuses(LSH_PROJECTION, inputs, message, target)
@@ -109,8 +109,8 @@ def test_rules():
 
 def test_versions():
     rest = operand("I32", INPUT), operand("i32", 1)
-    assert version(LSH_PROJECTION, [operand("F32", HASH), rest[0], omitted("F32"), rest[1]], result("I32")) == "1.0"
-    assert version(LSH_PROJECTION, [operand("F16", HASH), rest[0], omitted("F16"), rest[1]], result("I32")) == "1.2"
+    assert version(LSH_PROJECTION, [operand("F32", HASH), rest[0], omitted("F32"), rest[1]], out("I32")) == "1.0"
+    assert version(LSH_PROJECTION, [operand("F16", HASH), rest[0], omitted("F16"), rest[1]], out("I32")) == "1.2"
 
 
 def test_vectors():
@@ -121,7 +121,7 @@ def test_a_long_row_and_many_hashes_take_little_time_and_can_be_stopped():
     """Half an hour when each block of a key was an operation of numpy."""
     rows, parts = np.zeros((1, 1 << 20), np.int32), []
     made = node(LSH_PROJECTION, [operand("F32", HASH), operand("I32", rows), omitted("F32"), operand("i32", SPARSE)],
-                result("I32"))
+                out("I32"))
 
     def go_on():
         parts.append(1)

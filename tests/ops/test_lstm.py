@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from single_op import T, check_signatures, check_vectors, execute, flag, floats, ints, node, omitted, out, tensor
 
+from helpers.nodes import T, execute, flag, floats, ints, node, omitted, operand, out
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 
 UNITS, SIZE, BATCH = 3, 2, 2
@@ -60,7 +61,7 @@ def build(name, values, names, activation=4, clips=(0.0, 0.0), norms=True, time_
     def take(key):
         return omitted(type_) if key in OPTIONAL and key not in names else floats(values[key], half)
 
-    inputs = [take(key) for key in ORDER] + ints(activation) + [tensor(scalar, clip) for clip in clips]
+    inputs = [take(key) for key in ORDER] + ints(activation) + [operand(scalar, clip) for clip in clips]
     if time_major is not None:
         inputs.append(flag(time_major))
     if norms:
@@ -220,7 +221,7 @@ def test_presence(drop, add, message):
 
 
 @pytest.mark.parametrize(("name", "shape", "message"), [
-    ("input", (2, 2, 1), r"main.operation\[0\] LSTM input 0 \(input\): rank is 3, must be 2"),
+    ("input", (2, 2, 1), r"main.operation\[3\] LSTM input 0 \(input\): rank is 3, must be 2"),
     ("input_to_cell_weights", (3, 4), r"input 3 \(input_to_cell_weights\): dimension 1 is 4, must be 2"),
     ("recurrent_to_forget_weights", (2, 3), r"input 6 \(recurrent_to_forget_weights\): dimension 0 is 2, must be 3"),
     ("recurrent_to_output_weights", (3,), r"input 8 \(recurrent_to_output_weights\): rank is 1, must be 2"),

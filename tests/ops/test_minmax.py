@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.minmax import MAXIMUM, MINIMUM
 from nnfast.ops.select import SELECT
 
@@ -26,7 +26,7 @@ def test_quantized_meets_in_the_output_scale(op, choose, abbreviation, low):
     codes, target = np.arange(low, low + 256), (2.0, low + 90)
     x = operand(abbreviation, codes.reshape(-1, 1), 0.5, low + 100)
     y = operand(abbreviation, codes, 4.0, low + 30)
-    actual = run(op, [x, y], result(abbreviation, *target))
+    actual = run(op, [x, y], out(abbreviation, *target))
     left = [recoded(code, 0.5, low + 100, target, low) for code in codes.tolist()]
     right = [recoded(code, 4.0, low + 30, target, low) for code in codes.tolist()]
     assert actual.tolist() == [[choose(a, b) for b in right] for a in left]
@@ -34,15 +34,15 @@ def test_quantized_meets_in_the_output_scale(op, choose, abbreviation, low):
 
 def test_exact_halves_round_away_from_the_zero_code():
     """In its own domain each type rounds away from code 0, so the twins differ by one step below it."""
-    unsigned = run(MAXIMUM, [operand("Q8", [127, 129], 0.5, 128)] * 2, result("Q8", 1.0, 128))
-    signed = run(MAXIMUM, [operand("Q8S", [-1, 1], 0.5, 0)] * 2, result("Q8S", 1.0, 0))
+    unsigned = run(MAXIMUM, [operand("Q8", [127, 129], 0.5, 128)] * 2, out("Q8", 1.0, 128))
+    signed = run(MAXIMUM, [operand("Q8S", [-1, 1], 0.5, 0)] * 2, out("Q8S", 1.0, 0))
     assert (unsigned.tolist(), signed.tolist()) == ([128, 129], [-1, 1])
 
 
 def test_extreme_scales_saturate():
     x = operand("Q8", [0, 7, 255], 3e38, 7)
-    assert run(MAXIMUM, [x, x], result("Q8", 1e-38, 7)).tolist() == [0, 7, 255]
-    assert run(MINIMUM, [operand("Q8", [0, 255], 1e-38, 7)] * 2, result("Q8", 3e38, 9)).tolist() == [9, 9]
+    assert run(MAXIMUM, [x, x], out("Q8", 1e-38, 7)).tolist() == [0, 7, 255]
+    assert run(MINIMUM, [operand("Q8", [0, 255], 1e-38, 7)] * 2, out("Q8", 3e38, 9)).tolist() == [9, 9]
 
 
 @pytest.mark.parametrize("abbreviation", ["F32", "F16"])
@@ -62,7 +62,7 @@ def test_int32_of_any_rank():
 def test_select(abbreviation):
     condition = operand("B8", [[0, 1], [2, 255]])
     x, y = operand(abbreviation, [[1, 2], [3, 4]]), operand(abbreviation, [[-1, -2], [-3, -4]])
-    assert run(SELECT, [condition, x, y], result(abbreviation)).tolist() == [[-1, 2], [3, 4]]
+    assert run(SELECT, [condition, x, y], out(abbreviation)).tolist() == [[-1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(("abbreviation", "low"), [("Q8", 0), ("Q8S", -128)])
@@ -74,7 +74,7 @@ def test_quantized_select_changes_the_scale(abbreviation, low):
         recoded(int(x.value[i]), 0.25, low + 128, target, low) if i % 2 else
         recoded(int(y.value[i]), 2.0, low + 3, target, low) for i in range(256)
     ]
-    assert run(SELECT, [condition, x, y], result(abbreviation, *target)).tolist() == expected
+    assert run(SELECT, [condition, x, y], out(abbreviation, *target)).tolist() == expected
 
 
 def test_rules():
@@ -83,12 +83,12 @@ def test_rules():
         refuses(op, [x, y], " input 1 (y): shape [2, 2] does not broadcast with [2, 3]")
         assert version(op, [x, x]) == "1.2"
     condition = operand("B8", np.ones((2, 3)))
-    refuses(SELECT, [condition, x, y], " input 2 (y): shape is [2, 2], must be the condition's, [2, 3]", result("F32"))
+    refuses(SELECT, [condition, x, y], " input 2 (y): shape is [2, 2], must be the condition's, [2, 3]", out("F32"))
     row = operand("F32", np.ones((1, 3)))
     refuses(SELECT, [condition, row, x], " input 1 (x): shape is [1, 3], must be the condition's, [2, 3]",
-            result("F32"))
+            out("F32"))
     signed = operand("Q8S", [1], 1.0)
-    assert version(SELECT, [operand("B8", [1]), signed, signed], result("Q8S", 1.0)) == "1.3"
+    assert version(SELECT, [operand("B8", [1]), signed, signed], out("Q8S", 1.0)) == "1.3"
 
 
 @pytest.mark.parametrize("name", ["MAXIMUM", "MINIMUM", "SELECT"])

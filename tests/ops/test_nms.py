@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from handmade import operand, result
-from scalar_boxes import fails, greedy, overlap, refuses, run_all
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import fails, operand, out, refuses, run
+from helpers.scalar_boxes import greedy, overlap
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.nms import BOX_WITH_NMS_LIMIT as OP
 from nnfast.ops.nms import GAUSSIAN, HARD, LINEAR
 
 ROIS, CLASSES = 14, 3
-OUTPUTS = [result("F32"), result("F32"), result("I32"), result("I32")]
+OUTPUTS = [out("F32"), out("F32"), out("I32"), out("I32")]
 
 
 def data(seed=0):
@@ -57,7 +57,7 @@ def reference(scores, roi, groups, kernel, limit, threshold=0.2, iou=0.3, sigma=
 def test_equals_one_candidate_at_a_time(kernel, limit):
     for seed in range(8):
         scores, roi, batch = data(seed)
-        actual = run_all(OP, operands(scores, roi, batch, kernel, limit), *OUTPUTS)
+        actual = run(OP, operands(scores, roi, batch, kernel, limit), OUTPUTS)
         groups = [range(6), range(6, 11), range(11, 14)]
         wanted = [reference(scores, roi, [group], kernel, limit) for group in groups]
         rows = [row for part in wanted for row in part]
@@ -69,59 +69,59 @@ def test_equals_one_candidate_at_a_time(kernel, limit):
 
 def test_hard_suppression_keeps_zero_scores_without_a_lower_bound():
     scores, roi = np.float32([[0, 0.9], [0, 0.8]]), np.tile(np.float32([0, 0, 4, 4]), (2, 2))
-    assert run_all(OP, operands(scores, roi, [0, 0], lowest=0), *OUTPUTS)[0].tolist() == [np.float32(0.9), 0]
-    assert run_all(OP, operands(scores, roi, [0, 0], lowest=0.1), *OUTPUTS)[0].tolist() == [np.float32(0.9)]
+    assert run(OP, operands(scores, roi, [0, 0], lowest=0), OUTPUTS)[0].tolist() == [np.float32(0.9), 0]
+    assert run(OP, operands(scores, roi, [0, 0], lowest=0.1), OUTPUTS)[0].tolist() == [np.float32(0.9)]
 
 
 @pytest.mark.parametrize("kernel", [LINEAR, GAUSSIAN])
 def test_empty_boxes_give_no_nan(kernel):
     scores, roi = np.full((3, 2), 0.5, np.float32), np.ones((3, 8), np.float32)
-    np.testing.assert_array_equal(run_all(OP, operands(scores, roi, [0] * 3, kernel), *OUTPUTS)[0], [0.5] * 3)
+    np.testing.assert_array_equal(run(OP, operands(scores, roi, [0] * 3, kernel), OUTPUTS)[0], [0.5] * 3)
 
 
 @pytest.mark.parametrize(("kind", "zero_point"), [("Q8", 7), ("Q8S", -121)])
 def test_quantized_scores_decay_and_boxes_keep_their_codes(kind, zero_point):
     scores, roi, batch = data(3)
     inputs = operands(scores, roi, batch, LINEAR)
-    real = run_all(OP, inputs, *OUTPUTS)
+    real = run(OP, inputs, OUTPUTS)
     inputs[0] = operand(kind, np.int64(scores * 8) + zero_point, 0.125, zero_point)
     inputs[1] = operand("Q16A", roi * 8, 0.125)
-    codes = run_all(OP, inputs, result(kind, 0.125, zero_point), result("Q16A", 0.125), *OUTPUTS[2:])
+    codes = run(OP, inputs, [out(kind, 0.125, zero_point), out("Q16A", 0.125), *OUTPUTS[2:]])
     np.testing.assert_array_equal(codes[0], np.floor(real[0] * 8 + zero_point + 0.5))
     np.testing.assert_array_equal(codes[1], real[1] * 8)
     np.testing.assert_array_equal(codes[2], real[2])
 
 
 def test_no_box():
-    arrays = run_all(OP, operands(np.empty((0, 3)), np.empty((0, 12)), []), *OUTPUTS)
+    arrays = run(OP, operands(np.empty((0, 3)), np.empty((0, 12)), []), OUTPUTS)
     assert [a.shape for a in arrays] == [(0,), (0, 4), (0,), (0,)]
 
 
 def test_rules():
     scores, roi, batch = data()
-    refuses(OP, operands(scores[:, :1], roi, batch), OUTPUTS,
-            " input 0 (scores): dimension 1 is 1, must be at least 2: class 0 is the background")
-    refuses(OP, operands(scores, roi[:, :8], batch), OUTPUTS,
-            " input 1 (roi): dimension 1 is 8, must be 12: 4 for each class")
-    refuses(OP, operands(scores, roi[1:], batch), OUTPUTS, " input 1 (roi): dimension 0 is 13, must be 14")
-    refuses(OP, operands(scores, roi, batch, kernel=3), OUTPUTS, " input 5 (nms_kernel): is 3, must be 0, 1 or 2")
+    refuses(OP, operands(scores[:, :1], roi, batch),
+            " input 0 (scores): dimension 1 is 1, must be at least 2: class 0 is the background", OUTPUTS)
+    refuses(OP, operands(scores, roi[:, :8], batch), " input 1 (roi): dimension 1 is 8, must be 12: 4 for each class",
+            OUTPUTS)
+    refuses(OP, operands(scores, roi[1:], batch), " input 1 (roi): dimension 0 is 13, must be 14", OUTPUTS)
+    refuses(OP, operands(scores, roi, batch, kernel=3), " input 5 (nms_kernel): is 3, must be 0, 1 or 2", OUTPUTS)
     for sigma in (0, -1, np.nan):
-        refuses(OP, operands(scores, roi, batch, GAUSSIAN, sigma=sigma), OUTPUTS,
-                f" input 7 (sigma): is {sigma:g}, must be > 0")
+        refuses(OP, operands(scores, roi, batch, GAUSSIAN, sigma=sigma), f" input 7 (sigma): is {sigma:g}, must be > 0",
+                OUTPUTS)
 
 
 def test_bad_values():
     scores, roi, batch = data()
     batch[0] = -1
-    fails(OP, operands(scores, roi, batch), OUTPUTS, " input 2 (batch_index): element [0] is -1, must not be negative")
+    fails(OP, operands(scores, roi, batch), " input 2 (batch_index): element [0] is -1, must not be negative", OUTPUTS)
     scores, roi, batch = data()
     # Beyond the first boxes of a group, too, and for the background class.
     roi[9, :4] = [5, 1, 4, 2]
-    fails(OP, operands(scores, roi, batch), OUTPUTS,
-          " input 1 (roi): box [9, 0] is [5, 1, 4, 2], the first corner must not exceed the second")
+    fails(OP, operands(scores, roi, batch),
+          " input 1 (roi): box [9, 0] is [5, 1, 4, 2], the first corner must not exceed the second", OUTPUTS)
     scores, roi, batch = data()
     scores[4, 1] = np.nan
-    fails(OP, operands(scores, roi, batch), OUTPUTS, " input 0 (scores): element [4, 1] is NaN, must be a number")
+    fails(OP, operands(scores, roi, batch), " input 0 (scores): element [4, 1] is NaN, must be a number", OUTPUTS)
 
 
 def test_vectors():

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-import scalar_reference as scalar
-from handmade import operand, refuses, result, run, signed_codes, version
-from single_op import check_coupling, check_vectors
 
+from helpers import scalar_reference as scalar
+from helpers.nodes import operand, out, refuses, run, signed_codes, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.normalization import INSTANCE_NORMALIZATION, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION
 
 X = np.random.default_rng(29).normal(0, 3, (2, 3, 4, 5)).astype(np.float32)
-UNSIGNED, SIGNED = result("Q8", 1 / 128, 128), result("Q8S", 1 / 128, 0)
+UNSIGNED, SIGNED = out("Q8", 1 / 128, 128), out("Q8S", 1 / 128, 0)
 
 
 def i32(value):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.pad import MIRROR_PAD, PAD, PAD_V2
 
 
@@ -103,7 +103,7 @@ def test_mirror_rules():
     refuses(MIRROR_PAD, [x, operand("I32", [[0, 0], [0, 0]]), zero],
             " output 0: rank is 1, must be 2 as of the input", operand("F32", shape=(2,)))
     message = " input 0 (input): scale 0.5 and zero point 3, must be those of the output, 0.5 and 4"
-    refuses(MIRROR_PAD, [operand("Q8", [1], 0.5, 3), operand("I32", [[0, 0]]), zero], message, result("Q8", 0.5, 4))
+    refuses(MIRROR_PAD, [operand("Q8", [1], 0.5, 3), operand("I32", [[0, 0]]), zero], message, out("Q8", 0.5, 4))
 
 
 def test_vectors_of_the_others():

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from single_op import T, check_coupling, check_signatures, check_vectors, flag, floats, ints, node, out, run, tensor
 
+from helpers.nodes import T, flag, floats, ints, node, operand, out, run
+from helpers.vectors import check_coupling, check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.model.types import OperationType
 from nnfast.ops import registry
@@ -15,7 +16,7 @@ Q8, Q8S = T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED
 
 def pool(name, data, *scalars, layout=None, scale=0.5, zero_point=0, type_=T.TENSOR_FLOAT32):
     extra = [] if layout is None else [flag(layout)]
-    source = tensor(type_, data, None, *((scale, zero_point) if type_ in (Q8, Q8S) else ()))
+    source = operand(type_, data, *((scale, zero_point) if type_ in (Q8, Q8S) else ()))
     result, = run(name, [source, *ints(*scalars), *extra], [out(type_, source.scale, source.zero_point)])
     return result
 
@@ -134,7 +135,7 @@ def test_versions():
     short = [source, *ints(1, 1, 1, 1, 1, 0)]
     assert node("MAX_POOL_2D", short, [out()]).version == "1.0"
     assert node("MAX_POOL_2D", [*short, flag(False)], [out()]).version == "1.2"
-    signed = tensor(Q8S, np.zeros((1, 2, 2, 1)), scale=1)
+    signed = operand(Q8S, np.zeros((1, 2, 2, 1)), scale=1)
     assert node("MAX_POOL_2D", [signed, *short[1:]], [out(Q8S, 1.0)]).version == "1.3"
 
 

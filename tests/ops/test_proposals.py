@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from handmade import operand, result
-from scalar_boxes import fails, greedy, overlap, refuses, run_all, transform
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import fails, operand, out, refuses, run
+from helpers.scalar_boxes import greedy, overlap, transform
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.proposals import GENERATE_PROPOSALS as OP
 
 BATCHES, HEIGHT, WIDTH, ANCHORS = 2, 3, 4, 2
 STRIDES = (5.0, 4.0)
 BOXES = np.float32([[-2, -3, 4, 4], [0, 0, 6, 3]])
 IMAGES = np.float32([[15, 16], [9, 12]])
-OUTPUTS = [result("F32"), result("F32"), result("I32")]
+OUTPUTS = [out("F32"), out("F32"), out("I32")]
 
 
 def data(seed=0):
@@ -58,7 +58,7 @@ def reference(scores, deltas, before, after, iou=0.4, least=1.0):
 def test_equals_one_candidate_at_a_time(before, after):
     for seed in range(6):
         scores, deltas = data(seed)
-        actual = run_all(OP, operands(scores, deltas, before, after), *OUTPUTS)
+        actual = run(OP, operands(scores, deltas, before, after), OUTPUTS)
         rows = reference(scores, deltas, before, after)
         np.testing.assert_array_equal(actual[0], [row[0] for row in rows])
         np.testing.assert_allclose(actual[1], np.reshape([row[1] for row in rows], (-1, 4)), rtol=1e-5, atol=1e-5)
@@ -67,9 +67,9 @@ def test_equals_one_candidate_at_a_time(before, after):
 
 def test_channels_first():
     scores, deltas = data()
-    plain = run_all(OP, operands(scores, deltas), *OUTPUTS)
+    plain = run(OP, operands(scores, deltas), OUTPUTS)
     moved = [np.moveaxis(array, -1, 1) for array in (scores, deltas)]
-    for one, other in zip(plain, run_all(OP, operands(*moved, nchw=1), *OUTPUTS), strict=True):
+    for one, other in zip(plain, run(OP, operands(*moved, nchw=1), OUTPUTS), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -78,11 +78,11 @@ def test_quantized(kind, zero_point):
     scores, deltas = data()
     codes = np.clip(np.round(deltas / 0.01), -128, 127).astype(int)
     inputs = operands(scores, codes * np.float32(0.01))
-    real = run_all(OP, inputs, *OUTPUTS)
+    real = run(OP, inputs, OUTPUTS)
     inputs[:4] = (operand(kind, np.int64(scores * 8) + zero_point, 0.125, zero_point),
                   operand(kind, codes + zero_point, 0.01, zero_point), operand("Q16S", BOXES * 8, 0.125),
                   operand("Q16A", IMAGES * 8, 0.125))
-    actual = run_all(OP, inputs, result(kind, 0.125, zero_point), result("Q16A", 0.125), OUTPUTS[2])
+    actual = run(OP, inputs, [out(kind, 0.125, zero_point), out("Q16A", 0.125), OUTPUTS[2]])
     np.testing.assert_array_equal(actual[0], real[0] * 8 + zero_point)
     np.testing.assert_array_equal(actual[1], np.floor(real[1] * 8 + 0.5))
     np.testing.assert_array_equal(actual[2], real[2])
@@ -90,25 +90,25 @@ def test_quantized(kind, zero_point):
 
 def test_rules():
     scores, deltas = data()
-    refuses(OP, operands(scores, deltas[..., :4]), OUTPUTS,
-            " input 1 (box_deltas): has 4 channels, must have 8: 4 for each anchor")
-    refuses(OP, operands(scores, deltas, anchors=BOXES[:1]), OUTPUTS,
-            " input 2 (anchors): dimension 0 is 1, must be 2")
-    refuses(OP, operands(scores, deltas[:, :2]), OUTPUTS, " input 1 (box_deltas): dimension 1 is 2, must be 3")
-    refuses(OP, operands(scores, deltas, images=IMAGES[:1]), OUTPUTS,
-            " input 3 (image_info): dimension 0 is 1, must be 2")
+    refuses(OP, operands(scores, deltas[..., :4]),
+            " input 1 (box_deltas): has 4 channels, must have 8: 4 for each anchor", OUTPUTS)
+    refuses(OP, operands(scores, deltas, anchors=BOXES[:1]), " input 2 (anchors): dimension 0 is 1, must be 2",
+            OUTPUTS)
+    refuses(OP, operands(scores, deltas[:, :2]), " input 1 (box_deltas): dimension 1 is 2, must be 3", OUTPUTS)
+    refuses(OP, operands(scores, deltas, images=IMAGES[:1]), " input 3 (image_info): dimension 0 is 1, must be 2",
+            OUTPUTS)
 
 
 def test_bad_values():
     scores, deltas = data()
-    fails(OP, operands(scores, deltas, anchors=[BOXES[0], [1, 5, 2, 4]]), OUTPUTS,
-          " input 2 (anchors): box [1] is [1, 5, 2, 4], the first corner must not exceed the second")
+    fails(OP, operands(scores, deltas, anchors=[BOXES[0], [1, 5, 2, 4]]),
+          " input 2 (anchors): box [1] is [1, 5, 2, 4], the first corner must not exceed the second", OUTPUTS)
     scores[1, 2, 3, 0] = np.nan
-    fails(OP, operands(scores, deltas), OUTPUTS, " input 0 (scores): element [1, 22] is NaN, must be a number")
+    fails(OP, operands(scores, deltas), " input 0 (scores): element [1, 22] is NaN, must be a number", OUTPUTS)
     scores, deltas = data()
     deltas[0, 0, 1, 6] = np.nan
     with pytest.raises(Exception, match=r"input 1 \(box_deltas\): the box from \[0, 3\] is \[nan, "):
-        run_all(OP, operands(scores, deltas), *OUTPUTS)
+        run(OP, operands(scores, deltas), OUTPUTS)
 
 
 def test_vectors():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-import scalar_reference as ref
-from single_op import T, check_signatures, check_vectors, execute, node, out, tensor
 
+from helpers import scalar_reference as ref
+from helpers.nodes import T, execute, node, operand, out
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.model.fixedpoint import WORD16
 
@@ -24,12 +25,12 @@ EXAMPLE = {
 def build(values, scale=0.01, zero_point=100, change=None):
     """The operation over arrays by name. change: {name: replacement tensor}."""
     scale = float(np.float32(scale))
-    made = {"input": tensor(Q8, values["input"], None, *DATA), "output": tensor(Q8, values["output"], None, *DATA),
-            "cell": tensor(Q16S, values["cell"], None, 2.0**-11)}
+    made = {"input": operand(Q8, values["input"], *DATA), "output": operand(Q8, values["output"], *DATA),
+            "cell": operand(Q16S, values["cell"], 2.0**-11)}
     for gate in GATES:
         for source in ("W", "R"):
-            made[source + gate] = tensor(Q8, values[source + gate], None, scale, zero_point)
-        made["b" + gate] = tensor(I32, values["b" + gate], None, scale / 128)
+            made[source + gate] = operand(Q8, values[source + gate], scale, zero_point)
+        made["b" + gate] = operand(I32, values["b" + gate], scale / 128)
     made |= change or {}
     order = ["input", *("W" + g for g in GATES), *("R" + g for g in GATES), *("b" + g for g in GATES), "cell", "output"]
     return node("QUANTIZED_16BIT_LSTM", [made[name] for name in order], [out(Q16S, 2.0**-11), out(Q8, *DATA)])
@@ -86,17 +87,17 @@ def test_random_cells_against_a_loop(scale, zero_point):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"input": tensor(Q8, [[1]], None, 0.01, 128)},
-     r"main.operation\[0\] QUANTIZED_16BIT_LSTM input 0 \(input\): scale 0\.00999\d+ and zero point 128, must be "
+    ({"input": operand(Q8, [[1]], 0.01, 128)},
+     r"main.operation\[3\] QUANTIZED_16BIT_LSTM input 0 \(input\): scale 0\.00999\d+ and zero point 128, must be "
      r"0\.0078125 and 128"),
-    ({"input": tensor(Q8, [1], None, *DATA)}, r"input 0 \(input\): rank is 1, must be 2"),
-    ({"Wf": tensor(Q8, [[1], [2]], None, 0.01, 99)},
+    ({"input": operand(Q8, [1], *DATA)}, r"input 0 \(input\): rank is 1, must be 2"),
+    ({"Wf": operand(Q8, [[1], [2]], 0.01, 99)},
      r"input 2 \(input_to_forget_weights\): scale 0\.00999\d+ and zero point 99, must be 0\.00999\d+ and 100"),
-    ({"Ro": tensor(Q8, np.ones((2, 2)), None, 0.02, 100)}, r"input 8 \(recurrent_to_output_weights\): "),
-    ({"Ri": tensor(Q8, np.ones((2, 1)), None, 0.01, 100)}, r"dimension 1 is 1, must be 2"),
-    ({"bc": tensor(I32, [1, 2], None, 0.01)}, r"input 11 \(cell_gate_bias\): .* be 7\.81249\d+e-05"),
-    ({"bc": tensor(I32, [1], None, 0.01)}, r"input 11 \(cell_gate_bias\): dimension 0 is 1, must be 2"),
-    ({"cell": tensor(Q16S, [[1, 2]], None, 2.0**-10)}, r"input 13 \(cell_state_in\): scale 0\.0009765625"),
+    ({"Ro": operand(Q8, np.ones((2, 2)), 0.02, 100)}, r"input 8 \(recurrent_to_output_weights\): "),
+    ({"Ri": operand(Q8, np.ones((2, 1)), 0.01, 100)}, r"dimension 1 is 1, must be 2"),
+    ({"bc": operand(I32, [1, 2], 0.01)}, r"input 11 \(cell_gate_bias\): .* be 7\.81249\d+e-05"),
+    ({"bc": operand(I32, [1], 0.01)}, r"input 11 \(cell_gate_bias\): dimension 0 is 1, must be 2"),
+    ({"cell": operand(Q16S, [[1, 2]], 2.0**-10)}, r"input 13 \(cell_state_in\): scale 0\.0009765625"),
 ])
 def test_bad_operands(change, message):
     with pytest.raises(InvalidArgument, match=message):

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import scalar_reference as ref
-from single_op import T, check_signatures, check_vectors, execute, ints, node, omitted, out, tensor
 
+from helpers import scalar_reference as ref
+from helpers.nodes import T, execute, ints, node, omitted, operand, out
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.model.fixedpoint import WORD16, inv_sqrt
 
@@ -73,12 +74,13 @@ def build(values, names, k=-11, clips=(0.0, 0.0), zero_point=HIDDEN[1], change=N
         "cell_clip": clips[0], "proj_clip": clips[1], "hidden_state_scale": HIDDEN[0],
         **{f"{gate}_intermediate_scale": INTERMEDIATE[gate] for gate in GATES},
     }
-    made = {name: omitted(T.FLOAT32, ()) if value is None else tensor(T.FLOAT32, value) for name, value in made.items()}
+    made = {name: omitted(T.FLOAT32, ()) if value is None else operand(T.FLOAT32, value)
+            for name, value in made.items()}
     made["hidden_state_zero_point"] = ints(zero_point)[0]
     for name in ORDER:
         if name in names:
             scale, offset = (0.0, 0) if type_of(name) == I32 else quantization(name, k)
-            made[name] = tensor(type_of(name), values[name], None, scale, offset)
+            made[name] = operand(type_of(name), values[name], scale, offset)
         elif name not in made:
             made[name] = omitted(type_of(name))
     made |= change or {}
@@ -231,7 +233,7 @@ def test_a_row_of_equal_words_normalises_to_its_bias():
 
 
 @pytest.mark.parametrize(("drop", "add", "message"), [
-    ({"input_gate_bias"}, set(), r"main.operation\[0\] QUANTIZED_LSTM input 12 \(input_gate_bias\): is omitted, must"),
+    ({"input_gate_bias"}, set(), r"main.operation\[3\] QUANTIZED_LSTM input 12 \(input_gate_bias\): is omitted, must"),
     ({"input_to_input_weights"}, set(), r"input 5 \(recurrent_to_input_weights\): is present, must be omitted where"),
     (set(), {"cell_to_output_weights"}, r"input 10 \(cell_to_forget_weights\): is omitted, must be present where"),
     (set(), {"projection_bias"}, r"input 16 \(projection_weights\): is omitted, must be present where projection_bias"),
@@ -244,15 +246,15 @@ def test_presence(drop, add, message):
 
 
 def real(value):
-    return tensor(T.FLOAT32, value)
+    return operand(T.FLOAT32, value)
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"input": tensor(Q8S, np.ones(5), None, *INPUT)}, r"input 0 \(input\): rank is 1, must be 2"),
-    ({"cell_state_in": tensor(Q16S, np.ones((2, 3)), None, 2.0**-11)}, r"\(cell_state_in\): dimension 1 is 3, must"),
-    ({"cell_state_in": tensor(Q16S, np.ones((2, 4)), None, 0.0004)}, r"\(cell_state_in\): scale is 0\.000399\d+"),
-    ({"cell_state_in": tensor(Q16S, np.ones((2, 4)), None, 2.0**-8)}, r"\(cell_state_in\): scale is 0\.00390625, must"),
-    ({"cell_state_in": tensor(Q16S, np.ones((2, 4)), None, 2.0**-16)}, r"must be a power of two, 2\*\*-15 to 2\*\*-9"),
+    ({"input": operand(Q8S, np.ones(5), *INPUT)}, r"input 0 \(input\): rank is 1, must be 2"),
+    ({"cell_state_in": operand(Q16S, np.ones((2, 3)), 2.0**-11)}, r"\(cell_state_in\): dimension 1 is 3, must"),
+    ({"cell_state_in": operand(Q16S, np.ones((2, 4)), 0.0004)}, r"\(cell_state_in\): scale is 0\.000399\d+"),
+    ({"cell_state_in": operand(Q16S, np.ones((2, 4)), 2.0**-8)}, r"\(cell_state_in\): scale is 0\.00390625, must"),
+    ({"cell_state_in": operand(Q16S, np.ones((2, 4)), 2.0**-16)}, r"must be a power of two, 2\*\*-15 to 2\*\*-9"),
     ({"forget_intermediate_scale": real(0.0)}, r"input 27 \(forget_intermediate_scale\): is 0.0, must be finite"),
     ({"output_intermediate_scale": real(np.nan)}, r"input 29 \(output_intermediate_scale\): is nan, must be finite"),
     ({"hidden_state_scale": real(-1.0)}, r"input 31 \(hidden_state_scale\): is -1.0, must be finite and > 0"),

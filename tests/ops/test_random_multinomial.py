@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from handmade import PATH, operand, refuses, result, run
 from scipy.stats import chisquare, kstest
-from single_op import SHARED, check_vectors, vectors
 
+from helpers.nodes import PATH, operand, out, refuses, run
+from helpers.vectors import SHARED, check_vectors, vectors
 from nnfast.conformance.compare import compare_multinomial
 from nnfast.conformance.vectors import collect, read
 from nnfast.errors import GeneralFailure
@@ -30,7 +30,7 @@ def test_uniform_numbers():
 
 def sample(logits, count, seeds=(37, 42), abbreviation="F32"):
     inputs = [operand(abbreviation, logits), operand("i32", count), operand("I32", seeds)]
-    return run(RANDOM_MULTINOMIAL, inputs, result("I32"))
+    return run(RANDOM_MULTINOMIAL, inputs, out("I32"))
 
 
 @pytest.mark.parametrize("abbreviation", ["F32", "F16"])
@@ -58,7 +58,7 @@ def test_without_seeds_every_run_is_new():
 
 
 def test_rules():
-    logits, count, seeds, target = operand("F32", [[0, 1]]), operand("i32", 1), operand("I32", [1, 2]), result("I32")
+    logits, count, seeds, target = operand("F32", [[0, 1]]), operand("i32", 1), operand("I32", [1, 2]), out("I32")
     for inputs, message in (
         ([logits, operand("i32", 0), seeds], " input 1 (sample_count): is 0, must be at least 1"),
         ([logits, count, operand("I32", [1])], " input 2 (seeds): shape is [1], must be [2]"),

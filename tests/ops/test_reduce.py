@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.reduce import MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM
 
 X = np.random.default_rng(11).normal(0, 3, (2, 3, 4, 5)).astype(np.float32)

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import scalar_reference as ref
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers import scalar_reference as ref
 from nnfast.model import quant
 from nnfast.model.types import OperandType
 from nnfast.ops.requantize import Requantizer

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import omitted, operand, refuses, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import omitted, operand, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.base import ValueUnknown
 from nnfast.ops.reshape import EXPAND_DIMS, RESHAPE, SQUEEZE
 

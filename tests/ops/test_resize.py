@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, run, version
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, axis_indices, axis_weights
 
 X = np.random.default_rng(2).normal(0, 5, (2, 5, 7, 3)).astype(np.float32)

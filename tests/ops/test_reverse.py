@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.reverse import REVERSE
 
 X = np.arange(24).reshape(2, 3, 4)
@@ -27,7 +27,7 @@ def test_rules():
     refuses(REVERSE, [operand("F32", np.ones((1,) * 9)), axis], " input 0 (input): rank is 9, must be 1 to 8")
     refuses(REVERSE, [x, axis], " output 0: rank is 2, must be 3 as of the input", operand("F32", shape=(2, 3)))
     message = " input 0 (input): scale 0.5 and zero point 3, must be those of the output, 0.25 and 3"
-    refuses(REVERSE, [operand("Q8", X, 0.5, 3), axis], message, result("Q8", 0.25, 3))
+    refuses(REVERSE, [operand("Q8", X, 0.5, 3), axis], message, out("Q8", 0.25, 3))
 
 
 def test_version():

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from single_op import T, check_signatures, check_vectors, execute, floats, ints, node, out, run, tensor
 
+from helpers.nodes import T, execute, floats, ints, node, operand, out, run
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 
 CODES = {
@@ -82,7 +83,7 @@ def test_outputs_do_not_share_the_inputs():
 
 
 @pytest.mark.parametrize(("place", "shape", "message"), [
-    (0, (2, 2, 1), r"main.operation\[0\] RNN input 0 \(input\): rank is 3, must be 2"),
+    (0, (2, 2, 1), r"main.operation\[3\] RNN input 0 \(input\): rank is 3, must be 2"),
     (1, (3, 4), r"RNN input 1 \(weights\): dimension 1 is 4, must be 2"),
     (1, (3,), r"RNN input 1 \(weights\): rank is 1, must be 2"),
     (2, (3, 2), r"RNN input 2 \(recurrent_weights\): dimension 1 is 2, must be 3"),
@@ -109,7 +110,7 @@ def test_bad_scalars(name, scalars, message):
 
 def test_mixed_float_types_are_refused():
     inputs = [floats(np.zeros((2, 2))), *parameters(8), *ints(4)]
-    inputs[3] = tensor(T.TENSOR_FLOAT16, np.zeros(3))
+    inputs[3] = operand(T.TENSOR_FLOAT16, np.zeros(3))
     with pytest.raises(InvalidArgument, match=r"RNN input 3 \(bias\): type TENSOR_FLOAT16, must be TENSOR_FLOAT32"):
         node("RNN", inputs, [out(), out()])
 

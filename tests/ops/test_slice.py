@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, version
 from hypothesis import given
 from hypothesis import strategies as st
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.slice import SLICE, STRIDED_SLICE
 
 X = np.arange(60).reshape(3, 4, 5)
@@ -33,7 +33,7 @@ def test_slice_of_nothing():
 
 
 def test_slice_keeps_the_declared_quantization():
-    actual = run(SLICE, slice_inputs(operand("Q8", [1, 2, 3], 0.5, 3), [1], [2]), result("Q8", 0.25, 7))
+    actual = run(SLICE, slice_inputs(operand("Q8", [1, 2, 3], 0.5, 3), [1], [2]), out("Q8", 0.25, 7))
     assert actual.tolist() == [2, 3]
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, result, run, signed_codes, version
 from scipy.special import log_softmax, softmax
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, out, refuses, run, signed_codes, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.softmax import LOG_SOFTMAX, SOFTMAX
 
-UNSIGNED, SIGNED = result("Q8", 1 / 256), result("Q8S", 1 / 256, -128)
+UNSIGNED, SIGNED = out("Q8", 1 / 256), out("Q8S", 1 / 256, -128)
 
 
 def beta(value=1.0):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import PATH, operand, result
-from single_op import check_coupling, check_vectors, execute
 
+from helpers.nodes import PATH, execute, operand, out
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.errors import InvalidArgument
 from nnfast.ops.base import Node
 from nnfast.ops.split import SPLIT
@@ -14,7 +14,7 @@ X = np.arange(48).reshape(2, 4, 6)
 
 def split(x, axis, count, outputs=None):
     outputs = [x] * count if outputs is None else outputs
-    targets = [result(kind, 0.5, 3) for kind in outputs]
+    targets = [out(kind, 0.5, 3) for kind in outputs]
     return Node(SPLIT, f"{PATH} SPLIT", [operand(x, X, 0.5, 3), operand("i32", axis), operand("i32", count)], targets)
 
 

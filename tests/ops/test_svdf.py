@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from single_op import T, check_signatures, check_vectors, execute, floats, ints, node, omitted, out, run
 
+from helpers.nodes import T, execute, floats, ints, node, omitted, out, run
+from helpers.vectors import check_signatures, check_vectors
 from nnfast.errors import InvalidArgument
 
 BATCH, SIZE, UNITS, RANK, MEMORY = 2, 3, 2, 3, 4
@@ -72,7 +73,7 @@ def test_activations_apply_to_the_output_only(activation, function):
 
 
 @pytest.mark.parametrize(("place", "shape", "message"), [
-    (0, (2, 3, 1), r"main.operation\[0\] SVDF input 0 \(input\): rank is 3, must be 2"),
+    (0, (2, 3, 1), r"main.operation\[3\] SVDF input 0 \(input\): rank is 3, must be 2"),
     (1, (6, 4), r"input 1 \(weights_feature\): dimension 1 is 4, must be 3"),
     (2, (6,), r"input 2 \(weights_time\): rank is 1, must be 2"),
     (2, (5, 4), r"input 5 \(rank\): is 3, must be > 0 and divide the 5 filters"),

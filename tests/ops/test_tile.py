@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import operand, refuses, run
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import operand, refuses, run
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.tile import TILE
 
 X = np.arange(6).reshape(1, 2, 3)

@@ -4,9 +4,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from handmade import omitted, operand, refuses, run, version
-from single_op import check_coupling, check_vectors
 
+from helpers.nodes import omitted, operand, refuses, run, version
+from helpers.vectors import check_coupling, check_vectors
 from nnfast.ops.transpose import TRANSPOSE
 
 X = np.arange(24).reshape(1, 2, 3, 4)

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from handmade import all_codes, operand, refuses, result, run, version
-from single_op import check_vectors
 
+from helpers.nodes import all_codes, operand, out, refuses, run, version
+from helpers.vectors import check_vectors
 from nnfast.ops.unary import ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT
 
 SCALAR = {
@@ -48,7 +48,7 @@ def test_logical_not_takes_any_nonzero_byte_as_true():
 @pytest.mark.parametrize(("abbreviation", "zero_point", "highest"), [("Q8", 3, 255), ("Q8S", -125, 127)])
 def test_quantized_rsqrt(abbreviation, zero_point, highest):
     low = highest - 255
-    target = result(abbreviation, 0.01, low + 7)
+    target = out(abbreviation, 0.01, low + 7)
     actual = run(RSQRT, [operand(abbreviation, all_codes(abbreviation), 0.036, zero_point)], target)
     for code, got in zip(all_codes(abbreviation).tolist(), actual.tolist(), strict=True):
         real = (code - zero_point) * 0.036

@@ -11,9 +11,9 @@ import types
 
 import numpy as np
 import pytest
-from odd_values import ODD, attempt, parameters
 
 import nnfast
+from helpers.odd_values import ODD, attempt, parameters
 from nnfast import fmq, hal, vlog
 from nnfast.conformance.service import service_device
 from nnfast.driver import controller, explain, fenced, stream, submit

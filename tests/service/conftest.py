@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from raw_client import Raw
-from service_models import add_model, serving
 
 import nnfast
+from helpers.raw_client import Raw
+from helpers.service import add_model, serving
 
 
 @pytest.fixture

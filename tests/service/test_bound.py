@@ -4,9 +4,9 @@ import gc
 
 import numpy as np
 import pytest
-from service_models import add_model, gather_model, until
 
 import nnfast
+from helpers.service import add_model, gather_model, until
 from nnfast import Memory, Request, RequestArgument
 
 X, Y = np.float32([1, 2, 3, 4]), np.float32([10, 20, 30, 40])

@@ -9,12 +9,13 @@ import time
 
 import numpy as np
 import pytest
-from nnfast._native.burst import bucket_of
-from nnfast._native.packet import build_request, parse_result
-from service_models import add_model, core_ns, endless_model, reach, reshape_model, serving, until
 
 import nnfast
+from helpers.processes import environment
+from helpers.service import add_model, core_ns, endless_model, reach, reshape_model, serving, until
 from nnfast import Memory, Request, RequestArgument, fmq
+from nnfast._native.burst import bucket_of
+from nnfast._native.packet import build_request, parse_result
 from nnfast.conformance import bursts
 from nnfast.conformance.service import start
 from nnfast.errors import DeadObject, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
@@ -201,10 +202,9 @@ def test_the_driver_is_killed_under_a_burst(tmp_path):
 
 _KILLED = """
 import sys
-sys.path[:] = sys.argv[3].split(":")
 import numpy as np, nnfast
 from nnfast import Memory, Request, RequestArgument
-from service_models import add_model
+from helpers.service import add_model
 prepared = nnfast.connect(sys.argv[1]).prepare(add_model())
 burst = prepared.burst(spin_us=int(sys.argv[2]))
 print("ready", flush=True)
@@ -218,8 +218,8 @@ while True:
 def test_killed_clients_leave_nothing_and_harm_nobody(server, prepared):
     with prepared.burst() as burst:
         for attempt in range(6):
-            client = subprocess.Popen([sys.executable, "-c", _KILLED, server.path, str(50 * (attempt % 2)),
-                                       ":".join([os.path.dirname(__file__), *sys.path])], stdout=subprocess.PIPE)
+            client = subprocess.Popen([sys.executable, "-c", _KILLED, server.path, str(50 * (attempt % 2))],
+                                      stdout=subprocess.PIPE, env=environment())
             assert client.stdout.readline() == b"ready\n"
             time.sleep(0.01 * attempt)
             client.send_signal(signal.SIGKILL)

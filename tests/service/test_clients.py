@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from raw_client import Raw, prepared_by, refused, sealed
-from service_models import OtherProcess, add_model, add_request, dense_model, serving, until
 
 import nnfast
+from helpers.raw_client import Raw, prepared_by, refused, sealed
+from helpers.service import OtherProcess, add_model, add_request, dense_model, serving, until
 from nnfast.errors import ErrorStatus, ResourceExhaustedPersistent, ResourceExhaustedTransient
 from nnfast.service import models, protocol
 from nnfast.service.allowlist import Allowlist

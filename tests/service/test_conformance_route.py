@@ -1,8 +1,8 @@
 """The standard's kinds of tests through the driver's process, on every face."""
 
 import pytest
-from vector_files import add_test, write
 
+from helpers.vector_files import add_test, write
 from nnfast.conformance import run
 
 

@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from service_models import add_model, reach, until
 
 import nnfast
+from helpers.service import add_model, reach, until
 from nnfast.conformance.service import start
 from nnfast.service.connections import Connections
 

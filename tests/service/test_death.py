@@ -10,7 +10,10 @@ import time
 
 import numpy as np
 import pytest
-from service_models import (
+
+import nnfast
+from helpers.processes import environment
+from helpers.service import (
     FLOAT,
     add_model,
     add_request,
@@ -23,8 +26,6 @@ from service_models import (
     state_model,
     until,
 )
-
-import nnfast
 from nnfast import Memory, ModelBuilder, Role
 from nnfast.conformance.service import start
 from nnfast.driver.durations import MAXIMUM_LOOP_TIMEOUT_NS
@@ -153,24 +154,6 @@ def test_callbacks_are_told_once_when_the_driver_dies(process):
 STEPS = ("connect", "prepare", "allocate", "run", "execute", "fenced", "submit")
 
 
-def client_steps(path, rounds):
-    """What a client does, step after step; told on stdout for the one who kills it."""
-    device = nnfast.connect(path, patience=20)
-    for _ in range(rounds):
-        prepared, endless = device.prepare(dense_model()), device.prepare(endless_model())
-        buffer = device.allocate([Role(prepared, 0)])
-        buffer.copy_from(np.ones((1, 64), np.float32))
-        prepared.run([np.ones((1, 64), np.float32)])
-        gate = nnfast.Fence()
-        add = device.prepare(add_model())
-        add.execute(add_request(X, X, bytearray(16)))
-        add.execute_fenced(add_request(X, X, np.zeros(16, np.uint8)), [gate])
-        endless.submit([ONE]).cancel()
-        endless.submit([ONE])
-        endless.submit([ONE])
-        print("round", flush=True)
-
-
 def test_a_killed_driver_is_noticed_at_every_step(tmp_path):
     path = str(tmp_path / "nnfast.sock")
     for delay in np.linspace(0.0, 0.12, 7):
@@ -190,9 +173,8 @@ def test_a_killed_driver_is_noticed_at_every_step(tmp_path):
 
 # -- the client dies ---------------------------------------------------------------------------------------------------
 def run_client(path, rounds):
-    code = f"import test_death; test_death.client_steps({path!r}, {rounds})"
-    where = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
-    return subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": where},
+    code = f"from helpers.client_steps import steps; steps({path!r}, {rounds})"
+    return subprocess.Popen([sys.executable, "-c", code], env=environment(),
                             stdout=subprocess.PIPE)
 
 

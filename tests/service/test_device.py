@@ -8,7 +8,9 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
-from service_models import (
+
+import nnfast
+from helpers.service import (
     FLOAT,
     add_model,
     add_request,
@@ -21,8 +23,6 @@ from service_models import (
     state_model,
     until,
 )
-
-import nnfast
 from nnfast import CacheFiles, Memory, ModelBuilder, Request, RequestArgument, Role
 from nnfast.errors import ErrorStatus
 
@@ -360,8 +360,7 @@ def test_many_threads_use_one_device(device, server):
 
 
 def test_calls_wait_where_the_driver_allows_no_more_connections(tmp_path):
-    from service_models import serving
-
+    from helpers.service import serving
     from nnfast.service.quotas import Quotas
 
     with serving(tmp_path, quotas=Quotas(connections=2)) as (path, _):

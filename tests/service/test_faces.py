@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from service_models import add_model, dense_model, serving
-from vendor_extensions import MONEY
 
 import nnfast
+from helpers.processes import environment
+from helpers.service import add_model, dense_model, serving
+from helpers.vendor_extensions import MONEY
 from nnfast import Memory, Request, RequestArgument
 from nnfast.errors import ErrorStatus
 from nnfast.hal import v1_0, v1_1, v1_2, v1_3
@@ -129,11 +130,11 @@ def test_the_lines_of_the_readme_run(tmp_path):
     model = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
     code = code.replace("mobilenet_v1.tflite", str(model)).replace('["nnfast",', '[sys.executable, "-m", "nnfast",')
     code = f"import sys\n{code}\nassert driver.wait(120) == 0 and y.size == 10\n"
-    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    where = environment()
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=where, check=True, timeout=120)
 
 
 def test_importing_loads_no_messages():
     code = "import nnfast, nnfast.hal.v1_3, nnfast.cli.main, sys; assert 'msgspec' not in sys.modules"
-    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    where = environment()
     subprocess.run([sys.executable, "-c", code], env=where, check=True, timeout=120)

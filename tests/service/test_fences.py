@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 import pytest
-from raw_client import Raw, prepared_by
-from service_models import add_model, add_request, endless_model, reach
 
 import nnfast
+from helpers.raw_client import Raw, prepared_by
+from helpers.service import add_model, add_request, endless_model, reach
 from nnfast import Fence, Memory, Request, RequestArgument
 from nnfast.conformance.service import start
 from nnfast.service import protocol

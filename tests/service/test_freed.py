@@ -6,9 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
-from raw_client import Raw, prepared_by
-from service_models import add_model, add_request, until
 
+from helpers.raw_client import Raw, prepared_by
+from helpers.service import add_model, add_request, until
 from nnfast import Fence, Memory
 from nnfast.driver.background import Background
 from nnfast.errors import Cancelled, MissedDeadlineTransient

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_client import Raw, prepared_by, refused, sealed
-from service_models import add_model, serving, until
 
 import nnfast
+from helpers.raw_client import Raw, prepared_by, refused, sealed
+from helpers.service import add_model, serving, until
 from nnfast.errors import ErrorStatus
 from nnfast.model.records import encode
 from nnfast.service import protocol, records, server

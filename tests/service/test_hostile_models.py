@@ -5,10 +5,10 @@ import os
 import random
 
 import numpy as np
-from raw_client import refused, sealed
-from service_models import add_model, dense_model, endless_model
 
 import nnfast
+from helpers.raw_client import refused, sealed
+from helpers.service import add_model, dense_model, endless_model
 from nnfast.service import protocol
 from nnfast.service.channel import sealed_memfd
 from nnfast.service.protocol import Failure

@@ -6,11 +6,11 @@ import struct
 
 import numpy as np
 import pytest
-from nnfast._native.msgpack import array_head, skip
-from raw_client import refused, sealed
-from service_models import FLOAT, add_model, dense_model
 
+from helpers.raw_client import refused, sealed
+from helpers.service import FLOAT, add_model, dense_model
 from nnfast import ModelBuilder, pace
+from nnfast._native.msgpack import array_head, skip
 from nnfast.errors import InvalidArgument
 from nnfast.model import records
 from nnfast.model.records import encode

@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 import pytest
-from service_models import add_model, dense_model, endless_model, reach, state_model
 
 import nnfast
+from helpers.service import add_model, dense_model, endless_model, reach, state_model
 from nnfast import config
 from nnfast.cli import serve
 from nnfast.cli.main import main
@@ -325,8 +325,7 @@ def test_one_client_cannot_take_all_memory(tmp_path):
 
 
 def test_quota_of_sessions(tmp_path):
-    from service_models import serving
-
+    from helpers.service import serving
     from nnfast.service.quotas import Quotas
 
     with serving(tmp_path, quotas=Quotas(sessions=2)) as (path, _):
@@ -338,7 +337,7 @@ def test_quota_of_sessions(tmp_path):
 
 
 def test_an_error_of_the_servers_own_costs_one_client(tmp_path, monkeypatch):
-    from service_models import serving, until
+    from helpers.service import serving, until
 
     with serving(tmp_path) as (path, server):
         good, bad = nnfast.connect(path), nnfast.connect(path)
@@ -382,8 +381,7 @@ def test_no_descriptors_left_is_survived(tmp_path):
 
 
 def test_no_threads_left_is_survived(tmp_path, monkeypatch):
-    from service_models import serving
-
+    from helpers.service import serving
     from nnfast.service.connection import Connection
 
     with serving(tmp_path) as (path, server):

@@ -8,7 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from service_models import (
+
+import nnfast
+from helpers.service import (
     OtherProcess,
     add_model,
     add_request,
@@ -18,9 +20,7 @@ from service_models import (
     serving,
     until,
 )
-from vendor_extensions import MONEY, unit
-
-import nnfast
+from helpers.vendor_extensions import MONEY, unit
 from nnfast import Memory, ModelBuilder, Role
 from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
 from nnfast.service.allowlist import Allowlist

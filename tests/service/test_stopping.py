@@ -4,9 +4,9 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from service_models import FLOAT, until
 
 import nnfast
+from helpers.service import FLOAT, until
 from nnfast import ModelBuilder
 from nnfast.service.session import QUICK_NS
 

@@ -6,9 +6,9 @@ import threading
 import weakref
 
 import numpy as np
-from raw_client import prepared_by
-from service_models import FLOAT, until
 
+from helpers.raw_client import prepared_by
+from helpers.service import FLOAT, until
 from nnfast import ModelBuilder
 from nnfast.service import protocol
 from nnfast.service import sweeper as module

@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from nnfast._native.threads import Cancel, Fair, Gate, Turn, now_ns
-from raw_client import Raw, prepared_by, sealed
-from service_models import dense_model, serving, until
 
+from helpers.raw_client import Raw, prepared_by, sealed
+from helpers.service import dense_model, serving, until
 from nnfast import pace
+from nnfast._native.threads import Cancel, Fair, Gate, Turn, now_ns
 from nnfast.driver.execution import Limits
 from nnfast.errors import Cancelled, MissedDeadlineTransient
 from nnfast.service import protocol, records

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import Const, One, State
 
+from helpers.tflite.running import Const, One, State
 from nnfast.errors import UnsupportedOperator
 
 TIME, BATCH, SIZE, UNITS, AUX = 4, 2, 3, 5, 2

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from file_builder import Op, Tensor, build
 
 import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.compiler.check import check_model
 from nnfast.errors import UnsupportedOperator
 from nnfast.tflite import load

@@ -6,12 +6,12 @@ import struct
 
 import numpy as np
 import pytest
-from file_builder import Op, Tensor, build
-from fuzz import judge, mutate, structure
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import CONV, quantized, samples
 
+from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.fuzz import judge, mutate, structure
+from helpers.tflite.samples import CONV, quantized, samples
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.tflite import load, verify
 

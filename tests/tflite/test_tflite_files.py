@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tflite
-from file_builder import Op, Tensor, build
-from translated import f32, named, refused, show, translate
 
 import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.translated import f32, named, refused, show, translate
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.types import OperandType
 from nnfast.tflite import load

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import CASES as SINGLE
-from cases import codes, f, ints, value
-from cases_layers import CASES as LAYERS
-from cases_layers import OPTIONS, SCORES, detection
-from file_builder import Op, Tensor, build
 from flatbuffers import flexbuffers
-from running import Const, One
 
+from helpers.tflite.cases import CASES as SINGLE
+from helpers.tflite.cases import codes, f, ints, value
+from helpers.tflite.cases_layers import CASES as LAYERS
+from helpers.tflite.cases_layers import OPTIONS, SCORES, detection
+from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.running import Const, One
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.tflite import load
 from nnfast.tflite.flexmap import decode

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from cases import CASES as SINGLE
-from cases_layers import CASES as LAYERS
-from running import One
+
+from helpers.tflite.cases import CASES as SINGLE
+from helpers.tflite.cases_layers import CASES as LAYERS
+from helpers.tflite.running import One
 
 CASES = SINGLE | LAYERS
 

@@ -1,19 +1,17 @@
 """All shared models: what is translated agrees with what the tflite package reads, and every operation can run."""
 
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tflite
 from tflite.utils import opcode2name
 
+from helpers.shared import MODELS
 from nnfast.compiler.check import check_model, unsupported
 from nnfast.model.types import LifeTime, OperationType
 from nnfast.tflite import load
 
-MODELS = Path(os.environ.get("NNFAST_SHARED", "../shared")) / "models"
 FILES = sorted(MODELS.rglob("*.tflite"))
 STATES = {"asr_like_f32": 10, "tts_like_f32": 7, "tts_seq32_f32": 7, "tts_float": 7}
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from file_builder import Op, Tensor
-from translated import f32, named, q8, refused, show, translate
 
+from helpers.tflite.file_builder import Op, Tensor
+from helpers.tflite.translated import f32, named, q8, refused, show, translate
 from nnfast.model.types import LifeTime, OperandType
 
 T = OperandType

@@ -112,6 +112,12 @@ def test_threads_have_one_door():
         assert not re.search(r"\b(malloc|calloc|realloc|free|pthread_\w+|getenv)\s*\(", text), path.name
 
 
+def test_tests_import_helpers_only():
+    wrong = [f"{path.relative_to(ROOT)}: {line}" for path in (ROOT / "tests").rglob("*.py")
+             for line in re.findall(r"^\s*(?:from|import) test_\w+.*", path.read_text(), re.M)]
+    assert wrong == []
+
+
 def rows():
     """(kernel name, family) of every row of the kernel lists."""
     for path in sorted((ROOT / "csrc" / "kernels").glob("*/*.inc")):

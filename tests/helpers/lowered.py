@@ -1,36 +1,18 @@
-"""Runs the native steps of one operation beside its numpy definition, without compiler or driver."""
+"""Runs the native steps of one operation beside its numpy reference, without compiler or driver."""
 
 import numpy as np
-from nnfast._native.plan import Frame, Program
 
+from helpers.nodes import node
 from nnfast._native import kernels
-from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType
-from nnfast.ops import registry
-from nnfast.ops.base import Node, Tensor
-
-T = OperandType
-
-
-def tensor(type_, value=None, shape=None, scale=0.0, zero_point=0, scales=None, dim=0):
-    """A Tensor of a shape, with a value where one is given; `scales` makes it per-channel along `dim`."""
-    if value is not None:
-        value = np.ascontiguousarray(value, DTYPES[type_])
-        shape = value.shape
-    channels = None if scales is None else ChannelQuant(dim, tuple(scales))
-    return Tensor(0, type_, shape, float(np.float32(scale)), zero_point, channels, value)
-
-
-def ints(*values):
-    """INT32 scalars."""
-    return [tensor(T.INT32, np.int32(value)) for value in values]
+from nnfast._native.plan import Frame, Program
 
 
 def make(name, inputs, *outputs):
     """The node, its output shapes inferred."""
-    node = Node(registry.lookup(OperationType[name]), f"main.operation[0] {name}", inputs, outputs)
-    for output, shape in zip(outputs, node.op.infer(node), strict=True):
+    made = node(name, inputs, list(outputs))
+    for output, shape in zip(outputs, made.op.infer(made), strict=True):
         output.shape = shape
-    return node
+    return made
 
 
 class Packs:
@@ -123,7 +105,7 @@ def run_native_all(node, arrays, threads=1):
 
 
 def check_all_ways(node, arrays, rtol=0.0, atol=0.0):
-    """The node is native and gives its definition's results at every level, the same with one thread and with two.
+    """The node is native and gives its reference's results at every level, the same with one thread and with two.
 
     arrays: of the first inputs, None for scalars and constants. Without a tolerance the results must be equal; a NaN
     equals a NaN.

@@ -1,12 +1,12 @@
-"""The other process of tests/fmq/test_processes.py: python fmq_peer.py WHAT TABLE FD [COUNT [SEED]]."""
+"""The other process of tests/fmq/test_processes.py: python -m helpers.fmq_peer WHAT TABLE FD [COUNT [SEED]]."""
 
 import os
 import sys
 import zlib
 
 import numpy as np
-from fmq_items import ITEM
 
+from helpers.fmq_items import ITEM
 from nnfast import fmq
 
 

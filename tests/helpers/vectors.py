@@ -1,93 +1,23 @@
-"""One operation at a time, without compiler or driver: nodes by hand, and conformance vectors of a single operation.
-
-Vectors: [NN 16.1] (format) and [NN 16.3] (comparison) under NNFAST_SHARED (default: ../shared beside the repository).
-"""
+"""Conformance vectors of a single operation [NN 16.1], run through its numpy form and compared [NN 16.3]."""
 
 import base64
 import gzip
 import json
-import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.nodes import T, execute
+from helpers.shared import SHARED
 from nnfast.errors import Error
-from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType
+from nnfast.model.types import DTYPES, ChannelQuant, OperationType
 from nnfast.ops import registry
 from nnfast.ops.base import Node, Tensor
 
-SHARED = Path(os.environ.get("NNFAST_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-T = OperandType
 FOLDERS = ("V1_0", "V1_1", "V1_2", "V1_3", "V1_3_cts_only", "AIDL_V2", "AIDL_V3")
 
 
-# -- by hand -----------------------------------------------------------------------------------------------------------
-def tensor(type_, value=None, shape=None, scale=0.0, zero_point=0, scales=None, dim=0):
-    """A Tensor with a value, or with only a shape (value=None); `scales` makes it per-channel along `dim`."""
-    if value is not None:
-        value = np.ascontiguousarray(value, DTYPES[type_])
-        shape = value.shape
-    channels = None if scales is None else ChannelQuant(dim, tuple(scales))
-    return Tensor(0, type_, shape, float(np.float32(scale)), zero_point, channels, value)
-
-
-def floats(value, half=False):
-    """A float32 (float16) tensor."""
-    return tensor(T.TENSOR_FLOAT16 if half else T.TENSOR_FLOAT32, value)
-
-
-def ints(*values):
-    """INT32 scalars."""
-    return [tensor(T.INT32, np.int32(value)) for value in values]
-
-
-def flag(value):
-    """A BOOL scalar."""
-    return tensor(T.BOOL, np.uint8(value))
-
-
-def omitted(type_=T.TENSOR_FLOAT32, shape=(None,)):
-    """An optional input that the request leaves out; its declared shape may be anything."""
-    return Tensor(0, type_, shape, present=False)
-
-
-def out(type_=T.TENSOR_FLOAT32, scale=0.0, zero_point=0):
-    """An output whose shape is not declared."""
-    return tensor(type_, None, None, scale, zero_point)
-
-
-def node(name, inputs, outputs):
-    """The operation as main.operation[0]."""
-    op = registry.lookup(OperationType[name])
-    return Node(op, f"main.operation[0] {name}", inputs, outputs)
-
-
-def run(name, inputs, outputs):
-    """Validate, infer and compute; returns the output arrays after checking their shapes and dtypes."""
-    return execute(node(name, inputs, outputs))
-
-
-def execute(made):
-    """As run, for a node that exists."""
-    if made.op.validate:
-        made.op.validate(made)
-    shapes = made.op.infer(made)
-    for place, shape in enumerate(shapes):
-        made.outputs[place].shape = shape
-    arrays = made.op.compute(made, [t.value if t.present else None for t in made.inputs])
-    assert len(arrays) == len(shapes) == len(made.outputs)
-    for array, shape, target in zip(arrays, shapes, made.outputs, strict=True):
-        assert len(array.shape) == len(shape)
-        assert all(size == wanted or (made.op.data_dependent and wanted is None)
-                   for size, wanted in zip(array.shape, shape, strict=True))
-        assert array.dtype == target.dtype
-        assert array.flags.c_contiguous
-    return arrays
-
-
-# -- conformance vectors -----------------------------------------------------------------------------------------------
 def vectors(*names):
     """All tests whose model is a single one of the named operations."""
     return [test for name in names for test in _vectors_by_name().get(name, ())]
@@ -231,7 +161,6 @@ def _data(operand):
     return np.frombuffer(raw, DTYPES[T[operand["type"]]]).reshape(operand["dims"])
 
 
-# -- machine tables ----------------------------------------------------------------------------------------------------
 def check_signatures(*names):
     """The signature tables equal those of nnapi/ops_a.json and ops_b.json."""
     require_shared()

@@ -1,6 +1,6 @@
 """The seven MLTS classifiers on the shared photos: top-1, and outputs compared with those of LiteRT byte by byte.
 
-    python -m tests.models.mlts_photos [--photos N] [--only TEXT] [--threads N] [--litert]
+    python -m helpers.mlts_photos [--photos N] [--only TEXT] [--threads N] [--litert]          # in tests/
 
 The pictures are cut and resized as the benchmark does it (nnfast.cli.image) [NN 16.8]. Top-1 depends on the way of
 resizing: other choices of filter, pixel centre and rounding move a net by up to a dozen of 200 photos, so the
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import nnfast
-from nnfast import config
+from helpers.shared import shared
 from nnfast.cli import image
 from nnfast.cli.output import positive, progress, table
 
@@ -35,7 +35,7 @@ NETS = {
 
 def folder():
     """Where the shared MLTS models and photos are."""
-    return config.get("NNFAST_SHARED") + "/models/mlts"
+    return str(shared() / "models" / "mlts")
 
 
 def classes():

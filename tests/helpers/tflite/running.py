@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from file_builder import Op, Tensor, build
 
 import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.compiler.check import check_model, unsupported
 from nnfast.compiler.resolve import resolve
 from nnfast.model.types import operation_name

@@ -1,13 +1,6 @@
-"""Boxes once more, one at a time in plain Python [NN 15.3], and ways to run operations of several outputs."""
+"""Boxes once more, one at a time in plain Python [NN 15.3]."""
 
 import math
-
-import pytest
-from handmade import PATH
-from single_op import execute
-
-from nnfast.errors import GeneralFailure, InvalidArgument
-from nnfast.ops.base import Node
 
 
 def transform(box, delta, image):
@@ -45,22 +38,3 @@ def greedy(items, scores, limit, kill):
                 place += 1
         start += 1
     return order[:start]
-
-
-def run_all(op, inputs, *outputs):
-    """All output arrays of an operation."""
-    return execute(Node(op, f"{PATH} {op.name}", inputs, list(outputs)))
-
-
-def refuses(op, inputs, outputs, message):
-    """Refused before any value is looked at, with exactly this message behind path and name."""
-    with pytest.raises(InvalidArgument) as caught:
-        run_all(op, inputs, *outputs)
-    assert str(caught.value) == f"{PATH} {op.name}{message}"
-
-
-def fails(op, inputs, outputs, message):
-    """The execution fails on the values, with exactly this message behind path and name."""
-    with pytest.raises(GeneralFailure) as caught:
-        run_all(op, inputs, *outputs)
-    assert str(caught.value) == f"{PATH} {op.name}{message}"

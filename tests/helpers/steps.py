@@ -4,10 +4,10 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from nnfast._native.plan import Frame, Program
-from nnfast._native.threads import Cancel
 
 from nnfast._native import kernels
+from nnfast._native.plan import Frame, Program
+from nnfast._native.threads import Cancel
 
 every_level = pytest.mark.parametrize("level", kernels.levels())
 """One run of a test for each instruction level of this machine."""

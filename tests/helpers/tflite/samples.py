@@ -3,10 +3,7 @@
 import numpy as np
 from flatbuffers import flexbuffers
 
-try:
-    from .file_builder import Op, Tensor, build
-except ImportError:
-    from file_builder import Op, Tensor, build
+from helpers.tflite.file_builder import Op, Tensor, build
 
 CONV = {"StrideW": 1, "StrideH": 1}
 

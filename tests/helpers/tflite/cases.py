@@ -1,7 +1,8 @@
 """Operators with inputs and what they must give, by numpy: each runs through nnfast, and may be run through a peer."""
 
 import numpy as np
-from running import Const, One
+
+from helpers.tflite.running import Const, One
 
 RNG = np.random.default_rng(11)
 F = "float32"

@@ -1,10 +1,10 @@
 """Cases of operators with weights: grouped and transposed convolutions, batches of 8-bit matrices, detections."""
 
 import numpy as np
-from cases import codes, f, ints
 from flatbuffers import flexbuffers
-from running import Const, One
 
+from helpers.tflite.cases import codes, f, ints
+from helpers.tflite.running import Const, One
 from nnfast.model.quant import conv_multiplier, mbqm, quantize_multiplier
 
 CASES = {}

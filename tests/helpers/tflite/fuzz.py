@@ -1,28 +1,23 @@
-"""Fuzzing of the reader: `python -m tests.tflite.fuzz --seconds 60 [--seed N]` from the repository's root.
+"""Fuzzing of the reader: `python -m helpers.tflite.fuzz --seconds 60 [--seed N]` in tests/.
 
 Damages the sample files and, where NNFAST_SHARED has them, the shared models. A damaged file must load into a valid
 model or be refused with InvalidArgument, within seconds; anything else is a crash. Exit code 1 on any.
 """
 
 import argparse
-import os
 import random
 import resource
 import struct
 import sys
 import time
 import traceback
-from pathlib import Path
 
+from helpers.shared import MODELS
+from helpers.tflite.samples import samples
 from nnfast.errors import InvalidArgument
 from nnfast.model.validate import validate_model
 from nnfast.tflite import load
 from nnfast.tflite.verify import decode
-
-try:
-    from .samples import samples
-except ImportError:
-    from samples import samples
 
 WORDS = (0, 1, 2, 3, 4, 127, 128, 255, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 SLOW = 5.0
@@ -96,8 +91,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     files = samples()
     small = len(files)
-    shared = Path(os.environ.get("NNFAST_SHARED", "../shared")) / "models"
-    for path in sorted(shared.rglob("*.tflite")):
+    for path in sorted(MODELS.rglob("*.tflite")):
         if path.stat().st_size < 2_000_000:
             files[path.name] = path.read_bytes()
     work = [(name, data, structure(data)) for name, data in files.items()]

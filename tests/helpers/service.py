@@ -1,6 +1,5 @@
 """Small models, servers and clients for the tests of the driver's process."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from helpers.processes import environment
 from nnfast import ModelBuilder, Request, RequestArgument
 from nnfast.cli.serve import listen
 from nnfast.service import connect
@@ -87,7 +87,7 @@ class OtherProcess:
 
     _CODE = """
 import sys
-from service_models import *
+from helpers.service import *
 device = connect(sys.argv[1], patience=20)
 kept = []
 print("there", flush=True)
@@ -100,10 +100,9 @@ for line in sys.stdin:
 """
 
     def __init__(self, path):
-        paths = [os.path.dirname(__file__), *sys.path]
         self.process = subprocess.Popen([sys.executable, "-c", self._CODE, path], stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE,
-                                        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))})
+                                        env=environment())
         assert self._line() == "there"
 
     def _line(self):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from file_builder import Tensor, build
 
+from helpers.tflite.file_builder import Tensor, build
 from nnfast.compiler.check import check_model, unsupported
 from nnfast.errors import UnsupportedOperator
 from nnfast.model.types import LifeTime, OperationType

@@ -1,12 +1,25 @@
-"""The shared benchmark models: where they are, what they were fed and what LiteRT's reference kernels gave."""
+"""What lies under NNFAST_SHARED: vectors, and benchmark models with what LiteRT's reference kernels gave for them."""
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from nnfast import config
 
-MODELS = Path(config.get("NNFAST_SHARED")) / "models"
+
+def shared():
+    """The folder, relative to the repository."""
+    return (Path(__file__).resolve().parents[2] / config.get("NNFAST_SHARED")).resolve()
+
+
+SHARED = shared()
+
+VECTORS, MODELS = SHARED / "vts", SHARED / "models"
+
+needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason=f"no vectors in {VECTORS} (NNFAST_SHARED)")
+needs_models = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models in {MODELS} (NNFAST_SHARED)")
+
 FLOAT_TOLERANCE = 2e-5  # of the range of the reference
 
 

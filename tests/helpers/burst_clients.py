@@ -3,10 +3,10 @@
 import threading
 
 import numpy as np
-from hal_clients import Callback as Told
-from nnfast._native.packet import build_request, parse_request, parse_result
 
+from helpers.hal_clients import Callback as Told
 from nnfast import Memory, ModelBuilder, fmq
+from nnfast._native.packet import build_request, parse_request, parse_result
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.layout import from_canonical
 from nnfast.hal.pools import from_memory

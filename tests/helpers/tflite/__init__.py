@@ -1,0 +1,1 @@
+"""Builders, cases and damage of `.tflite` files."""
