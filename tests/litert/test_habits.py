@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import litert_models
 import pytest
-from habits import habits
 
 import nnfast.litert
+from helpers import litert_habits, litert_models
+from helpers.litert_habits import habits
 
 HERE = Path(__file__).parent
 
@@ -27,5 +27,5 @@ def test_every_habit_is_that_of_litert(folder):
 @pytest.mark.skipif(not litert_models.litert_python(), reason="ai_edge_litert is not installed and "
                                                               "NNFAST_LITERT_PYTHON not set")
 def test_litert_has_these_habits(folder):
-    told = litert_models.run_litert(HERE / "habits.py", "ai_edge_litert.interpreter", folder)
+    told = litert_models.run_litert(litert_habits.__file__, "ai_edge_litert.interpreter", folder)
     assert told.splitlines() == expected()

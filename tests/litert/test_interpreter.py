@@ -4,13 +4,13 @@ import subprocess
 import sys
 import warnings
 
-import litert_models
 import numpy as np
 import pytest
-from file_builder import Op, Tensor, build
 
 import nnfast
 import nnfast.litert as tflite
+from helpers import litert_models
+from helpers.tflite.file_builder import Op, Tensor, build
 
 
 @pytest.fixture

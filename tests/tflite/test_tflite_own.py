@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from file_builder import Op, Tensor, build
-from running import One
 
 import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.running import One
 from nnfast.compiler.resolve import resolve
 from nnfast.errors import UnsupportedOperator
 from nnfast.model.own import NAME

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from file_builder import Op, Tensor, build
+
+from helpers.tflite.file_builder import Op, Tensor, build
 
 DATA = Path(__file__).resolve().parents[2] / "nnfast" / "data"
 
@@ -37,7 +38,7 @@ def stateful():
 
 
 def write(folder):
-    """The files that habits.py wants."""
+    """The files that litert_habits.py wants."""
     (folder / "digits.tflite").write_bytes((DATA / "digits_int8.tflite").read_bytes())
     (folder / "two.tflite").write_bytes(two_signatures())
     (folder / "state.tflite").write_bytes(stateful())

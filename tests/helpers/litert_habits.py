@@ -1,6 +1,6 @@
 """Uses and misuses of an Interpreter, one line for each with what came of it: the same lines by both modules.
 
-python habits.py MODULE FOLDER: the module that has Interpreter; the folder with the files of litert_models.write.
+python litert_habits.py MODULE FOLDER: the module that has Interpreter; the folder that litert_models.write filled.
 """
 
 import sys
