@@ -219,6 +219,12 @@ typedef struct problem_q8 {
     uint8_t flip;
 } problem_q8;
 
+/* Bytes of an output value. */
+static size_t size_q8(const nnf_kernel *kernel)
+{
+    return strstr(kernel->op, "_s32_") ? 4 : 1;
+}
+
 /* step: columns of a call. */
 static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8 *p, size_t step, uint8_t *y)
 {
@@ -233,7 +239,7 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
                 .rows = rows, .columns = p->columns - j < step ? p->columns - j : step, .groups = groups,
                 .a = p->x + i * p->lda, .lda = p->lda, .offset = p->offset ? p->offset + i : NULL,
                 .w = (const int32_t *)(packed + j / n * nnf_conv2d_q8_panel(n, groups)),
-                .c = y + i * p->columns + j, .ldc = p->columns,
+                .c = y + (i * p->columns + j) * size_q8(kernel), .ldc = p->columns,
                 .zero_point = p->zero_point, .lo = p->lo, .hi = p->hi, .flip = p->flip,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
@@ -249,7 +255,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     uint8_t *x = nnf_check_alloc(c, p.rows * p.lda), *weights = nnf_check_alloc(c, p.columns * p.depth);
     int32_t *bias = nnf_check_alloc(c, 4 * p.columns), *multiplier = nnf_check_alloc(c, 4 * p.columns);
     int32_t *exponent = nnf_check_alloc(c, 4 * p.columns), *offset = nnf_check_alloc(c, 4 * p.rows);
-    uint8_t *expected = nnf_check_alloc(c, p.rows * p.columns), *actual = nnf_check_alloc(c, p.rows * p.columns);
+    const size_t bytes = p.rows * p.columns * size_q8(kernel);
+    uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
     nnf_check_fill_bytes(c, x, p.rows * p.lda);
     for (size_t i = 0; i < p.rows; i++)
         memset(x + i * p.lda + p.depth, 0, p.lda - p.depth);
@@ -272,7 +279,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     p.flip = nnf_check_below(c, 2) ? 0x80 : 0;
     multiply_q8(c, twin, &p, (size_t)twin->n, expected);
     multiply_q8(c, kernel, &p, (size_t)kernel->n, actual);
-    nnf_check_bytes(c, expected, actual, p.rows * p.columns);
+    nnf_check_bytes(c, expected, actual, bytes);
     if (k == NNF_CONV2D_Q8_BLOCK && p.columns > (size_t)kernel->n) {
         memset(actual, 0, p.rows * p.columns);
         multiply_q8(c, kernel, &p, p.columns, actual);
@@ -294,7 +301,7 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
             const nnf_conv2d_q8_tile tile = {
                 .rows = last - first, .columns = step, .groups = groups, .a = x + first * depth, .lda = depth,
                 .w = (const int32_t *)(w + j / n * nnf_conv2d_q8_panel(n, groups)),
-                .c = y + first * columns + j, .ldc = columns, .zero_point = 128, .hi = 255,
+                .c = y + (first * columns + j) * size_q8(kernel), .ldc = columns, .zero_point = 128, .hi = 255,
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
         }
@@ -306,7 +313,7 @@ static void bench_q8(nnf_check *c, const nnf_kernel *kernel)
     const size_t n = (size_t)kernel->n, k = (size_t)kernel->k;
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         const size_t rows = layers[i][0], columns = layers[i][1], depth = layers[i][2];
-        uint8_t *x = nnf_check_alloc(c, rows * depth), *y = nnf_check_alloc(c, rows * columns);
+        uint8_t *x = nnf_check_alloc(c, rows * depth), *y = nnf_check_alloc(c, rows * columns * size_q8(kernel));
         uint8_t *weights = nnf_check_alloc(c, columns * depth);
         int32_t *bias = nnf_check_alloc(c, 4 * columns), *multiplier = nnf_check_alloc(c, 4 * columns);
         int32_t *exponent = nnf_check_alloc(c, 4 * columns);
@@ -344,6 +351,11 @@ void nnf_check_conv2d_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const 
 }
 
 void nnf_check_conv2d_qs8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel);
+}
+
+void nnf_check_conv2d_s32_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     nnf_check_conv2d_qu8_qs8c_nhwc(c, twin, kernel);
 }

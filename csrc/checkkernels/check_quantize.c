@@ -77,3 +77,44 @@ void nnf_check_dequantize_qs8_f32_flat(nnf_check *c, const nnf_kernel *twin, con
 {
     check_dequantize(c, twin, kernel, -128);
 }
+
+void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_requantize_s32_qu8_rows_fn slow = (nnf_requantize_s32_qu8_rows_fn)twin->fn;
+    const nnf_requantize_s32_qu8_rows_fn fast = (nnf_requantize_s32_qu8_rows_fn)kernel->fn;
+    static const double nasty[] = {0, INFINITY, NAN, 0.5, 1.5, 1e300, 1e-300, 0.49999999999999994};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 24; form++) {
+            const size_t n = sizes[s], rows = 1 + form % 3, ldx = n + form % 2, ldy = n + form % 5;
+            nnf_codes codes = {.zero_point = (int32_t)nnf_check_below(c, 256), .hi = 255, .flip = form & 1 ? 0x80 : 0};
+            if (form & 4) {
+                codes.lo = (int32_t)nnf_check_below(c, 100);
+                codes.hi = 156 + (int32_t)nnf_check_below(c, 100);
+            }
+            int32_t *x = nnf_check_alloc(c, 4 * ((rows - 1) * ldx + n));
+            double *scale = nnf_check_alloc(c, 8 * n);
+            const size_t bytes = (rows - 1) * ldy + n;
+            uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
+            for (size_t i = 0; i < (rows - 1) * ldx + n; i++)
+                x[i] = (int32_t)nnf_check_u32(c) >> (form & 8 ? 0 : 16);
+            for (size_t j = 0; j < n; j++)
+                scale[j] = form & 16 ? 1.0 / 64 : nnf_check_float(c, 0.0005f, 0.005f);
+            scale[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+            slow(rows, n, x, ldx, scale, &codes, expected, ldy);
+            fast(rows, n, x, ldx, scale, &codes, actual, ldy);
+            nnf_check_bytes(c, expected, actual, bytes);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    int32_t *x = nnf_check_alloc(c, 4 * n);
+    double *scale = nnf_check_alloc(c, 8 * n);
+    uint8_t *y = nnf_check_alloc(c, n);
+    for (size_t j = 0; j < n; j++)
+        x[j] = (int32_t)nnf_check_u32(c) >> 16, scale[j] = 0.002;
+    const nnf_codes codes = {.zero_point = 128, .hi = 255};
+    NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, scale, &codes, y, n));
+    nnf_check_done(c, "bench");
+}

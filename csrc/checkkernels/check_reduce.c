@@ -64,6 +64,15 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
             nnf_reduce p = shape(form % FORMS, n, &elements);
             p.divisor = (int32_t)(p.count[0] * p.count[1] * (is_rows ? n : 1));
             p.flip = form & 1 ? 128 : 0;
+            if (form >= 2 * FORMS) {
+                p.excess = p.divisor * ((int32_t)nnf_check_below(c, 256) - p.flip);
+                p.multiplier = (1 << 30) + (int32_t)nnf_check_below(c, 1 << 30);
+                p.exponent = 1 - (int32_t)nnf_check_below(c, 12);
+                p.lo = -p.flip;
+                p.hi = 255 - p.flip;
+                p.zero_point = (int32_t)nnf_check_below(c, 256) - p.flip;
+                p.divisor = 0;
+            }
             uint8_t *x = nnf_check_alloc(c, elements);
             uint8_t *expected = nnf_check_alloc(c, results), *actual = nnf_check_alloc(c, results);
             nnf_check_fill_bytes(c, x, elements);

@@ -29,6 +29,15 @@ cdef extern from "conv2d/conv2d.h":
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
     bint nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed) nogil
 
+cdef extern from "quantize/quantize.h":
+    ctypedef struct nnf_codes:
+        int32_t zero_point, lo, hi
+        uint8_t flip
+
+    ctypedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                    const double *scale, const nnf_codes *codes, uint8_t *y,
+                                                    size_t ldy) noexcept nogil
+
 cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
@@ -45,14 +54,15 @@ cdef struct conv2d_q8:
     split s
     size_t groups, lda          # of a row: 4 codes each, those behind the depth without weight; bytes between rows
     size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
-    size_t tile                 # offset in the scratch of a tile that is yet to be scattered
+    size_t tile                 # offset in the scratch of a tile that is yet to be scattered, or of its sums
     size_t weights              # bytes of a group's packed weights
     bint direct                 # the input can be read in place
     bint by_rows                # threads share the rows of a single tile
     bint wide                   # the kernel takes several panels at once
     int32_t weight_zero_point, input_zero_point
-    int32_t zero_point, lo, hi
-    uint8_t flip
+    nnf_codes codes
+    nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
+    const double *scale
 
 
 cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
@@ -68,14 +78,14 @@ cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptr
         run = 1
         if row != NULL and ix >= 0 and ix + span <= g.width:
             run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
-            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.flip, to + r * p.lda, p.lda, sums)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.codes.flip, to + r * p.lda, p.lda, sums)
         else:
             lo = max(-ix, 0)
             hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
             memset(to + r * p.lda, p.input_zero_point, n)
             if lo < hi:
-                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.flip, to + r * p.lda + lo * channels,
-                         0, sums)
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.codes.flip,
+                         to + r * p.lda + lo * channels, 0, sums)
             if sums != NULL:
                 sums[0] += <uint32_t>(p.input_zero_point * (n - (hi - lo) * channels))
         if sums != NULL:
@@ -94,9 +104,9 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
     if sums != NULL:
         memset(sums, 0, (last - first) * sizeof(uint32_t))
     if g.plain and depth == lda and g.pixel == depth and sums == NULL:
-        p.gather(1, (last - first) * depth, x + first * depth, 0, p.flip, to, 0, sums)
+        p.gather(1, (last - first) * depth, x + first * depth, 0, p.codes.flip, to, 0, sums)
     elif g.plain:
-        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.flip, to, p.lda, sums)
+        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.codes.flip, to, p.lda, sums)
     else:
         span = g.filter_width if g.dilation_x == 1 and g.pixel == g.channels else 1
         while pixel < end:
@@ -131,11 +141,11 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     cdef nnf_conv2d_q8_tile tile
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
-    tile.ldc = s.n if p.place.scattered else p.place.out_pixel
-    tile.zero_point = p.zero_point
-    tile.lo = p.lo
-    tile.hi = p.hi
-    tile.flip = p.flip
+    tile.ldc = s.n if p.place.scattered or p.requantize != NULL else p.place.out_pixel
+    tile.zero_point = p.codes.zero_point
+    tile.lo = p.codes.lo
+    tile.hi = p.codes.hi
+    tile.flip = p.codes.flip
     while item < last:
         block = item // (s.group * s.panels)
         base = block * s.group
@@ -155,9 +165,14 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
-            tile.c = scratch + p.tile if p.place.scattered else y + low * tile.ldc + panel * s.n
+            tile.c = y + low * p.place.out_pixel + panel * s.n
+            if p.place.scattered or p.requantize != NULL:
+                tile.c = scratch + p.tile
             p.kernel(&tile)
-            if p.place.scattered:
+            if p.requantize != NULL:
+                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + panel * s.n, &p.codes,
+                             y + low * p.place.out_pixel + panel * s.n, p.place.out_pixel)
+            elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
                         y + panel * s.n, tile.columns, 1)
             item += more
@@ -198,13 +213,18 @@ cdef size_t row_bytes(size_t depth, size_t k):
     return (size + unit - 1) // unit * unit
 
 
+cdef str _op(bint raw):
+    return "conv2d_s32_qu8_qs8c_nhwc" if raw else "conv2d_qu8_qs8c_nhwc"
+
+
 def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
-            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1):
+            const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1, bint raw=False):
     """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
 
-    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32.
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32; raw:
+    for a step with a `scale`, which has no use for multiplier and exponent.
     """
-    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef const nnf_kernel *row = pick(_op(raw))
     cdef bint signed_weights = weights.dtype == np.int8
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
     cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
@@ -225,10 +245,10 @@ def pack_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_z
     return packed
 
 
-def fits_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size_t groups=1):
+def fits_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size_t groups=1, bint raw=False):
     """Whether an array can be what pack_q8 returns for [groups * columns, depth], and does no harm whatever it holds.
     """
-    cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+    cdef const nnf_kernel *row = pick(_op(raw))
     cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)), i
     cdef bint fits = <size_t>packed.shape[0] == groups * each
     with nogil:
@@ -241,14 +261,16 @@ cdef class Conv2dQ8(Step):
     """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
     window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
-    (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8.
+    (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8. scale: None, or a
+    float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors.
     """
 
     cdef conv2d_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
-                 output, bint signed, place=None):
-        cdef const nnf_kernel *row = pick("conv2d_qu8_qs8c_nhwc")
+                 output, bint signed, place=None, const double[::1] scale=None):
+        cdef bint raw = scale is not None
+        cdef const nnf_kernel *row = pick(_op(raw))
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
         cdef int shift = 128 if signed else 0
@@ -262,12 +284,18 @@ cdef class Conv2dQ8(Step):
         self.p.lda = row_bytes(depth, row.k)
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
-        self.p.zero_point, self.p.lo, self.p.hi = (value + shift for value in output)
-        self.p.flip = 0x80 if signed else 0
+        self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
+        self.p.codes.flip = 0x80 if signed else 0
+        if raw:
+            if <size_t>scale.shape[0] != units or self.p.place.scattered:
+                raise ValueError("there must be a scale for each unit, and a dense output")
+            self.keep = scale
+            self.p.scale = &scale[0]
+            self.p.requantize = <nnf_requantize_s32_qu8_rows_fn>pick("requantize_s32_qu8_rows").fn
         self.p.direct = g.plain and self.p.weight_zero_point == 0 and depth == self.p.lda
         if self.p.direct and signed:
             # One kernel of this level reads signed codes as they are, from the same packed weights, or none does.
-            self.p.direct = in_place.isa == row.isa and rows >= FEW
+            self.p.direct = in_place.isa == row.isa and rows >= FEW and not raw
             if self.p.direct:
                 self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>in_place.fn
                 row = in_place
@@ -281,7 +309,9 @@ cdef class Conv2dQ8(Step):
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
-        self.scratch = self.p.tile + (self.p.s.m * self.p.s.n if self.p.place.scattered else 0)
+        self.scratch = self.p.tile
+        if raw or self.p.place.scattered:
+            self.scratch += self.p.s.m * self.p.s.n * (sizeof(int32_t) if raw else 1)
         self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * BLOCK and shape.m > BLOCK and self.p.weights < LIGHT
         self.work = <double>self.p.place.groups * rows * units * depth
         cdef size_t tiles = rows // BLOCK if self.p.by_rows else self.p.s.tiles

@@ -12,6 +12,7 @@ cdef extern from "reduce/reduce.h":
         size_t stride[2]
         int32_t divisor
         uint8_t flip
+        int32_t excess, multiplier, exponent, zero_point, lo, hi
 
     ctypedef void (*nnf_reduce_f32_fn)(const nnf_reduce *p, size_t n, const float *x, float *y) noexcept nogil
     ctypedef void (*nnf_reduce_q8_fn)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y) noexcept nogil
@@ -154,12 +155,13 @@ cdef void run_reduce_q8(const nnf_step *step, const nnf_run *run, int thread, in
 cdef class ReduceQ8(Step):
     """Reduction of 8-bit codes along `axes` of a shape without zeros; op: mean, max, min; slots x, y.
 
-    is_signed: codes are int8; a mean has at most MOST_TERMS terms.
+    is_signed: codes are int8; a mean has at most MOST_TERMS terms. scale: None for the quotient of the codes, or
+    (input zero point, multiplier, exponent, output zero point, lowest code, highest code) of a mean as LiteRT has it.
     """
 
     cdef reduce_q8 p
 
-    def __init__(self, slots, str op, bint is_signed, shape, axes):
+    def __init__(self, slots, str op, bint is_signed, shape, axes, scale=None):
         cdef bint rows = plan_walk(&self.p.over, shape, axes)
         cdef const nnf_kernel *row = pick(f"reduce_{op if rows else op + '_across'}_qu8_rows")
         cdef size_t terms = self.p.over.p.count[0] * self.p.over.p.count[1] * (self.p.over.n if rows else 1)
@@ -168,6 +170,11 @@ cdef class ReduceQ8(Step):
         self.p.kernel = <nnf_reduce_q8_fn>row.fn
         self.p.over.p.divisor = <int32_t>min(terms, MOST_TERMS)
         self.p.over.p.flip = 128 if is_signed else 0
+        if scale is not None:
+            self.p.over.p.divisor = 0
+            zero_point, self.p.over.p.multiplier, self.p.over.p.exponent, *codes = scale
+            self.p.over.p.excess = terms * zero_point
+            self.p.over.p.zero_point, self.p.over.p.lo, self.p.over.p.hi = codes
         self.work = work_of(&self.p.over)
         self.tiles = tiles_of(&self.p.over)
         self.bind(run_reduce_q8, &self.p, slots, row.name.decode())

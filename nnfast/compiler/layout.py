@@ -25,7 +25,7 @@ def lower(node, b):
     image = b.channels_last.get(source.operand) or _channels_last(source, b)
     result = b.stand_in(target, **_moved(target)) if is_image else target
     twin = Node(node.op, node.path, [image, *map(_flipped(node), node.inputs[1:])], [result, *node.outputs[1:]],
-                node.relaxed)
+                node.relaxed, node.arithmetic)
     reason = b.native(twin)
     if reason is None and is_image:
         b.channels_last[target.operand] = result

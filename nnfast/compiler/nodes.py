@@ -71,7 +71,7 @@ class Facts:
         if op is None:
             raise InvalidArgument(f"{self.path(index)}: the operation is not supported")
         node = Node(op, self.path(index), map(self.tensor, operation.inputs), map(self.tensor, operation.outputs),
-                    self.model.relaxed)
+                    self.model.relaxed, self.model.arithmetic)
         for place, (slot, tensor) in enumerate(zip(node.slots, node.inputs)):
             if present and not tensor.present and not slot.optional:
                 raise InvalidArgument(f"{node.path} input {place} ({slot.name}): is omitted, must have a value")

@@ -12,16 +12,20 @@ def multiplies_bf16(kernel):
     return "bf16" in words and not {"f32", "f16"} & set(words[:words.index("bf16")])
 
 
+_REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
+
+
 class Explanation:
     """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table.
 
-    precision: what the device was asked for, None for exact; reduced: how many operations run in it.
+    precision: what the device was asked for, None for exact; reduced: how many operations run in it; arithmetic: whose
+    integers the model computes.
     """
 
     def __init__(self, prepared):
         segment = prepared._static
         self.name = prepared.model.name
-        self.threads = prepared.num_threads
+        self.threads, self.arithmetic = prepared.num_threads, prepared.model.arithmetic
         self.precision, self.reduced = prepared.device.precision, 0
         self.dynamic = segment is None
         if segment is None:
@@ -37,7 +41,8 @@ class Explanation:
     def from_json(cls, text, native):
         """The Explanation whose to_json gave `text`. native: whether all of it is."""
         made, fields = cls.__new__(cls), json.loads(text)
-        for name in ("name", "threads", "precision", "reduced", "dynamic", "rows", "arena_bytes", "packed_bytes"):
+        for name in ("name", "threads", "arithmetic", "precision", "reduced", "dynamic", "rows", "arena_bytes",
+                     "packed_bytes"):
             setattr(made, name, fields["model" if name == "name" else name])
         made.native = native
         return made
@@ -45,7 +50,7 @@ class Explanation:
     def to_json(self):
         """The same as JSON text."""
         head = json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
-                           "precision": self.precision, "reduced": self.reduced,
+                           "arithmetic": self.arithmetic, "precision": self.precision, "reduced": self.reduced,
                            "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes})
         rows = []
         for row in self.rows:
@@ -66,6 +71,7 @@ class Explanation:
             lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {shape:<16} {note}".rstrip())
         lines.append(f"arena {self.arena_bytes:,} B, packed parameters {self.packed_bytes:,} B, "
                      f"{sum(row['kernel'] == 'numpy' for row in self.rows)} of {len(self.rows)} operations in numpy")
+        lines.append(f"arithmetic {self.arithmetic}: integers of {_REFERENCES[self.arithmetic]}")
         if self.precision:
             lines.append(self._about_precision())
         return "\n".join(lines)

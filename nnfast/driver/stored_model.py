@@ -33,7 +33,7 @@ from ..model.records import (
 )
 from .arguments import plain_keys, plain_shapes
 
-MODEL_MAGIC, DATA_MAGIC = b"NNFMDL05", b"NNFDAT05"
+MODEL_MAGIC, DATA_MAGIC = b"NNFMDL06", b"NNFDAT06"
 MAX_HEAD = 1 << 24
 """Most bytes of a model file: some tens of thousands of operations."""
 

@@ -29,30 +29,24 @@ def quantize_multiplier(value):
     return int(multiplier), int(exponent)
 
 
-CHANNEL_PRODUCT = np.float32
-"""Type in which the input scale meets a per-channel filter scale. The standard's is float32; LiteRT multiplies in
-float64, which moves about one value of a million by one step. A test sets float64 here to show that nothing else
-differs; nnfast itself never does."""
-
-
 def scale_product(scale_in, scale_weight):
     """float32 product of two scales, as a double (infinite where it overflows)."""
     with np.errstate(over="ignore"):
         return float(np.float32(scale_in) * np.float32(scale_weight))
 
 
-def conv_multiplier(scale_in, scale_weight, scale_out):
+def conv_multiplier(scale_in, scale_weight, scale_out, product_type=np.float32):
     """Real multiplier of a convolution as a double (array): product of input and filter scale over the output scale.
 
     scale_weight: one scale, or a sequence of per-channel scales; infinite where the product overflows [NN 13.4].
+    product_type: in which the scales are multiplied; the standard's is float32, LiteRT's often float64, which moves
+    about one value of a million by one step.
     """
-    per_tensor = np.ndim(scale_weight) == 0
-    product_type = np.float32 if per_tensor else CHANNEL_PRODUCT
     weights = np.asarray(scale_weight, np.float32).astype(product_type)
     with np.errstate(over="ignore"):
         product = (product_type(np.float32(scale_in)) * weights).astype(np.float64)
     multiplier = product / float(np.float32(scale_out))
-    return float(multiplier) if per_tensor else multiplier
+    return float(multiplier) if np.ndim(scale_weight) == 0 else multiplier
 
 
 def srdhm(a, b):

@@ -93,6 +93,7 @@ class ModelRecord(Record):
     states: list[StateRecord]
     name: str
     extensions: list[tuple[str, int]]
+    arithmetic: str
 
 
 class Constants:
@@ -168,7 +169,7 @@ def record_of(model, constants, withheld=frozenset()):
 
     return ModelRecord(graph(model.main, withheld), [graph(g) for g in model.referenced], bool(model.relaxed),
                        [StateRecord(s.input, s.output, constants.add(s.initial)) for s in model.states], model.name,
-                       [tuple(entry) for entry in model.extensions])
+                       [tuple(entry) for entry in model.extensions], model.arithmetic)
 
 
 def model_of(record, parts, may_withhold=False):
@@ -199,4 +200,4 @@ def model_of(record, parts, may_withhold=False):
                    for place, s in enumerate(record.states))
     referenced = tuple(graph(g, f"referenced[{place}]") for place, g in enumerate(record.referenced))
     return Model(graph(record.main, "main"), referenced, record.relaxed, states, record.name,
-                 tuple(tuple(entry) for entry in record.extensions))
+                 tuple(tuple(entry) for entry in record.extensions), record.arithmetic)

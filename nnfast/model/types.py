@@ -348,12 +348,17 @@ class State:
     initial: np.ndarray | None = None
 
 
+ARITHMETICS = "nnapi", "litert"
+"""Whose integers a model computes, where the two differ: those of the standard, or of LiteRT's reference kernels."""
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
     name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses [NN 1.7].
+    arithmetic: one of ARITHMETICS.
     """
 
     main: Subgraph
@@ -362,6 +367,7 @@ class Model:
     states: tuple = ()
     name: str = ""
     extensions: tuple = ()
+    arithmetic: str = "nnapi"
 
     def __repr__(self):
         values = [", ".join(f"{operand.name or index} {type_name(operand.type)}{list(operand.dims)}"

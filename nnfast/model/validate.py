@@ -15,6 +15,7 @@ from ..checks import shown
 from ..errors import InvalidArgument
 from .plain import is_plain
 from .types import (
+    ARITHMETICS,
     CONSTANT_LIFETIMES,
     DTYPES,
     EXTENSION_NAME,
@@ -60,6 +61,8 @@ def validate_model(model, go_on=pace.step):
         _fail("model", f"relaxed is {shown(model.relaxed)}, must be True or False")
     if not isinstance(model.name, str):
         _fail("model", f"name is {shown(model.name)}, must be text")
+    if model.arithmetic not in ARITHMETICS:
+        _fail("model", f"arithmetic is {shown(model.arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     check_extensions("extensions", model.extensions)
     prefixes = frozenset(prefix for _, prefix in model.extensions)
     for path, graph in graph_paths(model):

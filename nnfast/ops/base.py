@@ -208,15 +208,16 @@ KEPT_FORMS = 64
 class Node:
     """An operation in its graph, with what is known of its operands at this moment.
 
-    slots: that of each input; memo: what `once` has computed; go_on: what `compute` calls between parts that take long,
-    which may end the execution.
+    arithmetic: that of the model; slots: that of each input; memo: what `once` has computed; go_on: what `compute`
+    calls between parts that take long, which may end the execution.
     """
 
-    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "slots", "memo", "go_on",
-                 "_names")
+    __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "arithmetic", "slots", "memo",
+                 "go_on", "_names")
 
-    def __init__(self, op, path, inputs, outputs, relaxed=False):
-        self.op, self.path, self.inputs, self.outputs, self.relaxed = op, path, list(inputs), list(outputs), relaxed
+    def __init__(self, op, path, inputs, outputs, relaxed=False, arithmetic="nnapi"):
+        self.op, self.path, self.inputs, self.outputs = op, path, list(inputs), list(outputs)
+        self.relaxed, self.arithmetic = relaxed, arithmetic
         types = tuple([t.type for t in self.inputs]), tuple([t.type for t in self.outputs])
         form = op.forms.get(types)
         if form is None:
@@ -327,6 +328,11 @@ class Node:
         value = tensor.value if tensor.present and tensor.value is not None else self.value(name)
         item = value.item(0)
         return bool(item) if tensor.type == _BOOL else item
+
+    @property
+    def is_litert(self):
+        """True when integers are to be those of LiteRT's reference kernels."""
+        return self.arithmetic == "litert"
 
     @property
     def layout_nchw(self):

@@ -186,24 +186,32 @@ def _emit_quantized(node, b, weights, matrix, shape, groups, place):
     source, target, (win, _, channels, units) = node["input"], node.outputs[0], shape
     zero_point = weights.zero_point if weights.channel_quant is None else 0
     signed, output = source.dtype == np.int8, requantize.codes(node)
-    in_place = place is None and zero_point == (0 if weights.dtype == np.int8 else 128) \
+    once = requantize.rounds_once(node)
+    in_place = place is None and not once and zero_point == (0 if weights.dtype == np.int8 else 128) \
         and conv2d_lines_q8.suits(win, channels, signed)
     blocks = conv2d_lines_q8.Blocks(win, channels) if in_place else None
 
     def pack():
         finish, codes = requantize.requantizer(node), matrix()
-        scale = (np.ascontiguousarray(np.broadcast_to(v, len(codes))) for v in (finish.multiplier, finish.exponent))
+        scale = (0, 0) if once else (finish.multiplier, finish.exponent)
+        scale = (np.ascontiguousarray(np.broadcast_to(np.int32(v), len(codes))) for v in scale)
         if in_place:
             codes = blocks.spread(codes, zero_point)
-        return conv2d_q8.pack_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups)
+        return conv2d_q8.pack_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups,
+                                 once)
 
     depth = blocks.depth if in_place else prod(win.filter) * channels
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, units, depth, groups))
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, units, depth, groups, once))
     slots = b.slot(source), b.const(packed), b.slot(target)
     if in_place:
         b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
-    else:
-        b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place))
+        return
+    scale = None
+    if once:
+        scale = b.packed([weights], np.float64, lambda: np.full(units, requantize.real_multiplier(node)),
+                         lambda found: len(found) == units)
+    b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place,
+                              scale))
 
 
 CONV_2D = OpDef(

@@ -16,7 +16,8 @@ _SIGNATURES = (
 )
 
 
-def _validate(node):
+def validate(node):
+    """Versions, ranks, and what the shapes of weights, bias and input say of each other."""
     requantize.require_scale_version(node)
     if all(node[name].shape is not None for name in ("input", "weights", "bias")):
         _check_ranks(node)
@@ -48,7 +49,8 @@ def _batch(node):
     return elements // size
 
 
-def _infer(node):
+def infer(node):
+    """[rows, units]."""
     _check_ranks(node)
     units = node["weights"].shape[0]
     if units < 1:
@@ -60,7 +62,8 @@ def _infer(node):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _compute(node, inputs):
+def compute(node, inputs):
+    """Sums in float64, which are exact for codes."""
     data, weights, bias = inputs[:3]
     data = data.reshape(_batch(node), weights.shape[1])
     if is_quant8(node["input"]):
@@ -69,7 +72,8 @@ def _compute(node, inputs):
     return [requantize.finish_float(node, data.astype(np.float64) @ weights.astype(np.float64).T, bias)]
 
 
-def _lower(node, b):
+def lower(node, b):
+    """One step, for constant weights and bias."""
     for name in ("weights", "bias"):
         if node[name].value is None:
             return f"{name} is not constant"
@@ -80,6 +84,6 @@ def _lower(node, b):
 
 
 FULLY_CONNECTED = OpDef(
-    OperationType.FULLY_CONNECTED, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
+    OperationType.FULLY_CONNECTED, _SIGNATURES, validate=validate, infer=infer, compute=compute, lower=lower,
     zero_sized="batch",
 )

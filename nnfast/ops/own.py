@@ -12,6 +12,7 @@ from ..model.types import Definition
 
 FAMILIES = {
     "tfl_rank": {"TFL_RANK_0": 1000, "TFL_RANK_1": 1001, "TFL_EMPTY": 1002, "TFL_COPY": 1003},
+    "tfl_fully_connected": {"TFL_FULLY_CONNECTED": 9},
     "tfl_unary": {"TFL_COS": 108, "TFL_ROUND": 116, "TFL_SIGN": 158, "TFL_GELU": 150},
 }
 """Family file -> its operations with their ids: TFLite's builtin codes; others have those from 1000 on."""

@@ -7,7 +7,8 @@ import numpy as np
 from .._native.activation import ClampF32, LookupQ8
 from .._native.convert import Convert
 from .._native.reduce import MOST_TERMS, ReduceF32, ReduceQ8
-from ..model.types import OperandType, OperationType, type_name
+from ..model import quant
+from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 
 
@@ -37,14 +38,29 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """Floats in float64, rounded once; 8-bit codes as integers, the quotient cut towards zero as the reference does."""
+    """Floats in float64, rounded once; 8-bit codes as integers, the quotient cut towards zero as the reference does.
+
+    LiteRT takes the sum of real values in steps of the scale, times a quantized 1 / count, rounded.
+    """
     x, axes, dtype = inputs[0], axes_of(node), node.outputs[0].dtype
     (shape,) = infer(node)
     if is_quant8(node["input"]):
         total, count = x.sum(axis=axes, dtype=np.int64), prod(x.shape[axis] for axis in axes)
+        if node.is_litert:
+            source, target = node["input"], node.outputs[0]
+            mean = quant.mbqm(total - count * source.zero_point, *mean_multiplier(node, count)) + target.zero_point
+            return [np.clip(mean, *QUANT_RANGE[target.type]).astype(dtype).reshape(shape)]
         return [(np.sign(total) * (np.abs(total) // count)).astype(dtype).reshape(shape)]
     with np.errstate(all="ignore"):
         return [x.mean(axis=axes, dtype=np.float64).astype(dtype).reshape(shape)]
+
+
+def mean_multiplier(node, count):
+    """(multiplier, exponent) from the sum of `count` codes to their mean, as LiteRT's reference kernel forms them."""
+    real = float(np.float32(node["input"].scale)) / float(np.float32(node.outputs[0].scale))
+    multiplier, exponent = quant.quantize_multiplier(real)
+    shift = min(count.bit_length() - 1, 32, 31 + exponent)
+    return (multiplier << shift) // count, exponent - shift
 
 
 def compute_all(node, inputs):
@@ -117,8 +133,11 @@ def lower(node, b):
     if is_quant8(source):
         if name == "mean" and terms > MOST_TERMS:
             return f"mean of {terms} codes, native up to {MOST_TERMS}"
-        signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
-        b.emit(ReduceQ8(slots, name, signed, source.shape, axes))
+        signed, scale = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED, None
+        if name == "mean" and node.is_litert:
+            target = node.outputs[0]
+            scale = source.zero_point, *mean_multiplier(node, terms), target.zero_point, *QUANT_RANGE[target.type]
+        b.emit(ReduceQ8(slots, name, signed, source.shape, axes, scale))
     elif source.type == OperandType.TENSOR_FLOAT32:
         divided = name == "mean"
         b.emit(ReduceF32(slots, "sum" if divided else name, source.shape, axes, terms if divided else 1))

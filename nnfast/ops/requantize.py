@@ -33,6 +33,22 @@ class Requantizer:
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RealRequantizer:
+    """As Requantizer, with the real multiplier in double, float64 of 1 or `channels` values, and one rounding."""
+
+    multiplier: np.ndarray
+    zero_point: int
+    low: int
+    high: int
+    dtype: np.dtype
+
+    def __call__(self, accumulator):
+        """As of a Requantizer."""
+        scaled = quant.round_half_away(quant.wrap32(accumulator) * self.multiplier) + self.zero_point
+        return np.clip(scaled, self.low, self.high).astype(self.dtype)
+
+
 def multipliers(real):
     """int64 arrays (multiplier, exponent) of finite doubles >= 0, with every exponent in -31..31 [NN 13.4]."""
     multiplier, exponent = quant.quantize_multipliers(real)
@@ -41,14 +57,25 @@ def multipliers(real):
 
 
 def real_multiplier(node):
-    """Product of input and filter scale over the output scale: a double, or an array of one for each channel."""
+    """Product of input and filter scale over the output scale: a double, or an array of one for each channel.
+
+    LiteRT forms it in double, but for convolutions of uint8.
+    """
     scales = node.inputs[0].scale, weight_scales(node.inputs[1]), node.outputs[0].scale
-    key = "multiplier", scales[0], scales[2], quant.CHANNEL_PRODUCT
-    return node.once(key, lambda: quant.conv_multiplier(*scales))
+    in_double = node.is_litert and (rounds_once(node) or node.inputs[0].dtype == np.int8)
+    key = "multiplier", scales[0], scales[2]
+    return node.once(key, lambda: quant.conv_multiplier(*scales, np.float64 if in_double else np.float32))
+
+
+def rounds_once(node):
+    """Whether sums meet the real multiplier in double, and are rounded once: LiteRT's FULLY_CONNECTED."""
+    return node.is_litert and node.op.name in ("FULLY_CONNECTED", "TFL_FULLY_CONNECTED")
 
 
 def requantizer(node):
-    """The Requantizer of an operation with a fused activation, after check_scales [NN 13.4, 13.8]."""
+    """The Requantizer, or RealRequantizer, of an operation with a fused activation, after check_scales [NN 13.8]."""
+    if rounds_once(node):
+        return RealRequantizer(np.atleast_1d(real_multiplier(node)), *codes(node), node.outputs[0].dtype)
     multiplier, exponent = multipliers(np.atleast_1d(real_multiplier(node)))
     return Requantizer(multiplier.astype(np.int32), exponent.astype(np.int32), *codes(node), node.outputs[0].dtype)
 

@@ -177,7 +177,7 @@ class _Header:
 
     def model(self):
         """The Model."""
-        self._fields("main", 6)
+        self._fields("main", 7)
         main = self._graph("main")
         referenced = tuple([self._graph(f"referenced[{place}]") for place in range(self._head("referenced"))])
         relaxed = self._value(_BOOL, "relaxed")
@@ -185,9 +185,10 @@ class _Header:
                         for path, s in self._records(_STATES, "state")])
         name = self._value(_TEXT, "name")
         extensions = tuple([entry for _, entry in self._records(_EXTENSIONS, "extension")])
+        arithmetic = self._value(_TEXT, "arithmetic")
         if self._at != len(self._data):
             raise InvalidArgument(f"main: the header ends at byte {self._at}, has {len(self._data)}")
-        return Model(main, referenced, relaxed, states, name, extensions)
+        return Model(main, referenced, relaxed, states, name, extensions, arithmetic)
 
     def _graph(self, name):
         self._fields(name, 4)

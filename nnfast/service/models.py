@@ -13,7 +13,7 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..model.records import Constants, align, encode, record_of
 from .channel import sealed_memfd
 
-MAGIC = b"NNFMDL01"
+MAGIC = b"NNFMDL02"
 START = struct.Struct("<8sQQ")
 
 

@@ -63,11 +63,13 @@ class Builder:
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
 
-    def __init__(self, tensors, inputs, names, label, size, graph=0, is_main=True):
+    def __init__(self, tensors, inputs, names, label, size, graph=0, is_main=True,
+                 arithmetic="litert"):
         """tensors: FileTensors; inputs: indexes of the graph's; names: signature names of inputs and of outputs by
         tensor index; label, size: the file's name for messages and its bytes; graph: number of the subgraph; is_main:
-        whether it becomes the model's main graph.
+        whether it becomes the model's main graph; arithmetic: the model's.
         """
+        self.arithmetic = arithmetic
         self.graph, self.is_main, self.graphs = graph, is_main, None
         self.tensors = list(tensors)
         self.file_inputs, self.names, self.label, self.size = inputs, names, label, size

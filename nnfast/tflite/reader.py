@@ -10,6 +10,7 @@ from .. import trace, vlog
 from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.mapped import read_file
+from ..model.types import ARITHMETICS
 from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
@@ -88,11 +89,13 @@ class FileSignature:
 
 
 @vlog.telling(vlog.MODEL, "load")
-def load(source, relaxed=False):
+def load(source, relaxed=False, arithmetic="litert"):
     """Canonical Model of a TFLite file.
 
     relaxed: float32 may be computed with the range and precision of float16 (relaxComputationFloat32toFloat16): large
     LSTM weights are then stored as halves.
+    arithmetic: whose integers the model computes, where the two differ: "litert", those of LiteRT's reference kernels,
+    or "nnapi", those of the standard, as a phone does.
     source: path, or the bytes of a file. A file is read once; constants are read-only views of that copy, and the
     memory of a large one goes with its last view. What becomes of the file later does not matter. Translated are the
     main subgraph and those that its IF and WHILE run.
@@ -100,8 +103,10 @@ def load(source, relaxed=False):
     """
     if not isinstance(relaxed, bool):
         raise InvalidArgument(f"load: relaxed is {shown(relaxed)}, must be True or False")
+    if arithmetic not in ARITHMETICS:
+        raise InvalidArgument(f"load: arithmetic is {shown(arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     with trace.span("LA", "PP", "load"):
-        model = _load(source)
+        model, _ = ModelFile(source).translate(arithmetic=arithmetic)
         if relaxed:
             model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:
@@ -142,11 +147,11 @@ class ModelFile:
                          tuple(_operator(k, operator) for k, operator in enumerate(record.operators)),
                          record.inputs, record.outputs)
 
-    def translate(self, main=0, signature=None):
+    def translate(self, main=0, signature=None, arithmetic="litert"):
         """(Model, Builder of its main graph): the subgraph number `main`, and those that its IF and WHILE run.
 
-        signature: the FileSignature that names inputs and outputs; None: the first one of that subgraph. The Builder
-        knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
+        signature: the FileSignature that names inputs and outputs; None: the first one of that subgraph. arithmetic: as
+        of load. The Builder knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
         """
         if signature is None:
             signature = next((s for s in self.signatures if s.graph == main), None)
@@ -157,14 +162,10 @@ class ModelFile:
         def open_graph(index):
             graph, is_main = self.graph(index), index == main
             builders[index] = Builder(graph.tensors, graph.inputs, names if is_main else ({}, {}), self.label,
-                                      self.size, index, is_main)
+                                      self.size, index, is_main, arithmetic)
             return builders[index], graph.operators, graph.outputs
 
-        return translate(open_graph, self.count, self.name, main), builders[main]
-
-
-def _load(source):
-    return ModelFile(source).translate()[0]
+        return translate(open_graph, self.count, self.name, main, arithmetic), builders[main]
 
 
 def _view(source):

@@ -116,12 +116,12 @@ def translation(key):
     return TRANSLATIONS.get(key)
 
 
-def translate(open_graph, count, name, main=0):
+def translate(open_graph, count, name, main=0, arithmetic="litert"):
     """Canonical Model of a checked file.
 
-    open_graph, count: as Graphs; name: the model's; main: number of the subgraph that is its main graph. Variables
-    become inputs and outputs behind the file's own, tied by Model.states. Raises UnsupportedOperator for all operators
-    without a translation, InvalidArgument for inputs and outputs that NNAPI cannot have.
+    open_graph, count: as Graphs; name, arithmetic: the model's; main: number of the subgraph that is its main graph.
+    Variables become inputs and outputs behind the file's own, tied by Model.states. Raises UnsupportedOperator for all
+    operators without a translation, InvalidArgument for inputs and outputs that NNAPI cannot have.
     """
     graphs = Graphs(open_graph, count)
     # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
@@ -130,7 +130,8 @@ def translate(open_graph, count, name, main=0):
     extensions = extensions_of(graph, *graphs.referenced)
     if extensions:
         graph, graphs.referenced = coded(graph), [coded(other) for other in graphs.referenced]
-    return Model(graph, tuple(graphs.referenced), states=states, name=name, extensions=extensions)
+    return Model(graph, tuple(graphs.referenced), states=states, name=name, extensions=extensions,
+                 arithmetic=arithmetic)
 
 
 def _skip(b, op):

@@ -1,5 +1,6 @@
 """Operators with weights or windows: convolutions (plain, grouped, transposed), FULLY_CONNECTED, pooling."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -105,7 +106,10 @@ def depthwise_conv_2d(b, op):
 
 @translates(Builtin.FULLY_CONNECTED)
 def fully_connected(b, op):
-    """FULLY_CONNECTED; as a 1x1 CONV_2D with per-channel weights, with a RESHAPE where the rank is kept."""
+    """FULLY_CONNECTED, with a RESHAPE where the rank is kept.
+
+    With a scale for each unit it is one of our own, or with the standard's arithmetic a 1x1 CONV_2D.
+    """
     b.check_counts(op, 2, 3)
     x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8, x, out)
@@ -116,7 +120,8 @@ def fully_connected(b, op):
     if not b.dims(op, w) or 0 in b.dims(op, w):
         b.refuse(op, "weights must have known dimensions")
     units, size = b.dims(op, w)
-    if len(w.scales) > 1:
+    per_channel = len(w.scales) > 1
+    if per_channel and b.arithmetic == "nnapi":
         _per_channel(b, op, code, x, w, units, size)
         return
     b.check_types(op, (code,), x, w)
@@ -125,16 +130,17 @@ def fully_connected(b, op):
     rows = _rows(b, op, dims, size)
     if len(dims) == 1:
         source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
-    weights = b.operand(op, w)
+    weights = b.channel_constant(op, w, 0) if per_channel else b.operand(op, w)
+    emit = partial(b.emit_own, "TFL_FULLY_CONNECTED") if per_channel else partial(b.emit, OperationType.FULLY_CONNECTED)
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)
     inputs = (source, weights, bias, b.activation(op))
     target = b.output(op, (rows, units) if not op.options.keep_num_dims else dims and (*dims[:-1], units))
     shape = b.operands[target].dims
     if len(shape) == 2 or not (shape or op.options.keep_num_dims):
-        b.emit(OperationType.FULLY_CONNECTED, inputs, (target,))
+        emit(inputs, (target,))
         return
     flat = b.temporary(code, (rows, units), *b.quant(op, out), name=f"{out.name}_flat")
-    b.emit(OperationType.FULLY_CONNECTED, inputs, (flat,))
+    emit(inputs, (flat,))
     b.reshape(op, flat, code, shape, target=target)
 
 

@@ -216,7 +216,7 @@ def test_fully_connected_checks_the_activation():
         execute(fully_connected(activation=4))
 
 
-def channel_node():
+def channel_node(arithmetic="nnapi"):
     """A 1x1 CONV_2D of one pixel with many per-channel scales, whose sums are large enough to show one bit."""
     scales = tuple(np.random.default_rng(0).uniform(0.001, 0.5, 400).astype(np.float32).tolist())
     inputs = [
@@ -224,21 +224,22 @@ def channel_node():
         operand(PC, np.full((400, 1, 1, 1), 1), scales=scales), operand(T.TENSOR_INT32, np.zeros(400)),
         *ints(2, 1, 1, 0),
     ]
-    return node("CONV_2D", inputs, [out(T.TENSOR_QUANT8_ASYMM_SIGNED, 0.3, 0)]), scales
+    made = node("CONV_2D", inputs, [out(T.TENSOR_QUANT8_ASYMM_SIGNED, 0.3, 0)])
+    made.arithmetic = arithmetic
+    return made, scales
 
 
-def test_channel_multipliers_are_float32_products_and_can_be_doubles(monkeypatch):
+def test_channel_multipliers_are_float32_products_and_doubles_as_litert_has_them():
     made, scales = channel_node()
     single = requantize.requantizer(made)
     wanted = [ref.quantize_multiplier(ref.f32(ref.f32(0.1) * s) / ref.f32(0.3)) for s in scales]
     assert list(zip(single.multiplier.tolist(), single.exponent.tolist(), strict=True)) == wanted
 
-    monkeypatch.setattr(quant, "CHANNEL_PRODUCT", np.float64)
-    double = requantize.requantizer(made)
+    double = requantize.requantizer(channel_node("litert")[0])
     wanted = [ref.quantize_multiplier(ref.f32(0.1) * s / ref.f32(0.3)) for s in scales]
     assert list(zip(double.multiplier.tolist(), double.exponent.tolist(), strict=True)) == wanted
     assert np.count_nonzero(single.multiplier != double.multiplier) > 100
-    # The switch is for per-channel filters alone.
+    # The scales of a whole tensor meet in float32.
     product = ref.f32(ref.f32(0.1) * ref.f32(0.7))
     assert quant.conv_multiplier(0.1, 0.7, 0.3) == product / ref.f32(0.3) != ref.f32(0.1) * ref.f32(0.7) / ref.f32(0.3)
 

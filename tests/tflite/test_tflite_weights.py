@@ -195,9 +195,10 @@ def test_int8_fully_connected_per_tensor():
     assert named(model, "b").scale == float(np.float32(0.5) * np.float32(0.1))
 
 
-def test_int8_fully_connected_per_channel_is_a_convolution():
+def test_int8_fully_connected_per_channel():
     parts = quant_dense([0.1, 0.2, 0.3, 0.4, 0.5])
-    model = translate(*parts)
+    assert show(translate(*parts)) == [("TFL_FULLY_CONNECTED", ["x", "w", "b", 1], ["y"])]
+    model = translate(*parts, arithmetic="nnapi")
     assert show(model) == [
         ("RESHAPE", ["x", [2, 1, 1, 6]], [""]), ("CONV_2D", ["", "w", "b", 2, 1, 1, 1], ["y_flat"]),
         ("RESHAPE", ["y_flat", [2, 5]], ["y"]),
@@ -211,5 +212,6 @@ def test_int8_fully_connected_per_channel_is_a_convolution():
 
 
 def test_int8_fully_connected_per_channel_keeps_dimensions():
-    model = translate(*quant_dense([0.1, 0.2, 0.3, 0.4, 0.5], keep=True, x_shape=(3, 2, 6), y_shape=(3, 2, 5)))
+    model = translate(*quant_dense([0.1, 0.2, 0.3, 0.4, 0.5], keep=True, x_shape=(3, 2, 6), y_shape=(3, 2, 5)),
+                      arithmetic="nnapi")
     assert show(model)[0][1] == ["x", [6, 1, 1, 6]] and show(model)[2] == ("RESHAPE", ["y_flat", [3, 2, 5]], ["y"])

@@ -136,6 +136,9 @@ typedef struct nnf_conv2d_q8_tile {
  * copy of them, all others take the domain above. */
 typedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile);
 
+/* conv2d_s32_qu8_qs8c_nhwc has the same arguments and gives the sums themselves, each with its offset: int32 values at c,
+ * 4-byte aligned, ldc in elements. Of a panel's header it reads the biases only. */
+
 /* Tiles of several output rows, from an image that nobody gathered: of pixel i of line l, block b of 64 codes lies at
  * tile.a + l * line + i * tile.lda + at[b]. What lies under no filter tap has zeros for weights. tile.rows: pixels of a
  * line, any number; tile.groups: 16 for each block; tile.offset, if any, and tile.c go on from line to line. */

@@ -221,8 +221,24 @@ static inline __attribute__((always_inline)) void store_q8(const nnf_conv2d_q8_t
     }
 }
 
-/* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
-static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+/* The sums of one row as they are. */
+static inline __attribute__((always_inline)) void store_s32(const nnf_conv2d_q8_tile *t, size_t row, const int vectors,
+                                                            const __m256i sum[2])
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i offset = _mm256_set1_epi32(t->offset ? t->offset[row] : 0);
+    int *c = (int *)t->c + row * t->ldc;
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)t->columns - 8 * v), lane);
+        _mm256_maskstore_epi32(c + 8 * v, mask, _mm256_add_epi32(sum[v], offset));
+    }
+}
+
+/* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. raw: the sums are
+ * the result. */
+static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
+                                                         const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(8 * vectors));
     const __m256i low_bytes = _mm256_set1_epi16(0xFF);
@@ -256,26 +272,39 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
         w += 32 * vectors;
     }
     NNF_UNROLL
-    for (int i = 0; i < rows; i++)
-        store_q8(t, (size_t)i, vectors, sum[i]);
+    for (int i = 0; i < rows; i++) {
+        if (raw)
+            store_s32(t, (size_t)i, vectors, sum[i]);
+        else
+            store_q8(t, (size_t)i, vectors, sum[i]);
+    }
 }
 
-static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors,
+                                                              const int raw)
 {
     switch (t->rows) {
-    case 1: run_q8(t, 1, vectors); break;
-    case 2: run_q8(t, 2, vectors); break;
-    case 3: run_q8(t, 3, vectors); break;
-    default: run_q8(t, 4, vectors); break;
+    case 1: run_q8(t, 1, vectors, raw); break;
+    case 2: run_q8(t, 2, vectors, raw); break;
+    case 3: run_q8(t, 3, vectors, raw); break;
+    default: run_q8(t, 4, vectors, raw); break;
     }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx2_4x16k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2);
+        run_rows_q8(t, 2, 0);
     else
-        run_rows_q8(t, 1);
+        run_rows_q8(t, 1, 0);
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__avx2_4x16k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows_q8(t, 2, 1);
+    else
+        run_rows_q8(t, 1, 1);
 }
 
 void nnf_conv2d_gather_qu8_nhwc__avx2_32(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,

@@ -212,7 +212,8 @@ void nnf_conv2d_line_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_line *l)
 }
 
 /* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
-static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
+                                                         const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
     __m512i sum[M_Q8][2];
@@ -245,29 +246,41 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
         }
         w += 64 * vectors;
     }
-    nnf_conv2d_finish_tile(t, rows, vectors, sum);
+    if (raw)
+        nnf_conv2d_store_s32(t, rows, vectors, sum);
+    else
+        nnf_conv2d_finish_tile(t, rows, vectors, sum);
 }
 
-static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors,
+                                                              const int raw)
 {
     switch (t->rows) {
-    case 1: run_q8(t, 1, vectors); break;
-    case 2: run_q8(t, 2, vectors); break;
-    case 3: run_q8(t, 3, vectors); break;
-    case 4: run_q8(t, 4, vectors); break;
-    case 5: run_q8(t, 5, vectors); break;
-    case 6: run_q8(t, 6, vectors); break;
-    case 7: run_q8(t, 7, vectors); break;
-    default: run_q8(t, 8, vectors); break;
+    case 1: run_q8(t, 1, vectors, raw); break;
+    case 2: run_q8(t, 2, vectors, raw); break;
+    case 3: run_q8(t, 3, vectors, raw); break;
+    case 4: run_q8(t, 4, vectors, raw); break;
+    case 5: run_q8(t, 5, vectors, raw); break;
+    case 6: run_q8(t, 6, vectors, raw); break;
+    case 7: run_q8(t, 7, vectors, raw); break;
+    default: run_q8(t, 8, vectors, raw); break;
     }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2);
+        run_rows_q8(t, 2, 0);
     else
-        run_rows_q8(t, 1);
+        run_rows_q8(t, 1, 0);
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows_q8(t, 2, 1);
+    else
+        run_rows_q8(t, 1, 1);
 }
 
 /* Runs of one half vector: few bytes are most of what first layers gather. */

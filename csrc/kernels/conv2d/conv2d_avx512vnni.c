@@ -14,7 +14,8 @@ static inline __attribute__((always_inline)) __m512i four(const uint8_t *a)
     return _mm512_set1_epi32(codes);
 }
 
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors)
+static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
+                                                      const int raw)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
@@ -77,31 +78,43 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
                 sum[0][i][v] = _mm512_add_epi32(sum[0][i][v], sum[c][i][v]);
         }
     }
-    nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
+    if (raw)
+        nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
+    else
+        nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors)
+static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors,
+                                                           const int raw)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors); break;
-    case 2: run(t, 2, vectors); break;
-    case 3: run(t, 3, vectors); break;
-    case 4: run(t, 4, vectors); break;
-    case 5: run(t, 5, vectors); break;
-    case 6: run(t, 6, vectors); break;
-    case 7: run(t, 7, vectors); break;
-    case 8: run(t, 8, vectors); break;
-    case 9: run(t, 9, vectors); break;
-    case 10: run(t, 10, vectors); break;
-    case 11: run(t, 11, vectors); break;
-    default: run(t, 12, vectors); break;
+    case 1: run(t, 1, vectors, raw); break;
+    case 2: run(t, 2, vectors, raw); break;
+    case 3: run(t, 3, vectors, raw); break;
+    case 4: run(t, 4, vectors, raw); break;
+    case 5: run(t, 5, vectors, raw); break;
+    case 6: run(t, 6, vectors, raw); break;
+    case 7: run(t, 7, vectors, raw); break;
+    case 8: run(t, 8, vectors, raw); break;
+    case 9: run(t, 9, vectors, raw); break;
+    case 10: run(t, 10, vectors, raw); break;
+    case 11: run(t, 11, vectors, raw); break;
+    default: run(t, 12, vectors, raw); break;
     }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2);
+        run_rows(t, 2, 0);
     else
-        run_rows(t, 1);
+        run_rows(t, 1, 0);
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512vnni_12x32k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows(t, 2, 1);
+    else
+        run_rows(t, 1, 1);
 }

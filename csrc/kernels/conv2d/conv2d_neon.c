@@ -142,7 +142,7 @@ INLINE int16x8_t widen(uint8x8_t codes, const int is_signed)
 
 /* Bytes are widened, as unsigned times signed has no instruction here. Two groups of depth at a time, as the eight
  * inputs of a row fill a register. */
-INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int is_signed)
+INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int is_signed, const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
     int32x4_t sum[M][2];
@@ -181,23 +181,34 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         memcpy(last, w, (size_t)(16 * vectors));
         FOUR_PRODUCTS(last, 0);
     }
-    nnf_conv2d_finish_tile(t, rows, vectors, sum);
+    if (raw)
+        nnf_conv2d_store_s32(t, rows, vectors, sum);
+    else
+        nnf_conv2d_finish_tile(t, rows, vectors, sum);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2, 0)
+        EACH_SIZE(run_q8, t, 2, 0, 0)
     else
-        EACH_SIZE(run_q8, t, 1, 0)
+        EACH_SIZE(run_q8, t, 1, 0, 0)
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        EACH_SIZE(run_q8, t, 2, 0, 1)
+    else
+        EACH_SIZE(run_q8, t, 1, 0, 1)
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2, 1)
+        EACH_SIZE(run_q8, t, 2, 1, 0)
     else
-        EACH_SIZE(run_q8, t, 1, 1)
+        EACH_SIZE(run_q8, t, 1, 1, 0)
 }
 
 void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,

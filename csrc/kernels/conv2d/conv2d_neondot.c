@@ -23,7 +23,7 @@ enum { M = 8, N = 8, GROUPS = 4 };
 
 /* The dot product takes signed bytes only: signed codes as they are, unsigned ones less 128 by the flip. */
 static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
-                                                      const uint8_t flip)
+                                                      const uint8_t flip, const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
     const uint8x16_t top = vdupq_n_u8(flip);
@@ -75,36 +75,47 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
                 sum[0][i][v] = vaddq_s32(sum[0][i][v], sum[c][i][v]);
         }
     }
-    nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
+    if (raw)
+        nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
+    else
+        nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
 static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors,
-                                                           const uint8_t flip)
+                                                           const uint8_t flip, const int raw)
 {
     switch (t->rows) {
-    case 1: run(t, 1, vectors, flip); break;
-    case 2: run(t, 2, vectors, flip); break;
-    case 3: run(t, 3, vectors, flip); break;
-    case 4: run(t, 4, vectors, flip); break;
-    case 5: run(t, 5, vectors, flip); break;
-    case 6: run(t, 6, vectors, flip); break;
-    case 7: run(t, 7, vectors, flip); break;
-    default: run(t, 8, vectors, flip); break;
+    case 1: run(t, 1, vectors, flip, raw); break;
+    case 2: run(t, 2, vectors, flip, raw); break;
+    case 3: run(t, 3, vectors, flip, raw); break;
+    case 4: run(t, 4, vectors, flip, raw); break;
+    case 5: run(t, 5, vectors, flip, raw); break;
+    case 6: run(t, 6, vectors, flip, raw); break;
+    case 7: run(t, 7, vectors, flip, raw); break;
+    default: run(t, 8, vectors, flip, raw); break;
     }
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0x80);
+        run_rows(t, 2, 0x80, 0);
     else
-        run_rows(t, 1, 0x80);
+        run_rows(t, 1, 0x80, 0);
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
 {
     if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0);
+        run_rows(t, 2, 0, 0);
     else
-        run_rows(t, 1, 0);
+        run_rows(t, 1, 0, 0);
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
+{
+    if (nnf_conv2d_width(t->columns, N) == N)
+        run_rows(t, 2, 0x80, 1);
+    else
+        run_rows(t, 1, 0x80, 1);
 }

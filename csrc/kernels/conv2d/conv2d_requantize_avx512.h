@@ -79,6 +79,22 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store(const nnf_con
         _mm256_mask_storeu_epi8(c + ldc, f->columns, _mm512_extracti64x4_epi64(codes, 1));
 }
 
+/* Row offsets and store of the sums of a whole tile. */
+static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows,
+                                                                       const int vectors, __m512i sum[][2])
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const __m512i offset = _mm512_set1_epi32(t->offset ? t->offset[i] : 0);
+        int32_t *c = (int32_t *)t->c + (size_t)i * t->ldc;
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const __mmask16 live = (__mmask16)((UINT64_C(0xFFFFFFFF) >> (32 - t->columns)) >> (16 * v));
+            _mm512_mask_storeu_epi32(c + 16 * v, live, _mm512_add_epi32(sum[i][v], offset));
+        }
+    }
+}
+
 /* Row offsets, requantization and store of a whole tile. */
 static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows,
                                                                          const int vectors, __m512i sum[][2])

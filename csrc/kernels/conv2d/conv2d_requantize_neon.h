@@ -7,6 +7,24 @@
 #include "nnf/requantize_neon.h"
 #include "nnf/unroll.h"
 
+/* Row offsets and store of the sums of `rows` rows of 4 * vectors. */
+static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows,
+                                                                       const int vectors, int32x4_t sum[][2])
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int32x4_t offset = vdupq_n_s32(t->offset ? t->offset[i] : 0);
+        int32_t *c = (int32_t *)t->c + (size_t)i * t->ldc;
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const size_t left = t->columns - (size_t)(4 * v);
+            int32_t lanes[4];
+            vst1q_s32(lanes, vaddq_s32(sum[i][v], offset));
+            memcpy(c + 4 * v, lanes, 4 * (left < 4 ? left : 4));
+        }
+    }
+}
+
 /* Row offsets, requantization and store of `rows` rows of 4 * vectors sums. */
 static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows,
                                                                          const int vectors, int32x4_t sum[][2])

@@ -38,8 +38,8 @@ void nnf_conv2d_line_f32_nhwc__scalar(const nnf_conv2d_f32_line *l)
     }
 }
 
-/* at: where blocks of 64 codes of a row lie, NULL if one behind the other. */
-static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip, const uint32_t *at)
+/* at: where blocks of 64 codes of a row lie, NULL if one behind the other; raw: the sums are the result. */
+static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip, const uint32_t *at, const int raw)
 {
     const size_t width = nnf_conv2d_width(t->columns, N);
     const int32_t *multiplier = t->w + NNF_CONV2D_Q8_MULTIPLIER * width, *left = t->w + NNF_CONV2D_Q8_LEFT * width;
@@ -53,6 +53,10 @@ static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip, cons
                 const uint8_t code = a[at ? at[k / NNF_CONV2D_Q8_BLOCK] + k % NNF_CONV2D_Q8_BLOCK : k];
                 sum += (uint32_t)((code ^ flip) * weights[(k / 4 * width + j) * 4 + k % 4]);
             }
+            if (raw) {
+                ((int32_t *)t->c)[i * t->ldc + j] = (int32_t)sum;
+                continue;
+            }
             const int32_t scaled = nnf_mbqm((int32_t)sum, multiplier[j], left[j] - right[j]);
             /* The clamp comes first, so that the zero point cannot overflow. */
             const int32_t y = nnf_clamp_s32(scaled, t->lo - t->zero_point, t->hi - t->zero_point) + t->zero_point;
@@ -63,19 +67,24 @@ static inline void multiply_q8(const nnf_conv2d_q8_tile *t, const int flip, cons
 
 void nnf_conv2d_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
 {
-    multiply_q8(t, 0, NULL);
+    multiply_q8(t, 0, NULL, 0);
 }
 
 void nnf_conv2d_qs8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
 {
-    multiply_q8(t, 0x80, NULL);
+    multiply_q8(t, 0x80, NULL, 0);
+}
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__scalar(const nnf_conv2d_q8_tile *t)
+{
+    multiply_q8(t, 0, NULL, 1);
 }
 
 static void multiply_lines(const nnf_conv2d_q8_lines *p, const int flip)
 {
     nnf_conv2d_q8_tile t = p->tile;
     for (size_t l = 0; l < p->lines; l++) {
-        multiply_q8(&t, flip, p->at);
+        multiply_q8(&t, flip, p->at, 0);
         t.a += p->line;
         t.c += t.rows * t.ldc;
         if (t.offset)

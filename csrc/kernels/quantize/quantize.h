@@ -1,4 +1,4 @@
-/* Between float32 values and 8-bit codes over n consecutive elements [NN 15.2].
+/* Between float32 values and 8-bit codes over n consecutive elements [NN 15.2], and from int32 sums to either.
  * n >= 0, any alignment; reads and writes exactly n elements; x and y do not overlap. */
 #ifndef NNF_QUANTIZE_H
 #define NNF_QUANTIZE_H
@@ -14,6 +14,17 @@ typedef void (*nnf_quantize_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *
 /* y = (x - zero) * scale; a step of 1 walks n scales, a step of 0 repeats the first. qs8 rows read signed codes. */
 typedef void (*nnf_dequantize_q8_f32_flat_fn)(size_t n, const uint8_t *x, float *y, int32_t zero, const float *scale,
                                               size_t step);
+
+/* Where codes lie: 0 <= lo <= hi <= 255; flip: 0x80 for signed codes. */
+typedef struct nnf_codes {
+    int32_t zero_point, lo, hi;
+    uint8_t flip;
+} nnf_codes;
+
+/* y[i * ldy + j] = flip ^ clamp(round(x[i * ldx + j] * scale[j]) + zero_point, lo, hi), the product in double, ties away
+ * from zero: what LiteRT's reference kernel makes of the sums of a FULLY_CONNECTED. A NaN gives lo. */
+typedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                               const double *scale, const nnf_codes *codes, uint8_t *y, size_t ldy);
 
 /* Steps beyond which every code is lo or hi, whatever the zero point. */
 #define NNF_QUANTIZE_FAR 512.0f

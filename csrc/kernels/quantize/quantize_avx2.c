@@ -69,3 +69,50 @@ void nnf_dequantize_qs8_f32_flat__avx2_8(size_t n, const uint8_t *x, float *y, i
 {
     dequantize(1, n, x, y, zero, scale, step);
 }
+
+/* Four sums as whole steps, one step beyond the clamp at most. */
+static inline __m128i whole_steps(__m128i x, __m256d scale, __m256d low, __m256d high)
+{
+    const __m256d sign = _mm256_set1_pd(-0.0);
+    __m256d steps = _mm256_mul_pd(_mm256_cvtepi32_pd(x), scale);
+    /* max returns its second operand when the first is NaN. */
+    steps = _mm256_min_pd(_mm256_max_pd(steps, low), high);
+    const __m256d whole = _mm256_round_pd(steps, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m256d rest = _mm256_andnot_pd(sign, _mm256_sub_pd(steps, whole));
+    const __m256d away = _mm256_cmp_pd(rest, _mm256_set1_pd(0.5), _CMP_GE_OQ);
+    const __m256d one = _mm256_or_pd(_mm256_set1_pd(1.0), _mm256_and_pd(steps, sign));
+    return _mm256_cvttpd_epi32(_mm256_add_pd(whole, _mm256_and_pd(away, one)));
+}
+
+void nnf_requantize_s32_qu8_rows__avx2_8(size_t rows, size_t columns, const int32_t *x, size_t ldx, const double *scale,
+                                         const nnf_codes *codes, uint8_t *y, size_t ldy)
+{
+    const __m256d low = _mm256_set1_pd(codes->lo - codes->zero_point - 1);
+    const __m256d high = _mm256_set1_pd(codes->hi - codes->zero_point + 1);
+    const __m128i zero_point = _mm_set1_epi32(codes->zero_point), lo = _mm_set1_epi8((char)codes->lo);
+    const __m128i hi = _mm_set1_epi8((char)codes->hi), flip = _mm_set1_epi8((char)codes->flip);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j += 8) {
+            const size_t live = columns - j < 8 ? columns - j : 8;
+            const int32_t *from = x + i * ldx + j;
+            const double *by = scale + j;
+            int32_t sums[8] = {0};
+            double scales[8] = {0};
+            if (live < 8) {
+                from = memcpy(sums, from, 4 * live);
+                by = memcpy(scales, by, 8 * live);
+            }
+            __m128i half[2];
+            for (int h = 0; h < 2; h++) {
+                const __m128i four = _mm_loadu_si128((const __m128i *)(from + 4 * h));
+                half[h] = _mm_add_epi32(whole_steps(four, _mm256_loadu_pd(by + 4 * h), low, high), zero_point);
+            }
+            /* Saturation on the way to 8 bits is part of the clamp. */
+            __m128i bytes = _mm_packs_epi32(half[0], half[1]);
+            bytes = _mm_packus_epi16(bytes, bytes);
+            bytes = _mm_xor_si128(_mm_min_epu8(_mm_max_epu8(bytes, lo), hi), flip);
+            const uint64_t raw = (uint64_t)_mm_cvtsi128_si64(bytes);
+            memcpy(y + i * ldy + j, &raw, live);
+        }
+    }
+}

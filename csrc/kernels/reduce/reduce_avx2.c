@@ -139,7 +139,7 @@ void nnf_reduce_mean_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint
     int64_t lanes[4];
     _mm256_storeu_si256((__m256i *)lanes, sums);
     sum += (int32_t)(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
-    *y = (uint8_t)((sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n)) / p->divisor);
+    *y = nnf_reduce_mean(p, sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n));
 }
 
 void nnf_reduce_mean_across_qu8_rows__avx2_8(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
@@ -160,7 +160,7 @@ void nnf_reduce_mean_across_qu8_rows__avx2_8(const nnf_reduce *p, size_t n, cons
         int32_t lanes[8];
         _mm256_storeu_si256((__m256i *)lanes, sums);
         for (size_t lane = 0; lane < live; lane++)
-            y[i + lane] = (uint8_t)((lanes[lane] - excess) / p->divisor);
+            y[i + lane] = nnf_reduce_mean(p, lanes[lane] - excess);
     }
 }
 

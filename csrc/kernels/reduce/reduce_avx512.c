@@ -116,7 +116,7 @@ void nnf_reduce_mean_qu8_rows__avx512_64(const nnf_reduce *p, size_t n, const ui
         }
     }
     const int32_t sum = (int32_t)_mm512_reduce_add_epi64(sums);
-    *y = (uint8_t)((sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n)) / p->divisor);
+    *y = nnf_reduce_mean(p, sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n));
 }
 
 void nnf_reduce_mean_across_qu8_rows__avx512_16(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
@@ -135,7 +135,7 @@ void nnf_reduce_mean_across_qu8_rows__avx512_16(const nnf_reduce *p, size_t n, c
         int32_t lanes[16];
         _mm512_storeu_si512(lanes, sums);
         for (size_t lane = 0; lane < 16 && i + lane < n; lane++)
-            y[i + lane] = (uint8_t)((lanes[lane] - excess) / p->divisor);
+            y[i + lane] = nnf_reduce_mean(p, lanes[lane] - excess);
     }
 }
 

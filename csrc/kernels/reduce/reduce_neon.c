@@ -145,7 +145,7 @@ void nnf_reduce_mean_qu8_rows__neon_16(const nnf_reduce *p, size_t n, const uint
         }
     }
     sum += (int32_t)vaddvq_u32(sums);
-    *y = (uint8_t)((sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n)) / p->divisor);
+    *y = nnf_reduce_mean(p, sum - p->flip * (int32_t)(p->count[0] * p->count[1] * n));
 }
 
 INLINE void mean_across(const nnf_reduce *p, size_t live, const uint8_t *x, uint8_t *y)
@@ -165,7 +165,7 @@ INLINE void mean_across(const nnf_reduce *p, size_t live, const uint8_t *x, uint
     vst1q_u32(lanes, sums[0]);
     vst1q_u32(lanes + 4, sums[1]);
     for (size_t lane = 0; lane < live; lane++)
-        y[lane] = (uint8_t)(((int32_t)lanes[lane] - excess) / p->divisor);
+        y[lane] = nnf_reduce_mean(p, (int32_t)lanes[lane] - excess);
 }
 
 void nnf_reduce_mean_across_qu8_rows__neon_8(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)

@@ -72,7 +72,7 @@ static inline uint8_t finish_code(enum op op, const nnf_reduce *p, int32_t value
 {
     if (op != OP_SUM)
         return (uint8_t)value ^ p->flip;
-    return (uint8_t)((value - p->flip * (int32_t)terms) / p->divisor);
+    return nnf_reduce_mean(p, value - p->flip * (int32_t)terms);
 }
 
 static inline void rows_q8(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)

@@ -66,9 +66,13 @@ class One:
         op = Op(self.kind, names, results, self.options, self.fields or {}, self.custom)
         return self.tensors(), [op], [f"i{k}" for k, v in enumerate(self.inputs) if isinstance(v, np.ndarray)], results
 
+    def file(self):
+        """Bytes of the file."""
+        return build(*self.parts())
+
     def model(self):
         """Checked model."""
-        model = load(build(*self.parts()))
+        model = load(self.file())
         check_model(model)
         assert unsupported(resolve(model, {})) == {}
         return model

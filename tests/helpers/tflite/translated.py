@@ -5,19 +5,21 @@ import pytest
 
 from helpers.tflite.file_builder import Tensor, build
 from nnfast.compiler.check import check_model, unsupported
+from nnfast.compiler.resolve import resolve
 from nnfast.errors import UnsupportedOperator
-from nnfast.model.types import LifeTime, OperationType
+from nnfast.model.types import LifeTime, operation_name
 from nnfast.tflite import load
 
 PENDING = {"CAST"}
 """Operations that a translation may use before the device has them."""
 
 
-def translate(tensors, operators, inputs, outputs, **more):
+def translate(tensors, operators, inputs, outputs, arithmetic="litert", **more):
     """Validated model of a file built from these parts."""
-    model = load(build(tensors, operators, inputs, outputs, **more))
+    model = load(build(tensors, operators, inputs, outputs, **more), arithmetic=arithmetic)
     check_model(model)
-    refused = {OperationType(model.main.operations[k].type).name: v for k, v in unsupported(model).items()}
+    model = resolve(model, {})
+    refused = {operation_name(model.main.operations[k].type): v for k, v in unsupported(model).items()}
     assert set(refused) <= PENDING, refused
     return model
 
@@ -36,7 +38,7 @@ def show(model):
             return operand.data.tolist()
         return operand.name
 
-    return [(OperationType(op.type).name, [one(k) for k in op.inputs], [one(k) for k in op.outputs])
+    return [(operation_name(op.type), [one(k) for k in op.inputs], [one(k) for k in op.outputs])
             for op in graph.operations]
 
 
