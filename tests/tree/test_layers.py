@@ -163,7 +163,8 @@ def test_every_family_has_its_companions():
         if folder.is_dir():
             name = folder.name
             wanted += [f"csrc/checkkernels/check_{name}.c", f"nnfast/_native/{name}.pyx",
-                       f"csrc/kernels/{name}/{name}.h", f"csrc/kernels/{name}/{name}_scalar.c", f"tests/native/test_{name}*.py"]
+                       f"csrc/kernels/{name}/{name}.h", f"csrc/kernels/{name}/{name}_scalar.c",
+                       f"tests/native/test_{name}*.py"]
     assert [pattern for pattern in wanted if not any(ROOT.glob(pattern))] == []
 
 
