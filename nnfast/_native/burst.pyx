@@ -9,6 +9,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+from .counts cimport BUCKETS, bucket_of
 from .fmq cimport (
     NNF_RING_BROKEN,
     NNF_RING_NOT_EMPTY,
@@ -76,7 +77,6 @@ cdef enum:
     SLOTS = 256             # memories of one burst
     PLACES = 512            # of the table that finds them, a power of two
     ALIGNMENT = 64
-    BUCKETS = 128           # of durations
 
 MAX_SLOTS = SLOTS
 MAX_PACKET = ROOM
@@ -95,19 +95,6 @@ cdef struct memory:
 cdef struct span:
     unsigned char *at
     size_t size
-
-
-cdef extern from *:
-    int __builtin_clzll(unsigned long long) nogil
-
-
-cpdef int bucket_of(uint64_t us) noexcept nogil:
-    """Bucket of a duration, as service.histogram has them: four per power of two."""
-    cdef int octave
-    if us < 4:
-        return <int>us
-    octave = 63 - __builtin_clzll(us)
-    return min(BUCKETS - 1, 4 * (octave - 1) + <int>(us >> (octave - 2) & 3))
 
 
 cdef size_t room_of(Ring ring):

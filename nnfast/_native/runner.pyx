@@ -1,10 +1,11 @@
 """The short way of PreparedModel.run: checks, addresses and one native call for a plan that is one program."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.ref cimport PyObject, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uintptr_t
 
 from .plan cimport Frame, Program
-from .threads cimport run_program
+from .threads cimport Cancel, run_program
 
 cimport numpy as cnp
 
@@ -12,9 +13,6 @@ cnp.import_array()
 
 MAX_RANK = RANKS
 """Of the arrays that the short way takes."""
-
-cdef enum:
-    MAX_IDLE = 64      # frames kept for the next runs
 
 
 cdef class Arguments:
@@ -100,6 +98,28 @@ cdef bint _overlap(object first, object second) noexcept:
     return a < b + cnp.PyArray_NBYTES(<cnp.ndarray>second) and b < a + cnp.PyArray_NBYTES(<cnp.ndarray>first)
 
 
+cdef void **_addresses(list arrays) except NULL:
+    """Where the arrays lie, which the caller keeps alive."""
+    cdef void **result = <void **>PyMem_Calloc(len(arrays) + 1, sizeof(void *))
+    cdef int i
+    if result == NULL:
+        raise MemoryError()
+    for i in range(len(arrays)):
+        result[i] = cnp.PyArray_DATA(<cnp.ndarray>arrays[i])
+    return result
+
+
+cdef class Workspace:
+    """What one run at a time works in: a frame, and arrays for the states that it leaves."""
+
+    def __cinit__(self, Frame frame not None, list states):
+        self.frame, self.states = frame, states
+        self.addresses = _addresses(states)
+
+    def __dealloc__(self):
+        PyMem_Free(self.addresses)
+
+
 cdef class Runner:
     """Runs one program on arrays that fit exactly.
 
@@ -108,21 +128,54 @@ cdef class Runner:
     long way then says why, or finds the results); any number of threads may call it.
     """
 
+    def __cinit__(self, *_):
+        pthread_mutex_init(&self.lock, NULL)
+
     def __init__(self, Program program, frame, int threads, inputs, outputs, states_in, states_out, list initial):
         self.program, self.new_frame, self.threads = program, frame, threads
         self.inputs, self.outputs = Arguments(inputs), Arguments(outputs)
         self.states_in, self.states_out = Arguments(states_in), Arguments(states_out)
-        self.initial, self.idle = initial, [None] * MAX_IDLE
+        self.initial, self.first = initial, _addresses(initial)
 
-    def run(self, list inputs, out=None, list states_in=None, list states_out=None):
-        """Outputs as a list, or None when something does not fit or a step declines.
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.idle_count):
+            Py_XDECREF(self.idle[i])
+        PyMem_Free(self.first)
+        pthread_mutex_destroy(&self.lock)
+
+    cdef PyObject *take_idle(self) noexcept nogil:
+        """A Workspace that nobody works in, whose reference is the caller's; NULL when there is none."""
+        cdef PyObject *space = NULL
+        pthread_mutex_lock(&self.lock)
+        if self.idle_count:
+            self.idle_count -= 1
+            space = self.idle[self.idle_count]
+        pthread_mutex_unlock(&self.lock)
+        return space
+
+    cdef bint give_idle(self, PyObject *space) noexcept nogil:
+        """Keep a Workspace for the next run; False when there are enough: the reference is still the caller's then."""
+        cdef bint kept
+        pthread_mutex_lock(&self.lock)
+        kept = self.idle_count < MAX_IDLE
+        if kept:
+            self.idle[self.idle_count] = space
+            self.idle_count += 1
+        pthread_mutex_unlock(&self.lock)
+        return kept
+
+    def run(self, list inputs, out=None, list states_in=None, list states_out=None, Cancel cancel=None):
+        """Outputs as a list, or None when something does not fit, a step declines, or `cancel` is set.
 
         Without states, they start from `initial`.
         """
         cdef list results
-        cdef tuple place
+        cdef PyObject *taken
+        cdef Workspace space
         cdef Frame frame
         cdef size_t done = 0
+        cdef const int *flag = NULL if cancel is None else &cancel.flag
         cdef int outcome
         if not self.inputs.fits(inputs):
             return None
@@ -132,27 +185,37 @@ cdef class Runner:
             if type(out) is not list or not self._may_write(inputs, out):
                 return None
             results = <list>out
-        if self.idle_count:
-            self.idle_count -= 1
-            place = self.idle[self.idle_count]
+        taken = self.take_idle()
+        if taken != NULL:
+            space = <Workspace>taken
+            Py_XDECREF(taken)
         else:
-            place = (self.new_frame(), self.states_out.make())
-        frame = place[0]
+            space = Workspace(self.new_frame(), self.states_out.make())
+        frame = space.frame
         self.inputs.bind(frame, inputs)
         self.outputs.bind(frame, results)
         self.states_in.bind(frame, self.initial if states_in is None else states_in)
-        self.states_out.bind(frame, place[1] if states_out is None else states_out)
+        self.states_out.bind(frame, space.states if states_out is None else states_out)
         with nogil:
-            outcome = run_program(&self.program.c, &frame.run, self.threads, NULL, 0, NULL, &done)
+            outcome = run_program(&self.program.c, &frame.run, self.threads, flag, 0, NULL, &done)
         self.runs += 1
-        if self.idle_count < MAX_IDLE:
-            self.idle[self.idle_count] = place
-            self.idle_count += 1
+        Py_XINCREF(<PyObject *>space)
+        if not self.give_idle(<PyObject *>space):
+            Py_XDECREF(<PyObject *>space)
         return None if outcome else results
+
+    def bind(self, list inputs, list outputs):
+        """A BoundRun on these arrays, or None where they do not fit exactly, or overlap."""
+        if not self.inputs.fits(inputs) or not self._may_write(inputs, outputs):
+            return None
+        return BoundRun(self, inputs, outputs)
 
     def release_idle(self):
         """Give the memory of idle frames back to the system."""
-        self.idle, self.idle_count = [None] * MAX_IDLE, 0
+        cdef PyObject *space = self.take_idle()
+        while space != NULL:
+            Py_XDECREF(space)
+            space = self.take_idle()
 
     cdef bint _may_write(self, list inputs, list out) noexcept:
         cdef int i, k
@@ -168,3 +231,43 @@ cdef class Runner:
                 if _overlap(out[i], out[k]):
                     return False
         return True
+
+
+cdef class BoundRun:
+    """A run of a Runner on arrays that stay where they are, which needs no GIL; Runner.bind makes it.
+
+    It starts from the initial states. Any number of threads may call it, though the arrays are the same.
+    """
+
+    def __cinit__(self, Runner runner not None, list inputs, list outputs):
+        self.runner, self.arrays = runner, (inputs, outputs)
+        self.inputs, self.outputs = _addresses(inputs), _addresses(outputs)
+
+    def __dealloc__(self):
+        PyMem_Free(self.inputs)
+        PyMem_Free(self.outputs)
+
+    cdef bint run(self, const int *cancel) noexcept nogil:
+        """True when the outputs are computed; False when the run is cancelled, a step declines, or there is no idle
+        Workspace: Runner.run makes one.
+        """
+        cdef PyObject *space = self.runner.take_idle()
+        cdef size_t done = 0
+        cdef int i, outcome
+        if space == NULL:
+            return False
+        for i in range(self.runner.inputs.count):
+            self.runner.inputs.set((<Workspace>space).frame, i, self.inputs[i])
+        for i in range(self.runner.outputs.count):
+            self.runner.outputs.set((<Workspace>space).frame, i, self.outputs[i])
+        for i in range(self.runner.states_in.count):
+            self.runner.states_in.set((<Workspace>space).frame, i, self.runner.first[i])
+        for i in range(self.runner.states_out.count):
+            self.runner.states_out.set((<Workspace>space).frame, i, (<Workspace>space).addresses[i])
+        outcome = run_program(&self.runner.program.c, &(<Workspace>space).frame.run, self.runner.threads, cancel, 0,
+                              NULL, &done)
+        self.runner.runs += 1
+        if not self.runner.give_idle(space):
+            with gil:
+                Py_XDECREF(space)
+        return outcome == 0

@@ -29,11 +29,6 @@ cdef class Tally:
     small: so much it may hold in any case while there is room above, where the others leave an eighth for that.
     """
 
-    cdef readonly int64_t limit, used, small
-    cdef readonly str name
-    cdef readonly Tally above
-    cdef readonly bint shared
-
     def __cinit__(self, int64_t limit, str name, Tally above=None, bint shared=False, int64_t small=0):
         if shared and above is None:
             raise ValueError(f"{name}: a shared tally needs one above it")

@@ -22,31 +22,25 @@ PRIORITIES = ("low", "medium", "high")
 class Limits:
     """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
 
-    granted_ns: from the client's call to the deadline, when the execution may have waited in between. is_quick: a plan
-    that is one native program may run without looking at the flag, because it ends soon. room(nbytes): called with the
-    bytes of all results that the caller gave no memory for, before they are made; raises where that is too much.
+    granted_ns: from the client's call to the deadline, when the execution may have waited in between. room(nbytes):
+    called with the bytes of all results that the caller gave no memory for, before they are made; raises where that is
+    too much.
     """
 
     cancel: object = None
     deadline_ns: int = 0
     loop_timeout_ns: int = DEFAULT_LOOP_TIMEOUT_NS
     granted_ns: int = 0
-    is_quick: bool = False
     room: object = None
-
-    @property
-    def must_look(self):
-        """True where an execution has to look at the flag or the clock, which the short path does not."""
-        return self.deadline_ns > 0 or self.cancel is not None and not self.is_quick
 
 
 NO_LIMITS = Limits()
 
 
-def limits_of(deadline, loop_timeout, now, cancel=None, is_quick=False):
+def limits_of(deadline, loop_timeout, now, cancel=None):
     """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
     deadline_ns = deadline_to_ns(deadline, now, "execute")
-    return Limits(cancel, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now, is_quick)
+    return Limits(cancel, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
 
 
 class GraphRunner:

@@ -231,14 +231,14 @@ class PreparedModel:
         results = self._run(inputs, out, dict(self._initial))
         return dict(zip((o.name for o in self.outputs), results)) if by_name else results
 
-    def _quick_run(self, inputs, out):
-        """As run on lists where the plan is one native program, whose work is the same each time; None elsewhere, and
-        where only the long path can tell what is wrong.
+    def _quick_run(self, inputs, out, cancel=None):
+        """As run on lists where the plan is one native program; None elsewhere, when it is cancelled, and where only
+        the long path can tell what is wrong.
         """
         if self._runner is None or observe.watchers:
             return None
         try:
-            return self._runner.run(inputs, out)
+            return self._runner.run(inputs, out, None, None, cancel)
         except MemoryError:
             return None
 
@@ -361,7 +361,7 @@ class PreparedModel:
 
     def _run_short(self, arguments, values, limits):
         """Run by the short way of `run`, where all arguments lie so that it can work on them; False when it did not."""
-        if self._runner is None or self._kept or self._state_pairs or limits.must_look or observe.watchers:
+        if self._runner is None or self._kept or self._state_pairs or limits.deadline_ns or observe.watchers:
             return False
         outputs = []
         for info in self.outputs:
@@ -369,7 +369,8 @@ class PreparedModel:
             if array is None:
                 return False
             outputs.append(array)
-        if self._quick_run([values.get(operand) for operand in self._input_operands], outputs) is None:
+        if self._quick_run([values.get(operand) for operand in self._input_operands], outputs,
+                           limits.cancel) is None:
             return False
         values.update(zip(self._output_operands, outputs))
         return True

@@ -57,9 +57,9 @@ class Stream:
         results = None
         if out is not None and type(out) is not list:
             out = in_list(out, "stream.run", "out")
-        if prepared._runner is not None and not observe.watchers and not limits.must_look:
+        if prepared._runner is not None and not observe.watchers and not limits.deadline_ns:
             results = prepared._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "stream.run"), out,
-                                           state, target)
+                                           state, target, limits.cancel)
         if results is None:
             values = {source: array for (source, _), array in zip(prepared._state_pairs, state)}
             results = prepared._run(in_list(inputs, "stream.run"), out, values, limits,

@@ -1,88 +1,70 @@
-"""Requests that a client sends again and again: bound once to the shared memory that they name, then only run."""
+"""Executions that a client asks for again and again: the Receiver of the connection learns their messages, and answers
+them from then on without the GIL (`nnfast._native.calls`).
+"""
 
+from itertools import takewhile
+
+import msgspec
 import numpy as np
 
-from .. import observe
-from .._native.threads import now_ns
+from .._native.calls import KnownCall
 from ..driver.memory import Memory
 from ..driver.pools import CHECKED_TYPES
 from ..model.types import Definition
 from . import protocol
+from .records import encode
 
-KEPT = 16
-LONGEST = 2048
-"""Bytes of a message that is kept to know it again."""
-
-
-class BoundRequests:
-    """The last requests of one connection, by the bytes of their messages."""
-
-    def __init__(self):
-        self._kept = {}
-
-    def find(self, session, packet):
-        """The Bound of a message, or None. What the client has released since may be among its memories."""
-        bound = self._kept.get(packet)
-        if bound is None or observe.watchers or bound.generation != session.generation:
-            return None
-        return bound
-
-    def clear(self):
-        """Let go of all memory."""
-        self._kept.clear()
-
-    def keep(self, packet, bound):
-        """Know a message again; bound: None where that is of no use."""
-        if bound is not None and len(packet) <= LONGEST:
-            if len(self._kept) >= KEPT:
-                self._kept.clear()
-            self._kept[packet] = bound
+_TIMES = 0x41414141, 0x52525252
+"""Two numbers of microseconds that differ in each byte: where they stand in an answer is where times belong."""
 
 
-class Bound:
-    """Arrays of one request over memory that stays mapped, and the answer."""
-
-    __slots__ = ("held", "generation", "_inputs", "_outputs", "_answer")
-
-    def __init__(self, held, generation, inputs, outputs, answer):
-        self.held, self.generation = held, generation
-        self._inputs, self._outputs, self._answer = inputs, outputs, answer
-
-    def run(self, session, seen, measure_timing):
-        """Execute it once more: its answer, or None where only the long way can tell what happens."""
-        flag = session.begin()
-        try:
-            began = now_ns()
-            if self.held.prepared._runner.run(self._inputs, self._outputs) is None:
-                return None
-            ended = now_ns()
-        finally:
-            session.end(flag)
-        session.ended(began, ended, self.held)
-        if not measure_timing:
-            return self._answer
-        timing = (ended - began) // 1000, (now_ns() - seen) // 1000
-        return protocol.Executed(self._answer.shapes, timing, self._answer.sizes)
-
-
-def bind_again(session, held, message, request, arguments, answer):
-    """The Bound of a request that has just been executed, or None where every execution must look at it anew.
-
-    That is so for deadlines, buffers, memory that may shrink, and values that are copied before they are checked.
+def learn_run(connection, held, message, generation, inputs, outputs):
+    """Know a Run whose results lie in the arena, unless it has a deadline or a stream. generation: of the session,
+    before the call looked for what it names.
     """
+    if message.deadline is not None or message.stream or not _is_plain(held.prepared, inputs):
+        return
+    first, second = (encode(msgspec.structs.replace(message, call=call)) for call in (0, 1))
+    at = _difference(first, second)
+    results = [protocol.Result(offset, array.shape) for offset, array in zip(message.outputs, outputs)]
+    answers = [encode(protocol.Results(results, time)) for time in _TIMES]
+    _learn(connection, held, generation, inputs, outputs, first[:at], first[at + 1:], answers[0],
+           (_difference(*answers),))
+
+
+def learn_request(connection, held, message, generation, request, arguments, answer):
+    """Know an Execute on memory that cannot shrink, unless it has a deadline or is a launch."""
     prepared = held.prepared
-    if message.deadline is not None or prepared._runner is None or not prepared.is_plain or not held.is_quick:
-        return None
-    if not all(isinstance(pool, Memory) and kind.kind == "memory" and pool.is_sealed
-               for pool, kind in zip(request.pools, message.pools)):
-        return None
+    if message.deadline is not None or message.launch or not prepared.is_plain:
+        return
+    if not all(isinstance(pool, Memory) and pool.is_sealed for pool in request.pools):
+        return
     outputs = arguments.placed([info.operand for info in prepared.outputs])
     inputs = [arguments.inputs.get(info.operand) for info in prepared.inputs]
-    if outputs is None or any(array is None for array in inputs):
-        return None
-    for info, array in zip(prepared.inputs, inputs):
-        if info.type in CHECKED_TYPES or isinstance(info.type, Definition) or \
-                not any(np.may_share_memory(array, pool.array()) for pool in request.pools):
-            return None
-    timeless = protocol.Executed(answer.shapes, (None, None), answer.sizes)
-    return Bound(held, session.generation, inputs, outputs, timeless)
+    if outputs is None or not _is_plain(prepared, inputs) or \
+            not all(any(np.may_share_memory(array, pool.array()) for pool in request.pools) for array in inputs):
+        return
+    spent, other = _TIMES
+    pairs = ((spent, spent), (other, spent), (spent, other)) if message.measure_timing else ((None, None),)
+    answers = [encode(protocol.Executed(answer.shapes, pair, answer.sizes)) for pair in pairs]
+    _learn(connection, held, generation, inputs, outputs, encode(message), None, answers[0],
+           tuple(_difference(answers[0], answer) for answer in answers[1:]))
+
+
+def _is_plain(prepared, inputs):
+    """True when a program runs on the inputs as they are: none is copied because the client could change it."""
+    return prepared._runner is not None and not any(
+        array is None or info.type in CHECKED_TYPES or isinstance(info.type, Definition)
+        for info, array in zip(prepared.inputs, inputs))
+
+
+def _learn(connection, held, generation, inputs, outputs, head, tail, answer, times):
+    run = held.prepared._runner.bind(inputs, list(outputs))
+    if run is None or connection.receiver.is_known() or generation != connection.session.generation:
+        return
+    connection.receiver.keep(KnownCall(run, held.runs, head, tail, answer, times))
+
+
+def _difference(first, second):
+    """Where two encodings differ first."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second)))

@@ -64,7 +64,7 @@ class Counter:
         new = [count - old for count, old in zip(now, before)]
         for histogram in self._histograms:
             histogram.merge(new)
-        self._held.executions += sum(new)
+        self._held.runs.merge(sum(new))
         self._counted = now
 
 

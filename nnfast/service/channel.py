@@ -28,7 +28,9 @@ _CREDENTIALS = struct.Struct("3i")
 _SCM_MAX_FD = 253
 """Descriptors that the kernel lets a packet have: with room for all of them it closes none itself on arrival."""
 
-_ANCILLARY = socket.CMSG_SPACE(_SCM_MAX_FD * 4) + socket.CMSG_SPACE(_CREDENTIALS.size)
+ANCILLARY = socket.CMSG_SPACE(_SCM_MAX_FD * 4) + socket.CMSG_SPACE(_CREDENTIALS.size)
+"""Bytes for what comes with a packet."""
+
 _FLAGS = socket.MSG_CMSG_CLOEXEC
 
 
@@ -111,9 +113,13 @@ class Channel:
         """What may come in: bytes of a packet, and of a message in a memfd, 0 for none. slowly(): a context in which
         messages that are not short are decoded.
         """
-        self._buffer = bytearray(packet)
+        self._buffer, self._take = bytearray(packet), None
         self._view = memoryview(self._buffer)
-        self._count, self._large, self._slowly = 0, large, slowly
+        self._large, self._slowly = large, slowly
+
+    def take_by(self, receive, buffer):
+        """Have packets put into `buffer` by receive(): (bytes, ancillary data, flags), instead of by recvmsg."""
+        self._buffer, self._view, self._take = buffer, memoryview(buffer), receive
 
     def fileno(self):
         return self.socket.fileno()
@@ -165,17 +171,16 @@ class Channel:
         fcntl.ioctl(self.socket, termios.TIOCOUTQ, count)
         return count[0]
 
-    def packet(self):
-        """The bytes of the last packet that was received."""
-        return bytes(self._view[:self._count])
-
     def receive(self, decoder, fds):
         """The next message, None at the end of the stream; its descriptors are added to the list `fds`, the caller's.
 
         Raises Malformed for what is no message, OSError when the connection breaks.
         """
-        count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], _ANCILLARY, _FLAGS)
-        self._count, before, sender = count, len(fds), None
+        if self._take is not None:
+            count, ancillary, flags = self._take()
+        else:
+            count, ancillary, flags, _ = self.socket.recvmsg_into([self._buffer], ANCILLARY, _FLAGS)
+        before, sender = len(fds), None
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array("i")

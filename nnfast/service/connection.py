@@ -4,13 +4,13 @@ import logging
 import os
 import threading
 
-from .. import trace, vlog
+from .. import observe, trace, vlog
+from .._native.calls import Receiver
 from ..errors import Cancelled, DeviceUnavailable, Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from . import burst, calls, executions, protocol
 from .answers import failure
 from .arena import ServerArena
-from .bound import BoundRequests
-from .channel import LostDescriptors, Malformed
+from .channel import ANCILLARY, LostDescriptors, Malformed
 from .held_memory import HeldMemory
 from .quotas import claim
 from .unread import Unread
@@ -40,19 +40,29 @@ class Connection:
         self._waiting, self._unread = client.unread, Unread(channel, client.unread)
         self._held = [claim(client.connections, "calls wait for one another then"),
                       *client.hold("a connection", descriptors=1, threads=1)]
-        self.session, self.channel, self.arena, self.bound = session, channel, ServerArena(client), BoundRequests()
+        self.session, self.channel, self.arena = session, channel, ServerArena(client)
+        self.receiver = Receiver(channel.fileno(), channel.sender, protocol.MAX_PACKET, ANCILLARY,
+                                 (session.latency, session.server.latency), session.server.calls, client.executions,
+                                 session.cancels)
+        channel.take_by(self.receiver.receive, self.receiver.buffer)
         self.long_lists = []  # of the model of the call that runs, which the sweeper frees
         self._debt = None  # what went wrong with a message that has no answer: the next one gets it
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
 
     def start(self):
         """Serve in a thread of its own."""
+        observe.follow(self)
         self._thread.start()
+
+    def observed(self, watchers):
+        """Profiles, traces and log lines see executions only when Python does them."""
+        self.receiver.watched = watchers > 0
 
     def release(self):
         """It has ended, or could not begin."""
         self._held = ()
         self._unread.end()
+        self.receiver.forget()
         self.session.server.left(self)
 
     def _serve(self):
@@ -76,7 +86,7 @@ class Connection:
             except LostDescriptors as error:
                 refusal = ResourceExhaustedTransient(str(error))
                 if isinstance(error.message, protocol.ONE_WAY):
-                    self._debt = refusal
+                    self._owe(refusal)
                 else:
                     self._answer(failure(refusal))
                 return True
@@ -111,7 +121,7 @@ class Connection:
             return self.session.client.hold("a message with descriptors", descriptors=len(fds))
         except Error as error:
             if isinstance(message, protocol.ONE_WAY):
-                self._debt = error.with_traceback(None)
+                self._owe(error)
             else:
                 self._answer(failure(error))
             return None
@@ -127,7 +137,7 @@ class Connection:
                     unread.settle()
             try:
                 if self._debt is not None:
-                    error, self._debt = self._debt, None
+                    error, self._debt, self.receiver.paused = self._debt, None, False
                     raise error
                 with trace.span("LI", "PE", type(message).__name__):
                     answer = handler(self, message, fds)
@@ -164,6 +174,7 @@ class Connection:
         """A message without an answer."""
         try:
             if isinstance(message, protocol.Arena):
+                self.receiver.forget()  # what lies in the old one
                 self.arena.adopt(message, fds)
             elif isinstance(message, protocol.AddMemory):
                 if len(fds) != 1:
@@ -176,9 +187,13 @@ class Connection:
             elif isinstance(message, protocol.Cancel):
                 self.session.cancel(message.call)
         except Error as error:
-            self._debt = error.with_traceback(None)  # which would keep this connection and its session
+            self._owe(error)
         except (MemoryError, OSError) as error:
-            self._debt = GeneralFailure(f"service: {type(message).__name__}: {error}")
+            self._owe(GeneralFailure(f"service: {type(message).__name__}: {error}"))
+
+    def _owe(self, error):
+        """Let the next answer be this error."""
+        self._debt, self.receiver.paused = error.with_traceback(None), True  # a traceback would keep the session
 
     def pool(self, path, pool):
         """What a Pool names, as a canonical request takes it. Raises InvalidArgument."""

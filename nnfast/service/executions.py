@@ -11,11 +11,11 @@ from ..driver.fence import Fence
 from ..driver.fenced import execute_fenced
 from ..driver.pools import CHECKED_TYPES, bind_request, failed
 from ..driver.request import Request
-from ..errors import Error, InvalidArgument
+from ..errors import Cancelled, Error, InvalidArgument
 from ..model.types import Definition
 from . import protocol
 from .arena import align
-from .bound import bind_again
+from .bound import learn_request, learn_run
 from .channel import sealed_memfd
 from .records import ATTACHED, INLINE
 
@@ -33,7 +33,7 @@ class _Received(Request):
 
 
 def run(connection, message, fds):
-    session = connection.session
+    session, generation = connection.session, connection.session.generation
     held = session.get("prepared", message.prepared)
     prepared, arena = held.prepared, connection.arena
     if len(message.inputs) != len(prepared.inputs):
@@ -53,13 +53,14 @@ def run(connection, message, fds):
         charges.extend(session.client.hold("results", memory=nbytes))
 
     try:
+        if flag.is_set:
+            raise Cancelled("run: cancelled before it began")
         began = now_ns()
-        results, is_quick = None, held.is_quick and not message.call
-        limits = Limits(flag, deadline_ns, is_quick=is_quick, room=room)
+        results, limits = None, Limits(flag, deadline_ns, room=room)
         if stream is not None:
             results = stream._run(inputs, out, limits)
-        elif is_quick and not deadline_ns:
-            results = prepared._quick_run(inputs, out)
+        elif out is not None and not deadline_ns:
+            results = prepared._quick_run(inputs, out, flag)
         if results is None:
             results = prepared._run(inputs, out, dict(prepared._initial), limits)
         ended = now_ns()
@@ -68,6 +69,7 @@ def run(connection, message, fds):
     session.ended(began, ended, held)
     took_us = (ended - began) // 1000
     if out is not None:
+        learn_run(connection, held, message, generation, inputs, out)
         return protocol.Results([protocol.Result(offset, array.shape)
                                  for offset, array in zip(message.outputs, results)], took_us)
     charges.clear()  # they go on as those of the answer
@@ -103,12 +105,7 @@ def request_of(connection, message):
 
 
 def execute(connection, message, fds):
-    session, seen, packet = connection.session, now_ns(), connection.channel.packet()
-    bound = connection.bound.find(session, packet)
-    if bound is not None and not message.launch:
-        answer = bound.run(session, seen, message.measure_timing)
-        if answer is not None:
-            return answer
+    session, generation, seen = connection.session, connection.session.generation, now_ns()
     held = session.get("prepared", message.prepared)
     prepared = held.prepared
     request = request_of(connection, message)
@@ -127,7 +124,7 @@ def execute(connection, message, fds):
             arguments = bind_request(prepared, request)
         flag = session.begin()
         try:
-            limits = limits_of(message.deadline, message.loop_timeout, seen, flag, held.is_quick)
+            limits = limits_of(message.deadline, message.loop_timeout, seen, flag)
             began = now_ns()
             result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
             ended = now_ns()
@@ -140,7 +137,7 @@ def execute(connection, message, fds):
     answer = protocol.Executed([protocol.Shape(shape.dims, shape.is_sufficient) for shape in result.shapes],
                                (result.timing.on_device_us, result.timing.in_driver_us),
                                _sizes(prepared, [shape.dims for shape in result.shapes]))
-    connection.bound.keep(packet, bind_again(session, held, message, request, arguments, answer))
+    learn_request(connection, held, message, generation, request, arguments, answer)
     return answer
 
 

@@ -1,40 +1,18 @@
 """Counts of durations in buckets of a quarter of an octave, from 1 us up."""
 
+from .._native.counts import Durations, bucket_of  # noqa: F401  (bucket_of: for whoever reads counts)
+
 BUCKETS = 128
 
 
-class Histogram:
-    """Durations in microseconds; `counts[b]` are those of bucket b (limits: `upper_us`)."""
+class Histogram(Durations):
+    """Durations in microseconds; `counts[b]` are those of bucket b (limits: `upper_us`). Any thread may add some."""
 
-    __slots__ = ("counts", "total")
-
-    def __init__(self):
-        self.counts, self.total = [0] * BUCKETS, 0
-
-    def add(self, us):
-        """Count a duration. Safe enough between threads: a count may be lost, nothing worse."""
-        self.counts[bucket_of(us)] += 1
-        self.total += 1
-
-    def merge(self, counts):
-        """Count many durations, given by bucket."""
-        for bucket, count in enumerate(counts):
-            if count:
-                self.counts[bucket] += count
-                self.total += count
+    __slots__ = ()
 
     def percentile(self, share):
         """Upper limit in microseconds of the bucket in which this share (0..1) of the durations ends; 0 for none."""
         return percentile(self.counts, share)
-
-
-def bucket_of(us):
-    """Bucket of a duration: four per power of two."""
-    us = int(us)
-    if us < 4:
-        return max(us, 0)
-    octave = us.bit_length() - 1
-    return min(BUCKETS - 1, 4 * (octave - 1) + (us >> (octave - 2) & 3))
 
 
 def upper_us(bucket):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from .._native import threads
+from .._native.counts import Calls
 from ..driver.capabilities import device_version
 from ..driver.device import Device
 from ..engine.budget import Budget
@@ -86,12 +87,13 @@ class Server:
         self.clients = Clients(self.quotas, options.capacity or Capacity.of_process(), self.budget, self.fair,
                                self.turns)
         self.registry = Registry(self._own_device)
-        self.sweeper = Sweeper(lambda: not self._calls)
+        self.calls = Calls()
+        self.sweeper = Sweeper(lambda: not self.calls.count)
         self.latency, self.began, self.opened, self.refused = Histogram(), time.monotonic(), 0, 0
         self._listeners, self._sessions, self._strangers = listeners, {}, {}
         self._devices = {}
         self._lock = renewed(threading.Lock())
-        self._calls, self._stopping, self._ended = 0, False, renewed(threading.Condition(self._lock))
+        self._stopping, self._ended = False, renewed(threading.Condition(self._lock))
         self._selector = selectors.DefaultSelector()
         self._wake, self._closer = Wake(), Closer()
         self._used, self._over = time.monotonic(), deque()
@@ -142,21 +144,18 @@ class Server:
     def stop(self):
         """End soon: finish what runs, refuse what is new. May be called from a signal handler, and from any thread."""
         self._stopping = True
+        self.calls.stop()
         self._wake.set()
 
     def enter(self):
         """A call begins; False when the server takes no more."""
-        with self._lock:
-            if self._stopping:
-                return False
-            self._calls += 1
-            return True
+        return self.calls.enter()
 
     def leave(self):
         """The call has been answered."""
-        with self._lock:
-            self._calls -= 1
-            if self._stopping:
+        self.calls.leave()
+        if self._stopping:
+            with self._lock:
                 self._ended.notify_all()
 
     def left(self, connection):
@@ -166,7 +165,7 @@ class Server:
 
     def _is_busy(self):
         """True while a call waits for its answer, or a fenced execution or a burst's for its end."""
-        return self._calls > 0 or any(session.in_flight or any(burst.is_alive() for burst in session.bursts())
+        return self.calls.count > 0 or any(session.in_flight or any(burst.is_alive() for burst in session.bursts())
                                       for session in self._sessions.values())
 
     def _is_idle(self):
@@ -191,6 +190,7 @@ class Server:
             self._forget(channel)
         with self._lock:
             self._stopping = True
+            self.calls.stop()
             for session in self._sessions.values():
                 for burst in session.bursts():
                     burst.finish()

@@ -5,6 +5,8 @@ import threading
 import time
 from contextlib import contextmanager
 
+from .._native.calls import Cancels
+from .._native.counts import Runs
 from .._native.threads import Cancel, now_ns
 from ..driver.buffers import Buffer
 from ..driver.device import Device
@@ -23,27 +25,13 @@ KEY_BYTES = 16
 MAX_EARLY = 1024
 """Cancels kept for calls that have not begun."""
 
-QUICK_NS = 5_000_000
-"""An execution that takes less is not stopped when its client goes: it takes the short way, which looks at no flag."""
-
 
 class Held:
-    """A prepared model of a client. best_ns: of its shortest run, 0 before the first."""
+    """A prepared model of a client, and the Runs of it."""
 
     def __init__(self, prepared):
-        self.prepared, self.best_ns, self.executions = prepared, 0, 0
+        self.prepared, self.runs = prepared, Runs()
         self.results = prepared.result_shapes
-
-    @property
-    def is_quick(self):
-        """True when an execution of one native program, whose work is the same each time, need not be stopped."""
-        return 0 < self.best_ns < QUICK_NS
-
-    def ran(self, spent_ns):
-        """An execution took so long."""
-        self.executions += 1
-        if not self.best_ns or spent_ns < self.best_ns:
-            self.best_ns = spent_ns
 
 
 class Session:
@@ -72,6 +60,7 @@ class Session:
         self.generation = 0  # grows with every release
         self._executing = {}  # Cancel: number of its call, or 0
         self._cancelled = {}  # calls that were cancelled before they were seen to begin
+        self.cancels = Cancels()  # the last of them, for calls that Python never sees
         self._asked = {}  # number of a question to the client: who has asked
         self._launched = set()  # fenced executions that have not ended
         self._working = set()  # long work of calls, which stops with the client
@@ -138,7 +127,7 @@ class Session:
                 if kind in self._tables:
                     gone.append((self._tables[kind].pop(number, None), self._charges.pop((kind, number), None)))
             for connection in list(self.connections):
-                connection.bound.clear()
+                connection.receiver.forget()
         lists = _long_lists(thing for thing, _ in gone)
         del gone  # outside of the lock: this frees memory
         self.server.sweeper.take(lists)
@@ -233,6 +222,10 @@ class Session:
                 self._cancelled[call] = True
                 if len(self._cancelled) > MAX_EARLY:
                     del self._cancelled[next(iter(self._cancelled))]
+                if call > 0:
+                    self.cancels.add(call)
+                    for connection in list(self.connections):
+                        connection.receiver.cancel(call)
 
     def launched(self, control):
         """A fenced execution begins, which ends of its own accord or is abandoned with the client."""
@@ -246,14 +239,14 @@ class Session:
 
     def ended(self, began_ns, ended_ns, held):
         """Count an execution."""
-        held.ran(ended_ns - began_ns)
+        held.runs.add(ended_ns - began_ns)
         self.latency.add((ended_ns - began_ns) // 1000)
         self.server.latency.add((ended_ns - began_ns) // 1000)
 
     @property
     def in_flight(self):
         """Executions that run or wait."""
-        return len(self._executing)
+        return len(self._executing) + sum(connection.receiver.is_running for connection in list(self.connections))
 
     # -- end ---------------------------------------------------------------------------------------------------------
     @property
@@ -290,6 +283,7 @@ class Session:
         for control in launched:
             control.abandon()
         for connection in connections:
+            connection.receiver.close()
             connection.channel.hang_up()
         self.events.close()
         lists = _long_lists(tables["prepared"].values())

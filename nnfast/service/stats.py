@@ -47,8 +47,8 @@ def _client(session):
 
 
 def _held(held):
-    return {"name": held.prepared.model.name, "priority": held.prepared.priority, "executions": held.executions,
-            "best_us": held.best_ns // 1000}
+    return {"name": held.prepared.model.name, "priority": held.prepared.priority, "executions": held.runs.total,
+            "best_us": held.runs.best_ns // 1000}
 
 
 def _model(root):

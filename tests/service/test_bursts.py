@@ -14,7 +14,6 @@ import nnfast
 from helpers.processes import environment
 from helpers.service import add_model, core_ns, endless_model, reach, reshape_model, serving, until
 from nnfast import Memory, Request, RequestArgument, fmq
-from nnfast._native.burst import bucket_of
 from nnfast._native.packet import build_request, parse_result
 from nnfast.conformance import bursts
 from nnfast.conformance.service import start
@@ -24,7 +23,7 @@ from nnfast.hal import v1_3
 from nnfast.hal.burst import ExecutionBurstController
 from nnfast.hal.layout import request_from_canonical
 from nnfast.service import burst as both_sides
-from nnfast.service import histogram, protocol
+from nnfast.service import protocol
 from nnfast.service.quotas import Quotas
 
 X, Y = np.arange(4, dtype=np.float32), np.full(4, 10, np.float32)
@@ -377,11 +376,6 @@ def test_statistics_count_the_requests_of_bursts(device, server, prepared):
         burst.execute(request())
     assert until(lambda: device.stats()["executions"] == before + 21)
     assert device.stats()["clients"][0]["bursts"] == 0
-
-
-def test_durations_fall_into_the_same_buckets():
-    for us in (*range(300), *(1 << bit for bit in range(9, 63)), (1 << 64) - 1, 12_345_678, 999_999):
-        assert bucket_of(us) == histogram.bucket_of(us)
 
 
 def test_a_server_that_stops_finishes_the_request_it_is_on(tmp_path):
