@@ -1,38 +1,17 @@
 """Inputs and outputs of a prepared model: what they are, and checks of the arrays that a caller hands to run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 
+from .._native.threads import now_ns
 from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.types import LifeTime
-
-
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """One input or output: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
-
-    channel_axis: dimension of per-channel scales, or None.
-    """
-
-    name: str
-    shape: tuple | None
-    dtype: np.dtype
-    type: int
-    scale: float
-    zero_point: int
-    channel_axis: int | None
-    operand: int
-
-
-def info_of(graph, operand, fallback):
-    """TensorInfo of an operand; fallback: the name of one that has none."""
-    o = graph.operands[operand]
-    axis = o.channel_quant.dim if o.channel_quant else None
-    return TensorInfo(o.name or fallback, o.shape, o.dtype, o.type, o.scale, o.zero_point, axis, operand)
+from .profile import active_profile
+from .tensors import array_of
 
 
 def initial_value(operand, state):
@@ -137,9 +116,34 @@ def named(given, infos, role):
     return [given[name] for name in names]
 
 
-def check_input(info, array):
-    """Refuse anything but a C-contiguous array of exactly the input's dtype and shape."""
+def taken_inputs(infos, values, quantize=False):
+    """List of arrays that an execution can work on, of what a caller gave: None stays, other arrays are copied where
+    they are not C-contiguous and aligned, which a profile tells of.
+
+    quantize: arrays of floats become codes of inputs that have a quantization. Raises InvalidArgument for arrays that
+    have not exactly the input's dtype and shape.
+    """
+    return [None if value is None else taken_input(info, value, quantize) for info, value in zip(infos, values)]
+
+
+def taken_input(info, value, quantize=False):
+    """One array of taken_inputs."""
+    array = array_of(info, value)
+    if quantize and info.is_quantized and array.dtype.kind == "f":
+        array = info.quantize(array)
     _check_array("input", info, array)
+    _check_shape(info, array)
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    began = now_ns()
+    copy = np.array(array, order="C")
+    profile = active_profile()
+    if profile is not None:
+        profile.copied(info.name, array.nbytes, now_ns() - began)
+    return copy
+
+
+def _check_shape(info, array):
     if info.shape is None:
         if not array.ndim or 0 in array.shape:
             raise InvalidArgument(f"run input {info.name!r}: shape is {_text(array.shape)}, must be positive")
@@ -151,7 +155,13 @@ def check_input(info, array):
 
 def check_output(info, array, shape, dtype, others):
     """Refuse an output array that does not fit, cannot be written, or shares memory with another argument."""
+    if not isinstance(array, np.ndarray):
+        raise InvalidArgument(f"run output {info.name!r}: is a {type(array).__name__}, must be a numpy array of dtype "
+                              f"{info.dtype}")
     _check_array("output", info, array)
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise InvalidArgument(f"run output {info.name!r}: the array is not C-contiguous and aligned; give one that "
+                              "is, or none")
     if array.shape != shape:
         raise InvalidArgument(f"run output {info.name!r}: shape is {_text(array.shape)}, must be {_text(shape)}")
     if not array.flags.writeable:
@@ -161,14 +171,10 @@ def check_output(info, array, shape, dtype, others):
 
 
 def _check_array(role, info, array):
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgument(f"run {role} {info.name!r}: is a {type(array).__name__}, must be a numpy array of dtype "
-                              f"{info.dtype}")
     if array.dtype != info.dtype:
-        raise InvalidArgument(f"run {role} {info.name!r}: dtype is {_dtype(array.dtype)}, must be {info.dtype}")
-    if not array.flags.c_contiguous or not array.flags.aligned:
-        raise InvalidArgument(f"run {role} {info.name!r}: the array is not C-contiguous and aligned; pass "
-                              f"np.ascontiguousarray(x)")
+        fix = "; pass quantize=True for real numbers" if role == "input" and info.is_quantized and \
+            array.dtype.kind == "f" else ""
+        raise InvalidArgument(f"run {role} {info.name!r}: dtype is {_dtype(array.dtype)}, must be {info.dtype}{fix}")
 
 
 def _dtype(dtype):

@@ -11,7 +11,7 @@ from ..checks import flag
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from ..forks import renewed
-from .arguments import check_input
+from .arguments import taken_input
 from .burst import window
 from .memory import Memory
 from .request import ExecutionResult, OutputShape, Request, RequestArgument, Timing
@@ -235,8 +235,7 @@ class Controller:
             return self.prepared.run(inputs)
         with arrays.lock:
             for info, array, view in zip(self.prepared.inputs, inputs, arrays.inputs):
-                check_input(info, array)
-                view[...] = array
+                view[...] = taken_input(info, array)
             self.execute(arrays.request)
             return [view.copy() for view in arrays.outputs]
 

@@ -1,5 +1,7 @@
 """The canonical driver object [NN 3.4-3.6]."""
 
+from weakref import WeakSet
+
 from .. import config, trace, vlog
 from .._native import threads
 from .._native.tally import UNLIMITED
@@ -14,6 +16,7 @@ from ..forks import importing
 from ..model.types import VERSIONS, Model
 from .buffers import Tokens, allocate
 from .client import client_of
+from .closing import Closing
 from .execution import PRIORITIES
 from .prepared import PreparedModel
 
@@ -21,7 +24,7 @@ PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
 PRECISIONS = ("bf16",)
 
 
-class Device:
+class Device(Closing):
     """A CPU that runs NNAPI models.
 
     num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
@@ -54,7 +57,7 @@ class Device:
         self.client = client_of(client)
         self.gate = self.client.gate
         self.gate.widen(self.num_threads)
-        self.tokens = Tokens()
+        self.tokens, self.models = Tokens(), WeakSet()
         self.extensions = chosen(extensions)
         vlog.init()
         if vlog.mask & vlog.MANAGER:
@@ -211,6 +214,13 @@ class Device:
         there is no memory.
         """
         return allocate(self, dims, input_roles, output_roles)
+
+    def close(self):
+        """Close all models that the device has prepared (PreparedModel.close). The device itself holds nothing else,
+        and may go on preparing.
+        """
+        for prepared in list(self.models):
+            prepared.close()
 
     def __repr__(self):
         asked = f", precision={self.precision!r}" if self.precision else ""

@@ -31,25 +31,28 @@ from ..model.types import is_raw
 from ..model.validate import validate_model
 from ..model.withheld import Withheld, withholding
 from .arguments import (
-    check_input,
     check_output,
     find_operand,
     in_list,
-    info_of,
     initial_value,
     named,
     plain_keys,
     resized,
+    taken_inputs,
 )
+from .closing import ClosedGraph, Closing
 from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
 from .execution import NO_LIMITS, PRIORITIES, GraphRunner, limits_of
 from .pools import bind_request, failed, read_back
+from .real import run_real
 from .request import ExecutionResult, OutputShape, Timing
+from .signature import signature_of
 from .stream import Stream
+from .tensors import info_of
 from .watchdog import watch
 
 
-class PreparedModel:
+class PreparedModel(Closing):
     """A model compiled for one device. Immutable; any number of threads may run it at once.
 
     Large constants that only packing has read are not kept: they go with the caller's Model.
@@ -131,6 +134,7 @@ class PreparedModel:
             self._withhold(spare(self._original, self.model, segment, self._kept))
             trim()
         self._best_ns = 0  # of the shortest measured execution of the static plan
+        self.device.models.add(self)
         watch(self)
 
     def _withhold(self, operands):
@@ -210,13 +214,19 @@ class PreparedModel:
         return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims
 
     # -- running -------------------------------------------------------------------------------------------------
-    def run(self, inputs, out=None):
+    def run(self, inputs, out=None, quantize=False, dequantize=False):
         """Run on arrays: a list in model order gives a list, a dict by name gives a dict by name.
 
-        inputs: numpy arrays of exactly the dtype and shape of `self.inputs` (None omits an optional input).
-        out: arrays to write into (same order or names), instead of fresh ones. State inputs start from their initial
-        value every time; use stream() to carry them. Raises InvalidArgument, GeneralFailure.
+        inputs: arrays of exactly the dtype and shape of `self.inputs` (None omits an optional input): numpy's, or
+        objects with `__array__`, DLPack or a buffer. Arrays that are not C-contiguous are copied, which a profile tells
+        of. out: numpy arrays to write into (same order or names), instead of fresh ones. quantize: arrays of floats
+        become the codes of quantized inputs (TensorInfo.quantize). dequantize: quantized outputs are returned as
+        float32 (TensorInfo.dequantize). State inputs start from their initial value every time; use stream() to carry
+        them. Raises InvalidArgument, GeneralFailure.
         """
+        if quantize is not False or dequantize is not False:
+            return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
+                            flag(dequantize, "run dequantize:"))
         by_name = isinstance(inputs, dict)
         if out is not None and type(out) is not list and not by_name:
             out = in_list(out, "run", "out")
@@ -265,13 +275,11 @@ class PreparedModel:
         if out is not None and len(out) != len(self.outputs):
             raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
         shapes = {operand: array.shape for operand, array in values.items()}
+        inputs = taken_inputs(self.inputs, inputs)
         for info, array in zip(self.inputs, inputs):
-            if array is None:
-                shapes[info.operand] = None
-                continue
-            check_input(info, array)
-            shapes[info.operand] = array.shape
-            values[info.operand] = array
+            shapes[info.operand] = None if array is None else array.shape
+            if array is not None:
+                values[info.operand] = array
 
         def provide(operand, shape, dtype):
             if out is not None and operand in self._output_operands:
@@ -452,6 +460,14 @@ class PreparedModel:
 
         return Burst(self, get_memories, requests, results, spin_us)
 
+    def signature(self, key=None):
+        """The model's signature of that name as a function: signature(x=array) gives {output name: array}.
+
+        None: the only one. Its `inputs` and `outputs` are {name: TensorInfo}. Raises InvalidArgument for a signature
+        that the model has not.
+        """
+        return signature_of(self, key)
+
     def stream(self):
         """A Stream, which carries state (LSTM, RNN, TFLite variables) from call to call."""
         return Stream(self)
@@ -473,6 +489,16 @@ class PreparedModel:
             from .cache import to_memory
 
         return _restore_again, (*made, *to_memory(self))
+
+    def close(self):
+        """Give the plan, the packed weights and working memory back; later calls raise InvalidArgument.
+
+        Executions that run now end as they would; bursts of the model end. Closing twice does no harm.
+        """
+        for burst in list(self._bursts):
+            burst.close()
+        self._runner = self._static = None
+        self._main = ClosedGraph()
 
     def __repr__(self):
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"

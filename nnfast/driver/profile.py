@@ -29,11 +29,12 @@ def row_times(segment, times):
 class profile:
     """Collects per-operation times of the runs that this thread makes inside the block.
 
-    rows: dicts with model, FACTS, calls, ns. str() is a table; to_json(), chrome_trace().
+    rows: dicts with model, FACTS, calls, ns. copies: {input name: (calls, bytes, ns)} of inputs that had to be copied
+    before the run, as they were not C-contiguous. str() is a table; to_json(), chrome_trace().
     """
 
     def __init__(self):
-        self._rows = {}
+        self._rows, self.copies = {}, {}
         self._events = []
         self._outer = None
 
@@ -63,6 +64,11 @@ class profile:
                                  "args": {"kernel": row["kernel"], "index": row["index"]}})
             start += ns
 
+    def copied(self, name, nbytes, ns):
+        """Take the copy of an input."""
+        calls, total, spent = self.copies.get(name, (0, 0, 0))
+        self.copies[name] = calls + 1, total + nbytes, spent + ns
+
     @property
     def rows(self):
         return list(self._rows.values())
@@ -84,4 +90,6 @@ class profile:
             kernel = row["kernel"] if row["joined"] is None else f"in bands to {row['joined']}"
             lines.append(f"{row['index']:4d}  {row['operation']:<24} {kernel:<56} {each / 1000:10.2f} "
                          f"{100 * row['ns'] / total:6.1f} {rate:8.1f}")
+        lines += [f"      input {name!r} is not C-contiguous: copied {calls} times, {nbytes // calls} bytes and "
+                  f"{ns / calls / 1000:.2f} us each" for name, (calls, nbytes, ns) in self.copies.items()]
         return "\n".join(lines)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..errors import InvalidArgument
-from .types import ChannelQuant, Model, Operand, Operation, State, Subgraph
+from .types import ChannelQuant, Model, Operand, Operation, Signature, State, Subgraph
 from .withheld import SCALES, Withheld
 
 LINE = 64
@@ -86,6 +86,13 @@ class StateRecord(Record):
     initial: Data | None
 
 
+class SignatureRecord(Record):
+    key: str
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    is_loaded: bool
+
+
 class ModelRecord(Record):
     main: GraphRecord
     referenced: list[GraphRecord]
@@ -94,6 +101,7 @@ class ModelRecord(Record):
     name: str
     extensions: list[tuple[str, int]]
     arithmetic: str
+    signatures: list[SignatureRecord]
 
 
 class Constants:
@@ -169,7 +177,8 @@ def record_of(model, constants, withheld=frozenset()):
 
     return ModelRecord(graph(model.main, withheld), [graph(g) for g in model.referenced], bool(model.relaxed),
                        [StateRecord(s.input, s.output, constants.add(s.initial)) for s in model.states], model.name,
-                       [tuple(entry) for entry in model.extensions], model.arithmetic)
+                       [tuple(entry) for entry in model.extensions], model.arithmetic,
+                       [SignatureRecord(s.key, s.inputs, s.outputs, s.is_loaded) for s in model.signatures])
 
 
 def model_of(record, parts, may_withhold=False):
@@ -200,4 +209,25 @@ def model_of(record, parts, may_withhold=False):
                    for place, s in enumerate(record.states))
     referenced = tuple(graph(g, f"referenced[{place}]") for place, g in enumerate(record.referenced))
     return Model(graph(record.main, "main"), referenced, record.relaxed, states, record.name,
-                 tuple(tuple(entry) for entry in record.extensions), record.arithmetic)
+                 tuple(tuple(entry) for entry in record.extensions), record.arithmetic,
+                 tuple(map(signature_of, record.signatures)))
+
+
+def signature_of(record):
+    """The Signature of a SignatureRecord."""
+    return Signature(record.key, record.inputs, record.outputs, record.is_loaded)
+
+
+def laid_out(model, first):
+    """(header, chunks, end) of a model as bytes: `first` bytes of the caller's, the header (msgpack of ModelRecord),
+    then the constants, each at a multiple of LINE. chunks: the header and what follows; end: where the last one ends.
+
+    Raises TypeError, OverflowError, ValueError, AttributeError for what no message can hold.
+    """
+    constants = Constants(may_withhold=False)
+    header = encode(record_of(model, constants))
+    start = align(first + len(header))
+    chunks = [header, bytes(start - first - len(header))]
+    for array in constants.arrays:
+        chunks += (array, bytes(align(array.nbytes) - array.nbytes))
+    return header, chunks, start + constants.end

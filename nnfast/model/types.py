@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from ..checks import shown
+from ..forks import importing
 
 
 class OperandType(IntEnum):
@@ -352,13 +353,27 @@ ARITHMETICS = "nnapi", "litert"
 """Whose integers a model computes, where the two differ: those of the standard, or of LiteRT's reference kernels."""
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Names that a model file gives to inputs and outputs under a key of its own.
+
+    inputs, outputs: (name, position in main.inputs, main.outputs) of each; is_loaded: False for a signature of another
+    subgraph of the file, which this model does not hold, and which has no positions here.
+    """
+
+    key: str
+    inputs: tuple = ()
+    outputs: tuple = ()
+    is_loaded: bool = True
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
     name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses [NN 1.7].
-    arithmetic: one of ARITHMETICS.
+    arithmetic: one of ARITHMETICS. signatures: those of the file that it came from.
     """
 
     main: Subgraph
@@ -368,6 +383,14 @@ class Model:
     name: str = ""
     extensions: tuple = ()
     arithmetic: str = "nnapi"
+    signatures: tuple = ()
+
+    def save(self, path):
+        """Write the model to a file that nnfast.load reads (docs/models.md). Raises InvalidArgument."""
+        with importing:
+            from .file import save
+
+        save(self, path)
 
     def __repr__(self):
         values = [", ".join(f"{operand.name or index} {type_name(operand.type)}{list(operand.dims)}"

@@ -40,4 +40,4 @@ def prepared_answer(number, held):
 def _tensor(info):
     kind = info.type if isinstance(info.type, int) else -1  # of an extension: the device alone knows more
     return Tensor(info.name, info.shape, np.dtype(info.dtype).str, int(kind), float(info.scale), int(info.zero_point),
-                  info.channel_axis, info.operand)
+                  info.channel_axis, info.operand, tuple(map(float, info.channel_scales)))

@@ -19,7 +19,15 @@ from .._native.msgpack import array_head, skip
 from .._native.plan import aligned_bytes
 from ..errors import InvalidArgument
 from ..model.mapped import MappedFile
-from ..model.records import OperandRecord, OperationRecord, StateRecord, align, dtype_of
+from ..model.records import (
+    OperandRecord,
+    OperationRecord,
+    SignatureRecord,
+    StateRecord,
+    align,
+    dtype_of,
+    signature_of,
+)
 from ..model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from ..seals import FROZEN, is_sealed
 from .models import MAGIC, START
@@ -46,6 +54,7 @@ _PLACE = re.compile(r"\[(\d+)\]")
 _OPERANDS = msgspec.msgpack.Decoder(list[OperandRecord])
 _OPERATIONS = msgspec.msgpack.Decoder(list[OperationRecord])
 _STATES = msgspec.msgpack.Decoder(list[StateRecord])
+_SIGNATURES = msgspec.msgpack.Decoder(list[SignatureRecord])
 _EXTENSIONS = msgspec.msgpack.Decoder(list[tuple[str, int]])
 _INDEXES = msgspec.msgpack.Decoder(tuple[int, ...])
 _BOOL, _TEXT = msgspec.msgpack.Decoder(bool), msgspec.msgpack.Decoder(str)
@@ -177,7 +186,7 @@ class _Header:
 
     def model(self):
         """The Model."""
-        self._fields("main", 7)
+        self._fields("main", 8)
         main = self._graph("main")
         referenced = tuple([self._graph(f"referenced[{place}]") for place in range(self._head("referenced"))])
         relaxed = self._value(_BOOL, "relaxed")
@@ -186,9 +195,10 @@ class _Header:
         name = self._value(_TEXT, "name")
         extensions = tuple([entry for _, entry in self._records(_EXTENSIONS, "extension")])
         arithmetic = self._value(_TEXT, "arithmetic")
+        signatures = tuple([signature_of(entry) for _, entry in self._records(_SIGNATURES, "signature")])
         if self._at != len(self._data):
             raise InvalidArgument(f"main: the header ends at byte {self._at}, has {len(self._data)}")
-        return Model(main, referenced, relaxed, states, name, extensions, arithmetic)
+        return Model(main, referenced, relaxed, states, name, extensions, arithmetic, signatures)
 
     def _graph(self, name):
         self._fields(name, 4)

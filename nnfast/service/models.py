@@ -10,7 +10,7 @@ import struct
 import weakref
 
 from ..errors import GeneralFailure, InvalidArgument
-from ..model.records import Constants, align, encode, record_of
+from ..model.records import laid_out
 from .channel import sealed_memfd
 
 MAGIC = b"NNFMDL02"
@@ -19,16 +19,11 @@ START = struct.Struct("<8sQQ")
 
 def pack(model):
     """Descriptor of a sealed memfd with the model. Raises InvalidArgument for what no message can hold."""
-    constants = Constants(may_withhold=False)
     try:
-        header = encode(record_of(model, constants))
+        header, chunks, end = laid_out(model, START.size)
     except (TypeError, OverflowError, ValueError, AttributeError) as error:
         raise InvalidArgument(f"main: the model cannot be sent to the driver's process: {error}") from None
-    start = align(START.size + len(header))
-    chunks = [START.pack(MAGIC, len(header), start + constants.end), header,
-              bytes(start - START.size - len(header))]
-    for array in constants.arrays:
-        chunks += (array, bytes(align(array.nbytes) - array.nbytes))
+    chunks.insert(0, START.pack(MAGIC, len(header), end))
     try:
         return sealed_memfd(chunks)
     except OSError as error:

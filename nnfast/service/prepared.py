@@ -9,13 +9,17 @@ import numpy as np
 from .. import vlog
 from .._native.threads import now_ns
 from ..checks import called, flag, sequence
-from ..driver.arguments import TensorInfo, check_input, check_output, in_list, named
+from ..driver.arguments import check_output, in_list, named, taken_inputs
+from ..driver.closing import Closing
 from ..driver.controller import Controller
 from ..driver.durations import check_times, duration_to_ns
 from ..driver.explain import Explanation
 from ..driver.fence import SIGNALED, Fence, check_fences
+from ..driver.real import run_real
 from ..driver.request import ExecutionResult, OutputShape, Timing
+from ..driver.signature import signature_of
 from ..driver.submit import Execution
+from ..driver.tensors import TensorInfo
 from ..errors import InvalidArgument
 from . import protocol
 from .burst import RemoteBurst
@@ -25,7 +29,7 @@ from .requests import Arrays, Outgoing, results_of
 MAX_WAIT_FOR = 200
 
 
-class RemotePreparedModel:
+class RemotePreparedModel(Closing):
     """driver.prepared.PreparedModel in the driver's process. Any number of threads may use it.
 
     model: as it was prepared, None where it came from a cache.
@@ -42,11 +46,15 @@ class RemotePreparedModel:
         self.result_shapes = answer.results
         self._known = None if answer.results is None else list(zip(answer.results, self._dtypes))
         self._fixed = None
-        weakref.finalize(self, session.drop, "prepared", self.number).atexit = False
+        self._drop = weakref.finalize(self, session.drop, "prepared", self.number)
+        self._drop.atexit = False
 
     # -- arrays ------------------------------------------------------------------------------------------------------
-    def run(self, inputs, out=None):
+    def run(self, inputs, out=None, quantize=False, dequantize=False):
         """As PreparedModel.run."""
+        if quantize is not False or dequantize is not False:
+            return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
+                            flag(dequantize, "run dequantize:"))
         if isinstance(inputs, dict):
             names = [info.name for info in self.outputs]
             out = None if out is None else named(out, self.outputs, "output")
@@ -55,6 +63,7 @@ class RemotePreparedModel:
 
     @vlog.telling(vlog.EXECUTION, "run")
     def _run(self, inputs, out, stream):
+        inputs = self._taken(inputs)
         arrays, message = self._arrays(inputs, out, stream)
         session = self.session
         connection = session.take()
@@ -69,18 +78,19 @@ class RemotePreparedModel:
         finally:
             session.give(connection)
 
-    def _arrays(self, inputs, out, stream=0, call=0, deadline=None):
-        """(Arrays, Run message) of checked inputs; those of one shape for all calls are made once."""
+    def _taken(self, inputs):
+        """Inputs as arrays that can be sent."""
         if len(inputs) != len(self.inputs):
             raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
+        return taken_inputs(self.inputs, inputs)
+
+    def _arrays(self, inputs, out, stream=0, call=0, deadline=None):
+        """(Arrays, Run message) of taken inputs; those of one shape for all calls are made once."""
         if out is not None:
             out = in_list(out, "run", "out")
         if out is not None and len(out) != len(self.outputs):
             raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
-        for info, array in zip(self.inputs, inputs):
-            if array is not None:
-                check_input(info, array)
         if out is not None and self._known is not None:
             self._check_outputs(inputs, out, self._known)
         shapes = [None if array is None else array.shape for array in inputs]
@@ -116,7 +126,8 @@ class RemotePreparedModel:
         future = RemoteExecution(session)
         future.set_running_or_notify_cancel()
         try:
-            arrays, message = self._arrays(in_list(inputs, "submit"), None, 0, future.call, deadline)
+            inputs = self._taken(in_list(inputs, "submit"))
+            arrays, message = self._arrays(inputs, None, 0, future.call, deadline)
         except InvalidArgument as error:
             future.set_exception(error)
             return future
@@ -147,6 +158,10 @@ class RemotePreparedModel:
             results, took_us = outcome
             future.timing = Timing(took_us, took_us)
             future.set_result(results)
+
+    def signature(self, key=None):
+        """As PreparedModel.signature."""
+        return signature_of(self, key)
 
     def stream(self):
         """As PreparedModel.stream."""
@@ -237,13 +252,17 @@ class RemotePreparedModel:
         answer = self.session.call(protocol.Explain(self.number))
         return Explanation.from_json(answer.text, answer.native)
 
+    def close(self):
+        """Have the driver let go of the model; later calls are refused. Closing twice does no harm."""
+        self._drop()
+
     def __repr__(self):
         return f"RemotePreparedModel({self._name or 'model'}: {self._operations} operations)"
 
 
 def _info(tensor):
     return TensorInfo(tensor.name, tensor.shape, np.dtype(tensor.dtype), tensor.type, tensor.scale, tensor.zero_point,
-                      tensor.channel_axis, tensor.operand)
+                      tensor.channel_axis, tensor.operand, tensor.channel_scales)
 
 
 def _executed(outgoing, connection, answer):

@@ -4,7 +4,7 @@ from ..model.records import Record, encode  # noqa: F401  (messages are written 
 
 
 class Tensor(Record):
-    """One input or output of a prepared model: the fields of driver.arguments.TensorInfo."""
+    """One input or output of a prepared model: the fields of driver.tensors.TensorInfo."""
 
     name: str
     shape: tuple[int | None, ...] | None
@@ -14,6 +14,7 @@ class Tensor(Record):
     zero_point: int
     channel_axis: int | None
     operand: int
+    channel_scales: tuple[float, ...]
 
 
 class Place(Record):

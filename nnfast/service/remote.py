@@ -15,6 +15,7 @@ from ..driver.arguments import plain_keys, plain_shapes
 from ..driver.buffers import UINT32_MAX, Role, dimensions
 from ..driver.cache_files import CacheFiles, check_token, descriptors_of
 from ..driver.capabilities import Capabilities, Performance
+from ..driver.closing import Closing
 from ..driver.device import check_options
 from ..driver.durations import check_deadline
 from ..errors import DeadObject, GeneralFailure, InvalidArgument
@@ -66,7 +67,7 @@ class RemoteType:
         self.dtype = np.dtype(f"V{kind.itemsize}")
 
 
-class RemoteDevice:
+class RemoteDevice(Closing):
     """A device in the driver's process. Any number of threads may use it.
 
     Every call raises DeadObject once that process has gone; `reconnect` makes the device usable again, what was

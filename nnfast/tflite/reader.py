@@ -9,8 +9,9 @@ import numpy as np
 from .. import trace, vlog
 from ..checks import shown
 from ..errors import InvalidArgument
+from ..model.file import is_saved, read
 from ..model.mapped import read_file
-from ..model.types import ARITHMETICS
+from ..model.types import ARITHMETICS, Signature
 from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
@@ -89,8 +90,11 @@ class FileSignature:
 
 
 @vlog.telling(vlog.MODEL, "load")
-def load(source, relaxed=False, arithmetic="litert"):
-    """Canonical Model of a TFLite file.
+def load(source, relaxed=False, arithmetic="litert", signature=None):
+    """Canonical Model of a TFLite file, or of one that Model.save has written, which keeps its own arithmetic.
+
+    signature: the key of the signature that names inputs and outputs, and whose subgraph becomes the main one; None:
+    the first subgraph.
 
     relaxed: float32 may be computed with the range and precision of float16 (relaxComputationFloat32toFloat16): large
     LSTM weights are then stored as halves.
@@ -106,7 +110,7 @@ def load(source, relaxed=False, arithmetic="litert"):
     if arithmetic not in ARITHMETICS:
         raise InvalidArgument(f"load: arithmetic is {shown(arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     with trace.span("LA", "PP", "load"):
-        model, _ = ModelFile(source).translate(arithmetic=arithmetic)
+        model = read(source) if is_saved(source) else _load(source, arithmetic, signature)
         if relaxed:
             model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:
@@ -165,7 +169,32 @@ class ModelFile:
                                       self.size, index, is_main, arithmetic)
             return builders[index], graph.operators, graph.outputs
 
-        return translate(open_graph, self.count, self.name, main, arithmetic), builders[main]
+        model = translate(open_graph, self.count, self.name, main, arithmetic)
+        signatures = tuple(self._signature(s, main) for s in self.signatures)
+        return replace(model, signatures=signatures), builders[main]
+
+    def _signature(self, signature, main):
+        """A Signature of the model whose main graph is that subgraph."""
+        if signature.graph != main:
+            return Signature(signature.key, is_loaded=False)
+        record = self._records.subgraphs[main]
+        sides = [tuple((name, places.index(index)) for name, index in entries.items() if index in places)
+                 for entries, places in ((signature.inputs, record.inputs), (signature.outputs, record.outputs))]
+        return Signature(signature.key, *sides)
+
+    def find(self, key):
+        """The FileSignature of a key. Raises InvalidArgument."""
+        for signature in self.signatures:
+            if signature.key == key:
+                return signature
+        names = ", ".join(shown(s.key) for s in self.signatures)
+        raise InvalidArgument(f"{self.label}: has no signature {shown(key)}; its signatures: {names or 'none'}")
+
+
+def _load(source, arithmetic, key):
+    file = ModelFile(source)
+    signature = None if key is None else file.find(key)
+    return file.translate(0 if signature is None else signature.graph, signature, arithmetic)[0]
 
 
 def _view(source):

@@ -91,6 +91,10 @@ def extension_operation(**changes):
                                           **changes})
 
 
+def quantized_info():
+    return nnfast.TensorInfo("x", (2,), np.dtype(np.uint8), 5, 0.5, 128, None, 0)
+
+
 def fields(kind):
     return [field.name for field in dataclasses.fields(kind)]
 
@@ -120,6 +124,10 @@ def recipes():
                                         lambda w: {"x": w.x}),
         "PreparedModel.run of a list": (lambda w: lambda x, out: w.prepared.run([x], [out]),
                                         lambda w: {"x": w.x, "out": np.empty(2, F32)}),
+        "PreparedModel.signature": (lambda w: w.prepared.signature, lambda w: {"key": None}),
+        "TensorInfo.quantize": (lambda w: quantized_info().quantize, lambda w: {"values": w.x}),
+        "TensorInfo.dequantize": (lambda w: quantized_info().dequantize, lambda w: {"codes": np.ones(2, np.uint8)}),
+        "Model.save": (lambda w: w.model.save, lambda w: {"path": "m.nnapi"}),
         "PreparedModel.execute": (lambda w: w.prepared.execute, lambda w: {"request": request()}),
         "PreparedModel.submit_request": (
             lambda w: lambda request, done, deadline=None, loop_timeout=None, measure_timing=False:
@@ -312,17 +320,20 @@ MODULES = ("conformance", "extensions", "fmq", "tflite", "vlog", "trace")
 SERVED = re.compile("(Device[.]|PreparedModel[.](?!configure)|Stream|Execution|Controller|Request|Role|Buffer|CacheF)")
 """Names of recipes over what a driver's process has too."""
 RECORDS = {"OperandType", "OperationType", "fmq.RequestTag", "fmq.ResultTag", "conformance.Results",
-           "conformance.TestResult", "ExecutionResult", "trace.record", "trace.pause", "trace.Recorder", "profile"}
+           "conformance.TestResult", "ExecutionResult", "trace.record", "trace.pause", "trace.Recorder", "profile",
+           "TensorInfo"}
 """Enumerations, and records that calls return: a caller has no reason to make one, and no parameter to fill."""
 INSIDE = {"Buffer", "PreparedModel", "Stream", "Execution", "Controller", "FencedExecution", "Explanation",
           "fmq.MessageQueue"}
 """Classes whose objects come from other calls."""
+LITERT = {"Interpreter"}
+"""Raises what LiteRT raises (tests/litert)."""
 PLUMBING = {
     "PreparedModel.restored", "PreparedModel.execute_arguments", "PreparedModel.run_arguments", "Buffer.check_role",
     "Buffer.read", "Buffer.misfit", "Buffer.place", "Buffer.store", "profile.add", "trace.Recorder.add",
     "Explanation.from_json", "conformance.Results.count", "vlog.tell", "vlog.telling", "trace.mark", "trace.span",
     "convert.status", "convert.lookup", "Execution.set_result", "Execution.set_exception",
-    "Execution.add_done_callback",
+    "Execution.add_done_callback", "profile.copied",
 }
 """What the parts of nnfast call on one another, with arguments of their own; not in the documents."""
 
@@ -347,7 +358,7 @@ def public_calls():
         elif callable(value) and parameters(value):
             found[name] = value
 
-    for name in nnfast.__all__:
+    for name in set(nnfast.__all__) - LITERT:
         value = getattr(nnfast, name)
         if not isinstance(value, types.ModuleType) and not isinstance(value, str):
             take(name, value)

@@ -122,10 +122,10 @@ def test_one_record_has_a_limit():
     inputs = (0,) * 200_000
     main = records.GraphRecord([], [records.OperationRecord(0, inputs, (2,))], (0, 1), (3,))
     with pytest.raises(InvalidArgument, match=r"main\.operation\[0\]: has more than \d+ bytes or \d+ values"):
-        read(with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi")))
+        read(with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi", [])))
     main = records.GraphRecord([], [], inputs, (3,))
     with pytest.raises(InvalidArgument, match=r"main\.inputs: has more than"):
-        read(with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi")))
+        read(with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi", [])))
 
 
 def test_a_wide_operation_is_read():
@@ -164,7 +164,7 @@ def placed(*offsets, dims=(4,), behind=0):
                 for offset in offsets]
     main = records.GraphRecord(operands, [], (), ())
     size = records.align(max(offsets) + 16) + behind
-    return with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi"), bytes(size))
+    return with_header(records.ModelRecord(main, [], False, [], "", [], "nnapi", []), bytes(size))
 
 
 def test_constants_lie_one_behind_the_other():

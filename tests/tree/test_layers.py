@@ -20,7 +20,7 @@ MAY = {
     "seals": set(),
     "vlog": {"checks", "forks", "errors", "config", "observe"},
     "trace": {"checks", "errors", "observe"},
-    "model": {"checks", "errors", "pace", "vlog"},
+    "model": {"checks", "errors", "forks", "pace", "vlog"},
     "_native": {"errors", "config"},
     "ops": {"forks", "errors", "model", "_native"},
     "fmq": {"checks", "errors", "seals", "vlog", "_native"},

@@ -1,0 +1,50 @@
+"""Signatures of a prepared model: functions with named arguments and results."""
+
+from ..checks import shown
+from ..errors import InvalidArgument
+
+
+class SignatureRunner:
+    """A signature as a function: runner(x=array, y=array) gives {output name: array}, as PreparedModel.run.
+
+    key: its name; inputs, outputs: {name: TensorInfo}.
+    """
+
+    def __init__(self, prepared, signature):
+        self._prepared, self.key, self._places = prepared, signature.key, (signature.inputs, signature.outputs)
+        self.inputs = {name: prepared.inputs[place] for name, place in signature.inputs}
+        self.outputs = {name: prepared.outputs[place] for name, place in signature.outputs}
+
+    def __call__(self, /, **inputs):
+        """Run on an array for each input. Raises InvalidArgument for a wrong name, dtype or shape."""
+        for name in inputs:
+            if name not in self.inputs:
+                raise InvalidArgument(f"signature {self.key!r} input {shown(name)}: no such input; there are "
+                                      f"{', '.join(map(repr, self.inputs))}")
+        given = [None] * len(self._prepared.inputs)
+        for name, place in self._places[0]:
+            if name not in inputs:
+                raise InvalidArgument(f"signature {self.key!r} input {name!r}: is missing")
+            given[place] = inputs[name]
+        results = self._prepared.run(given)
+        return {name: results[place] for name, place in self._places[1]}
+
+    def __repr__(self):
+        return f"<SignatureRunner {self.key}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}>"
+
+
+def signature_of(prepared, key):
+    """SignatureRunner of a key, None: of the only signature. Raises InvalidArgument."""
+    signatures = {} if prepared.model is None else {s.key: s for s in prepared.model.signatures}
+    names = ", ".join(map(shown, signatures)) or "none"
+    if key is None:
+        if len(signatures) != 1:
+            raise InvalidArgument(f"signature: the model has {len(signatures)} ({names}); give the name of one")
+        key, = signatures
+    signature = signatures.get(key) if isinstance(key, str) else None
+    if signature is None:
+        raise InvalidArgument(f"signature {shown(key)}: the model has {names}")
+    if not signature.is_loaded:
+        raise InvalidArgument(f"signature {key!r}: is about another subgraph of the file; "
+                              f"nnfast.load(path, signature={key!r}) loads that")
+    return SignatureRunner(prepared, signature)
