@@ -19,14 +19,9 @@ class Stream:
         self._outputs = [target for _, target in prepared._state_pairs]
         self.reset()
 
-    def reset(self, places=None):
-        """Return to the initial state; places: positions in Model.states that do, None for all."""
-        if places is None:
-            self._state, self._spare = self._initial, None
-        else:
-            state = self.state
-            for place in places:
-                state[place][...] = self._initial[place]
+    def reset(self):
+        """Return to the initial state."""
+        self._state, self._spare = self._initial, None
 
     @property
     def state(self):

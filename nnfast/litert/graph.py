@@ -173,7 +173,9 @@ class Program:
         self._outputs += keep
         prepared = device.prepare(model, input_shapes=self._resized(graph, inputs), keep=list(keep.values()) or None)
         self._variables = {index: place for place, index in enumerate(builder.states)}
-        self._stream = prepared.stream() if model.states else None
+        self._stream, self._initial = prepared.stream() if model.states else None, ()
+        if self._variables:
+            self._initial = [array.copy() for array in self._stream.state]
         self._prepared = prepared
         self.arrays = {}
         self._feeds = [self._array(index, info.dtype, tensors[index].shape, info.shape)
@@ -241,8 +243,8 @@ class Program:
 
     def reset(self):
         """Set variables to their initial values; resources keep theirs, as in LiteRT."""
-        if self._stream is not None:
-            self._stream.reset(self._variables.values())
+        for place in self._variables.values():
+            self._stream.state[place][...] = self._initial[place]
 
 
 class _Memory:

@@ -61,7 +61,7 @@ def validate_model(model, go_on=pace.step):
         _fail("model", f"relaxed is {shown(model.relaxed)}, must be True or False")
     if not isinstance(model.name, str):
         _fail("model", f"name is {shown(model.name)}, must be text")
-    if model.arithmetic not in ARITHMETICS:
+    if not isinstance(model.arithmetic, str) or model.arithmetic not in ARITHMETICS:
         _fail("model", f"arithmetic is {shown(model.arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     check_extensions("extensions", model.extensions)
     prefixes = frozenset(prefix for _, prefix in model.extensions)

@@ -1,10 +1,11 @@
 """Signatures, quantization, any kind of array, closing, and models in files."""
 
-import driver_models as models
+
 import numpy as np
 import pytest
 
 import nnfast
+from helpers import models
 from nnfast import InvalidArgument, ModelBuilder
 from nnfast.model import file
 

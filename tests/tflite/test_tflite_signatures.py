@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from file_builder import Op, Tensor, build
 
 import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast import InvalidArgument
 
 
