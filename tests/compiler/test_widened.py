@@ -107,7 +107,7 @@ def test_whatever_runs_it(name, tmp_path):
                 memory.array()[place] = 0xA5
                 execute(request)
                 assert not memory.array()[place].any()
-        assert not prepared.submit(inputs_of(prepared)).result(60)[0].any()
+        assert not prepared.submit(inputs_of(prepared)).result(600)[0].any()
 
 
 def test_what_reads_it_reads_zeros():

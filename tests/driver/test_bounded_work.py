@@ -221,7 +221,7 @@ def test_waiting_for_a_turn_ends_before_a_step_in_numpy(how):
         timer.cancel()
         assert other.is_alive()
     stop.set()
-    other.join(60)
+    other.join(600)
     assert isinstance(error, Cancelled if how == "cancel" else TimeoutError)
 
 

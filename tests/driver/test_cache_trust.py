@@ -51,7 +51,7 @@ def test_the_key_is_made_once_for_its_user_alone(other_key, tmp_path):
 
 def _digest_in_child(barrier, path, results):
     os.environ["NNFAST_KEY"] = path
-    barrier.wait(60)
+    barrier.wait(600)
     results.put(key.digest().of(b"x"))
 
 
@@ -62,9 +62,9 @@ def test_processes_that_start_together_agree_on_the_key(tmp_path):
                 for _ in range(4)]
     for child in children:
         child.start()
-    assert len({results.get(timeout=60) for _ in children}) == 1
+    assert len({results.get(timeout=600) for _ in children}) == 1
     for child in children:
-        child.join(60)
+        child.join(600)
     assert os.listdir(tmp_path) == ["key"]
 
 
@@ -259,7 +259,7 @@ def test_threads_that_fill_one_folder(device, tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     assert not errors
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".data", ".model"]
 

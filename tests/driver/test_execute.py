@@ -98,4 +98,4 @@ def test_deadlines(device):
         return str(caught.value)
 
     assert any("stopped at" in refusal() for _ in range(10))  # where a busy machine lets it begin in time
-    prepared.execute(r, deadline=time.monotonic() + 60)
+    prepared.execute(r, deadline=time.monotonic() + 600)

@@ -107,7 +107,7 @@ def test_3_9_fenced_and_background_executions(device):
     memory.array()[:32] = np.array([*X, 5], np.int64).view(np.uint8)
     request = Request((RequestArgument(0, 0, 24), RequestArgument(0, 24, 8)), (RequestArgument(0, 32, 24),), (memory,))
     execution = prepared.execute_fenced(request)
-    execution.fence.wait(120)
+    execution.fence.wait(600)
     execution.info()
     assert memory.array()[32:56].view(np.int64).tolist() == [15, -20, 25]
     assert prepared.submit([X, np.array(3, np.int64)]).result()[0].tolist() == [9, -12, 15]

@@ -11,7 +11,7 @@ from nnfast import Fence, ModelBuilder, Request, RequestArgument, Role
 from nnfast.errors import Error, GeneralFailure, InvalidArgument
 
 FLOAT = "TENSOR_FLOAT32"
-PATIENCE = 60
+PATIENCE = 600
 X = np.float32([1, 2, 3, 4])
 
 

@@ -89,7 +89,7 @@ def test_closing_a_fence_leaves_no_descriptor():
 def test_an_execution_signals_its_fence(prepared):
     r = request()
     execution = prepared.execute_fenced(r, measure_timing=True)
-    assert execution.fence.wait(120) == "signaled"
+    assert execution.fence.wait(600) == "signaled"
     assert np.array_equal(result(r), WANTED)
     launched, fenced = execution.info()
     assert launched.on_device_us <= fenced.in_driver_us <= launched.in_driver_us
@@ -97,7 +97,7 @@ def test_an_execution_signals_its_fence(prepared):
 
 def test_without_measuring_there_are_no_times(prepared):
     execution = prepared.execute_fenced(request())
-    execution.fence.wait(120)
+    execution.fence.wait(600)
     assert [t.in_driver_us for t in execution.info()] == [None, None]
 
 
@@ -115,7 +115,7 @@ def test_executions_wait_for_their_fences_and_see_what_came_before(prepared):
         execution.info()
     x[:] = X
     fences[1].signal()
-    assert last.fence.wait(120) == "signaled"
+    assert last.fence.wait(600) == "signaled"
     assert np.array_equal(result(first), WANTED)
     assert np.array_equal(result(chained), np.clip(2 * WANTED, 0, 6))
     launched, fenced = execution.info()
@@ -127,16 +127,16 @@ def test_many_waiting_executions_need_no_threads(prepared):
     executions = [prepared.execute_fenced(request(), [fence]) for _ in range(100)]
     assert threading.active_count() <= before + 1  # the one that waits for all of them
     # One more that does not wait runs at once, in front of all that do.
-    assert prepared.execute_fenced(request()).fence.wait(120) == "signaled"
+    assert prepared.execute_fenced(request()).fence.wait(600) == "signaled"
     fence.signal()
-    assert [e.fence.wait(120) for e in executions] == ["signaled"] * 100
+    assert [e.fence.wait(600) for e in executions] == ["signaled"] * 100
 
 
 def test_a_fence_that_fails_fails_what_waits_for_it(prepared):
     good, bad = Fence(), Fence()
     execution = prepared.execute_fenced(request(), [good, bad])
     bad.fail()
-    assert execution.fence.wait(120) == "error"
+    assert execution.fence.wait(600) == "error"
     with pytest.raises(GeneralFailure, match="a fence it waits for went to the state error"):
         execution.info()
 
@@ -144,7 +144,7 @@ def test_a_fence_that_fails_fails_what_waits_for_it(prepared):
 def test_a_deadline_ends_the_wait(prepared):
     gate = Fence()
     execution = prepared.execute_fenced(request(), [gate], deadline=time.monotonic() + 0.05)
-    assert execution.fence.wait(120) == "error"
+    assert execution.fence.wait(600) == "error"
     with pytest.raises(MissedDeadlineTransient, match="waited for its fences"):
         execution.info()
 
@@ -158,7 +158,7 @@ def test_the_duration_counts_from_the_fences(device):
     time.sleep(0.02)
     assert execution.fence.state == "active"
     fence.signal()
-    assert execution.fence.wait(120) == "error"
+    assert execution.fence.wait(600) == "error"
     with pytest.raises(MissedDeadlineTransient, match="stopped at|are left"):
         execution.info()
 
@@ -238,7 +238,7 @@ def test_no_holder_can_block_or_break_the_signaller(spoil, end):
         spoil(holder)
         done = threading.Thread(target=end, args=(fence,), daemon=True)
         done.start()
-        done.join(60)
+        done.join(600)
         assert not done.is_alive()
         assert fence.state != "active"
     again = Fence()
@@ -250,7 +250,7 @@ def test_a_fence_that_its_maker_drops_fails():
     fence = Fence()
     other = Fence.from_fd(fence.fileno())
     del fence
-    assert other.wait(60) == "error"
+    assert other.wait(600) == "error"
 
 
 def test_a_fence_fails_when_the_process_of_its_maker_dies():
@@ -261,7 +261,7 @@ def test_a_fence_fails_when_the_process_of_its_maker_dies():
         socket.send_fds(theirs, [b"!"], [fence.fileno()])
         os.kill(os.getpid(), signal.SIGKILL)
     fds = socket.recv_fds(ours, 1, 1)[1]
-    assert Fence.from_fd(fds[0]).wait(60) == "error"
+    assert Fence.from_fd(fds[0]).wait(600) == "error"
     os.waitpid(child, 0)
     os.close(fds[0])
     ours.close()
@@ -279,11 +279,11 @@ def test_a_forked_child_neither_signals_nor_keeps_up_the_fences_of_its_parent():
         except InvalidArgument:
             outcome = b"refused"
         os.write(write, outcome)
-        other.wait(60)  # lives as long as the fence is active
+        other.wait(600)  # lives as long as the fence is active
         os._exit(0)
     assert os.read(read, 10) == b"refused" and other.state == "active"
     fence.fail()
-    assert other.wait(60) == "error"
+    assert other.wait(600) == "error"
     os.waitpid(child, 0)
     os.close(read)
     os.close(write)
@@ -320,14 +320,14 @@ def test_every_device_waits_for_its_own_fences(prepared, monkeypatch):
     held = [prepared.execute_fenced(request(), [gate]) for _ in range(3)]
     with pytest.raises(ResourceExhaustedTransient, match="wait_for: 3 fences are waited for already"):
         prepared.execute_fenced(request(), [Fence()])
-    assert prepared.execute_fenced(request()).fence.wait(60) == "signaled"
+    assert prepared.execute_fenced(request()).fence.wait(600) == "signaled"
     last = other.execute_fenced(request(), [gate])
     gate.signal()
-    assert [execution.fence.wait(60) for execution in (*held, last)] == ["signaled"] * 4
+    assert [execution.fence.wait(600) for execution in (*held, last)] == ["signaled"] * 4
     again = Fence()
     execution = prepared.execute_fenced(request(), [again])  # there is room again
     again.signal()
-    assert execution.fence.wait(60) == "signaled"
+    assert execution.fence.wait(600) == "signaled"
 
 
 def test_one_fence_for_many_executions_and_twice_for_one(prepared):
@@ -335,10 +335,10 @@ def test_one_fence_for_many_executions_and_twice_for_one(prepared):
     twice = [prepared.execute_fenced(request(), [gate, gate]) for _ in range(5)]
     held = prepared.execute_fenced(request(), [gate, never])
     gate.signal()
-    assert [execution.fence.wait(60) for execution in twice] == ["signaled"] * 5
+    assert [execution.fence.wait(600) for execution in twice] == ["signaled"] * 5
     assert held.fence.state == "active"
     never.fail()
-    assert held.fence.wait(60) == "error"
+    assert held.fence.wait(600) == "error"
 
 
 def test_a_fence_that_comes_and_goes_is_signalled_once(prepared):
@@ -355,11 +355,11 @@ def test_a_fence_that_comes_and_goes_is_signalled_once(prepared):
     held, gate = prepared.execute_fenced(request(), [Fence.from_fd(flapping)]), Fence()
     other = prepared.execute_fenced(request(), [gate])
     gate.signal()
-    assert other.fence.wait(60) == "signaled"
+    assert other.fence.wait(600) == "signaled"
     going.set()
     thread.join()
     os.eventfd_write(flapping, 1)
-    assert held.fence.wait(60) == "signaled"
+    assert held.fence.wait(600) == "signaled"
     os.close(flapping)
 
 
@@ -369,6 +369,6 @@ def test_what_waits_for_a_fence_does_not_keep_it(prepared):
     waiting = prepared.execute_fenced(request(), [gate])
     assert waiting.fence.state == "active"
     del gate
-    assert waiting.fence.wait(120) == "error"
+    assert waiting.fence.wait(600) == "error"
     with pytest.raises(GeneralFailure, match="went to the state error"):
         waiting.info()

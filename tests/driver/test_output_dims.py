@@ -10,7 +10,7 @@ from nnfast import Memory, ModelBuilder, Request, RequestArgument
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 FLOAT = "TENSOR_FLOAT32"
-PATIENCE = 60
+PATIENCE = 600
 KNOWN, AT_RUN = (2, 2), (0, 2)
 """Shape of the model's input: known when it is prepared, or only when it runs."""
 

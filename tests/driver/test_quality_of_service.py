@@ -221,7 +221,7 @@ def test_what_was_never_done_in_the_time_left_is_not_started(device):
         return str(caught.value)
 
     assert any("the shortest execution so far took" in refusal() for _ in range(TRIES))
-    prepared.execute(wide_request(), deadline=time.monotonic() + 60)
+    prepared.execute(wide_request(), deadline=time.monotonic() + 600)
 
 
 @pytest.mark.parametrize("long", [1e12, float("inf")])
@@ -244,7 +244,7 @@ def test_deadlines_of_preparations(device):
         return str(caught.value)
 
     assert any("stopped at" in refusal() for _ in range(TRIES))
-    device.prepare(models.wide_model(), deadline=time.monotonic() + 60)
+    device.prepare(models.wide_model(), deadline=time.monotonic() + 600)
 
 
 def needs(model, x):

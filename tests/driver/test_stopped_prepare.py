@@ -64,5 +64,5 @@ def test_a_preparation_under_way_is_stopped_by_another_thread():
     thread = threading.Thread(target=prepare)
     thread.start()
     cancel.set()
-    thread.join(60)
+    thread.join(600)
     assert [type(error) for error in ended] == [Cancelled]

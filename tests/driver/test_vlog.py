@@ -199,7 +199,7 @@ face.getCapabilities()
 
 def printed(before="", after="", **environment):
     done = subprocess.run([sys.executable, "-c", PROGRAM.format(before=before, after=after, model=str(DIGITS))],
-                          capture_output=True, text=True, timeout=120, check=True,
+                          capture_output=True, text=True, timeout=600, check=True,
                           env={**os.environ, "NNFAST_VLOG": "", **environment})
     return done.stdout, done.stderr.splitlines()
 
@@ -222,7 +222,7 @@ def test_an_application_with_logging_gets_each_line_once():
 
 def test_logging_is_not_imported_without_need():
     source = "import sys, nnfast; nnfast.Device(1).prepare(nnfast.load(sys.argv[1])); print('logging' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", source, DIGITS], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, "-c", source, DIGITS], capture_output=True, text=True, timeout=600,
                           check=True, env={**os.environ, "NNFAST_VLOG": ""})
     assert done.stdout == "False\n"
 

@@ -43,7 +43,7 @@ def _pool_task(seed):
 def test_multiprocessing_pool_after_use():
     prepare()
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(_pool_task, [1, 2, 3, 4]).get(timeout=120) == [1, 2, 3, 4]
+        assert pool.map_async(_pool_task, [1, 2, 3, 4]).get(timeout=600) == [1, 2, 3, 4]
 
 
 def test_callers_share_one_cap():

@@ -79,7 +79,7 @@ def test_a_waiter_is_told(make, side, count):
     else:
         r[0] = (CAPACITY * BYTES - count) % LIMIT
     reader.wake(3)
-    thread.join(120)
+    thread.join(600)
     assert found == ["broken"]
 
 

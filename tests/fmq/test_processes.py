@@ -29,7 +29,7 @@ def peer(queue, what, *rest):
 def test_another_process_writes(capacity):
     with fmq.MessageQueue.create(ITEM, capacity) as queue, peer(queue, "write", COUNT, capacity) as process:
         found = fmq_peer.read(queue, COUNT, capacity)
-        assert process.wait(120) == 0
+        assert process.wait(600) == 0
         assert found == fmq_peer.checksum(COUNT, capacity)
         assert queue.readable() == 0
 
@@ -37,7 +37,7 @@ def test_another_process_writes(capacity):
 def test_another_process_reads():
     with fmq.MessageQueue.create(ITEM, 64) as queue, peer(queue, "read", COUNT, 3) as process:
         fmq_peer.write(queue, COUNT, 3)
-        assert int(process.communicate(timeout=120)[0]) == fmq_peer.checksum(COUNT, 3)
+        assert int(process.communicate(timeout=600)[0]) == fmq_peer.checksum(COUNT, 3)
 
 
 def test_a_killed_writer_leaves_whole_elements():
@@ -51,7 +51,7 @@ def test_a_killed_writer_leaves_whole_elements():
                 assert reason == "ok"
                 got += elements.tobytes()
             process.kill()
-            process.wait(120)
+            process.wait(600)
             while queue.readable() > 0:
                 got += queue.read(1)[1].tobytes()
             expected = b"".join(chunk.tobytes() for chunk in fmq_peer.chunks(1000, 5))
@@ -107,5 +107,5 @@ def test_round_trips_through_two_queues():
         reason, value = result.read(1, timeout=10)
         assert reason == "ok" and value[0] == n * n
     request.close()
-    thread.join(120)
+    thread.join(600)
     assert not thread.is_alive()

@@ -29,8 +29,8 @@ def median_trip(spin_us):
     with MessageQueue.create(ITEM, 4) as there, MessageQueue.create(ITEM, 4) as back:
         def echo():
             for _ in range(TRIPS):
-                assert there.read(1, timeout=120, spin_us=spin_us)[0] == "ok"
-                assert back.write(items(1), timeout=120) == "ok"
+                assert there.read(1, timeout=600, spin_us=spin_us)[0] == "ok"
+                assert back.write(items(1), timeout=600) == "ok"
 
         thread = threading.Thread(target=echo)
         thread.start()
@@ -38,7 +38,7 @@ def median_trip(spin_us):
         for _ in range(TRIPS):
             time.sleep(0.001)
             began = time.perf_counter()
-            assert there.write(items(1), timeout=120) == "ok" and back.read(1, timeout=120)[0] == "ok"
+            assert there.write(items(1), timeout=600) == "ok" and back.read(1, timeout=600)[0] == "ok"
             times.append(time.perf_counter() - began)
         thread.join()
         return median(times)

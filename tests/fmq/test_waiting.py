@@ -37,13 +37,13 @@ def test_time_outs_end_waits(make, spin_us):
 @pytest.mark.parametrize("spin_us", [0, 1_000_000])
 def test_a_waiting_reader_gets_what_comes(make, spin_us):
     writer, reader = make(4)
-    thread, found = in_thread(lambda: reader.read(2, timeout=120, spin_us=spin_us))
+    thread, found = in_thread(lambda: reader.read(2, timeout=600, spin_us=spin_us))
     time.sleep(0.05)
     writer.write(items(1))
     time.sleep(0.02)
     assert not found
     writer.write(items(2))
-    thread.join(120)
+    thread.join(600)
     (reason, elements), = found
     assert reason == "ok" and numbers(elements) == [1, 2]
 
@@ -59,7 +59,7 @@ def test_a_waiting_writer_gets_room(make, spin_us):
     assert not found
     _, region = reader.begin_read(1)
     reader.commit_read(1)
-    thread.join(120)
+    thread.join(600)
     assert found[0] == "ok" and numbers(reader.read(2)[1]) == [3, 4]
 
 
@@ -69,7 +69,7 @@ def test_waits_sleep(make):
     def sleeps():
         thread, found = in_thread(lambda: reader.wait_readable(timeout=0.5))
         before = time.process_time()
-        thread.join(120)
+        thread.join(600)
         assert found == ["timeout"]
         return time.process_time() - before < 0.2
 
@@ -88,7 +88,7 @@ def test_closing_ends_waits(make, side, spin_us):
         thread, found = in_thread(lambda: writer.write(items(3), timeout=None, spin_us=spin_us))
     time.sleep(0.05)
     (reader if side == "reader" else writer).close()
-    thread.join(120)
+    thread.join(600)
     assert found == ["closed"]
 
 
@@ -110,7 +110,7 @@ def test_a_wake_without_data_is_no_data(make):
     for _ in range(20):
         writer.wake(fmq.NOT_EMPTY | fmq.NOT_FULL)
         time.sleep(0.002)
-    thread.join(120)
+    thread.join(600)
     assert found == ["timeout"]
 
 
@@ -138,7 +138,7 @@ def test_a_waiter_looks_around_by_itself(make):
     time.sleep(0.05)
     offset = writer.descriptor.grantors[1].offset
     os.pwrite(writer.descriptor.fds[0], ITEM.itemsize.to_bytes(8, "little"), offset)
-    thread.join(120)
+    thread.join(600)
     assert found[0] == "ok"
 
 
@@ -149,7 +149,7 @@ def test_one_thread_per_side(make):
     with pytest.raises(InvalidArgument, match="another thread is reading"):
         reader.read(1)
     assert reader.write(items(1)) == "ok"  # the other side is free
-    thread.join(120)
+    thread.join(600)
     assert found[0] == "ok"
 
 

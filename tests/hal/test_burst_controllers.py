@@ -159,7 +159,7 @@ def test_4_9_concurrent_calls_go_one_after_the_other(prepared, controller):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert not failures
 
 

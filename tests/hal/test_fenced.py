@@ -25,7 +25,7 @@ def handle(fence):
 
 
 def wait(sync_fence):
-    return Fence.from_fd(sync_fence.fds[0]).wait(120)
+    return Fence.from_fd(sync_fence.fds[0]).wait(600)
 
 
 def test_3_9_success_and_times(prepared):

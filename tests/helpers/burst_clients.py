@@ -11,7 +11,7 @@ from nnfast.errors import ErrorStatus as S
 from nnfast.hal.layout import from_canonical
 from nnfast.hal.pools import from_memory
 
-PATIENCE = 20
+PATIENCE = 600
 
 
 def channels(**options):
@@ -119,7 +119,7 @@ class Answering:
         return S.NONE, self.context
 
     def _work(self, requests, results):
-        while requests.wait_readable(1, PATIENCE) == "ok":
+        while requests.wait_readable(1) == "ok":
             _, elements = requests.read(requests.readable())
             self.slots.append(parse_request(elements.view(np.uint8))[2])
             if self.answer is not None:

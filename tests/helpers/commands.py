@@ -27,4 +27,4 @@ def assert_one_error_line(capsys, *words):
 def outside(*args, **options):
     """The command in a process of its own."""
     return subprocess.run([sys.executable, "-m", "nnfast", *map(str, args)], capture_output=True, text=True, cwd=ROOT,
-                          timeout=120, **options)
+                          timeout=600, **options)

@@ -51,7 +51,7 @@ class Right:
         pass
 
     def wait(self, fence):
-        fence.wait(120)
+        fence.wait(600)
 
 
 class Prepared:

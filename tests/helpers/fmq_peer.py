@@ -28,7 +28,7 @@ def checksum(count, seed):
 
 def write(queue, count, seed):
     for i, chunk in enumerate(chunks(count, seed)):
-        assert queue.write(chunk, timeout=30, spin_us=(0, 20)[i % 2]) == "ok"
+        assert queue.write(chunk, timeout=600, spin_us=(0, 20)[i % 2]) == "ok"
 
 
 def read(queue, count, seed):
@@ -36,7 +36,7 @@ def read(queue, count, seed):
     rng, total = np.random.default_rng(~seed & 0xffff), 0
     while count:
         size = min(count, int(rng.integers(1, 17)))
-        reason, elements = queue.read(size, timeout=30, spin_us=(0, 20)[size % 2])
+        reason, elements = queue.read(size, timeout=600, spin_us=(0, 20)[size % 2])
         assert reason == "ok", reason
         total = zlib.crc32(elements.tobytes(), total)
         count -= size

@@ -39,7 +39,7 @@ class Callback:
         self._told.set()
 
     def wait(self):
-        assert self._told.wait(120), "no callback"
+        assert self._told.wait(600), "no callback"
         assert len(self.calls) == 1
         return self.calls[0]
 

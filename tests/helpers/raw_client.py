@@ -20,7 +20,7 @@ class Raw:
 
     def open(self):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.settimeout(10)
+        sock.settimeout(600)
         sock.connect(self.path)
         return Channel(sock)
 

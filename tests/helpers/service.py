@@ -133,7 +133,7 @@ def serving(folder, **options):
         yield path, server
     finally:
         server.stop()
-        thread.join(120)
+        thread.join(600)
         assert not thread.is_alive()
 
 
@@ -147,7 +147,7 @@ def in_flight(server):
     return sum(session.in_flight for session in server.sessions())
 
 
-def until(condition, seconds=120.0):
+def until(condition, seconds=600.0):
     """Wait until a condition holds; whether it does."""
     end = time.monotonic() + seconds
     while not condition():

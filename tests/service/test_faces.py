@@ -36,7 +36,7 @@ class Callback:
     notify_1_2 = notify_1_3 = notify
 
     def wait(self):
-        assert self._told.wait(120)
+        assert self._told.wait(600)
         (results,) = self.calls
         return results
 
@@ -129,12 +129,12 @@ def test_the_lines_of_the_readme_run(tmp_path):
     assert len(code.splitlines()) == 6
     model = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
     code = code.replace("mobilenet_v1.tflite", str(model)).replace('["nnfast",', '[sys.executable, "-m", "nnfast",')
-    code = f"import sys\n{code}\nassert driver.wait(120) == 0 and y.size == 10\n"
+    code = f"import sys\n{code}\nassert driver.wait(600) == 0 and y.size == 10\n"
     where = environment()
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=where, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=where, check=True, timeout=600)
 
 
 def test_importing_loads_no_messages():
     code = "import nnfast, nnfast.hal.v1_3, nnfast.cli.main, sys; assert 'msgspec' not in sys.modules"
     where = environment()
-    subprocess.run([sys.executable, "-c", code], env=where, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], env=where, check=True, timeout=600)

@@ -350,7 +350,7 @@ def test_many_hostile_clients_at_once(server, other):
         assert (other.run([X, X])[0] == 2).all()
     stop.set()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     assert until(lambda: len(server.sessions()) == 1)
 
 
