@@ -11,9 +11,53 @@ from ..model.own import NAME, PREFIX, TYPES
 from ..model.types import Definition
 
 FAMILIES = {
-    "tfl_rank": {"TFL_RANK_0": 1000, "TFL_RANK_1": 1001, "TFL_EMPTY": 1002, "TFL_COPY": 1003},
     "tfl_fully_connected": {"TFL_FULLY_CONNECTED": 9},
-    "tfl_unary": {"TFL_COS": 108, "TFL_ROUND": 116, "TFL_SIGN": 158, "TFL_GELU": 150},
+    "tfl_rank": {
+        "TFL_RANK_0": 1000, "TFL_RANK_1": 1001, "TFL_EMPTY": 1002, "TFL_COPY": 1003,
+    },
+    "tfl_unary": {
+        "TFL_COS": 108, "TFL_ROUND": 116, "TFL_SIGN": 158, "TFL_GELU": 150, "TFL_ABS": 101, "TFL_NEG": 59,
+        "TFL_SQUARE": 92, "TFL_RELU": 19, "TFL_RELU6": 21, "TFL_RELU_N1_TO_1": 20, "TFL_RELU_0_TO_1": 152, "TFL_CEIL":
+        104, "TFL_FLOOR": 8, "TFL_EXP": 47, "TFL_LOG": 73, "TFL_SQRT": 75, "TFL_RSQRT": 76, "TFL_SIN": 66, "TFL_TANH":
+        28, "TFL_LOGISTIC": 14, "TFL_ELU": 111, "TFL_HARD_SWISH": 117, "TFL_LOGICAL_NOT": 87, "TFL_LEAKY_RELU": 98,
+        "TFL_CAST": 53, "TFL_BITCAST": 159, "TFL_REAL": 134, "TFL_IMAG": 133, "TFL_COMPLEX_ABS": 135,
+    },
+    "tfl_shape": {
+        "TFL_SHAPE": 77, "TFL_RANK": 110, "TFL_ZEROS_LIKE": 93, "TFL_RESHAPE": 22, "TFL_SQUEEZE": 43,
+        "TFL_EXPAND_DIMS": 70, "TFL_TRANSPOSE": 39, "TFL_REVERSE_V2": 105, "TFL_REVERSE_SEQUENCE": 112,
+        "TFL_CONCATENATION": 2, "TFL_PACK": 83, "TFL_UNPACK": 88, "TFL_SPLIT": 49, "TFL_SPLIT_V": 102,
+    },
+    "tfl_slice": {
+        "TFL_SLICE": 65, "TFL_STRIDED_SLICE": 45, "TFL_DYNAMIC_UPDATE_SLICE": 151,
+    },
+    "tfl_build": {
+        "TFL_FILL": 94, "TFL_RANGE": 96, "TFL_ONE_HOT": 85, "TFL_TILE": 69, "TFL_BROADCAST_TO": 130,
+        "TFL_BROADCAST_ARGS": 145, "TFL_PAD": 34, "TFL_PADV2": 60, "TFL_MIRROR_PAD": 100,
+    },
+    "tfl_gather": {
+        "TFL_GATHER": 36, "TFL_EMBEDDING_LOOKUP": 7, "TFL_GATHER_ND": 107, "TFL_SCATTER_ND": 122, "TFL_SEGMENT_SUM":
+        125, "TFL_UNSORTED_SEGMENT_SUM": 155, "TFL_UNSORTED_SEGMENT_PROD": 153, "TFL_UNSORTED_SEGMENT_MAX": 154,
+        "TFL_UNSORTED_SEGMENT_MIN": 157, "TFL_WHERE": 109, "TFL_UNIQUE": 103, "TFL_SPARSE_TO_DENSE": 68,
+        "TFL_BUCKETIZE": 147,
+    },
+    "tfl_binary": {
+        "TFL_ADD": 0, "TFL_SUB": 41, "TFL_MUL": 18, "TFL_DIV": 42, "TFL_FLOOR_DIV": 90, "TFL_FLOOR_MOD": 95,
+        "TFL_POW": 78, "TFL_MAXIMUM": 55, "TFL_MINIMUM": 57, "TFL_SQUARED_DIFFERENCE": 99, "TFL_ATAN2": 156,
+        "TFL_RIGHT_SHIFT": 161, "TFL_BITWISE_XOR": 160, "TFL_LOGICAL_AND": 86, "TFL_LOGICAL_OR": 84, "TFL_EQUAL": 71,
+        "TFL_NOT_EQUAL": 72, "TFL_LESS": 58, "TFL_LESS_EQUAL": 63, "TFL_GREATER": 61, "TFL_GREATER_EQUAL": 62,
+        "TFL_SELECT": 64, "TFL_SELECT_V2": 123,
+    },
+    "tfl_reduce": {
+        "TFL_SUM": 74, "TFL_MEAN": 40, "TFL_REDUCE_PROD": 81, "TFL_REDUCE_MAX": 82, "TFL_REDUCE_MIN": 89,
+        "TFL_REDUCE_ANY": 91, "TFL_REDUCE_ALL": 140, "TFL_ARG_MAX": 56, "TFL_ARG_MIN": 79, "TFL_CUMSUM": 128,
+        "TFL_TOPK_V2": 48,
+    },
+    "tfl_matmul": {
+        "TFL_BATCH_MATMUL": 126,
+    },
+    "tfl_signal": {
+        "TFL_RFFT2D": 131, "TFL_AUDIO_SPECTROGRAM": 1010, "TFL_MFCC": 1011,
+    },
 }
 """Family file -> its operations with their ids: TFLite's builtin codes; others have those from 1000 on."""
 

@@ -75,9 +75,16 @@ def same_dtype(*names):
     return validate
 
 
-def alias(node, b):
-    """lower: the first output is the first input in another form, without a copy where memory allows it."""
-    return None if b.alias(0, 0) else "the memory of input and output is given from outside"
+def is_same_kind(*names):
+    """validate: as same_dtype, and the 8-bit and 16-bit tensors among them share scale and zero point."""
+    dtypes = same_dtype(*names)
+
+    def validate(node):
+        dtypes(node)
+        tensors = [t for name in names for t in node.group(name) if t.present] + node.outputs
+        if len({(t.scale, t.zero_point) for t in tensors}) != 1:
+            node.fail(None, "takes tensors of different scales and zero points, must be of one quantization")
+    return validate
 
 
 def is_boolean(kind):

@@ -1,8 +1,8 @@
-"""Elementwise operations of TFLite on one input that NNAPI lacks: COS, ROUND, SIGN, GELU."""
+"""TFLite's elementwise operations on one input, for the types and functions that NNAPI lacks."""
 
 import numpy as np
 
-from .tfl import FLOATS, INTEGERS, own, same_dtype, same_shape
+from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -57,3 +57,77 @@ TFL_COS = _unary("TFL_COS", FLOATS, compute_cos)
 TFL_ROUND = _unary("TFL_ROUND", FLOATS, compute_round)
 TFL_SIGN = _unary("TFL_SIGN", FLOATS + INTEGERS, compute_sign)
 TFL_GELU = _unary("TFL_GELU", FLOATS, compute_gelu, " approximate:bool")
+
+
+# -- the rest of TFLite's, on types that NNAPI does not take ---------------------------------------------------------
+_EXACT = {"ABS": np.abs, "NEG": np.negative, "SQUARE": np.square, "CEIL": np.ceil, "FLOOR": np.floor,
+          "RELU": lambda x: np.maximum(x, 0), "RELU6": lambda x: np.clip(x, 0, 6),
+          "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1), "RELU_0_TO_1": lambda x: np.clip(x, 0, 1),
+          "LOGICAL_NOT": lambda x: x == 0}
+_CURVES = {"EXP": np.exp, "LOG": np.log, "SQRT": np.sqrt, "RSQRT": lambda x: 1 / np.sqrt(x), "SIN": np.sin,
+           "TANH": np.tanh, "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)),
+           "ELU": lambda x: np.where(x < 0, np.expm1(x), x), "HARD_SWISH": lambda x: x * np.clip(x + 3, 0, 6) / 6}
+
+
+def compute_named(node, inputs):
+    """By the operation's formula: exact ones in the type itself, curves in float64, rounded once."""
+    name, x = node.op.name.removeprefix("TFL_"), inputs[0]
+    result = _EXACT[name](x) if name in _EXACT else _CURVES[name](x.astype(np.float64))
+    return [np.asarray(result).astype(node.outputs[0].dtype)]
+
+
+def compute_leaky(node, inputs):
+    """x, or where it is negative alpha times x."""
+    x = inputs[0]
+    return [np.where(x > 0, x, x * x.dtype.type(node.scalar("alpha")))]
+
+
+def compute_cast(node, inputs):
+    """Numbers of another type: towards zero from floats to integers; to bool what is not zero."""
+    x, output = inputs[0], node.outputs[0]
+    if is_boolean(output.type):
+        return [(x != 0).astype(output.dtype)]
+    return [(x.real if x.dtype.kind == "c" and output.dtype.kind != "c" else x).astype(output.dtype)]
+
+
+def infer_bitcast(node):
+    """Shape of the input, with another last dimension where the sizes of elements differ."""
+    shape, ratio = node["input"].shape, node["input"].dtype.itemsize / node.outputs[0].dtype.itemsize
+    if ratio == 1:
+        return [shape]
+    if ratio < 1:
+        if not shape or shape[-1] * ratio != 1:
+            node.fail("input", f"shape is {list(shape)}, its last dimension must be {round(1 / ratio)}")
+        return [shape[:-1]]
+    return [(*shape, round(ratio))]
+
+
+def compute_bitcast(node, inputs):
+    """The same bytes."""
+    return [inputs[0].reshape(-1).view(node.outputs[0].dtype).reshape(infer_bitcast(node)[0]).copy()]
+
+
+def compute_real(node, inputs):
+    """One part of complex numbers."""
+    return [np.ascontiguousarray(inputs[0].imag if node.op.name == "TFL_IMAG" else inputs[0].real)]
+
+
+def compute_complex_abs(node, inputs):
+    """The length of complex numbers."""
+    return [np.abs(inputs[0])]
+
+
+TFL_ABS, TFL_NEG, TFL_SQUARE, TFL_RELU, TFL_RELU6, TFL_RELU_N1_TO_1, TFL_RELU_0_TO_1 = (
+    _unary(f"TFL_{name}", FLOATS + INTEGERS, compute_named)
+    for name in ("ABS", "NEG", "SQUARE", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"))
+TFL_CEIL, TFL_FLOOR, TFL_EXP, TFL_LOG, TFL_SQRT, TFL_RSQRT, TFL_SIN, TFL_TANH, TFL_LOGISTIC, TFL_ELU, TFL_HARD_SWISH = (
+    _unary(f"TFL_{name}", FLOATS, compute_named)
+    for name in ("CEIL", "FLOOR", "EXP", "LOG", "SQRT", "RSQRT", "SIN", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"))
+TFL_LOGICAL_NOT = _unary("TFL_LOGICAL_NOT", BOOLS, compute_named)
+TFL_LEAKY_RELU = _unary("TFL_LEAKY_RELU", FLOATS, compute_leaky, " alpha:f32")
+TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_cast, same_shape)
+TFL_BITCAST = own("TFL_BITCAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_bitcast, infer_bitcast)
+TFL_REAL, TFL_IMAG = (own(name, {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_real, same_shape)
+                      for name in ("TFL_REAL", "TFL_IMAG"))
+TFL_COMPLEX_ABS = own("TFL_COMPLEX_ABS", {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_complex_abs,
+                      same_shape)

@@ -20,6 +20,7 @@ from ..model.types import (
     State,
 )
 from ..ops.own import BY_NAME as OWN_OPERATIONS
+from .follow import Follower
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
 
@@ -78,6 +79,7 @@ class Builder:
         self.states = {}
         self.current = {}
         self.rank_0, self.constants = {}, {}
+        self.follower, self.is_bound = Follower(self), False
         self.scalars, self.folded, self.zeros = {}, {}, {}
         self.created = self.widened = 0
 
@@ -87,16 +89,28 @@ class Builder:
             t = self.tensors[index]
             self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
 
+    def bind(self, shapes):
+        """Take inputs of these shapes, {tensor index: dims}; what is computed gets its shape by inference."""
+        self.is_bound = True
+        for k, t in enumerate(self.tensors):
+            if k in shapes:
+                self.tensors[k] = replace(t, dims=tuple(shapes[k]))
+            elif t.data is None and k not in self.file_inputs and not t.is_variable and t.dims and 0 not in t.shape:
+                self.tensors[k] = replace(t, dims=None)
+
     def mark(self):
         """What there is now, for `go_back`."""
-        return (len(self.operands), len(self.operations), len(self.inputs), dict(self.current), dict(self.rank_0),
-                dict(self.constants), dict(self.scalars), dict(self.states), list(self.tensors))
+        return len(self.operands), len(self.operations), len(self.inputs)
 
     def go_back(self, mark):
         """Forget what an attempt at an operator has added since `mark`."""
-        operands, operations, inputs, *rest = mark
+        operands, operations, inputs = mark
         del self.operands[operands:], self.operations[operations:], self.inputs[inputs:]
-        self.current, self.rank_0, self.constants, self.scalars, self.states, self.tensors = rest
+        self.follower.forget(operands, operations)
+        for name in ("states", "current", "rank_0", "constants", "scalars"):
+            setattr(self, name, {key: k for key, k in getattr(self, name).items() if k < operands})
+        for index, operand in self.states.items():
+            self.current.setdefault(index, operand)
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def refuse(self, op, reason):
@@ -286,6 +300,10 @@ class Builder:
     def ints(self, values, shape=None):
         """Constant TENSOR_INT32."""
         return self.constant(_frozen(np.array(values, np.int32).reshape(shape or (len(values),))), T.TENSOR_INT32)
+
+    def reals(self, values):
+        """Constant TENSOR_FLOAT32 of one dimension."""
+        return self.constant(_frozen(np.array(values, np.float32)), T.TENSOR_FLOAT32)
 
     def zero_values(self, op, code, count, scale=0.0):
         """Constant vector of zeros, for a bias that the file leaves out."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..errors import Error
 from ..model import own
 from ..model.types import QUANTIZED_TYPES, Definition, LifeTime, Operand, OperandType
 
@@ -90,10 +91,15 @@ def translate(b, op, name, parameters=(), inputs=None):
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))] if inputs is None else inputs
     sources = [operand(b, op, t) for t in tensors]
     results = [result(b, op, place) for place in range(len(op.outputs))]
+    start = len(b.operations)
     b.emit_own(name, [*sources, *parameters], results)
+    try:
+        b.follower.follow(start)
+    except Error as error:
+        b.refuse(op, str(error))
     for index, place in zip(results, op.outputs):
         t = b.tensors[place]
-        if t.dims == ():
+        if t.dims == () or b.follower.shape(index) == ():
             b.rank_0[t.index] = index
             index = _reshaped(b, "TFL_RANK_1", index, (1,))
         b.current[t.index] = index

@@ -151,11 +151,12 @@ class ModelFile:
                          tuple(_operator(k, operator) for k, operator in enumerate(record.operators)),
                          record.inputs, record.outputs)
 
-    def translate(self, main=0, signature=None, arithmetic="litert"):
+    def translate(self, main=0, signature=None, arithmetic="litert", shapes=None):
         """(Model, Builder of its main graph): the subgraph number `main`, and those that its IF and WHILE run.
 
         signature: the FileSignature that names inputs and outputs; None: the first one of that subgraph. arithmetic: as
-        of load. The Builder knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
+        of load. shapes: of all inputs in the file's order, to have the model for them; None: as far as the file tells
+        them. The Builder knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
         """
         if signature is None:
             signature = next((s for s in self.signatures if s.graph == main), None)
@@ -167,6 +168,8 @@ class ModelFile:
             graph, is_main = self.graph(index), index == main
             builders[index] = Builder(graph.tensors, graph.inputs, names if is_main else ({}, {}), self.label,
                                       self.size, index, is_main, arithmetic)
+            if shapes is not None and is_main:
+                builders[index].bind(dict(zip(graph.inputs, shapes)))
             return builders[index], graph.operators, graph.outputs
 
         model = translate(open_graph, self.count, self.name, main, arithmetic)

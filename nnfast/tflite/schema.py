@@ -68,6 +68,10 @@ TABLES = {
     ),
     "BatchMatMulOptions": (("adj_x", 0, "?", False), ("adj_y", 1, "?", False)),
     "BlockOptions": (("block_size", 0, "i", 0),),
+    "SqueezeOptions": (("squeeze_dims", 0, "[i]", None),), "OneHotOptions": (("axis", 0, "i", 0),),
+    "ReverseSequenceOptions": (("seq_dim", 0, "i", 0), ("batch_dim", 1, "i", 0)),
+    "CumsumOptions": (("exclusive", 0, "?", False), ("reverse", 1, "?", False)),
+    "BucketizeOptions": (("boundaries", 0, "[f]", None),),
     "GeluOptions": (("approximate", 0, "?", False),),
     "GatherOptions": (("axis", 0, "i", 0), ("batch_dims", 1, "i", 0)),
     "IfOptions": (("then_graph", 0, "i", 0), ("else_graph", 1, "i", 0)),
@@ -174,6 +178,7 @@ class Builtin(IntEnum):
     SLICE = 65
     SIN = 66
     TRANSPOSE_CONV = 67
+    SPARSE_TO_DENSE = 68
     TILE = 69
     EXPAND_DIMS = 70
     EQUAL = 71
@@ -189,6 +194,7 @@ class Builtin(IntEnum):
     REDUCE_MAX = 82
     PACK = 83
     LOGICAL_OR = 84
+    ONE_HOT = 85
     LOGICAL_AND = 86
     LOGICAL_NOT = 87
     UNPACK = 88
@@ -196,30 +202,56 @@ class Builtin(IntEnum):
     FLOOR_DIV = 90
     REDUCE_ANY = 91
     SQUARE = 92
+    ZEROS_LIKE = 93
     FILL = 94
+    FLOOR_MOD = 95
+    RANGE = 96
     RESIZE_NEAREST_NEIGHBOR = 97
     LEAKY_RELU = 98
     SQUARED_DIFFERENCE = 99
     MIRROR_PAD = 100
     ABS = 101
     SPLIT_V = 102
+    UNIQUE = 103
     CEIL = 104
     REVERSE_V2 = 105
     ADD_N = 106
+    GATHER_ND = 107
     COS = 108
+    WHERE = 109
     RANK = 110
     ELU = 111
+    REVERSE_SEQUENCE = 112
     QUANTIZE = 114
     ROUND = 116
     HARD_SWISH = 117
     IF = 118
     WHILE = 119
+    SCATTER_ND = 122
     SELECT_V2 = 123
+    SEGMENT_SUM = 125
     BATCH_MATMUL = 126
+    CUMSUM = 128
     BROADCAST_TO = 130
+    RFFT2D = 131
+    IMAG = 133
+    REAL = 134
+    COMPLEX_ABS = 135
     REDUCE_ALL = 140
+    BROADCAST_ARGS = 145
+    BUCKETIZE = 147
     GELU = 150
+    DYNAMIC_UPDATE_SLICE = 151
+    RELU_0_TO_1 = 152
+    UNSORTED_SEGMENT_PROD = 153
+    UNSORTED_SEGMENT_MAX = 154
+    UNSORTED_SEGMENT_SUM = 155
+    ATAN2 = 156
+    UNSORTED_SEGMENT_MIN = 157
     SIGN = 158
+    BITCAST = 159
+    BITWISE_XOR = 160
+    RIGHT_SHIFT = 161
 
 
 CUSTOM = 32
@@ -237,7 +269,9 @@ OPTIONS = {
     _B.BIDIRECTIONAL_SEQUENCE_LSTM: (69, "BidirectionalLSTMOptions"),
     _B.BIDIRECTIONAL_SEQUENCE_RNN: (70, "BidirectionalRNNOptions"), _B.BATCH_MATMUL: (101, "BatchMatMulOptions"),
     _B.DEPTH_TO_SPACE: (94, "BlockOptions"), _B.SPACE_TO_DEPTH: (19, "BlockOptions"),
-    _B.GELU: (116, "GeluOptions"),
+    _B.GELU: (116, "GeluOptions"), _B.SQUEEZE: (30, "SqueezeOptions"), _B.ONE_HOT: (61, "OneHotOptions"),
+    _B.REVERSE_SEQUENCE: (87, "ReverseSequenceOptions"), _B.CUMSUM: (102, "CumsumOptions"),
+    _B.BUCKETIZE: (115, "BucketizeOptions"),
     _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
     _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
     _B.PACK: (59, "PackOptions"), _B.UNPACK: (64, "UnpackOptions"),

@@ -5,18 +5,21 @@ from importlib import import_module
 
 import numpy as np
 
-from ..errors import UnsupportedOperator
+from ..errors import Error, UnsupportedOperator
 from ..forks import importing
 from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
+from .follow import learn
 from .own import EXTENDED, coded, extensions_of
 from .schema import CUSTOM
 
 AREAS = (
     "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
-    "lookup", "bidirectional", "control", "detection", "own",
+    "lookup", "bidirectional", "control", "detection",
 )
 """The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
+OWN_AREAS = ("own",)
+"""Those of what the standard lacks."""
 MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""
 _VARIABLES = "keeps its state in a resource, which starts with what another subgraph of the file stores in it"
@@ -66,21 +69,22 @@ class Graphs:
 
     def _operator(self, b, op):
         """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
-        key = _key(op)
-        standard, extended = translation(key), EXTENDED.get(key)
-        if standard is None and extended is None:
-            raise UnsupportedOperator(op.name, op.index, _reason(op))
-        if extended is None:
-            standard(b, op)
-            return
-        before = b.mark()
-        try:
-            if standard is not None:
-                standard(b, op)
+        before, first = b.mark(), None
+        for find in (translation, extension):
+            translate_one = find(_key(op))
+            if translate_one is None:
+                continue
+            try:
+                translate_one(b, op)
+                if b.is_bound or find is extension:
+                    learn(b, op, before)
                 return
-        except UnsupportedOperator:
+            except UnsupportedOperator as error:
+                first = first or error
+            except Error as error:
+                first = first or UnsupportedOperator(op.name, op.index, str(error))
             b.go_back(before)
-        extended(b, op)
+        raise first or UnsupportedOperator(op.name, op.index, _reason(op))
 
     def refer(self, b, op, index):
         """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
@@ -109,11 +113,21 @@ class Graphs:
 def translation(key):
     """Function(builder, operator) of a builtin code or custom name, or None. Files are imported until one has it."""
     for area in AREAS:
-        if key in TRANSLATIONS or key in EXTENDED:
+        if key in TRANSLATIONS:
             break
         with importing:
             import_module(f".translate_{area}", __package__)
     return TRANSLATIONS.get(key)
+
+
+def extension(key):
+    """As translation, of operators and forms that the standard lacks."""
+    for area in OWN_AREAS:
+        if key in EXTENDED:
+            break
+        with importing:
+            import_module(f".translate_{area}", __package__)
+    return EXTENDED.get(key)
 
 
 def translate(open_graph, count, name, main=0, arithmetic="litert"):

@@ -1,18 +1,90 @@
-"""Operators of TFLite that NNAPI has no form of, as operations of nnfast's own."""
+"""Operators of TFLite, or forms of them, that NNAPI lacks, as operations of nnfast's own."""
 
-from .own import extends, translate
-from .schema import Builtin
+from math import isfinite
+
+from .own import extends, operand, translate
+from .schema import Builtin, TensorType
+
+B = Builtin
+_PLAIN = (
+    "ABS ATAN2 BITCAST BITWISE_XOR BROADCAST_ARGS BROADCAST_TO CAST CEIL COMPLEX_ABS COS DYNAMIC_UPDATE_SLICE ELU"
+    " EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD GATHER_ND GREATER GREATER_EQUAL HARD_SWISH"
+    " IMAG LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM NEG NOT_EQUAL PAD PADV2 POW"
+    " RANGE RANK REAL RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 REVERSE_V2 RFFT2D RIGHT_SHIFT ROUND RSQRT SCATTER_ND"
+    " SEGMENT_SUM SHAPE SIGN SIN SLICE SPARSE_TO_DENSE SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE TANH TILE TOPK_V2"
+    " TRANSPOSE UNIQUE UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_SUM WHERE"
+    " ZEROS_LIKE"
+).split()
+"""Operators without options that matter, all of whose tensors are theirs in our form."""
+
+_OPTIONS = {
+    "GELU": ("approximate",), "CONCATENATION": ("axis",), "PACK": ("axis",), "UNPACK": ("axis",),
+    "ONE_HOT": ("axis",), "MIRROR_PAD": ("mode",), "GATHER": ("axis", "batch_dims"),
+    "REVERSE_SEQUENCE": ("seq_dim", "batch_dim"), "CUMSUM": ("exclusive", "reverse"), "LEAKY_RELU": ("alpha",),
+    "BATCH_MATMUL": ("adj_x", "adj_y"), "ADD": ("activation",), "SUB": ("activation",), "MUL": ("activation",),
+    "DIV": ("activation",),
+    "STRIDED_SLICE": ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset"),
+    **dict.fromkeys(("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"),
+                    ("keep_dims",)),
+}
+"""Operators whose options follow their tensors as scalars."""
 
 
-@extends(Builtin.COS, Builtin.ROUND, Builtin.SIGN)
+def _scalar(b, op, value):
+    if isinstance(value, bool):
+        return b.bool(value)
+    if not isfinite(value):
+        b.refuse(op, f"has an option {value}, must be finite")
+    return b.i32(value) if isinstance(value, int) else b.real(None, value)
+
+
+@extends(*(B[name] for name in _PLAIN), *(B[name] for name in _OPTIONS))
 def plain(b, op):
-    """Operators without options, all of whose tensors are theirs in our form."""
-    b.check_counts(op, len(op.inputs), outputs=len(op.outputs))
+    """The operator as it is."""
+    options = [getattr(op.options, name) for name in _OPTIONS.get(op.name, ())]
+    if op.name == "CONCATENATION" and op.options.activation:
+        b.refuse(op, f"fused activation is {op.options.activation}, must be 0 (none)")
+    translate(b, op, f"TFL_{op.name}", [_scalar(b, op, value) for value in options])
+
+
+@extends(B.RESHAPE)
+def reshape(b, op):
+    """The shape is a tensor, or an option."""
+    tensors = [b.tensor(op, place) for place in (0, 1)]
+    if tensors[1] is not None:
+        translate(b, op, "TFL_RESHAPE", inputs=tensors)
+    elif op.options.new_shape is None or not len(op.options.new_shape):
+        b.refuse(op, "has no shape")
+    else:
+        translate(b, op, "TFL_RESHAPE", (b.ints(op.options.new_shape.tolist()),), inputs=tensors[:1])
+
+
+@extends(B.SQUEEZE)
+def squeeze(b, op):
+    """The dimensions are an option."""
+    axes = op.options.squeeze_dims
+    more = (b.ints(axes.tolist()),) if axes is not None and len(axes) else (operand(b, op, None),)
+    translate(b, op, "TFL_SQUEEZE", more)
+
+
+@extends(B.SELECT, B.SELECT_V2)
+def select(b, op):
+    """SELECT may choose whole rows."""
+    translate(b, op, f"TFL_{op.name}", (b.bool(op.name == "SELECT"),))
+
+
+@extends(B.BUCKETIZE)
+def bucketize(b, op):
+    """The boundaries are an option."""
+    values = op.options.boundaries
+    if values is None or not len(values):
+        b.refuse(op, "has no boundaries")
+    translate(b, op, "TFL_BUCKETIZE", (b.reals(values),))
+
+
+@extends(B.ARG_MAX, B.ARG_MIN)
+def arg(b, op):
+    """Places of any integer type."""
+    if b.result(op).type not in (TensorType.INT32, TensorType.INT64):
+        b.refuse(op, "output must be int32 or int64")
     translate(b, op, f"TFL_{op.name}")
-
-
-@extends(Builtin.GELU)
-def gelu(b, op):
-    """Exact, or by tanh."""
-    b.check_counts(op, 1)
-    translate(b, op, "TFL_GELU", (b.bool(op.options.approximate),))

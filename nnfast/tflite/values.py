@@ -7,10 +7,8 @@ import numpy as np
 
 from ..model.types import DTYPES, OperandType, OperationType
 from .builder import MAX_CREATED
+from .follow import MAX_FOLDED
 from .schema import TensorType
-
-MAX_FOLDED = 4096
-"""Elements of a result that is computed while translating: shapes and what is cut out of them."""
 
 _SCALARS = {OperandType.TENSOR_FLOAT16: OperandType.FLOAT16, OperandType.TENSOR_FLOAT32: OperandType.FLOAT32,
             OperandType.TENSOR_INT32: OperandType.INT32}

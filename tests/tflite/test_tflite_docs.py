@@ -7,7 +7,7 @@ from nnfast.model.types import OperationType
 from nnfast.ops.own import BY_NAME
 from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.own import EXTENDED
-from nnfast.tflite.translate import REFUSED, translation
+from nnfast.tflite.translate import REFUSED, extension, translation
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()
 
@@ -22,7 +22,7 @@ def rows(title):
 def test_every_translation_is_in_the_table():
     names = [row[0] for row in rows("Translated")]
     assert names == sorted(names) and len(names) == len(set(names))
-    assert translation("no operator") is None
+    assert translation("no operator") is None and extension("no operator") is None
     assert set(names) == {code if isinstance(code, str) else code.name for code in TRANSLATIONS}
 
 

@@ -15,7 +15,7 @@ from nnfast.tflite import load
 from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.own import EXTENDED
 from nnfast.tflite.schema import Builtin
-from nnfast.tflite.translate import AREAS, translation
+from nnfast.tflite.translate import AREAS, OWN_AREAS, extension, translation
 
 T = OperandType
 RNG = np.random.default_rng(5)
@@ -24,13 +24,14 @@ RNG = np.random.default_rng(5)
 def test_every_builtin_number_is_the_schema_s():
     for code in Builtin:
         assert getattr(tflite.BuiltinOperator, code.name) == code
-    assert translation("no operator") is None
+    assert translation("no operator") is None and extension("no operator") is None
     assert {code for code in {*TRANSLATIONS, *EXTENDED} if not isinstance(code, str)} == {*Builtin}
 
 
 def test_every_file_of_translations_is_looked_into():
     folder = Path(nnfast.__file__).parent / "tflite"
-    assert sorted(AREAS) == sorted(path.stem.removeprefix("translate_") for path in folder.glob("translate_*.py"))
+    files = sorted(path.stem.removeprefix("translate_") for path in folder.glob("translate_*.py"))
+    assert sorted(AREAS + OWN_AREAS) == files
 
 
 def test_relaxed_is_true_or_false():

@@ -30,7 +30,6 @@ def test_arithmetic(kind, dtype):
                Tensor("z", (2, 3), dtype, scale=scale)]
     op = Op(kind, ["x", "y"], ["z"], f"{kind.title()}Options", {"FusedActivationFunction": 1})
     if dtype == "int32":
-        refused(tensors, [op], ["x", "y"], ["z"], "int32")
         op.fields = {}
     model = translate(tensors, [op], ["x", "y"], ["z"])
     assert show(model) == [(kind, ["x", "y", 0 if dtype == "int32" else 1], ["z"])]
@@ -50,7 +49,6 @@ def test_arithmetic_refusals():
     op = Op("ADD", ["x", "y"], ["z"], "AddOptions")
     refused([q8("x", (2,), scale=9e3), q8("y", (2,)), q8("z", (2,), scale=1e-4)], [op], ["x", "y"], ["z"], "too small")
     refused([q8("x", (2,)), q8("y", (2,), "int8"), q8("z", (2,))], [op], ["x", "y"], ["z"], "uint8, int8, uint8")
-    refused([Tensor("x", (1,) * 5), Tensor("y", (1,)), Tensor("z", (1,) * 5)], [op], ["x", "y"], ["z"], "rank 5")
 
 
 @pytest.mark.parametrize("kind, code", [
@@ -154,8 +152,6 @@ def test_transpose():
     assert show(model) == [("TRANSPOSE", ["x", [2, 0, 1]], ["y"])] and named(model, "y").dims == (4, 2, 3)
     tensors[1] = Tensor.of("p", np.array([2, 0, 0], np.int32))
     refused(tensors, [op], ["x"], ["y"], "each dimension once")
-    tensors[1] = Tensor("p", (3,), "int32")
-    refused(tensors, [op], ["x", "p"], ["y"], "must be a constant")
 
 
 @pytest.mark.parametrize("keep, dims", [(False, (2, 5)), (True, (2, 1, 1, 5))])

@@ -5,7 +5,7 @@ import pytest
 
 import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
-from helpers.tflite.running import One
+from helpers.tflite.running import Const, One
 from nnfast.compiler.resolve import resolve
 from nnfast.errors import UnsupportedOperator
 from nnfast.model.own import NAME
@@ -20,6 +20,66 @@ X = np.array([-2.5, -0.5, 0.0, 0.5, 1.5, 3.0], np.float32)
 def test_unary(kind, expected):
     (result,) = One(kind, [X], [((6,), "float32")]).run()
     assert result.dtype == np.float32 and result.tolist() == expected.tolist()
+
+
+I32 = np.array([[7, -7, 3], [0, 5, -9]], np.int32)
+Y32 = np.array([[2, 2, -2], [3, -3, 4]], np.int32)
+F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 7
+ROWS = np.array([True, False])
+
+
+def ints(*values):
+    return Const(np.array(values, np.int32))
+
+
+@pytest.mark.parametrize("kind, inputs, options, expected", [
+    ("DIV", [I32, Y32], None, [[3, -3, -1], [0, -1, -2]]),
+    ("FLOOR_DIV", [I32, Y32], None, I32 // Y32), ("FLOOR_MOD", [I32, Y32], None, I32 % Y32),
+    ("FLOOR_DIV", [F, F + 0.5], None, np.floor(F.astype(np.float64) / (F + np.float32(0.5)))),
+    ("ADD", [I32, Y32], ("AddOptions", {"FusedActivationFunction": 1}), np.maximum(I32 + Y32, 0)),
+    ("MAXIMUM", [F.astype(np.int64), F.astype(np.int64)[:, :1].copy()], None, np.maximum(F, F[:, :1])),
+    ("REVERSE_V2", [F, ints(0, 1)], None, F[::-1, ::-1]),
+    ("FILL", [ints(2, 3), F[0, 0, :1]], None, np.full((2, 3), -7)),
+    ("SUM", [F.astype(np.int64), ints(1)], ("ReducerOptions", {"KeepDims": True}), F.sum(1, keepdims=True)),
+    ("ARG_MAX", [F, ints(1)], None, F.argmax(1)),
+    ("SELECT", [ROWS, F, -F], None, np.where(ROWS[:, None, None], F, -F)),
+    ("BATCH_MATMUL", [F, F[:1].transpose(0, 2, 1).copy()], None, F @ F[:1].transpose(0, 2, 1)),
+    ("GATHER_ND", [F, ints([0, 1], [1, 2])], None, F[[0, 1], [1, 2]]),
+    ("SCATTER_ND", [ints([1], [3], [1]), F[0, :, 0].copy(), ints(5)], None, [0, -6, 0, -3, 0]),
+    ("DYNAMIC_UPDATE_SLICE", [F, np.ones((1, 2, 2), np.float32), ints(5, 0, 1)], None, None),
+    ("CUMSUM", [F, ints(2)], ("CumsumOptions", {"Exclusive": True, "Reverse": True}),
+     np.cumsum(F[..., ::-1], 2)[..., ::-1] - F),
+    ("ONE_HOT", [ints(0, 2, 5), ints(3), Const(F[0, 0, :1]), Const(F[1, 0, :1])], ("OneHotOptions", {"Axis": -1}),
+     np.where(np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0]]), -7, 5)),
+    ("WHERE", [F > 14], None, np.argwhere(F > 14)), ("RANGE", [ints(2), ints(9), ints(3)], None, [2, 5, 8]),
+    ("REVERSE_SEQUENCE", [F, ints(2, 4)], ("ReverseSequenceOptions", {"SeqDim": 2, "BatchDim": 0}), None),
+    ("SEGMENT_SUM", [F, ints(0, 2)], None, np.stack([F[0], 0 * F[0], F[1]])),
+    ("UNSORTED_SEGMENT_MAX", [F, ints(1, 1), ints(2)], None,
+     np.stack([np.full((3, 4), np.finfo(np.float32).min), F[1]])),
+    ("BROADCAST_ARGS", [ints(3, 1), ints(2, 1, 4)], None, [2, 3, 4]), ("ATAN2", [F, F + 1], None, np.arctan2(F, F + 1)),
+    ("SPARSE_TO_DENSE", [ints([0, 1], [1, 2]), ints(2, 3), ints(7, 8), ints(-1)], None, [[-1, 7, -1], [-1, -1, 8]]),
+    ("TRANSPOSE", [F.reshape(1, 2, 1, 3, 4, 1), ints(5, 4, 3, 2, 1, 0)], None, F.reshape(1, 2, 1, 3, 4, 1).T),
+    ("ZEROS_LIKE", [F], None, 0 * F), ("CAST", [np.array([1, 0, -3])], None, [1, 0, -3]),
+    ("RELU_0_TO_1", [F / 4], None, np.clip(F / 4, 0, 1)), ("EXPAND_DIMS", [I32.astype(bool), ints(1)], None, None),
+    ("RFFT2D", [F[:, 0].copy(), ints(2, 4)], None, np.fft.rfft2(F[:, 0])),
+])
+def test_like_numpy(kind, inputs, options, expected):
+    if kind == "DYNAMIC_UPDATE_SLICE":
+        expected = F.copy()
+        expected[1:2, 0:2, 1:3] = 1
+    elif kind == "REVERSE_SEQUENCE":
+        expected = F.copy()
+        expected[0, :, :2], expected[1] = F[0, :, 1::-1], F[1, :, ::-1]
+    elif kind == "EXPAND_DIMS":
+        expected = I32.astype(bool)[:, None]
+    expected = np.asarray(expected)
+    first = next(a for a in inputs if isinstance(a, np.ndarray)) if any(isinstance(a, np.ndarray) for a in inputs) \
+        else inputs[0].array
+    dtype = {"ARG_MAX": "int64", "WHERE": "int64", "BUCKETIZE": "int32", "RFFT2D": "complex64",
+             "SELECT": "float32", "ONE_HOT": "float32"}.get(kind, first.dtype.name)
+    (result,) = One(kind, inputs, [(expected.shape, dtype)], *(options or ())).run()
+    assert result.shape == (expected.shape or (1,))
+    np.testing.assert_allclose(result.astype(expected.dtype), expected, 1e-6, 1e-6)
 
 
 def test_gelu_both_ways():

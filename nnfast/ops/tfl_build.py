@@ -1,0 +1,161 @@
+"""TFLite's operations that make tensors of a given size: FILL, RANGE, ONE_HOT, TILE, paddings, BROADCAST_TO."""
+
+from math import ceil
+
+import numpy as np
+
+from .tfl import ANY, INDEXES, NUMBERS, is_same_kind, own, same_dtype
+from .tfl_shape import place_of
+
+
+def _dims(node, name):
+    dims = node.numbers(name)
+    if min(dims, default=0) < 0:
+        node.fail(name, f"is {dims}, must not hold negative sizes")
+    return tuple(dims)
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+def infer_fill(node):
+    """The given dimensions."""
+    return [_dims(node, "dims")]
+
+
+def compute_fill(node, inputs):
+    """One value everywhere."""
+    return [np.full(_dims(node, "dims"), inputs[1].reshape(-1)[0])]
+
+
+def infer_range(node):
+    """As many values as fit."""
+    start, limit, delta = (node.scalar(name) for name in ("start", "limit", "delta"))
+    if not delta or (limit - start) / delta < 0:
+        node.fail("delta", f"is {delta}, must lead from {start} to {limit}")
+    return [(ceil((limit - start) / delta),)]
+
+
+def compute_range(node, inputs):
+    """start, start + delta and so on, summed up one by one as TFLite does."""
+    (count,), dtype = infer_range(node)[0], node.outputs[0].dtype
+    steps = np.full(count, inputs[2].reshape(-1)[0], dtype)
+    if count:
+        steps[0] = inputs[0].reshape(-1)[0]
+    return [np.add.accumulate(steps, dtype=dtype)]
+
+
+def infer_one_hot(node):
+    """A dimension of the given depth in the indices' shape."""
+    shape, depth = node["indices"].shape, node.scalar("depth")
+    if depth < 0:
+        node.fail("depth", f"is {depth}, must not be negative")
+    axis = place_of(node, "axis", node.scalar("axis"), len(shape) + 1)
+    return [(*shape[:axis], depth, *shape[axis:])]
+
+
+def compute_one_hot(node, inputs):
+    """`on` where the index is, `off` elsewhere."""
+    indices, depth, on, off = inputs[0], node.scalar("depth"), inputs[2].reshape(-1)[0], inputs[3].reshape(-1)[0]
+    axis = node.scalar("axis") % (indices.ndim + 1)
+    counts = np.arange(depth).reshape([depth if k == axis else 1 for k in range(indices.ndim + 1)])
+    return [np.where(np.expand_dims(indices, axis) == counts, on, off).astype(node.outputs[0].dtype)]
+
+
+_VALUED = {"T": ANY, "U": ANY, "I": INDEXES, "V": ANY, "J": INDEXES}
+TFL_FILL = own("TFL_FILL", {"dims:I value:T -> output:U": _VALUED}, compute_fill, infer_fill, same_dtype("value"))
+TFL_RANGE = own("TFL_RANGE", {"start:A limit:B delta:C -> output:D": dict.fromkeys("ABCD", NUMBERS)}, compute_range,
+                infer_range, same_dtype("start", "limit", "delta"))
+TFL_ONE_HOT = own("TFL_ONE_HOT", {"indices:I depth:J on:T off:V axis:i32 -> output:U": _VALUED}, compute_one_hot,
+                  infer_one_hot, same_dtype("on", "off"))
+
+
+# -- more of the same ------------------------------------------------------------------------------------------------
+def infer_tile(node):
+    """Sizes times the multiples."""
+    shape, times = node["input"].shape, _dims(node, "multiples")
+    if len(times) != len(shape):
+        node.fail("multiples", f"are {list(times)}, must be {len(shape)}")
+    return [tuple(d * n for d, n in zip(shape, times))]
+
+
+def compute_tile(node, inputs):
+    """The input again and again."""
+    return [np.tile(inputs[0], infer_tile(node) and node.numbers("multiples"))]
+
+
+def _broadcast(node, name, *shapes):
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        node.fail(name, f"shapes {', '.join(str(list(shape)) for shape in shapes)} cannot be broadcast")
+
+
+def infer_broadcast_to(node):
+    """The given dimensions."""
+    dims = _dims(node, "shape")
+    if _broadcast(node, "shape", node["input"].shape, dims) != dims:
+        node.fail("shape", f"is {list(dims)}, shape {list(node['input'].shape)} cannot be broadcast to it")
+    return [dims]
+
+
+def compute_broadcast_to(node, inputs):
+    """Dimensions of size 1 repeated."""
+    return [np.ascontiguousarray(np.broadcast_to(inputs[0], infer_broadcast_to(node)[0]))]
+
+
+def infer_broadcast_args(node):
+    """One size for each dimension of the longer shape."""
+    return [(max(node[name].shape[0] if node[name].shape else 1 for name in ("first", "second")),)]
+
+
+def compute_broadcast_args(node, inputs):
+    """The common shape of two shapes."""
+    shapes = [tuple(int(d) for d in array.reshape(-1)) for array in inputs]
+    return [np.array(_broadcast(node, "second", *shapes), node.outputs[0].dtype)]
+
+
+TFL_TILE = own("TFL_TILE", {"input:T multiples:I -> output:U": _VALUED}, compute_tile, infer_tile,
+               is_same_kind("input"))
+TFL_BROADCAST_TO = own("TFL_BROADCAST_TO", {"input:T shape:I -> output:U": _VALUED}, compute_broadcast_to,
+                       infer_broadcast_to, is_same_kind("input"))
+TFL_BROADCAST_ARGS = own("TFL_BROADCAST_ARGS", {"first:I second:J -> output:K": _VALUED | {"K": INDEXES}},
+                         compute_broadcast_args, infer_broadcast_args, same_dtype("first", "second"))
+
+
+# -- paddings --------------------------------------------------------------------------------------------------------
+def _paddings(node):
+    shape, table = node["input"].shape, node.value("paddings")
+    if table.shape != (len(shape), 2) or table.min(initial=0) < 0:
+        node.fail("paddings", f"are {table.reshape(-1).tolist()[:16]}, must be two of at least 0 for each of the "
+                              f"{len(shape)} dimensions")
+    return table.tolist()
+
+
+def infer_pad(node):
+    """Sizes with the paddings."""
+    return [tuple(low + d + high for d, (low, high) in zip(node["input"].shape, _paddings(node)))]
+
+
+def compute_pad(node, inputs):
+    """A value, or the zero of the type, around the input."""
+    value = inputs[2].reshape(-1)[0] if node.has("value") else node.outputs[0].zero_point
+    return [np.pad(inputs[0], _paddings(node), constant_values=value)]
+
+
+def infer_mirror(node):
+    """As PAD; there must be enough to mirror."""
+    shape, edge = node["input"].shape, node.check_in("mode", (0, 1)) == 0
+    if any(max(pair) > d - edge for pair, d in zip(_paddings(node), shape)):
+        node.fail("paddings", f"are more than shape {list(shape)} has to mirror")
+    return infer_pad(node)
+
+
+def compute_mirror(node, inputs):
+    """The input mirrored, 0: without, 1: with its border."""
+    return [np.pad(inputs[0], _paddings(node), "symmetric" if node.scalar("mode") else "reflect")]
+
+
+TFL_PAD = own("TFL_PAD", {"input:T paddings:I -> output:U": _VALUED}, compute_pad, infer_pad, is_same_kind("input"))
+TFL_PADV2 = own("TFL_PADV2", {"input:T paddings:I value:V -> output:U": _VALUED}, compute_pad, infer_pad,
+                is_same_kind("input", "value"))
+TFL_MIRROR_PAD = own("TFL_MIRROR_PAD", {"input:T paddings:I mode:i32 -> output:U": _VALUED}, compute_mirror,
+                     infer_mirror, is_same_kind("input"))

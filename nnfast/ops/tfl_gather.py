@@ -1,0 +1,238 @@
+"""TFLite's operations that look up or spread elements by index: GATHER, GATHER_ND, SCATTER_ND, segments and others."""
+
+from math import prod
+
+import numpy as np
+
+from .tfl import ANY, FLOATS, INDEXES, NUMBERS, is_same_kind, own, same_dtype
+from .tfl_shape import place_of
+
+_TYPES = {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES, "V": ANY}
+
+
+def _inside(node, name, indices, size):
+    if ((indices < 0) | (indices >= size)).any():
+        node.fail_run(name, f"has an index outside [0, {size})")
+
+
+# -- GATHER ----------------------------------------------------------------------------------------------------------
+def _axes(node):
+    shape, index = node["input"].shape, node["indices"].shape
+    axis = place_of(node, "axis", node.scalar("axis"), len(shape))
+    batches = node.scalar("batch_dims")
+    batches = batches + len(index) if batches < 0 else batches
+    if not 0 <= batches <= min(axis, len(index)) or shape[:batches] != index[:batches]:
+        node.fail("batch_dims", f"is {batches}, shapes {list(shape)} and {list(index)} must agree there")
+    return axis, batches
+
+
+def infer_gather(node):
+    """The indices' shape in the place of the axis."""
+    (axis, batches), shape = _axes(node), node["input"].shape
+    return [shape[:axis] + node["indices"].shape[batches:] + shape[axis + 1:]]
+
+
+def compute_gather(node, inputs):
+    """The elements at the indices."""
+    (axis, batches), (x, indices) = _axes(node), inputs[:2]
+    _inside(node, "indices", indices, x.shape[axis])
+    if not batches:
+        return [np.take(x, indices, axis)]
+    count = prod(x.shape[:batches])
+    flat, picks = x.reshape(count, *x.shape[batches:]), indices.reshape(count, *indices.shape[batches:])
+    parts = [np.take(part, pick, axis - batches) for part, pick in zip(flat, picks)]
+    return [np.stack(parts).reshape(infer_gather(node)[0])]
+
+
+def infer_lookup(node):
+    """One row for each index."""
+    return [node["lookups"].shape + node["values"].shape[1:]]
+
+
+def compute_lookup(node, inputs):
+    """Rows of the values, with their scales where these are quantized and the output is not."""
+    lookups, rows = inputs
+    _inside(node, "lookups", lookups, len(rows))
+    values, output = node["values"], node.outputs[0]
+    found = rows[lookups]
+    if output.dtype == rows.dtype:
+        return [found]
+    scales = np.float32(values.scale)
+    if values.channel_quant is not None:
+        scales = np.array(values.channel_quant.scales, np.float32)[lookups].reshape(-1, *[1] * (rows.ndim - 1))
+    return [((found.astype(np.int32) - values.zero_point).astype(np.float32) * scales).astype(output.dtype)]
+
+
+TFL_GATHER = own("TFL_GATHER", {"input:T indices:I axis:i32 batch_dims:i32 -> output:U": _TYPES}, compute_gather,
+                 infer_gather, is_same_kind("input"))
+TFL_EMBEDDING_LOOKUP = own("TFL_EMBEDDING_LOOKUP", {"lookups:I values:T -> output:U": _TYPES}, compute_lookup,
+                           infer_lookup)
+
+
+# -- GATHER_ND, SCATTER_ND -------------------------------------------------------------------------------------------
+def _depth(node, shape):
+    depth = node["indices"].shape[-1] if node["indices"].shape else 0
+    if not node["indices"].shape or depth > len(shape):
+        node.fail("indices", f"shape is {list(node['indices'].shape)}, its last size must be at most {len(shape)}")
+    return depth
+
+
+def infer_gather_nd(node):
+    """What is left of the input behind the indexed dimensions, for each index."""
+    shape = node["input"].shape
+    return [node["indices"].shape[:-1] + shape[_depth(node, shape):]]
+
+
+def compute_gather_nd(node, inputs):
+    """The elements or parts at the indices."""
+    x, indices = inputs
+    parts = [indices[..., k] for k in range(indices.shape[-1])]
+    for k, part in enumerate(parts):
+        _inside(node, "indices", part, x.shape[k])
+    return [x[tuple(parts)] if parts else np.broadcast_to(x, infer_gather_nd(node)[0]).copy()]
+
+
+def infer_scatter(node):
+    """The given shape."""
+    dims = node.numbers("shape")
+    if min(dims, default=0) < 0:
+        node.fail("shape", f"is {dims}, must not hold negative sizes")
+    wanted = node["indices"].shape[:-1] + tuple(dims)[_depth(node, dims):]
+    if node["updates"].shape != wanted:
+        node.fail("updates", f"shape is {list(node['updates'].shape)}, must be {list(wanted)}")
+    return [tuple(dims)]
+
+
+def compute_scatter(node, inputs):
+    """Zeros to which the updates are added."""
+    indices, updates = inputs[:2]
+    result = np.zeros(infer_scatter(node)[0], updates.dtype)
+    parts = tuple(indices[..., k] for k in range(indices.shape[-1]))
+    for k, part in enumerate(parts):
+        _inside(node, "indices", part, result.shape[k])
+    np.add.at(result, parts, updates)
+    return [result.astype(updates.dtype)]
+
+
+TFL_GATHER_ND = own("TFL_GATHER_ND", {"input:T indices:I -> output:U": _TYPES}, compute_gather_nd, infer_gather_nd,
+                    is_same_kind("input"))
+TFL_SCATTER_ND = own("TFL_SCATTER_ND", {"indices:I updates:T shape:J -> output:U": _TYPES}, compute_scatter,
+                     infer_scatter, is_same_kind("updates"))
+
+
+# -- segments --------------------------------------------------------------------------------------------------------
+_REDUCTIONS = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}
+
+
+def _start(kind, dtype):
+    """The value of a segment without elements."""
+    if kind in ("SUM", "PROD"):
+        return kind == "PROD"
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return limits.min if kind == "MAX" else limits.max
+
+
+def _segments(node, inputs, count):
+    x, ids = inputs[:2]
+    kind = node.op.name.rsplit("_", 1)[-1]
+    result = np.full((count, *x.shape[ids.ndim:]), _start(kind, x.dtype), x.dtype)
+    picked = ids >= 0
+    _inside(node, "ids", ids[picked], count)
+    _REDUCTIONS[kind].at(result, ids[picked], x[picked])
+    return [result]
+
+
+def infer_segment(node):
+    """One more part than the last id says."""
+    ids, shape = node.value("ids"), node["input"].shape
+    if ids.ndim != 1 or ids.shape != shape[:1] or (np.diff(ids) < 0).any() or ids.min(initial=0) < 0:
+        node.fail("ids", f"must be {shape[:1]} numbers in rising order")
+    return [(int(ids[-1]) + 1 if len(ids) else 0, *shape[1:])]
+
+
+def compute_segment(node, inputs):
+    """Sums of the rows with one id."""
+    return _segments(node, inputs, infer_segment(node)[0][0])
+
+
+def infer_unsorted(node):
+    """The given number of parts."""
+    count, shape, ids = node.scalar("count"), node["input"].shape, node["ids"].shape
+    if count < 0 or shape[:len(ids)] != ids:
+        node.fail("ids", f"shape is {list(ids)}, must be the start of {list(shape)}; {count} parts")
+    return [(count, *shape[len(ids):])]
+
+
+def compute_unsorted(node, inputs):
+    """The reduction of the rows with one id; negative ids are left out."""
+    return _segments(node, inputs, node.scalar("count"))
+
+
+TFL_SEGMENT_SUM = own("TFL_SEGMENT_SUM", {"input:T ids:I -> output:U": _TYPES | {"T": NUMBERS, "U": NUMBERS}},
+                      compute_segment, infer_segment, same_dtype("input"))
+
+
+def _unsorted(kind):
+    return own(f"TFL_UNSORTED_SEGMENT_{kind}",
+               {"input:T ids:I count:J -> output:U": _TYPES | {"T": NUMBERS, "U": NUMBERS}},
+               compute_unsorted, infer_unsorted, same_dtype("input"))
+
+
+TFL_UNSORTED_SEGMENT_SUM = _unsorted("SUM")
+TFL_UNSORTED_SEGMENT_PROD = _unsorted("PROD")
+TFL_UNSORTED_SEGMENT_MAX = _unsorted("MAX")
+TFL_UNSORTED_SEGMENT_MIN = _unsorted("MIN")
+
+
+# -- others ----------------------------------------------------------------------------------------------------------
+def compute_where(node, inputs):
+    """Places of what is not zero, one row each."""
+    return [np.argwhere(inputs[0]).astype(node.outputs[0].dtype)]
+
+
+def compute_unique(node, inputs):
+    """Values in the order in which they first appear, and the place of each element's value among them."""
+    values, first, places = np.unique(inputs[0].reshape(-1), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return [values[order], rank[places.reshape(-1)].astype(node.outputs[1].dtype)]
+
+
+def infer_sparse(node):
+    """The given shape."""
+    dims = node.numbers("shape")
+    if min(dims, default=0) < 0:
+        node.fail("shape", f"is {dims}, must not hold negative sizes")
+    return [tuple(dims)]
+
+
+def compute_sparse(node, inputs):
+    """The values at their indices, the default elsewhere."""
+    indices, values = inputs[0], inputs[2].reshape(-1)
+    result = np.full(infer_sparse(node)[0], inputs[3].reshape(-1)[0])
+    rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+    if rows.shape[1] != result.ndim or len(values) not in (1, len(rows)):
+        node.fail_run("indices", f"shape is {list(indices.shape)}, must be {len(values)} rows of {result.ndim}")
+    for k in range(result.ndim):
+        _inside(node, "indices", rows[:, k], result.shape[k])
+    result[tuple(rows.T)] = values
+    return [result]
+
+
+def infer_buckets(node):
+    """Shape of the input."""
+    return [node["input"].shape]
+
+
+def compute_buckets(node, inputs):
+    """Number of boundaries that are not above the value."""
+    return [np.searchsorted(inputs[1], inputs[0], "right").astype(np.int32)]
+
+
+TFL_WHERE = own("TFL_WHERE", {"input:T -> output:I": _TYPES}, compute_where)
+TFL_UNIQUE = own("TFL_UNIQUE", {"input:T -> output:U indices:I": _TYPES}, compute_unique)
+TFL_SPARSE_TO_DENSE = own("TFL_SPARSE_TO_DENSE", {"indices:I shape:J values:T default:V -> output:U": _TYPES},
+                          compute_sparse, infer_sparse, same_dtype("values", "default"))
+TFL_BUCKETIZE = own("TFL_BUCKETIZE", {"input:T boundaries:V -> output:I": _TYPES | {"T": NUMBERS, "V": FLOATS}},
+                    compute_buckets, infer_buckets)

@@ -1,0 +1,119 @@
+"""TFLite's reductions, for numbers of any type and rank: SUM, MEAN, REDUCE_..., ARG_MAX, CUMSUM."""
+
+import numpy as np
+
+from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_same_kind, own, same_dtype
+from .tfl_shape import place_of
+
+
+def _axes(node):
+    rank = len(node["input"].shape)
+    return tuple(sorted({place_of(node, "axes", axis, rank) for axis in node.numbers("axes")}))
+
+
+def infer(node):
+    """Without the axes, or with size 1 there."""
+    axes, keep = _axes(node), node.scalar("keep_dims")
+    return [tuple(1 if a in axes else d for a, d in enumerate(node["input"].shape) if keep or a not in axes)]
+
+
+def _mean(x, **how):
+    if x.dtype.kind == "f":
+        return x.astype(np.float64).mean(**how)
+    count = x.size // max(1, x.sum(**how).size)
+    total = x.astype(np.int64).sum(**how)
+    return np.sign(total) * (np.abs(total) // max(1, count))
+
+
+_REDUCTIONS = {
+    "SUM": lambda x, **how: x.sum(dtype=np.float64 if x.dtype == np.float32 else x.dtype, **how), "MEAN": _mean,
+    "REDUCE_PROD": lambda x, **how: x.prod(dtype=x.dtype, **how), "REDUCE_MAX": np.max, "REDUCE_MIN": np.min,
+    "REDUCE_ANY": np.any, "REDUCE_ALL": np.all,
+}
+
+
+def compute(node, inputs):
+    """The reduction over the axes."""
+    kind = node.op.name.removeprefix("TFL_")
+    x, axes = inputs[0], _axes(node)
+    if not x.size and kind in ("REDUCE_MAX", "REDUCE_MIN"):
+        limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+        return [np.full(infer(node)[0], limits.min if kind == "REDUCE_MAX" else limits.max, x.dtype)]
+    result = _REDUCTIONS[kind](x, axis=axes, keepdims=bool(node.scalar("keep_dims"))) if axes else x.copy()
+    return [np.asarray(result).astype(node.outputs[0].dtype)]
+
+
+def _reduce(name, types, validate):
+    return own(f"TFL_{name}", {"input:T axes:I keep_dims:bool -> output:U": {"T": types, "U": types, "I": INDEXES}},
+               compute, infer, validate)
+
+
+TFL_SUM, TFL_MEAN, TFL_REDUCE_PROD = (_reduce(name, NUMBERS, same_dtype("input"))
+                                      for name in ("SUM", "MEAN", "REDUCE_PROD"))
+TFL_REDUCE_MAX, TFL_REDUCE_MIN = (_reduce(name, NUMBERS + QUANTIZED, is_same_kind("input"))
+                                  for name in ("REDUCE_MAX", "REDUCE_MIN"))
+TFL_REDUCE_ANY, TFL_REDUCE_ALL = (_reduce(name, BOOLS, same_dtype("input")) for name in ("REDUCE_ANY", "REDUCE_ALL"))
+
+
+# -- along one axis --------------------------------------------------------------------------------------------------
+def infer_arg(node):
+    """Without the axis, which has elements."""
+    shape = node["input"].shape
+    axis = place_of(node, "axis", node.scalar("axis"), len(shape))
+    if not shape[axis]:
+        node.fail("input", f"shape is {list(shape)}, dimension {axis} must have elements")
+    return [shape[:axis] + shape[axis + 1:]]
+
+
+def compute_arg(node, inputs):
+    """The first place of the largest or smallest value."""
+    find = np.argmax if node.op.name == "TFL_ARG_MAX" else np.argmin
+    return [np.asarray(find(inputs[0], node.scalar("axis"))).astype(node.outputs[0].dtype)]
+
+
+def infer_cumsum(node):
+    """Shape of the input."""
+    shape = node["input"].shape
+    place_of(node, "axis", node.scalar("axis"), len(shape))
+    return [shape]
+
+
+def compute_cumsum(node, inputs):
+    """Sums up to each element, with or without it, from the front or the back."""
+    x, axis = inputs[0], node.scalar("axis") % inputs[0].ndim
+    if node.scalar("reverse"):
+        x = np.flip(x, axis)
+    total = np.cumsum(x, axis, x.dtype)
+    if node.scalar("exclusive"):
+        total = total - x if x.dtype.kind != "f" else np.concatenate(
+            [np.zeros_like(total.take([0] if total.shape[axis] else [], axis)),
+             total.take(range(total.shape[axis] - 1), axis)], axis)
+    return [np.ascontiguousarray(np.flip(total, axis) if node.scalar("reverse") else total)]
+
+
+_ARG = {"input:T axis:I -> output:J": {"T": ANY, "I": INDEXES, "J": INDEXES}}
+TFL_ARG_MAX, TFL_ARG_MIN = (own(f"TFL_ARG_{end}", _ARG, compute_arg, infer_arg) for end in ("MAX", "MIN"))
+TFL_CUMSUM = own(
+    "TFL_CUMSUM",
+    {"input:T axis:I exclusive:bool reverse:bool -> output:U": {"T": NUMBERS, "U": NUMBERS, "I": INDEXES}},
+    compute_cumsum, infer_cumsum, same_dtype("input"))
+
+
+# -- the largest -----------------------------------------------------------------------------------------------------
+def infer_top(node):
+    """k instead of the last dimension."""
+    shape, k = node["input"].shape, node.scalar("k")
+    if not shape or not 0 <= k <= shape[-1]:
+        node.fail("k", f"is {k}, must be 0 to the last size of {list(shape)}")
+    return [(*shape[:-1], k)] * 2
+
+
+def compute_top(node, inputs):
+    """The largest values, of equal ones the first, and their places."""
+    x, k = inputs[0], node.scalar("k")
+    places = np.argsort(-x.astype(np.float64 if x.dtype.kind == "f" else np.int64), -1, "stable")[..., :k]
+    return [np.take_along_axis(x, places, -1), places.astype(node.outputs[1].dtype)]
+
+
+TFL_TOPK_V2 = own("TFL_TOPK_V2", {"input:T k:I -> values:U places:J": {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES}},
+                  compute_top, infer_top)

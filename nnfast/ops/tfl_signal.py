@@ -1,0 +1,122 @@
+"""Spectra: TFLite's RFFT2D, and its custom operators AudioSpectrogram and Mfcc."""
+
+from math import log1p, pi
+
+import numpy as np
+
+from .tfl import own
+
+
+# -- RFFT2D ----------------------------------------------------------------------------------------------------------
+def infer_rfft(node):
+    """Half of the last dimension, and one; sizes of the transform before it."""
+    node.check_rank("input", 2, 8)
+    rows, columns = _lengths(node)
+    return [(*node["input"].shape[:-2], rows, columns // 2 + 1)]
+
+
+def _lengths(node):
+    lengths = node.numbers("lengths")
+    if len(lengths) != 2 or min(lengths) < 1 or any(n & n - 1 for n in lengths):
+        node.fail("lengths", f"are {lengths}, must be two powers of 2")
+    return lengths
+
+
+def compute_rfft(node, inputs):
+    """Real numbers, cut or filled up with zeros, to their spectrum."""
+    return [np.fft.rfft2(inputs[0].astype(np.float64), _lengths(node)).astype(np.complex64)]
+
+
+TFL_RFFT2D = own("TFL_RFFT2D", {"input:F32 lengths:I32 -> output:C64": {}}, compute_rfft, infer_rfft)
+
+
+# -- AudioSpectrogram ------------------------------------------------------------------------------------------------
+def infer_spectrogram(node):
+    """(channels, windows, frequencies) of (samples, channels)."""
+    node.check_rank("input", 2)
+    samples, channels = node["input"].shape
+    window, stride = node.scalar("window"), node.scalar("stride")
+    if window < 2 or stride < 1:
+        node.fail("window", f"is {window} with stride {stride}, must be at least 2 and 1")
+    count = 1 + (samples - window) // stride if samples >= window else 0
+    return [(channels, count, _points(window) // 2 + 1)]
+
+
+def _points(window):
+    """Length of the transform: the next power of 2."""
+    return 1 << (window - 1).bit_length()
+
+
+def compute_spectrogram(node, inputs):
+    """Magnitudes, or their squares, of windows weighted by a cosine bell."""
+    channels, count, _ = infer_spectrogram(node)[0]
+    window, stride = node.scalar("window"), node.scalar("stride")
+    bell = 0.5 - 0.5 * np.cos(2 * pi * np.arange(window) / window)
+    samples = np.ascontiguousarray(inputs[0].T)
+    parts = samples[:, np.arange(count)[:, None] * stride + np.arange(window)].reshape(channels, count, window)
+    power = np.square(np.abs(np.fft.rfft(parts * bell, _points(window)))).astype(np.float32)
+    return [power if node.scalar("squared") else np.sqrt(power)]
+
+
+TFL_AUDIO_SPECTROGRAM = own("TFL_AUDIO_SPECTROGRAM", {"input:F32 window:i32 stride:i32 squared:bool -> output:F32": {}},
+                            compute_spectrogram, infer_spectrogram)
+
+
+# -- Mfcc ------------------------------------------------------------------------------------------------------------
+FLOOR = 1e-12
+"""Smallest energy of which a logarithm is taken."""
+
+
+def infer_mfcc(node):
+    """Coefficients in the place of frequencies."""
+    node.check_rank("spectrogram", 3)
+    channels, coefficients = node.scalar("channels"), node.scalar("coefficients")
+    if not 1 <= coefficients <= channels or node["spectrogram"].shape[-1] < 2:
+        node.fail("coefficients", f"are {coefficients} of {channels} channels, must be at least 1 and not more than "
+                                  "these, of 2 frequencies or more")
+    if not 0 <= node.scalar("lowest") < node.scalar("highest"):
+        node.fail("lowest", "must be at least 0 and below the highest frequency")
+    return [(*node["spectrogram"].shape[:2], coefficients)]
+
+
+def _mel(frequency):
+    return 1127.0 * log1p(frequency / 700.0)
+
+
+def _filters(node, bins, rate):
+    """(frequencies, channels): what each frequency gives to each mel channel, triangles that overlap by half."""
+    channels, low, high = node.scalar("channels"), node.scalar("lowest"), node.scalar("highest")
+    spacing = (_mel(high) - _mel(low)) / (channels + 1)
+    centers = [_mel(low) + spacing * (k + 1) for k in range(channels + 1)]
+    step = 0.5 * rate / (bins - 1)
+    table, channel = np.zeros((bins, channels)), 0
+    for k in range(int(1.5 + low / step), min(int(high / step), bins - 1) + 1):
+        mel = _mel(k * step)
+        while channel < channels and centers[channel] < mel:
+            channel += 1
+        below = _mel(low) if channel == 0 else centers[channel - 1]
+        share = (centers[channel] - mel) / (centers[channel] - below)
+        if channel > 0:
+            table[k, channel - 1] = share
+        if channel < channels:
+            table[k, channel] = 1 - share
+    return table
+
+
+def compute_mfcc(node, inputs):
+    """Mel energies of the spectrogram, their logarithms, and the cosine transform of these."""
+    spectrogram, rate = inputs[0], float(inputs[1].reshape(-1)[0])
+    channels, coefficients = node.scalar("channels"), node.scalar("coefficients")
+    if rate <= 0:
+        node.fail_run("rate", f"is {rate:g}, must be above 0")
+    energies = np.sqrt(spectrogram.astype(np.float64)) @ _filters(node, spectrogram.shape[-1], rate)
+    places = np.outer(np.arange(channels) + 0.5, np.arange(coefficients)) * (pi / channels)
+    cosines = np.sqrt(2.0 / channels) * np.cos(places)
+    return [(np.log(np.maximum(energies, FLOOR)) @ cosines).astype(np.float32)]
+
+
+TFL_MFCC = own(
+    "TFL_MFCC",
+    {"spectrogram:F32 rate:R highest:f32 lowest:f32 channels:i32 coefficients:i32 -> output:F32":
+     {"R": ("I32", "i32")}},
+    compute_mfcc, infer_mfcc)

@@ -1,0 +1,133 @@
+"""What is known of values while a graph is built: shapes that follow from shapes, and small values from values.
+
+Files say shapes, but those of an input that is to have another size do not hold, nor do those of ranks that a converter
+did not know. What operations infer holds.
+"""
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from ..errors import GeneralFailure, InvalidArgument
+from ..model.types import LifeTime, operation_name
+from ..ops.base import Node, Tensor, ValueUnknown
+from ..ops.control_flow import ControlDef
+from ..ops.registry import lookup
+
+MAX_FOLDED = 4096
+"""Elements of a result that is computed while translating: shapes and what is cut out of them."""
+
+
+class Follower:
+    """Shapes and values of the operands of a Builder's graph, which grows."""
+
+    def __init__(self, b):
+        self.b, self.done = b, 0
+        self._shapes, self._values = {}, {}
+
+    def forget(self, operands, operations):
+        """Operands and operations from these numbers on were taken back, and may come again as others."""
+        for known in (self._shapes, self._values):
+            for operand in [operand for operand in known if operand >= operands]:
+                del known[operand]
+        self.done = min(self.done, operations)
+
+    def follow(self, start=0):
+        """Look at the operations that came since the last call, from number `start` on. Raises nnfast.Error for what
+        none accepts.
+        """
+        for index in range(max(start, self.done), len(self.b.operations)):
+            operation = self.b.operations[index]
+            op = lookup(operation.type)
+            if not isinstance(op, ControlDef):
+                self._look(Node(op, f"operation[{index}] {operation_name(operation.type)}",
+                                map(self._tensor, operation.inputs), map(self._tensor, operation.outputs)))
+        self.done = len(self.b.operations)
+
+    def _tensor(self, operand):
+        record = self.b.operands[operand]
+        return Tensor(operand, record.type, self._shapes.get(operand, record.shape), record.scale, record.zero_point,
+                      record.channel_quant, self.value(operand), record.lifetime != LifeTime.NO_VALUE)
+
+    def _look(self, node):
+        op = node.op
+        for place, (slot, tensor) in enumerate(zip(node.slots, node.inputs)):
+            if not tensor.present and not slot.optional:
+                raise InvalidArgument(f"{node.path} input {place} ({slot.name}): is omitted, must have a value")
+        if op.validate is not None:
+            op.validate(node)
+        present = [t for t in node.inputs if t.present]
+        if not all(t.is_known for t in present):
+            return
+        if op.zero_sized == "none" and any(0 in t.shape for t in present):
+            raise GeneralFailure(f"{node.path}: takes a tensor without elements, which NNAPI does not")
+        try:
+            shapes = op.infer(node)
+        except ValueUnknown:
+            return
+        is_small = sum(prod(t.shape) for t in present) <= MAX_FOLDED and all(t.value is not None for t in present)
+        if not op.data_dependent:
+            for place, (tensor, shape) in enumerate(zip(node.outputs, shapes)):
+                self._settle(node, place, tensor, tuple(shape))
+            is_small &= sum(map(prod, shapes)) <= MAX_FOLDED
+        if is_small:
+            with np.errstate(all="ignore"):
+                arrays = op.compute(node, [t.value for t in node.inputs])
+            for tensor, array in zip(node.outputs, arrays):
+                self._shapes[tensor.operand], self._values[tensor.operand] = array.shape, array
+
+    def _settle(self, node, place, tensor, shape):
+        declared = tensor.shape
+        if declared is not None and (len(declared) != len(shape) or
+                                     any(d not in (None, s) for d, s in zip(declared, shape))):
+            raise GeneralFailure(f"{node.path} output {place}: shape is {list(shape)}, the file says "
+                                 f"{[d or 0 for d in declared]}")
+        self.b.check_size(None, shape)
+        self._shapes[tensor.operand] = shape
+
+    def shape(self, operand):
+        """Shape of an operand, None where any of it is not known."""
+        shape = self._shapes.get(operand, self.b.operands[operand].shape)
+        return None if shape is None or None in shape else shape
+
+    def value(self, operand):
+        """Value of an operand, or None."""
+        return self._values.get(operand, self.b.operands[operand].data)
+
+
+def learn(b, op, mark):
+    """Give the file's tensors the shapes and values that an operator's results turned out to have.
+
+    mark: what Builder.mark said before the operator was translated; where all results are known values, nothing of its
+    translation stays. Raises nnfast.Error.
+    """
+    b.follower.follow(mark[1])
+    found = {index: b.rank_0.get(index, b.current[index]) for index in op.outputs if index in b.current}
+    shapes = {index: b.follower.shape(operand) for index, operand in found.items()}
+    values = {index: b.follower.value(operand) for index, operand in found.items()}
+    if found and all(value is not None for value in values.values()):
+        b.go_back(mark)
+    for index, shape in shapes.items():
+        if shape is None:
+            continue
+        t = b.tensors[index]
+        is_scalar = shape == () or shape == (1,) and (t.dims == () or t.dims is None and _scalars_only(b, op))
+        t = b.tensors[index] = replace(t, dims=() if is_scalar else shape)
+        if index not in b.current:
+            _fold(b, t, values[index])
+        elif shape and 0 not in shape:
+            record = b.operands[b.current[index]]
+            b.operands[b.current[index]] = replace(record, dims=shape)
+
+
+def _scalars_only(b, op):
+    return all(b.tensors[index].dims == () for index in op.inputs if index != -1)
+
+
+def _fold(b, t, value):
+    """Make a tensor a constant of the file."""
+    data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    data.flags.writeable = False
+    b.tensors[t.index] = replace(t, data=data if data.size else None)
+    b.created += value.size
