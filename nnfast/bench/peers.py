@@ -14,11 +14,14 @@ class LiteRT:
     run(arrays) -> list of arrays, numpy in and out; prepare_ms: load and preparation.
     """
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, shapes=()):
         module, package = find()
         self.name = f"LiteRT {package_version(package)}"
         start = time.perf_counter()
         self._interpreter = module.Interpreter(path, num_threads=threads)
+        for row, shape in zip(self._interpreter.get_input_details(), shapes):
+            if tuple(row["shape"]) != shape:
+                self._interpreter.resize_tensor_input(row["index"], shape)
         self._interpreter.allocate_tensors()
         self.prepare_ms = 1e3 * (time.perf_counter() - start)
         self._inputs = [row["index"] for row in self._interpreter.get_input_details()]

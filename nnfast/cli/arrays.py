@@ -68,7 +68,8 @@ def random(entries):
     result = []
     for entry in entries:
         if entry.shape is None or None in entry.shape:
-            raise InvalidArgument(f"input {entry.name}: its shape is not fixed by the model; give it with --input")
+            raise InvalidArgument(f"input {entry.name}: its shape is not fixed by the model; give it with --shape, or "
+                                  "an array with --input")
         dtype = np.dtype(entry.dtype)
         if dtype.kind == "f":
             result.append(generator.uniform(-1, 1, entry.shape).astype(dtype))

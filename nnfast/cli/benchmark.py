@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import trace
 from ..errors import InvalidArgument
-from . import arrays
+from . import arrays, shapes
 from .output import (
     Output,
     add_precision_argument,
@@ -39,6 +39,7 @@ def add_arguments(parser):
                         help="also through: burst (rings in shared memory, both ends polling), service (a driver's "
                              "process); both: a burst to that process too")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
+    shapes.add_argument(parser)
     add_precision_argument(parser)
     parser.add_argument("--runs", type=positive, metavar="N",
                         help="runs of each engine (default: two seconds of them); turns of --rings (20)")
@@ -64,7 +65,7 @@ def main(args):
         raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")
     with tracing(args.trace, "nnfast benchmark"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
-        subjects = [load(path, device, args.relaxed) for path in args.models]
+        subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move, opened(args.via or (), device) as others:
             with trace.pause():
@@ -117,21 +118,22 @@ def surroundings(device, relaxed):
             "load": os.getloadavg()[0]}
 
 
-def load(path, device, relaxed):
-    """A model, prepared, with inputs and the milliseconds of each step; refused early where it cannot be timed."""
-    import nnfast
+def load(path, device, relaxed, given=()):
+    """A model, prepared, with inputs and the milliseconds of each step; refused early where it cannot be timed.
 
+    given: (input name, dimensions) of --shape.
+    """
     def timed(action):
         start = time.perf_counter()
         result = action()
         return result, 1e3 * (time.perf_counter() - start)
 
-    model, load_ms = timed(lambda: nnfast.load(path, relaxed))
-    prepared, prepare_ms = timed(lambda: device.prepare(model))
+    (model, input_shapes, _), load_ms = timed(lambda: shapes.load(path, given, relaxed))
+    prepared, prepare_ms = timed(lambda: device.prepare(model, input_shapes=input_shapes))
     try:
         inputs = arrays.random(prepared.inputs)
     except InvalidArgument:
-        raise InvalidArgument(f"{path}: the shape of an input is not fixed, must be to be timed") from None
+        raise InvalidArgument(f"{path}: the shape of an input is not fixed; give it with --shape") from None
     outputs, first_ms = timed(lambda: prepared.run(inputs))
     return SimpleNamespace(path=path, model=model, prepared=prepared, inputs=inputs, outputs=outputs,
                            spent={"load_ms": load_ms, "prepare_ms": prepare_ms, "first_ms": first_ms})
@@ -186,7 +188,7 @@ def find_peer(subject, threads):
     if peers.find() is None:
         return None, "LiteRT is not installed"
     try:
-        peer = peers.LiteRT(subject.path, threads)
+        peer = peers.LiteRT(subject.path, threads, [array.shape for array in subject.inputs])
         start = time.perf_counter()
         peer.outputs = peer.run(subject.inputs)
         peer.first_ms = 1e3 * (time.perf_counter() - start)

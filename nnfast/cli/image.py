@@ -1,38 +1,71 @@
-"""From a picture to the input of an image network, as the benchmark evaluators do it [NN 16.8].
+"""From a picture to the input of an image network.
 
-1. Decode to RGB as stored: no turning by EXIF; transparency is dropped.
-2. Cut out the middle square of side trunc(0.875 * shorter side), corner at width/2 - side/2 (whole divisions).
+1. Decode to RGB, or to grey for one channel, as stored: no turning by EXIF; transparency is dropped.
+2. Cut out the middle square of side trunc(crop * shorter side), corner at width/2 - side/2 (whole divisions).
 3. Resize by plain two-tap bilinear: pixel centres at half, edges repeated, no smoothing first, rounded to whole bytes.
-4. f = v * 2 / 255 - 1. A float network takes f. A uint8 network takes trunc(f / scale + zero point) & 255, so that the
-   brightest value can wrap to 0, as it does there. An int8 network takes that of its uint8 twin less 128, clipped.
+4. Real values (v - mean) / std: of the flags, else of the file's metadata, else in [-1, 1] for a network of floats. A
+   quantized network takes their codes, clipped to its range; without flags and metadata its lowest code for 0 and its
+   highest for 255. Nothing wraps: white stays white.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import InvalidArgument
 
 CROP = 0.875
+CHANNELS = {1: "L", 3: "RGB"}
+"""Channels of a network -> mode of Pillow."""
 
 
-def load(path):
-    """RGB bytes [height, width, 3] of a picture file; raises InvalidArgument."""
+@dataclass(frozen=True)
+class Recipe:
+    """How pictures are prepared. crop: share of the shorter side, None for the whole picture; layout: "nhwc", "nchw",
+    None: by the input's shape; mean, std: of bytes 0 to 255, one value or one for each channel, () for the rule above.
+    """
+
+    crop: float | None = CROP
+    layout: str | None = None
+    mean: tuple = ()
+    std: tuple = ()
+
+    @classmethod
+    def of(cls, args, facts):
+        """The Recipe of command line arguments, completed by what the model file tells (tflite.metadata.Facts)."""
+        mean, std = args.mean, args.std
+        if args.range is not None:
+            if mean or std:
+                raise InvalidArgument("--range: says what --mean and --std say; give one of them")
+            low, high = args.range
+            std = (255 / (high - low),)
+            mean = (-low * std[0],)
+        elif not mean and not std and facts is not None:
+            mean, std = facts.mean, facts.std
+        crop = None if args.crop == 0 else args.crop
+        return cls(crop, args.layout, mean, std)
+
+
+def load(path, mode="RGB"):
+    """Bytes [height, width, channels] of a picture file; raises InvalidArgument."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise InvalidArgument("pictures need Pillow (pip install pillow)") from None
     try:
         with Image.open(path) as image:
-            return np.asarray(image.convert("RGB"))
+            pixels = np.asarray(image.convert(mode))
     except UnidentifiedImageError:
         raise InvalidArgument(f"{path}: not a picture in a known format") from None
     except FileNotFoundError:
         raise InvalidArgument(f"{path}: no such file") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InvalidArgument(f"{path}: cannot be decoded: {error}") from None
+    return pixels.reshape(*pixels.shape[:2], -1)
 
 
 def crop(pixels, share=CROP):
-    """Middle square of pixels [height, width, 3]."""
+    """Middle square of pixels [height, width, channels]."""
     height, width = pixels.shape[:2]
     side = max(int(share * min(width, height)), 1)
     left, top = width // 2 - side // 2, height // 2 - side // 2
@@ -40,7 +73,7 @@ def crop(pixels, share=CROP):
 
 
 def resize(pixels, height, width):
-    """Bytes [height, width, 3] of pixels resized by two-tap bilinear interpolation with half-pixel centres."""
+    """Bytes [height, width, channels] of pixels resized by two-tap bilinear interpolation with half-pixel centres."""
     rows, row_share = _taps(pixels.shape[0], height)
     columns, column_share = _taps(pixels.shape[1], width)
     source = pixels.astype(np.float32)
@@ -56,24 +89,48 @@ def _taps(size, target):
     return (first, np.minimum(first + 1, size - 1)), (position - first).astype(np.float32)
 
 
-def encode(pixels, dtype, scale, zero_point):
-    """Input values of bytes [height, width, 3]: float in [-1, 1], or quantized."""
-    real = pixels.astype(np.float32) * np.float32(2) / np.float32(255) - np.float32(1)
-    if np.issubdtype(dtype, np.floating):
-        return real.astype(dtype)
-    if dtype == np.uint8:
-        return (np.trunc(real / np.float32(scale) + np.float32(zero_point)).astype(np.int32) & 255).astype(np.uint8)
-    if dtype == np.int8:
-        shifted = np.trunc(real / np.float32(scale) + np.float32(zero_point + 128))
-        return np.clip(shifted - 128, -128, 127).astype(np.int8)
-    raise InvalidArgument(f"a picture cannot feed an input of dtype {dtype}, must be float, uint8 or int8")
+def encode(pixels, entry, recipe):
+    """Input values of bytes [height, width, channels] for an input (a TensorInfo)."""
+    is_float = np.issubdtype(entry.dtype, np.floating)
+    if not is_float and np.dtype(entry.dtype) not in (np.uint8, np.int8, np.int16):
+        raise InvalidArgument(f"a picture cannot feed an input of dtype {entry.dtype}, must be float, uint8 or int8")
+    if not is_float and not recipe.mean and not recipe.std or not is_float and not entry.scales:
+        codes = np.iinfo(entry.dtype)
+        wide = pixels.astype(np.int32) + (codes.min if codes.bits == 8 else 0)
+        return wide.astype(entry.dtype)
+    mean, std = recipe.mean or (127.5,), recipe.std or (127.5,)
+    if recipe.mean and not recipe.std:
+        std = (1.0,)
+    if recipe.std and not recipe.mean:
+        mean = (0.0,)
+    for name, values in (("mean", mean), ("std", std)):
+        if len(values) not in (1, pixels.shape[2]):
+            raise InvalidArgument(f"{name}: has {len(values)} values, must be one, or one for each of "
+                                  f"{pixels.shape[2]} channels")
+    real = (pixels.astype(np.float32) - np.float32(mean)) / np.float32(std)
+    return real.astype(entry.dtype) if is_float else entry.quantize(real)
 
 
-def prepare(path, entry):
-    """Array for an input (entry: name, shape [1, height, width, 3], dtype, scale, zero_point) from a picture file."""
+def prepare(path, entry, recipe=None):
+    """Array for an input (a TensorInfo of shape [1, height, width, channels] or [1, channels, height, width]) from a
+    picture file.
+    """
+    recipe = Recipe() if recipe is None else recipe
     shape = entry.shape
-    if shape is None or len(shape) != 4 or shape[0] not in (1, None) or shape[3] != 3 or None in shape[1:3]:
-        shown = "unknown" if shape is None else list(shape)
-        raise InvalidArgument(f"input {entry.name}: shape is {shown}, a picture needs [1, height, width, 3]")
-    pixels = resize(crop(load(path)), shape[1], shape[2])
-    return encode(pixels, np.dtype(entry.dtype), entry.scale, entry.zero_point)[None]
+    if shape is None or len(shape) != 4 or shape[0] not in (1, None) or None in shape[1:]:
+        raise _not_a_picture(entry)
+    layout = recipe.layout or ("nhwc" if shape[3] in CHANNELS or shape[1] not in CHANNELS else "nchw")
+    height, width, channels = shape[1:] if layout == "nhwc" else (*shape[2:], shape[1])
+    if channels not in CHANNELS:
+        raise _not_a_picture(entry)
+    pixels = load(path, CHANNELS[channels])
+    if recipe.crop is not None:
+        pixels = crop(pixels, recipe.crop)
+    values = encode(resize(pixels, height, width), entry, recipe)
+    return np.ascontiguousarray(values if layout == "nhwc" else values.transpose(2, 0, 1))[None]
+
+
+def _not_a_picture(entry):
+    shown = "unknown" if entry.shape is None else list(entry.shape)
+    return InvalidArgument(f"input {entry.name}: shape is {shown}, a picture needs [1, height, width, 1 or 3], or "
+                           "channels first; --shape sets open dimensions")

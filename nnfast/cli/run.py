@@ -1,5 +1,6 @@
 """`nnfast run`: one model on a picture, on arrays, or on a seeded random input."""
 
+import argparse
 import statistics
 import time
 
@@ -7,7 +8,8 @@ import numpy as np
 
 from .. import trace
 from ..errors import InvalidArgument
-from . import arrays
+from ..tflite import metadata
+from . import arrays, image, shapes
 from .output import (
     Output,
     add_precision_argument,
@@ -24,18 +26,54 @@ MAX_SECONDS = 2.0
 
 
 def add_arguments(parser):
-    parser.add_argument("model", metavar="MODEL", help="model file (.tflite)")
+    parser.add_argument("model", metavar="MODEL", help="model file (.tflite, or of Model.save)")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--image", metavar="F", help="picture: middle 87.5%%, bilinear, scaled to [-1, 1] or quantized")
+    source.add_argument("--image", metavar="F", help="picture, prepared as the file's metadata or these flags say:")
     source.add_argument("--input", metavar="F", help=".npy of the only input, or .npz with `input` or one array per "
                                                      "input name (`calls` = N: a sequence of N calls)")
-    parser.add_argument("--labels", metavar="F", help="text file with one class name per line")
+    pictures = parser.add_argument_group("pictures", "(v - mean) / std of bytes 0 to 255; without flags and metadata "
+                                         "in [-1, 1] for floats, 0 and 255 the ends of a quantized range")
+    pictures.add_argument("--mean", type=numbers, default=(), metavar="M[,M,M]", help="one, or one for each channel")
+    pictures.add_argument("--std", type=numbers, default=(), metavar="S[,S,S]", help="one, or one for each channel")
+    pictures.add_argument("--range", type=bounds, metavar="LOW,HIGH", help="what 0 and 255 become, instead")
+    pictures.add_argument("--crop", type=share, default=image.CROP, metavar="SHARE",
+                          help="middle square, as a share of the shorter side (default 0.875); 0: the whole picture")
+    pictures.add_argument("--layout", choices=("nhwc", "nchw"), help="order of the input (default: by its shape)")
+    shapes.add_argument(parser)
+    parser.add_argument("--labels", metavar="F", help="text file, one class name per line (default: the file's own)")
     parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
     parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     add_precision_argument(parser)
     add_trace_argument(parser)
     Output.add_argument(parser)
+
+
+def numbers(text):
+    """Tuple of the finite numbers of an option."""
+    try:
+        found = tuple(float(value) for value in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not np.isfinite(found).all():
+        raise argparse.ArgumentTypeError(f"{text}: must be numbers with commas between them")
+    return found
+
+
+def bounds(text):
+    """(low, high) of an option."""
+    found = numbers(text)
+    if len(found) != 2 or found[0] >= found[1]:
+        raise argparse.ArgumentTypeError(f"{text}: must be two numbers, the lower one first")
+    return found
+
+
+def share(text):
+    """A number from 0 to 1."""
+    found, *more = numbers(text)
+    if more or not 0 <= found <= 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a number from 0 to 1")
+    return found
 
 
 def read_labels(path):
@@ -49,17 +87,16 @@ def read_labels(path):
         raise InvalidArgument(f"{path}: not a text file in UTF-8") from None
 
 
-def read_input(args, entries):
-    """(calls, is a sequence, text about where they come from)."""
+def read_input(args, entries, facts):
+    """(calls, is a sequence, text about where they come from). facts: tflite.metadata.Facts of each input, or []."""
     if args.input:
         calls, sequence = arrays.from_file(args.input, entries)
         return calls, sequence, f"{args.input}" + (f", {len(calls)} calls" if sequence else "")
     if args.image:
-        from . import image
-
         if len(entries) != 1:
             raise InvalidArgument(f"a picture feeds one input, the model has {len(entries)}; use --input")
-        return [[image.prepare(args.image, entries[0])]], False, args.image
+        recipe = image.Recipe.of(args, facts[0] if facts else None)
+        return [[image.prepare(args.image, entries[0], recipe)]], False, args.image
     return [arrays.random(entries)], False, f"random values (seed {arrays.SEED}); give --image or --input for real ones"
 
 
@@ -93,10 +130,11 @@ def main(args):
     labels = read_labels(args.labels) if args.labels else None
     with tracing(args.trace, "nnfast run"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
-        model = nnfast.load(args.model, args.relaxed)
+        model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
+        known_inputs, known_outputs = ([], []) if file is None else metadata.facts(args.model, file)
         with trace.span("LA", "PC", "prepare"):
-            prepared = device.prepare(model)
-        calls, sequence, source = read_input(args, prepared.inputs)
+            prepared = device.prepare(model, input_shapes=input_shapes)
+        calls, sequence, source = read_input(args, prepared.inputs, known_inputs)
         with trace.span("LA", "PWU", "first run"), trace.span("LA", "PE", "run"):
             outputs, _ = run_calls(prepared, calls, sequence)
         with trace.pause():
@@ -115,6 +153,9 @@ def main(args):
     output.say()
     if arrays.is_classifier(prepared.outputs, outputs):
         best = arrays.top(prepared.outputs[0], outputs[0], args.top)
+        own = known_outputs[0].labels if known_outputs else None
+        if labels is None and own is not None and len(own) == outputs[0].shape[1]:
+            labels = own
         document["top"] = name_classes(best, labels, outputs[0].shape[1], args.labels)
         columns = 3 if labels else 2
         output.say(table(["class", "score", "label"][:columns],

@@ -16,7 +16,9 @@ from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
 from .translate import translate
-from .verify import check_identifier, decode
+from .verify import check_identifier, decode, decode_metadata
+
+METADATA = "TFLITE_METADATA"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +109,7 @@ def load(source, relaxed=False, arithmetic="litert", signature=None):
     """
     if not isinstance(relaxed, bool):
         raise InvalidArgument(f"load: relaxed is {shown(relaxed)}, must be True or False")
-    if arithmetic not in ARITHMETICS:
+    if not isinstance(arithmetic, str) or arithmetic not in ARITHMETICS:
         raise InvalidArgument(f"load: arithmetic is {shown(arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     with trace.span("LA", "PP", "load"):
         model = read(source) if is_saved(source) else _load(source, arithmetic, signature)
@@ -184,6 +186,13 @@ class ModelFile:
         sides = [tuple((name, places.index(index)) for name, index in entries.items() if index in places)
                  for entries, places in ((signature.inputs, record.inputs), (signature.outputs, record.outputs))]
         return Signature(signature.key, *sides)
+
+    def metadata(self):
+        """The record of the file's model metadata (schema.TABLES, ModelMetadata), None where it has none."""
+        for entry in self._records.metadata:
+            if entry.name == METADATA and entry.buffer < len(self._records.buffers):
+                return decode_metadata(self._records.buffers[entry.buffer].data, self.label)
+        return None
 
     def find(self, key):
         """The FileSignature of a key. Raises InvalidArgument."""

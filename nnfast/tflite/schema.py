@@ -17,8 +17,10 @@ VERSION = 3
 TABLES = {
     "Model": (
         ("version", 0, "I", 0), ("operator_codes", 1, "[OperatorCode]", ()), ("subgraphs", 2, "[SubGraph]", ()),
-        ("buffers", 4, "[Buffer]", ()), ("signature_defs", 7, "[SignatureDef]", ()),
+        ("buffers", 4, "[Buffer]", ()), ("metadata", 6, "[Metadata]", ()),
+        ("signature_defs", 7, "[SignatureDef]", ()),
     ),
+    "Metadata": (("name", 0, "str", ""), ("buffer", 1, "I", 0)),
     "OperatorCode": (
         ("deprecated_builtin_code", 0, "b", 0), ("custom_code", 1, "str", ""), ("builtin_code", 3, "i", 0),
     ),
@@ -45,6 +47,15 @@ TABLES = {
         ("subgraph_index", 4, "I", 0),
     ),
     "TensorMap": (("name", 0, "str", ""), ("tensor_index", 1, "I", 0)),
+    # What the buffer of the metadata named TFLITE_METADATA holds.
+    "ModelMetadata": (("subgraphs", 3, "[SubGraphMetadata]", ()),),
+    "SubGraphMetadata": (("inputs", 2, "[TensorMetadata]", ()), ("outputs", 3, "[TensorMetadata]", ())),
+    "TensorMetadata": (
+        ("name", 0, "str", ""), ("process_units", 4, "[ProcessUnit]", ()), ("files", 6, "[AssociatedFile]", ()),
+    ),
+    "ProcessUnit": (("options_type", 0, "B", 0),),
+    "NormalizationOptions": (("mean", 0, "[f]", ()), ("std", 1, "[f]", ())),
+    "AssociatedFile": (("name", 0, "str", ""), ("type", 2, "b", 0)),
     # Options of operators.
     "NoOptions": (),
     "Conv2DOptions": (
@@ -110,8 +121,8 @@ TABLES = {
         ("time_major", 3, "?", False), ("diagonal_recurrent_tensors", 5, "?", False),
     ),
 }
-OPTIONS_SLOT = 4
-"""Slot of Operator that holds the options table."""
+OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1}
+"""Table -> slot that holds an options table, whose kind another field tells."""
 
 
 class Builtin(IntEnum):

@@ -12,13 +12,16 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..errors import InvalidArgument
-from .schema import IDENTIFIER, ITEM_BITS, OPTIONS, OPTIONS_SLOT, TABLES, VERSION, TensorType
+from .schema import IDENTIFIER, ITEM_BITS, OPTIONS, OPTIONS_SLOTS, TABLES, VERSION, TensorType
 
 MAX_TABLES = 100_000
 """Tables in one file. Large models have a few ten thousand; the bound keeps crafted files from eating memory."""
 MAX_RANK = 32
 MAX_BYTES = (1 << 31) - 1
 """Bytes of one tensor."""
+
+NORMALIZATION = 1
+"""Number of NormalizationOptions among the options of a process unit."""
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 _SCALARS = {c: struct.Struct("<" + c) for c in "bB?iIfqQ"}
@@ -106,8 +109,8 @@ class _Decoder:
             place = place_of(slot, 4, name)
             if place is not None:
                 values[name] = self.reference(field, place, f"{path}.{name}")
-        if kind == "Operator":
-            values["options_place"] = place_of(OPTIONS_SLOT, 4, "builtin_options")
+        if kind in OPTIONS_SLOTS:
+            values["options_place"] = place_of(OPTIONS_SLOTS[kind], 4, "options")
         return SimpleNamespace(**values)
 
     def reference(self, field, place, path):
@@ -151,6 +154,24 @@ def decode(data, label):
     model = decoder.table("Model", decoder.target(0, "root"), "model")
     _place_names(model)
     _check_model(decoder, model)
+    return model
+
+
+def decode_metadata(data, label):
+    """Record of the model metadata in a buffer of a file; each process unit gains `options`, None of other kinds.
+
+    Raises InvalidArgument for whatever is wrong.
+    """
+    decoder = _Decoder(memoryview(data), f"{label}: metadata")
+    if len(data) < 8:
+        decoder.fail("root", f"has {len(data)} bytes")
+    model = decoder.table("ModelMetadata", decoder.target(0, "root"), "model")
+    for graph in model.subgraphs:
+        for tensor in (*graph.inputs, *graph.outputs):
+            for unit in tensor.process_units:
+                is_known = unit.options_type == NORMALIZATION and unit.options_place is not None
+                unit.options = decoder.table("NormalizationOptions", decoder.target(unit.options_place, "options"),
+                                             "options") if is_known else None
     return model
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import nnfast
 from helpers.fake_models import FakePrepared
+from nnfast.cli import shapes
 
 
 @pytest.fixture
@@ -16,10 +17,11 @@ def fake_model(monkeypatch):
             def __init__(self, num_threads=None, precision=None):
                 prepared.threads = num_threads
 
-            def prepare(self, model):
+            def prepare(self, model, input_shapes=None):
                 return prepared
 
         monkeypatch.setattr(nnfast, "load", lambda path, relaxed=False: loaded, raising=False)
+        monkeypatch.setattr(shapes, "load", lambda path, given, relaxed=False: (loaded, None, None))
         monkeypatch.setattr(nnfast, "Device", Device, raising=False)
         return prepared
 

@@ -39,7 +39,7 @@ class FakeInterpreter:
         self.inputs = {}
 
     def get_input_details(self):
-        return [{"index": 7}]
+        return [{"index": 7, "shape": self.prepared.inputs[0].shape}]
 
     def get_output_details(self):
         return [{"index": 9}]
@@ -169,13 +169,14 @@ def test_bad_input(capsys, tmp_path, monkeypatch, args, words):
     assert_one_error_line(capsys, *words)
 
 
-def test_a_model_without_fixed_shapes(capsys, monkeypatch):
+def test_a_model_without_fixed_shapes(capsys, tmp_path, monkeypatch):
     b = nnfast.ModelBuilder()
-    b.operation("RELU", [b.input("TENSOR_FLOAT32", (0, 4))], [b.output("TENSOR_FLOAT32", (0, 4))])
-    model = b.build()
-    monkeypatch.setattr(nnfast, "load", lambda path, relaxed=False: model)
-    assert call("benchmark", "open.tflite") == 2
-    assert_one_error_line(capsys, "open.tflite", "is not fixed")
+    b.operation("RELU", [b.input("TENSOR_FLOAT32", (0, 4), name="x")], [b.output("TENSOR_FLOAT32", (0, 4))])
+    monkeypatch.chdir(tmp_path)
+    b.build().save("open.nnapi")
+    assert call("benchmark", "open.nnapi") == 2
+    assert_one_error_line(capsys, "open.nnapi", "is not fixed")
+    assert call("benchmark", "open.nnapi", "--runs", 1, "--shape", "x=2,4") == 0
 
 
 def test_processor(tmp_path):

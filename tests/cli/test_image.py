@@ -1,8 +1,7 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+import nnfast
 from nnfast.cli import image
 from nnfast.errors import InvalidArgument
 
@@ -36,30 +35,53 @@ def test_resize_treats_both_axes_alike():
     assert np.abs(difference).max() <= 1  # the order of the two float sums differs
 
 
+def entry(shape, dtype="uint8", scale=1 / 128, zero_point=128):
+    return nnfast.TensorInfo("x", shape, np.dtype(dtype), 0, scale, zero_point, None, 0)
+
+
+def values(pixels, dtype, recipe=None, scale=0.0, zero_point=0):
+    """Input values of a column of grey pixels."""
+    info = entry((1, len(pixels), 1, 1), dtype, scale, zero_point)
+    return image.encode(np.uint8(pixels).reshape(-1, 1, 1), info, recipe or image.Recipe()).reshape(-1)
+
+
 def test_float_values():
-    pixels = np.array([0, 51, 255], np.uint8)
-    np.testing.assert_allclose(image.encode(pixels, np.dtype("float32"), 0, 0), [-1, -0.6, 1], atol=1e-7)
+    np.testing.assert_allclose(values([0, 51, 255], "float32"), [-1, -0.6, 1], atol=1e-7)
+    assert values([0], "float16").dtype == np.float16
 
 
-def test_uint8_values_truncate_and_wrap_like_the_evaluator():
-    pixels = np.array([0, 1, 128, 254, 255], np.uint8)
-    np.testing.assert_array_equal(image.encode(pixels, np.dtype("uint8"), 1 / 128, 128), [0, 1, 128, 254, 0])
+@pytest.mark.parametrize("scale, zero_point", [(1 / 128, 128), (1 / 255, 0), (2 / 255, 127), (0.0, 0)])
+def test_quantized_networks_take_bytes_where_nothing_else_is_said(scale, zero_point):
+    pixels = np.arange(256)
+    assert values(pixels, "uint8", None, scale, zero_point).tolist() == pixels.tolist()
+    assert values(pixels, "int8", None, scale, zero_point and zero_point - 128).tolist() == (pixels - 128).tolist()
 
 
-def test_int8_values_are_those_of_the_twin_but_clip():
-    pixels = np.arange(255).astype(np.uint8)
-    unsigned = image.encode(pixels, np.dtype("uint8"), 1 / 128, 128).astype(int)
-    np.testing.assert_array_equal(image.encode(pixels, np.dtype("int8"), 1 / 128, 0), unsigned - 128)
-    assert image.encode(np.uint8([255]), np.dtype("int8"), 1 / 128, 0)[0] == 127
+@pytest.mark.parametrize("dtype, zero_point, white", [("uint8", 128, 255), ("int8", 0, 127)])
+def test_white_stays_white(dtype, zero_point, white):
+    """1 in steps of 1 / 128 is one step beyond the highest code."""
+    recipe = image.Recipe(mean=(127.5,), std=(127.5,))
+    found = values(np.arange(256), dtype, recipe, 1 / 128, zero_point)
+    assert found[255] == white and (np.diff(found.astype(int)) >= 0).all()
+
+
+def test_mean_and_std_of_each_channel():
+    pixels = np.full((2, 2, 3), 100, np.uint8)
+    info = entry((1, 2, 2, 3), "float32")
+    found = image.encode(pixels, info, image.Recipe(mean=(100.0, 90.0, 50.0), std=(1.0, 10.0, 25.0)))
+    assert np.unique(found.reshape(-1, 3), axis=0).tolist() == [[0, 1, 2]]
+    with pytest.raises(InvalidArgument, match="mean: has 2 values, must be one, or one for each of 3 channels"):
+        image.encode(pixels, info, image.Recipe(mean=(1.0, 2.0), std=(1.0,)))
+
+
+def test_mean_alone_and_std_alone():
+    assert values([7], "float32", image.Recipe(mean=(5.0,))).tolist() == [2]
+    assert values([7], "float32", image.Recipe(std=(2.0,))).tolist() == [3.5]
 
 
 def test_other_dtypes_are_refused():
     with pytest.raises(InvalidArgument, match="dtype int32"):
-        image.encode(np.uint8([0]), np.dtype("int32"), 1, 0)
-
-
-def entry(shape):
-    return SimpleNamespace(name="x", shape=shape, dtype="uint8", scale=1 / 128, zero_point=128)
+        values([0], "int32")
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "CMYK"])
@@ -77,13 +99,35 @@ def test_prepare_gives_a_batch_of_one(tmp_path):
     np.testing.assert_array_equal(np.unique(values[0].reshape(-1, 3), axis=0), [[128, 0, 10]])
 
 
+def test_other_layouts(tmp_path):
+    pixels = np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3)
+    PIL.fromarray(pixels).save(tmp_path / "x.png")
+    whole = image.Recipe(crop=None)
+    first = image.prepare(tmp_path / "x.png", entry((1, 3, 4, 5)), whole)
+    np.testing.assert_array_equal(first[0], pixels.transpose(2, 0, 1))
+    assert first.flags.c_contiguous
+    cube = entry((1, 3, 3, 3))
+    last, first = (image.prepare(tmp_path / "x.png", cube, image.Recipe(crop=None, layout=layout))
+                   for layout in ("nhwc", "nchw"))
+    np.testing.assert_array_equal(last[0], first[0].transpose(1, 2, 0))
+    grey = image.prepare(tmp_path / "x.png", entry((1, 4, 5, 1)), whole)
+    np.testing.assert_array_equal(grey[0, :, :, 0], np.asarray(PIL.fromarray(pixels).convert("L")))
+
+
+def test_crop_is_a_share(tmp_path):
+    pixels = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
+    PIL.fromarray(pixels).save(tmp_path / "x.png")
+    found = image.prepare(tmp_path / "x.png", entry((1, 4, 4, 3)), image.Recipe(crop=0.5))
+    np.testing.assert_array_equal(found[0], pixels[2:6, 2:6])
+
+
 def test_one_pixel_picture(tmp_path):
     PIL.new("RGB", (1, 1), (7, 7, 7)).save(tmp_path / "x.png")
     assert image.prepare(tmp_path / "x.png", entry((1, 2, 2, 3))).max() == 7
 
 
 @pytest.mark.parametrize("shape, shown", [((1, 4), r"\[1, 4\]"), (None, "unknown"), ((2, 8, 8, 3), "2, 8"),
-                                          ((1, 8, 8, 1), "8, 1"), ((1, None, 8, 3), "None")])
+                                          ((1, 8, 8, 2), "8, 2"), ((1, None, 8, 3), "None")])
 def test_model_that_takes_no_picture(tmp_path, shape, shown):
     with pytest.raises(InvalidArgument, match=f"input x: shape is .*{shown}"):
         image.prepare(tmp_path / "x.png", entry(shape))

@@ -1,13 +1,14 @@
 """Stand-ins for prepared models, so that the commands' own work is tested alone."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 
+import nnfast
+
 
 def entry(name, shape, dtype="float32", scale=0.0, zero_point=0):
-    return SimpleNamespace(name=name, shape=shape, dtype=np.dtype(dtype), scale=scale, zero_point=zero_point)
+    return nnfast.TensorInfo(name, shape, np.dtype(dtype), 0, scale, zero_point, None, 0)
 
 
 class FakeStream:

@@ -2,7 +2,7 @@
 
     python -m helpers.mlts_photos [--photos N] [--only TEXT] [--threads N] [--litert]          # in tests/
 
-The pictures are cut and resized as the benchmark does it (nnfast.cli.image) [NN 16.8]. Top-1 depends on the way of
+The pictures are cut, resized and encoded as the benchmark does it [NN 16.8]. Top-1 depends on the way of
 resizing: other choices of filter, pixel centre and rounding move a net by up to a dozen of 200 photos, so the
 published column is a neighbour and no exact expectation; the comparison of bytes does not depend on it. --litert runs
 LiteRT's reference kernels (BUILTIN_REF) on the same input bytes; it needs the package ai_edge_litert. Exit code 1 when
@@ -69,6 +69,17 @@ class LiteRT:
         return self.interpreter.get_tensor(self.interpreter.get_output_details()[0]["index"])
 
 
+def encode(pixels, entry):
+    """Input values of pixels as the benchmark's evaluators make them: f = v * 2 / 255 - 1 for a network of floats, for
+    uint8 trunc(f / scale + zero point) & 255, so that the brightest value can wrap to 0 [NN 16.8].
+    """
+    real = pixels.astype(np.float32) * np.float32(2) / np.float32(255) - np.float32(1)
+    if entry.dtype != np.uint8:
+        return real.astype(entry.dtype)
+    steps = np.trunc(real / np.float32(entry.scale) + np.float32(entry.zero_point))
+    return (steps.astype(np.int32) & 255).astype(np.uint8)
+
+
 @dataclass
 class Score:
     """What one net did so far; the differences are those from LiteRT's reference kernels."""
@@ -104,7 +115,7 @@ class Net:
         """Run on a square picture and count the result; returns the output [1, classes]."""
         entry = self.prepared.inputs[0]
         pixels = image.resize(square, *entry.shape[1:3])
-        x = image.encode(pixels, entry.dtype, entry.scale, entry.zero_point)[None]
+        x = encode(pixels, entry)[None]
         output, = self.prepared.run([x])
         self.score.add(output, expected_class, self.litert.run(x) if self.litert else None)
         return output

@@ -104,11 +104,12 @@ def _signature(builder, pairs, index):
 
 
 def build(tensors, operators, inputs, outputs, signature=None, external=False, version=3, graphs=1,
-          others=(), signatures=()):
+          others=(), signatures=(), metadata=None):
     """Bytes of a model file.
 
     signature: ({input tensor: name}, {output tensor: name}) of "serving_default", on the first subgraph; signatures:
-    (key, number of the subgraph, {input tensor: name}, {output tensor: name}) of all, instead of it; external:
+    (key, number of the subgraph, {input tensor: name}, {output tensor: name}) of all, instead of it; metadata: bytes
+    of the model's metadata; external:
     constants lie behind the flatbuffer, reached by
     Buffer.offset and size; graphs: how often the subgraph is listed; others: (tensors,
     operators, inputs, outputs) of the subgraphs behind it.
@@ -116,11 +117,11 @@ def build(tensors, operators, inputs, outputs, signature=None, external=False, v
     # Offsets of external data are only known once the flatbuffer has its size: build twice, sizes do not change.
     if signature:
         signatures = [("serving_default", 0, *signature)]
-    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, 16, others)
+    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, 16, others, metadata)
     if not external:
         return data
     base = (len(data) + 15) // 16 * 16
-    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others)
+    data = _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others, metadata)
     blobs = b"".join(_padded(t.data) for t in tensors if t.data is not None)
     return data + bytes(base - len(data)) + blobs
 
@@ -153,7 +154,7 @@ def _graph(builder, tensors, operators, inputs, outputs, names, buffers, externa
     }), base
 
 
-def _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others):
+def _build(tensors, operators, inputs, outputs, signatures, external, version, graphs, base, others, metadata):
     builder = flatbuffers.Builder(1024)
     buffers = [_table(builder, "Buffer", {})]
     parts = [(tensors, operators, inputs, outputs), *others]
@@ -169,9 +170,16 @@ def _build(tensors, operators, inputs, outputs, signatures, external, version, g
     for part in parts:
         graph, base = _graph(builder, *part, names, buffers, external, base)
         written.append(graph)
+    if metadata is not None:
+        content = builder.CreateNumpyVector(np.frombuffer(metadata, np.uint8))
+        buffers.append(_table(builder, "Buffer", {"Data": content}))
+        entry = {"Name": builder.CreateString("TFLITE_METADATA"), "Buffer": len(buffers) - 1}
+        notes = _tables(builder, [_table(builder, "Metadata", entry)])
     fields = {"Version": version, "OperatorCodes": _tables(builder, codes),
               "Subgraphs": _tables(builder, written[:1] * graphs + written[1:]), "Buffers": _tables(builder, buffers),
               "Description": builder.CreateString("built for a test")}
+    if metadata is not None:
+        fields["Metadata"] = notes
     entries = []
     for key, graph, *sides in signatures:
         index = {t.name: k for k, t in enumerate(parts[graph][0])}
