@@ -79,6 +79,8 @@ class Builder:
         self.states = {}
         self.current = {}
         self.rank_0, self.constants = {}, {}
+        # Resource variables by name; resources: names by tensor; initial: where an initializing subgraph stores values.
+        self.resources, self.variables, self.variable_inputs, self.initial = {}, {}, {}, None
         self.follower, self.is_bound = Follower(self), False
         self.scalars, self.folded, self.zeros = {}, {}, {}
         self.created = self.widened = 0
@@ -404,8 +406,11 @@ class Builder:
         return index
 
     # -- the end -----------------------------------------------------------------------------------------------------
-    def finish(self, outputs):
-        """Mark the model's outputs and feed the states back; returns the tuple of State."""
+    def finish(self, outputs, more=()):
+        """Mark the model's outputs and feed the states back; returns the tuple of State.
+
+        more: (input operand, operand of the next value, first value) of further states.
+        """
         written = {index for operation in self.operations for index in operation.outputs}
         for tensor in outputs:
             t = self.tensors[tensor]
@@ -421,6 +426,9 @@ class Builder:
         for tensor, source in self.states.items():
             self._mark_output(self.current[tensor], self.operands[self.current[tensor]].name)
             states.append(State(self.inputs.index(source), len(self.outputs) - 1))
+        for source, target, initial in more:
+            self._mark_output(target, self.operands[target].name)
+            states.append(State(self.inputs.index(source), len(self.outputs) - 1, initial))
         return tuple(states)
 
     def _mark_output(self, index, name):

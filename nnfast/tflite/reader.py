@@ -174,7 +174,7 @@ class ModelFile:
                 builders[index].bind(dict(zip(graph.inputs, shapes)))
             return builders[index], graph.operators, graph.outputs
 
-        model = translate(open_graph, self.count, self.name, main, arithmetic)
+        model = translate(open_graph, self.graph, self.count, self.name, main, arithmetic)
         signatures = tuple(self._signature(s, main) for s in self.signatures)
         return replace(model, signatures=signatures), builders[main]
 

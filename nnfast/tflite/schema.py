@@ -39,7 +39,7 @@ TABLES = {
     ),
     "Operator": (
         ("opcode_index", 0, "I", 0), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()), ("options_type", 3, "B", 0),
-        ("custom_options", 5, "[B]", ()),
+        ("custom_options", 5, "[B]", ()), ("options_2_type", 11, "B", 0),
     ),
     "Buffer": (("data", 0, "[B]", ()), ("offset", 1, "Q", 0), ("size", 2, "Q", 0)),
     "SignatureDef": (
@@ -83,6 +83,9 @@ TABLES = {
     "ReverseSequenceOptions": (("seq_dim", 0, "i", 0), ("batch_dim", 1, "i", 0)),
     "CumsumOptions": (("exclusive", 0, "?", False), ("reverse", 1, "?", False)),
     "BucketizeOptions": (("boundaries", 0, "[f]", None),),
+    "CallOnceOptions": (("init_graph", 0, "i", 0),),
+    "VarHandleOptions": (("container", 0, "str", ""), ("shared_name", 1, "str", "")),
+    "CompositeOptions": (("name", 0, "str", ""), ("decomposition_graph", 1, "i", 0)),
     "GeluOptions": (("approximate", 0, "?", False),),
     "GatherOptions": (("axis", 0, "i", 0), ("batch_dims", 1, "i", 0)),
     "IfOptions": (("then_graph", 0, "i", 0), ("else_graph", 1, "i", 0)),
@@ -243,12 +246,16 @@ class Builtin(IntEnum):
     SEGMENT_SUM = 125
     BATCH_MATMUL = 126
     CUMSUM = 128
+    CALL_ONCE = 129
     BROADCAST_TO = 130
     RFFT2D = 131
     IMAG = 133
     REAL = 134
     COMPLEX_ABS = 135
     REDUCE_ALL = 140
+    VAR_HANDLE = 142
+    READ_VARIABLE = 143
+    ASSIGN_VARIABLE = 144
     BROADCAST_ARGS = 145
     BUCKETIZE = 147
     GELU = 150
@@ -263,6 +270,7 @@ class Builtin(IntEnum):
     BITCAST = 159
     BITWISE_XOR = 160
     RIGHT_SHIFT = 161
+    STABLEHLO_COMPOSITE = 206
 
 
 CUSTOM = 32
@@ -280,6 +288,7 @@ OPTIONS = {
     _B.BIDIRECTIONAL_SEQUENCE_LSTM: (69, "BidirectionalLSTMOptions"),
     _B.BIDIRECTIONAL_SEQUENCE_RNN: (70, "BidirectionalRNNOptions"), _B.BATCH_MATMUL: (101, "BatchMatMulOptions"),
     _B.DEPTH_TO_SPACE: (94, "BlockOptions"), _B.SPACE_TO_DEPTH: (19, "BlockOptions"),
+    _B.CALL_ONCE: (103, "CallOnceOptions"), _B.VAR_HANDLE: (111, "VarHandleOptions"),
     _B.GELU: (116, "GeluOptions"), _B.SQUEEZE: (30, "SqueezeOptions"), _B.ONE_HOT: (61, "OneHotOptions"),
     _B.REVERSE_SEQUENCE: (87, "ReverseSequenceOptions"), _B.CUMSUM: (102, "CumsumOptions"),
     _B.BUCKETIZE: (115, "BucketizeOptions"),
@@ -296,6 +305,10 @@ OPTIONS = {
     _B.IF: (92, "IfOptions"), _B.WHILE: (93, "WhileOptions"), _B.SUM: (27, "ReducerOptions"),
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
+OPTIONS_2 = {_B.STABLEHLO_COMPOSITE: (21, "CompositeOptions")}
+"""As OPTIONS, of those in the second union."""
+OPTIONS_2_SLOT = 12
+"""Slot of Operator that holds the options of the second union."""
 
 
 class TensorType(IntEnum):

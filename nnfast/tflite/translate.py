@@ -1,6 +1,6 @@
 """The walk over a file's subgraphs: each operator through its entry in the table of translations."""
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 
 import numpy as np
@@ -18,28 +18,26 @@ AREAS = (
     "lookup", "bidirectional", "control", "detection",
 )
 """The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
-OWN_AREAS = ("own",)
+OWN_AREAS = ("own", "variables", "composite")
 """Those of what the standard lacks."""
 MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""
-_VARIABLES = "keeps its state in a resource, which starts with what another subgraph of the file stores in it"
-REFUSED = {
-    "CALL_ONCE": "fills resources by another subgraph of the file, NNAPI has no resources",
-    "ASSIGN_VARIABLE": _VARIABLES, "READ_VARIABLE": _VARIABLES, "VAR_HANDLE": _VARIABLES,
-}
-"""Builtin operators that NNAPI comes close to -> why they are refused."""
+MOST_INLINED = 1 << 17
+"""Operators and tensors of bodies that become part of other graphs; those of a crafted file may name each other."""
 
 
 class Graphs:
     """The subgraphs of a file under translation: the main one, and those that IF and WHILE reach.
 
-    open_graph(index) -> (Builder, operators, output tensors); count: how many subgraphs the file has.
+    open_graph(index) -> (Builder, operators, output tensors); file_graph(index) -> FileGraph; count: how many subgraphs
+    the file has.
     """
 
-    def __init__(self, open_graph, count):
-        self.open_graph, self.count = open_graph, count
+    def __init__(self, open_graph, file_graph, count):
+        self.open_graph, self.file_graph, self.count = open_graph, file_graph, count
         self.referenced, self.places = [], {}
         self.running, self.heights = [], {}
+        self.initial, self.inlined = {}, 0
 
     def translate(self, index, parent=None):
         """(Subgraph, states) of one subgraph of the file."""
@@ -53,21 +51,21 @@ class Graphs:
         refused = []
         for op in operators:
             try:
-                self._operator(builder, op)
+                self.operator(builder, op)
             except UnsupportedOperator as error:
                 refused.append((error.operator, error.index, error.reason))
                 refused += error.others
                 _skip(builder, op)
         if refused:
             raise UnsupportedOperator(*refused[0], others=refused[1:])
-        states = builder.finish(outputs)
+        states = builder.finish(outputs, self._variables(builder))
         self.running.pop()
         if parent is not None:
             parent.created, parent.widened = builder.created, builder.widened
         return Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
                         tuple(builder.outputs)), states
 
-    def _operator(self, b, op):
+    def operator(self, b, op):
         """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
         before, first = b.mark(), None
         for find in (translation, extension):
@@ -85,6 +83,44 @@ class Graphs:
                 first = first or UnsupportedOperator(op.name, op.index, str(error))
             b.go_back(before)
         raise first or UnsupportedOperator(op.name, op.index, _reason(op))
+
+    def _variables(self, builder):
+        if not builder.variable_inputs:
+            return ()
+        with importing:
+            from .translate_variables import states_of
+
+        return states_of(builder)
+
+    def initialize(self, b, op, index):
+        """Store what a subgraph that runs once assigns to variables, into `initial`."""
+        with self.inlining(b, op, index) as graph:
+            inner, *_ = self.open_graph(index)
+            inner.graphs, inner.initial = self, self.initial
+            inner.created, inner.widened = b.created, b.widened
+            if graph.inputs:
+                b.refuse(op, f"runs subgraph {index} once, which has inputs, must have none")
+            for operator in graph.operators:
+                self.operator(inner, operator)
+            b.created, b.widened = inner.created, inner.widened
+
+    @contextmanager
+    def inlining(self, b, op, index):
+        """The FileGraph of a subgraph whose operators are translated for an operator, within the limits."""
+        if not 0 < index < self.count or index in self.running:
+            b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} behind the main one, and not its"
+                         " own")
+        if len(self.running) >= MAX_DEPTH:
+            b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
+        graph = self.file_graph(index)
+        self.inlined += len(graph.operators) + len(graph.tensors)
+        if self.inlined > MOST_INLINED:
+            b.refuse(op, "runs the same subgraphs too often")
+        self.running.append(index)
+        try:
+            yield graph
+        finally:
+            self.running.pop()
 
     def refer(self, b, op, index):
         """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
@@ -130,14 +166,15 @@ def extension(key):
     return EXTENDED.get(key)
 
 
-def translate(open_graph, count, name, main=0, arithmetic="litert"):
+def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
     """Canonical Model of a checked file.
 
-    open_graph, count: as Graphs; name, arithmetic: the model's; main: number of the subgraph that is its main graph.
-    Variables become inputs and outputs behind the file's own, tied by Model.states. Raises UnsupportedOperator for all
-    operators without a translation, InvalidArgument for inputs and outputs that NNAPI cannot have.
+    open_graph, file_graph, count: as Graphs; name, arithmetic: the model's; main: number of the subgraph that is its
+    main graph. Variables become inputs and outputs behind the file's own, tied by Model.states. Raises
+    UnsupportedOperator for all operators without a translation, InvalidArgument for inputs and outputs that NNAPI
+    cannot have.
     """
-    graphs = Graphs(open_graph, count)
+    graphs = Graphs(open_graph, file_graph, count)
     # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
     with np.errstate(all="ignore"):
         graph, states = graphs.translate(main)
@@ -164,4 +201,4 @@ def _key(op):
 
 def _reason(op):
     kind = "is a custom operator" if op.code == CUSTOM else "has no translation"
-    return REFUSED.get(op.name) or f"{kind}"
+    return kind

@@ -12,7 +12,17 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..errors import InvalidArgument
-from .schema import IDENTIFIER, ITEM_BITS, OPTIONS, OPTIONS_SLOTS, TABLES, VERSION, TensorType
+from .schema import (
+    IDENTIFIER,
+    ITEM_BITS,
+    OPTIONS,
+    OPTIONS_2,
+    OPTIONS_2_SLOT,
+    OPTIONS_SLOTS,
+    TABLES,
+    VERSION,
+    TensorType,
+)
 
 MAX_TABLES = 100_000
 """Tables in one file. Large models have a few ten thousand; the bound keeps crafted files from eating memory."""
@@ -62,8 +72,6 @@ class _Decoder:
         start = position + 4
         if start + count * width > self.size:
             self.fail(path, f"vector of {count} elements at byte {position} runs past the end of the file")
-        if start % width and count:
-            self.fail(path, f"vector at byte {position} is not aligned to {width} bytes")
         return start, count
 
     def slots(self, position, path):
@@ -111,6 +119,8 @@ class _Decoder:
                 values[name] = self.reference(field, place, f"{path}.{name}")
         if kind in OPTIONS_SLOTS:
             values["options_place"] = place_of(OPTIONS_SLOTS[kind], 4, "options")
+        if kind == "Operator":
+            values["options_2_place"] = place_of(OPTIONS_2_SLOT, 4, "builtin_options_2")
         return SimpleNamespace(**values)
 
     def reference(self, field, place, path):
@@ -298,11 +308,13 @@ def _check_operator(decoder, model, graph, operator):
         if index != -1:
             _check_index(decoder, path, "output tensor", index, len(graph.tensors))
     number, table = OPTIONS.get(operator.code, (0, "NoOptions"))
-    place = operator.options_place
-    if not number or not operator.options_type or place is None:
+    place, kind = operator.options_place, operator.options_type
+    if operator.code in OPTIONS_2:
+        (number, table), place, kind = OPTIONS_2[operator.code], operator.options_2_place, operator.options_2_type
+    if not number or not kind or place is None:
         operator.options = SimpleNamespace(**_DEFAULTS[table])
-    elif operator.options_type != number:
-        decoder.fail(path, f"options are of type {operator.options_type}, must be {number} ({table})")
+    elif kind != number:
+        decoder.fail(path, f"options are of type {kind}, must be {number} ({table})")
     else:
         at = f"{path}.options"
         operator.options = decoder.table(table, decoder.target(place, at), at)

@@ -7,7 +7,7 @@ from nnfast.model.types import OperationType
 from nnfast.ops.own import BY_NAME
 from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.own import EXTENDED
-from nnfast.tflite.translate import REFUSED, extension, translation
+from nnfast.tflite.translate import extension, translation
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()
 
@@ -37,8 +37,3 @@ def test_every_operation_of_our_own_is_in_the_table():
     names = [row[0] for row in rows("Operations of nnfast's own")]
     assert names == sorted(names) and len(names) == len(set(names))
     assert set(names) == {code if isinstance(code, str) else code.name for code in EXTENDED}
-
-
-def test_every_refusal_of_its_own_is_in_the_table():
-    names = [row[0] for row in rows("Refused with a reason of their own")]
-    assert names == sorted(names) and set(names) == set(REFUSED)

@@ -76,15 +76,6 @@ def test_refused(one, reason):
     assert reason in caught.value.reason and caught.value.operator == one.kind
 
 
-@pytest.mark.parametrize("kind, reason", [
-    ("CALL_ONCE", "fills resources"),
-    ("VAR_HANDLE", "resource"), ("READ_VARIABLE", "resource"), ("ASSIGN_VARIABLE", "resource"),
-])
-def test_refused_with_a_reason_of_their_own(kind, reason):
-    with pytest.raises(UnsupportedOperator, match=reason):
-        One(kind, [f(2)], [((2,), "float32")]).model()
-
-
 # -- shapes known while translating --------------------------------------------------------------------------------
 def shape_file(signature=None):
     """x -> SHAPE -> STRIDED_SLICE [0] -> PACK with 6 -> RESHAPE of x, as converters write a flattening."""

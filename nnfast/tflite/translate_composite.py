@@ -1,0 +1,31 @@
+"""STABLEHLO_COMPOSITE by its body: the operators of the subgraph in its place."""
+
+from dataclasses import replace
+
+from .own import extends
+from .schema import Builtin
+
+
+@extends(Builtin.STABLEHLO_COMPOSITE)
+def composite(b, op):
+    """Every operator of the decomposition, on the operator's own inputs and outputs."""
+    index = op.options.decomposition_graph
+    with b.graphs.inlining(b, op, index) as graph:
+        counts = len(graph.inputs), len(graph.outputs)
+        if counts != (len(op.inputs), len(op.outputs)) or -1 in (*op.inputs, *op.outputs):
+            b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, its body has {len(graph.inputs)} "
+                         f"and {len(graph.outputs)}")
+        start = len(b.tensors)
+        places = {k: start + k for k in range(len(graph.tensors))}
+        b.tensors += [replace(t, index=start + t.index) for t in graph.tensors]
+        written = {k for inner in graph.operators for k in inner.outputs}
+        places |= {inner: outer for inner, outer in zip(graph.outputs, op.outputs) if inner in written}
+        places |= dict(zip(graph.inputs, op.inputs))
+        for inner in graph.operators:
+            b.graphs.operator(b, replace(inner, inputs=tuple(places.get(k, -1) for k in inner.inputs),
+                                         outputs=tuple(places.get(k, -1) for k in inner.outputs)))
+        for inner, outer in zip(graph.outputs, op.outputs):
+            if places[inner] != outer:
+                source = b.operand(op, b.tensors[places[inner]])
+                b.current[outer] = target = b.output(op, b.operands[source].dims, op.outputs.index(outer))
+                b.emit_own("TFL_COPY", (source,), (target,))

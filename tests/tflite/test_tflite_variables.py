@@ -1,0 +1,57 @@
+"""Resource variables of files: first values from the initializing subgraph, state between the calls of a stream."""
+
+import numpy as np
+import pytest
+
+import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
+from nnfast.errors import UnsupportedOperator
+from nnfast.tflite import load
+
+START = np.array([[1.0, 2.0]], np.float32)
+
+
+def counter(stored=START, assigned="new", fields=None):
+    """y = v + x; v = y. The subgraph that runs once stores START in v."""
+    tensors = [Tensor("v", (), "resource"), Tensor("x", (1, 2)), Tensor("old", (1, 2)), Tensor("new", (1, 2)),
+               Tensor("y", (1, 2))]
+    ops = [Op("CALL_ONCE", [], [], "CallOnceOptions", fields or {"InitSubgraphIndex": 1}), Op("VAR_HANDLE", [], ["v"]),
+           Op("READ_VARIABLE", ["v"], ["old"]), Op("ADD", ["old", "x"], ["new"], "AddOptions"),
+           Op("ASSIGN_VARIABLE", ["v", assigned], []), Op("READ_VARIABLE", ["v"], ["y"])]
+    first = Tensor.of("first", stored) if isinstance(stored, np.ndarray) else Tensor("first", (1, 2))
+    once = ([Tensor("v", (), "resource"), first],
+            [Op("VAR_HANDLE", [], ["v"]), Op("ASSIGN_VARIABLE", ["v", "first"], [])],
+            [] if isinstance(stored, np.ndarray) else ["first"], [])
+    return build(tensors, ops, ["x"], ["y"], others=[once])
+
+
+def test_a_stream_carries_the_value_and_a_run_starts_anew():
+    prepared = nnfast.Device().prepare(load(counter()))
+    x = np.ones((1, 2), np.float32)
+    stream = prepared.stream()
+    assert [stream.run([x])[0].tolist() for _ in range(3)] == [[[2, 3]], [[3, 4]], [[4, 5]]]
+    stream.reset()
+    assert stream.run([x])[0].tolist() == prepared.run([x])[0].tolist() == [[2, 3]]
+
+
+def test_a_variable_that_is_never_assigned_keeps_its_first_value():
+    tensors = [Tensor("v", (), "resource"), Tensor("x", (1, 2)), Tensor("old", (1, 2)), Tensor("y", (1, 2))]
+    ops = [Op("VAR_HANDLE", [], ["v"]), Op("READ_VARIABLE", ["v"], ["old"]),
+           Op("ADD", ["old", "x"], ["y"], "AddOptions")]
+    stream = nnfast.Device().prepare(load(build(tensors, ops, ["x"], ["y"]))).stream()
+    assert [stream.run([START])[0].tolist() for _ in range(2)] == [START.tolist()] * 2
+
+
+@pytest.mark.parametrize("data, reason", [
+    (counter(stored=None), "has inputs, must have none"),
+    (counter(fields={"InitSubgraphIndex": 0}), "runs subgraph 0"),
+    (counter(fields={"InitSubgraphIndex": 7}), "runs subgraph 7"),
+])
+def test_refused(data, reason):
+    with pytest.raises(UnsupportedOperator, match=reason):
+        load(data)
+
+
+def test_a_variable_without_a_handle_is_refused():
+    with pytest.raises(UnsupportedOperator, match="VAR_HANDLE"):
+        load(build([Tensor("x", (1, 2)), Tensor("y", (1, 2))], [Op("READ_VARIABLE", ["x"], ["y"])], ["x"], ["y"]))
