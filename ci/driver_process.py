@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nnfast
-from nnfast.service import protocol
-from nnfast.service.channel import Channel
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import Channel
 
 START_SECONDS = 30
 SETTLE_SECONDS = 10

@@ -12,10 +12,10 @@ import nnfast
 from nnfast import Memory
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from nnfast.model.records import encode
-from nnfast.service import protocol
-from nnfast.service.channel import LARGE, sealed_memfd
-from nnfast.service.models import pack
-from nnfast.service.records import Argument, Place, Pool, Queue, SharedMemory, Use
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import LARGE, sealed_memfd
+from nnfast.service.wire.models import pack
+from nnfast.service.wire.records import Argument, Place, Pool, Queue, SharedMemory, Use
 
 ODD = (0, 1, -1, 2, 63, 64, 65, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 63) - 1,
        -(1 << 63), (1 << 64) - 1, None, True, False, 0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), "", "medium",

@@ -39,12 +39,12 @@ from nnfast.cli.serve import listen
 from nnfast.errors import Error, ErrorStatus, InvalidArgument
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from nnfast.model.records import encode
-from nnfast.service import protocol
-from nnfast.service.channel import Channel, Malformed, decode
-from nnfast.service.connection import Connection
-from nnfast.service.protocol import FROM_SERVER, Failure
-from nnfast.service.quotas import Quotas
-from nnfast.service.server import Options, Server
+from nnfast.service.server.connection import Connection
+from nnfast.service.server.quotas import Quotas
+from nnfast.service.server.server import Options, Server
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import Channel, Malformed, decode
+from nnfast.service.wire.protocol import FROM_SERVER, Failure
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
 STALLED_SECONDS = 60

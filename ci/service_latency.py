@@ -20,8 +20,8 @@ import numpy as np
 
 import nnfast
 from nnfast import Memory, ModelBuilder, Request, RequestArgument
-from nnfast.conformance.service import reach, start
-from nnfast.service import protocol
+from nnfast.service.spawn import reach, start
+from nnfast.service.wire import protocol
 
 WARM = 200
 

@@ -27,7 +27,7 @@ from hostile import KINDS
 
 import nnfast
 from nnfast import Memory, Request, RequestArgument, config
-from nnfast.service.prepared import RemotePreparedModel
+from nnfast.service.client.prepared import RemotePreparedModel
 
 DATA = Path(nnfast.__file__).parent / "data"
 MODELS = ("mobilenet_v1_0.25_128_int8", "mobilenet_v1_0.25_128_f32", "mobilenet_v1_0.25_128_uint8", "tts_like_f32",

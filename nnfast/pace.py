@@ -2,7 +2,7 @@
 
 The code that checks, plans and reads models calls `step()` about once per operation or operand. What that does is the
 caller's affair: the driver's process runs each call under a pace that shares the interpreter fairly between clients and
-stops when the client has gone (service/turns.py). Under no pace, a step costs one look-up.
+stops when the client has gone (service/server/turns.py). Under no pace, a step costs one look-up.
 """
 
 import threading

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import nnfast
-from nnfast.service import models as model_format
+from nnfast.service.wire import models as model_format
 
 TOKEN = bytes(32)
 

@@ -21,12 +21,12 @@ from nnfast.cli.serve import listen
 from nnfast.driver import key, stored_model
 from nnfast.errors import Error, InvalidArgument
 from nnfast.model.records import align, encode
-from nnfast.service import model_reader
-from nnfast.service.channel import decode, sealed_memfd
-from nnfast.service.connection import Connection
-from nnfast.service.models import START
-from nnfast.service.quotas import Quotas
-from nnfast.service.server import Options, Server
+from nnfast.service.server import model_reader
+from nnfast.service.server.connection import Connection
+from nnfast.service.server.quotas import Quotas
+from nnfast.service.server.server import Options, Server
+from nnfast.service.wire.channel import decode, sealed_memfd
+from nnfast.service.wire.models import START
 
 from .samples import TOKEN, packed_model, signed_mutations, stored_models, tflite_files
 

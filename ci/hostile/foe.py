@@ -15,8 +15,8 @@ from driver_process import Line
 import nnfast
 from nnfast import Memory, Request, RequestArgument
 from nnfast.errors import Error
-from nnfast.service import models as model_format
-from nnfast.service.channel import sealed_memfd
+from nnfast.service.wire import models as model_format
+from nnfast.service.wire.channel import sealed_memfd
 
 LOCAL_MEMORY = 256 << 20
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_float32.tflite"

@@ -6,7 +6,7 @@ from driver_process import Line
 
 from nnfast import Memory, Role
 from nnfast.errors import Error
-from nnfast.service import protocol
+from nnfast.service.wire import protocol
 
 from .foe import Foe, packed, sparse_memfd
 from .models import small

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from nnfast.service import protocol
+from nnfast.service.wire import protocol
 
 from .foe import Foe
 

@@ -8,8 +8,8 @@ import msgspec
 from driver_process import plug
 
 from nnfast.model.records import encode
-from nnfast.service import protocol
-from nnfast.service.channel import Channel
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import Channel
 
 from .foe import Foe, send_large
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from nnfast import Memory, Request, RequestArgument
 from nnfast.errors import Error
-from nnfast.service import models as model_format
-from nnfast.service import protocol
+from nnfast.service.wire import models as model_format
+from nnfast.service.wire import protocol
 
 from . import models
 from .foe import Foe

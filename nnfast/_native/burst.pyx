@@ -81,7 +81,7 @@ cdef enum:
 MAX_SLOTS = SLOTS
 MAX_PACKET = ROOM
 ENDED, ILL_FORMED, REQUEST = range(3)
-"""What `Server.serve` comes back with."""
+"""What `BurstServer.serve` comes back with."""
 
 
 cdef struct memory:
@@ -101,7 +101,7 @@ cdef size_t room_of(Ring ring):
     return min(ring.c.capacity, <size_t>ROOM)
 
 
-cdef class Server:
+cdef class BurstServer:
     """The driver's end of a burst: reads `requests`, writes `results`; spin_us: how long it polls before it sleeps.
 
     `serve` answers requests until one needs Python. As a context it is the lock that executions and changes of the

@@ -1,7 +1,7 @@
 """The driver's end of a connection for calls, as far as it needs no GIL.
 
 A Receiver takes packets out of the socket. Those that repeat an execution it has been told of are answered here;
-everything else it hands to Python (`nnfast.service.connection`).
+everything else it hands to Python (`nnfast.service.server.connection`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

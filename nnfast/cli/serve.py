@@ -51,9 +51,9 @@ def add_arguments(parser):
 def main(args):
     from .._native.threads import MAX_THREADS, default_threads
     from ..extensions import load_installed
-    from ..service.allowlist import Allowlist
-    from ..service.quotas import Quotas
-    from ..service.server import Options, Server
+    from ..service.server.allowlist import Allowlist
+    from ..service.server.quotas import Quotas
+    from ..service.server.server import Options, Server
 
     threads = args.threads or default_threads()
     if threads > MAX_THREADS:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from ..service.histogram import percentile
+from ..service.wire.histogram import percentile
 from .output import Output, check_target, console, rich_table
 
 WIDEST = 40
@@ -34,7 +34,7 @@ def add_arguments(parser):
 
 
 def main(args):
-    from ..service.remote import connect
+    from ..service.client.device import connect
 
     if args.json not in (None, "-"):
         check_target(args.json)

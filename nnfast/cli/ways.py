@@ -51,8 +51,8 @@ def _nothing():
 @contextmanager
 def _process(device):
     """A device of a driver's process with the same threads and precision, which ends at once afterwards."""
-    from ..conformance.service import start
     from ..service import connect
+    from ..service.spawn import start
 
     path = os.path.join(tempfile.gettempdir(), f"nnfast-{secrets.token_hex(8)}.sock")
     process = start(path, "--threads", str(device.num_threads), "--exit-idle", str(IDLE_SECONDS))

@@ -24,7 +24,7 @@ FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": 
 
 OWN_DEVICE = "nnfast:Device"
 BURST = "burst"
-ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.conformance.service:service_device",
+ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.service.spawn:service_device",
           "cache": "nnfast.conformance.caching:CachedDevice"}
 """Ways to the driver, each with the device that takes it."""
 

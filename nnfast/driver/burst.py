@@ -8,7 +8,7 @@ import threading
 from numbers import Integral
 
 from .. import config, forks, observe, trace, vlog
-from .._native.burst import ENDED, ILL_FORMED, MAX_SLOTS, Server
+from .._native.burst import ENDED, ILL_FORMED, MAX_SLOTS, BurstServer
 from .._native.packet import NO_TIME, build_result
 from .._native.threads import Cancel, now_ns
 from ..checks import shown
@@ -40,7 +40,7 @@ class Burst:
         self.prepared, self._get_memories, self._forks = prepared, get_memories, forks.count
         self._memories, self._cancel, self._reason = {}, Cancel(), ""
         self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
-        self._server = Server(*(queue._ring for queue in self._queues), _window(prepared, spin_us))
+        self._server = BurstServer(*(queue._ring for queue in self._queues), _window(prepared, spin_us))
         self._plan()
         observe.follow(self)
         prepared._bursts.add(self)

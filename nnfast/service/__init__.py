@@ -6,6 +6,6 @@
 docs/service.md tells how the two talk, and what happens when one of them dies.
 """
 
-from .remote import connect
+from .client.device import connect
 
 __all__ = ["connect"]

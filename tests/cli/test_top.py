@@ -14,7 +14,7 @@ import nnfast
 from helpers.commands import ROOT, assert_one_error_line, call, outside
 from nnfast.cli import top
 from nnfast.cli.output import console
-from nnfast.service.histogram import Histogram
+from nnfast.service.wire.histogram import Histogram
 
 MODEL = ROOT / "nnfast" / "data" / "digits_int8.tflite"
 

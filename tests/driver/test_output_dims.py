@@ -57,7 +57,7 @@ def device(request):
     if request.param == "local":
         yield nnfast.Device(1)
         return
-    from nnfast.conformance.service import service_device
+    from nnfast.service.spawn import service_device
 
     yield service_device(num_threads=1)
 

@@ -4,9 +4,9 @@ import os
 import socket
 
 from nnfast.errors import ErrorStatus
-from nnfast.service import models, protocol
-from nnfast.service.channel import Channel
-from nnfast.service.protocol import Failure, Hello
+from nnfast.service.wire import models, protocol
+from nnfast.service.wire.channel import Channel
+from nnfast.service.wire.protocol import Failure, Hello
 
 
 class Raw:

@@ -12,7 +12,7 @@ from helpers.processes import environment
 from nnfast import ModelBuilder, Request, RequestArgument
 from nnfast.cli.serve import listen
 from nnfast.service import connect
-from nnfast.service.server import Options, Server
+from nnfast.service.server.server import Options, Server
 
 FLOAT = "TENSOR_FLOAT32"
 

@@ -15,10 +15,10 @@ import pytest
 import nnfast
 from helpers.odd_values import ODD, attempt, parameters
 from nnfast import fmq, hal, vlog
-from nnfast.conformance.service import service_device
 from nnfast.driver import controller, explain, fenced, stream, submit
 from nnfast.driver.request import ExecutionResult
 from nnfast.model import types as model_types
+from nnfast.service.spawn import service_device
 
 F32 = np.float32
 LIMIT_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""Executions that come again are learned once (service/bound.py), answered without the GIL, and stay right."""
+"""Executions that come again are learned once (service/server/bound.py), answered without the GIL, and stay right."""
 
 import ctypes
 import gc
@@ -14,7 +14,7 @@ from helpers.raw_client import prepared_by, refused
 from helpers.service import add_model, gather_model, until
 from nnfast import Memory, Request, RequestArgument, trace
 from nnfast.errors import ErrorStatus
-from nnfast.service import protocol
+from nnfast.service.wire import protocol
 
 X, Y = np.float32([1, 2, 3, 4]), np.float32([10, 20, 30, 40])
 

@@ -16,15 +16,15 @@ from helpers.service import add_model, core_ns, endless_model, reach, reshape_mo
 from nnfast import Memory, Request, RequestArgument, fmq
 from nnfast._native.packet import build_request, parse_result
 from nnfast.conformance import bursts
-from nnfast.conformance.service import start
 from nnfast.errors import DeadObject, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_3
 from nnfast.hal.burst import ExecutionBurstController
 from nnfast.hal.layout import request_from_canonical
-from nnfast.service import burst as both_sides
-from nnfast.service import protocol
-from nnfast.service.quotas import Quotas
+from nnfast.service.client import burst as client_end
+from nnfast.service.server.quotas import Quotas
+from nnfast.service.spawn import start
+from nnfast.service.wire import protocol
 
 X, Y = np.arange(4, dtype=np.float32), np.full(4, 10, np.float32)
 ADDED = (X + Y).tolist()
@@ -245,7 +245,7 @@ def test_queues_that_are_none(prepared):
 def test_queues_that_only_the_driver_sees_are_none(server, device, prepared):
     """What the client's own checks would have refused: the driver does not rely on them."""
     good = [fmq.MessageQueue.create(dtype, 64) for dtype in (fmq.REQUEST_DATUM, fmq.RESULT_DATUM)]
-    queues = [both_sides._queue(queue.descriptor) for queue in good]
+    queues = [client_end._queue(queue.descriptor) for queue in good]
     fds = [fd for queue in good for fd in queue.descriptor.fds]
     loose = os.memfd_create("loose", os.MFD_ALLOW_SEALING)
     os.ftruncate(loose, 1 << 16)
@@ -294,7 +294,7 @@ def test_too_many_bursts(tmp_path):
 
 @pytest.mark.parametrize("answer", ["nothing", "too few", "no memory", "noise"])
 def test_memories_that_do_not_come(server, device, prepared, monkeypatch, answer):
-    monkeypatch.setattr(both_sides, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("nnfast.service.server.burst.ANSWER_SECONDS", 0.2)
     session, memory = device._session, Memory.create(192)
 
     def reply(_, message):
@@ -308,12 +308,12 @@ def test_memories_that_do_not_come(server, device, prepared, monkeypatch, answer
             for call in (0, message.call + 1, -5, 1 << 60):
                 session.tell(protocol.Memories(call, "", []))
 
-    monkeypatch.setattr("nnfast.service.client.answer_later", reply)
+    monkeypatch.setattr("nnfast.service.client.session.answer_later", reply)
     other = nnfast.connect(server.path)
     with prepared.burst() as burst:
         with pytest.raises(InvalidArgument, match="request pools: no memory for slots"):
             burst.execute(request())
-        monkeypatch.setattr("nnfast.service.client.answer_later", both_sides.answer_later)
+        monkeypatch.setattr("nnfast.service.client.session.answer_later", client_end.answer_later)
         assert other.prepare(add_model()).burst().execute(request()).shapes
         r = request()
         assert burst.execute(r).shapes and result(r) == ADDED

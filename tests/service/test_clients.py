@@ -17,12 +17,12 @@ import nnfast
 from helpers.raw_client import Raw, prepared_by, refused, sealed
 from helpers.service import OtherProcess, add_model, add_request, dense_model, serving, until
 from nnfast.errors import ErrorStatus, ResourceExhaustedPersistent, ResourceExhaustedTransient
-from nnfast.service import models, protocol
-from nnfast.service.allowlist import Allowlist
-from nnfast.service.channel import Channel
-from nnfast.service.clients import Peer
-from nnfast.service.protocol import Hello
-from nnfast.service.quotas import Capacity, Quotas, tallies_of_client, tallies_of_user
+from nnfast.service.server.allowlist import Allowlist
+from nnfast.service.server.clients import Peer
+from nnfast.service.server.quotas import Capacity, Quotas, tallies_of_client, tallies_of_user
+from nnfast.service.wire import models, protocol
+from nnfast.service.wire.channel import Channel
+from nnfast.service.wire.protocol import Hello
 
 X = np.ones(4, np.float32)
 EXHAUSTED = ErrorStatus.RESOURCE_EXHAUSTED_TRANSIENT

@@ -11,8 +11,8 @@ import pytest
 
 import nnfast
 from helpers.service import add_model, reach, until
-from nnfast.conformance.service import start
-from nnfast.service.connections import Connections
+from nnfast.service.client.connections import Connections
+from nnfast.service.spawn import start
 
 GUARD = 120.0
 X = np.ones(4, np.float32)
@@ -108,7 +108,7 @@ def test_the_end_wakes_everybody():
 
 
 def test_more_threads_than_connections(server):
-    server.quotas = nnfast.service.quotas.Quotas(connections=2)
+    server.quotas = nnfast.service.server.quotas.Quotas(connections=2)
     device = nnfast.connect(server.path)
     prepared = device.prepare(add_model())
     counts = [0] * 8

@@ -27,10 +27,10 @@ from helpers.service import (
     until,
 )
 from nnfast import Memory, ModelBuilder, Role
-from nnfast.conformance.service import start
 from nnfast.driver.durations import MAXIMUM_LOOP_TIMEOUT_NS
 from nnfast.errors import ErrorStatus
 from nnfast.hal import v1_3
+from nnfast.service.spawn import start
 
 ONE = np.float32([1])
 X = np.ones(4, np.float32)

@@ -361,7 +361,7 @@ def test_many_threads_use_one_device(device, server):
 
 def test_calls_wait_where_the_driver_allows_no_more_connections(tmp_path):
     from helpers.service import serving
-    from nnfast.service.quotas import Quotas
+    from nnfast.service.server.quotas import Quotas
 
     with serving(tmp_path, quotas=Quotas(connections=2)) as (path, _):
         prepared = nnfast.connect(path).prepare(add_model())
@@ -381,7 +381,7 @@ def test_dropped_objects_are_released(device, server):
 
 def test_statuses_come_back_as_their_classes():
     from nnfast.driver.request import OutputShape
-    from nnfast.service.answers import failure, raise_failure
+    from nnfast.service.wire.failures import failure, raise_failure
 
     for kind in nnfast.Error.__subclasses__():
         with pytest.raises(nnfast.Error) as caught:

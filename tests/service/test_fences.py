@@ -13,11 +13,11 @@ import nnfast
 from helpers.raw_client import Raw, prepared_by
 from helpers.service import add_model, add_request, endless_model, reach
 from nnfast import Fence, Memory, Request, RequestArgument
-from nnfast.conformance.service import start
-from nnfast.service import protocol
-from nnfast.service.channel import LARGE
-from nnfast.service.protocol import Hello
-from nnfast.service.records import Argument, Pool
+from nnfast.service.spawn import start
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import LARGE
+from nnfast.service.wire.protocol import Hello
+from nnfast.service.wire.records import Argument, Pool
 
 X = np.ones(4, np.float32)
 

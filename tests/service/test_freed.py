@@ -12,8 +12,8 @@ from helpers.service import add_model, add_request, until
 from nnfast import Fence, Memory
 from nnfast.driver.background import Background
 from nnfast.errors import Cancelled, MissedDeadlineTransient
-from nnfast.service import protocol
-from nnfast.service.records import Argument, Pool
+from nnfast.service.wire import protocol
+from nnfast.service.wire.records import Argument, Pool
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,10 @@ from helpers.raw_client import Raw, prepared_by, refused, sealed
 from helpers.service import add_model, serving, until
 from nnfast.errors import ErrorStatus
 from nnfast.model.records import encode
-from nnfast.service import protocol, records, server
-from nnfast.service.channel import LARGE, Channel, sealed_memfd
-from nnfast.service.protocol import Failure, Hello
+from nnfast.service.server import server
+from nnfast.service.wire import protocol, records
+from nnfast.service.wire.channel import LARGE, Channel, sealed_memfd
+from nnfast.service.wire.protocol import Failure, Hello
 
 X = np.ones(4, np.float32)
 
@@ -120,7 +121,7 @@ def test_a_crowd_that_says_nothing_keeps_nobody_out(tmp_path, monkeypatch):
 
 
 def test_quota_of_connections(tmp_path):
-    from nnfast.service.quotas import Quotas
+    from nnfast.service.server.quotas import Quotas
 
     with serving(tmp_path, quotas=Quotas(connections=2)) as (path, _):
         raw = Raw(path)

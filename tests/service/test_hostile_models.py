@@ -9,9 +9,9 @@ import numpy as np
 import nnfast
 from helpers.raw_client import refused, sealed
 from helpers.service import add_model, dense_model, endless_model
-from nnfast.service import protocol
-from nnfast.service.channel import sealed_memfd
-from nnfast.service.protocol import Failure
+from nnfast.service.wire import protocol
+from nnfast.service.wire.channel import sealed_memfd
+from nnfast.service.wire.protocol import Failure
 
 
 def test_models_in_unsealed_memory_are_copied(raw, server, other):

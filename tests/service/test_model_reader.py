@@ -14,9 +14,10 @@ from nnfast._native.msgpack import array_head, skip
 from nnfast.errors import InvalidArgument
 from nnfast.model import records
 from nnfast.model.records import encode
-from nnfast.service import model_reader, models, protocol
-from nnfast.service.channel import sealed_memfd
-from nnfast.service.model_reader import open_bytes, unpack
+from nnfast.service.server import model_reader
+from nnfast.service.server.model_reader import open_bytes, unpack
+from nnfast.service.wire import models, protocol
+from nnfast.service.wire.channel import sealed_memfd
 
 
 def long_model(count):

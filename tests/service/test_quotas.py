@@ -1,6 +1,6 @@
 """How the driver's process shares what it has between users and their processes."""
 
-from nnfast.service.quotas import Capacity, Quotas, tallies_of_client, tallies_of_user
+from nnfast.service.server.quotas import Capacity, Quotas, tallies_of_client, tallies_of_user
 
 
 def hold_all(tally):

@@ -18,10 +18,11 @@ from nnfast import config
 from nnfast.cli import serve
 from nnfast.cli.main import main
 from nnfast.cli.serve import listen, passed_sockets
-from nnfast.conformance.service import service_device, start
 from nnfast.errors import ErrorStatus, InvalidArgument
-from nnfast.service import model_reader, models, protocol
-from nnfast.service.channel import Channel
+from nnfast.service.server import model_reader
+from nnfast.service.spawn import service_device, start
+from nnfast.service.wire import models, protocol
+from nnfast.service.wire.channel import Channel
 
 X = np.ones(4, np.float32)
 
@@ -290,7 +291,7 @@ def test_messages_survive_the_channel():
 
 
 def test_every_call_has_a_handler():
-    from nnfast.service.connection import HANDLERS
+    from nnfast.service.server.connection import HANDLERS
 
     assert set(HANDLERS) == set(protocol.CALLS)
     tags = [kind.__struct_config__.tag for kind in (*protocol.ONE_WAY, *protocol.CALLS, *protocol.ANSWERS)]
@@ -326,7 +327,7 @@ def test_one_client_cannot_take_all_memory(tmp_path):
 
 def test_quota_of_sessions(tmp_path):
     from helpers.service import serving
-    from nnfast.service.quotas import Quotas
+    from nnfast.service.server.quotas import Quotas
 
     with serving(tmp_path, quotas=Quotas(sessions=2)) as (path, _):
         first, _second = nnfast.connect(path), nnfast.connect(path)
@@ -382,7 +383,7 @@ def test_no_descriptors_left_is_survived(tmp_path):
 
 def test_no_threads_left_is_survived(tmp_path, monkeypatch):
     from helpers.service import serving
-    from nnfast.service.connection import Connection
+    from nnfast.service.server.connection import Connection
 
     with serving(tmp_path) as (path, server):
         device = nnfast.connect(path)

@@ -23,8 +23,8 @@ from helpers.service import (
 from helpers.vendor_extensions import MONEY, unit
 from nnfast import Memory, ModelBuilder, Role
 from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
-from nnfast.service.allowlist import Allowlist
-from nnfast.service.quotas import Quotas
+from nnfast.service.server.allowlist import Allowlist
+from nnfast.service.server.quotas import Quotas
 
 X = np.ones(4, np.float32)
 WIDE = np.ones((1, 64), np.float32)
@@ -258,7 +258,7 @@ def test_stats(server):
 
 
 def test_histogram():
-    from nnfast.service.histogram import Histogram, bucket_of, upper_us
+    from nnfast.service.wire.histogram import Histogram, bucket_of, upper_us
 
     for us in (*range(300), 1000, 123_456, 10**9):
         bucket = bucket_of(us)

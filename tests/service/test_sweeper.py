@@ -10,9 +10,9 @@ import numpy as np
 from helpers.raw_client import prepared_by
 from helpers.service import FLOAT, until
 from nnfast import ModelBuilder
-from nnfast.service import protocol
-from nnfast.service import sweeper as module
-from nnfast.service.sweeper import LARGE, PIECE, Sweeper, lists_of
+from nnfast.service.server import sweeper as module
+from nnfast.service.server.sweeper import LARGE, PIECE, Sweeper, lists_of
+from nnfast.service.wire import protocol
 
 GUARD = 120.0
 
@@ -83,7 +83,7 @@ def test_a_large_model_is_freed_by_the_sweeper(raw, server, monkeypatch):
 def test_garbage_is_collected_when_nothing_runs():
     script = """
 import gc, weakref
-from nnfast.service import sweeper
+from nnfast.service.server import sweeper
 sweeper.COLLECT_SECONDS = 0.01
 class Thing: pass
 one = Thing(); one.self = one; seen = weakref.ref(one)

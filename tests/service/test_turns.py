@@ -13,10 +13,10 @@ from nnfast import pace
 from nnfast._native.threads import Cancel, Fair, Gate, Turn, now_ns
 from nnfast.driver.execution import Limits
 from nnfast.errors import Cancelled, MissedDeadlineTransient
-from nnfast.service import protocol, records
-from nnfast.service.model_reader import Source
-from nnfast.service.registry import Registry
-from nnfast.service.turns import SLICE_NS, LateWork, Turns, Work
+from nnfast.service.server.model_reader import Source
+from nnfast.service.server.registry import Registry
+from nnfast.service.server.turns import SLICE_NS, LateWork, Turns, Work
+from nnfast.service.wire import protocol, records
 
 GUARD = 120.0
 """Seconds after which a test that hangs fails."""

@@ -1,0 +1,274 @@
+"""The driver's objects as a client of its process sees them: the methods of nnfast.Device and PreparedModel."""
+
+import json
+import os
+import time
+import weakref
+from functools import partial
+
+import numpy as np
+
+from ... import config, vlog
+from ...checks import called, chosen_from, is_number, sequence, shown, whole
+from ...checks import path as checked_path
+from ...driver.arguments import plain_keys, plain_shapes
+from ...driver.buffers import UINT32_MAX, Role, dimensions
+from ...driver.cache_files import CacheFiles, check_token, descriptors_of
+from ...driver.capabilities import Capabilities, Performance
+from ...driver.closing import Closing
+from ...driver.device import check_options
+from ...driver.durations import check_deadline
+from ...errors import DeadObject, GeneralFailure, InvalidArgument
+from ...forks import importing
+from ...model.types import VERSIONS, Model, OperandType
+from ..wire import protocol
+from .buffers import Memories, RemoteBuffer, RemoteTokens
+from .last_model import LastModel
+from .prepared import RemotePreparedModel, at_end
+from .session import ANSWER_SECONDS, ClientSession
+
+RETRY_SECONDS, LONGEST_SECONDS = 0.02, 1e9
+
+
+def connect(path=None, precision=None, patience=0.0):
+    """The device of a driver's process (`nnfast serve`), with the methods of nnfast.Device.
+
+    path: of its socket; None takes NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as nnfast.Device
+    takes it. patience: seconds that the process gets to start serving and to answer; without patience
+    it must serve already, and gets 30 s to answer. Raises DeadObject when nobody serves there or answers,
+    InvalidArgument when the process is of another version.
+    """
+    if not is_number(patience) or patience != patience:
+        raise InvalidArgument(f"connect: patience is {shown(patience)}, must be seconds")
+    path = checked_path(path, "connect: path") if path is not None else config.socket_path()
+    until = time.monotonic() + min(patience, LONGEST_SECONDS)
+    while True:
+        try:
+            return RemoteDevice(path, precision, max(until - time.monotonic(), RETRY_SECONDS) if patience > 0 else None)
+        except DeadObject:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(RETRY_SECONDS)
+
+
+class RemoteExtension:
+    """A vendor extension that the driver has: `types` {id: type with id, name, is_tensor, dtype}."""
+
+    def __init__(self, name, types):
+        self.name = name
+        self.types = {kind.id: RemoteType(kind) for kind in types}
+
+
+class RemoteType:
+    """An operand type of a vendor extension, as far as the driver tells."""
+
+    def __init__(self, kind):
+        self.id, self.name, self.is_tensor = kind.id, kind.name, kind.is_tensor
+        self.dtype = np.dtype(f"V{kind.itemsize}")
+
+
+class RemoteDevice(Closing):
+    """A device in the driver's process. Any number of threads may use it.
+
+    Every call raises DeadObject once that process has gone; `reconnect` makes the device usable again, what was
+    prepared and allocated before stays dead.
+    """
+
+    def __init__(self, path, precision=None, seconds=None):
+        vlog.init()
+        self._path, self._precision = path, precision
+        self.reconnect(seconds)
+
+    @vlog.telling(vlog.MANAGER, "connect")
+    def reconnect(self, seconds=None):
+        """A new session with the driver's process, in place of the one that there was. seconds: that the process gets
+        to answer; None: 30.
+        """
+        self._session = ClientSession(self._path, self._precision, ANSWER_SECONDS if seconds is None else seconds)
+        self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()
+        welcome = self._session.welcome
+        self.num_threads, self.precision, self.version = welcome.num_threads, welcome.precision, welcome.driver
+        self.extensions = {name: RemoteExtension(name, types) for name, types in welcome.extensions}
+        self.pid = welcome.pid
+
+    def close(self):
+        """End the session: the driver frees at once whatever it holds for it, and calls that wait raise DeadObject."""
+        self._session.close()
+
+    @property
+    def is_available(self):
+        """False once the driver's process has gone."""
+        return self._session.dead is None
+
+    @property
+    def capabilities(self):
+        """As Device.capabilities, of the driver's process."""
+        answer = self._session.call(protocol.GetCapabilities())
+        operands = {OperandType(kind): Performance(time, power) for kind, time, power in answer.operands}
+        return Capabilities(operands, *(Performance(*pair) for pair in answer.others), answer.source)
+
+    def stats(self):
+        """What the driver's process counts (docs/service.md), as a dict."""
+        return json.loads(self._session.call(protocol.GetStats()).text)
+
+    # -- models ------------------------------------------------------------------------------------------------------
+    def _call_about(self, model, message):
+        _check_model(model)
+        fd = self._models.descriptor(model)
+        try:
+            return self._session.call(message, [fd])
+        finally:
+            os.close(fd)
+
+    @vlog.telling(vlog.MODEL, "check")
+    def check(self, model, newest=VERSIONS[-1]):
+        """As Device.check."""
+        chosen_from(newest, "check newest:", VERSIONS)
+        return self._call_about(model, protocol.Check(newest)).text
+
+    def supported_operations(self, model):
+        """As Device.supported_operations."""
+        refused = self.unsupported_reasons(model)
+        return [index not in refused for index in range(len(model.main.operations))]
+
+    @vlog.telling(vlog.MODEL, "supported_operations")
+    def unsupported_reasons(self, model):
+        """As Device.unsupported_reasons."""
+        return dict(self._call_about(model, protocol.GetUnsupported()).reasons)
+
+    @vlog.telling(vlog.COMPILATION, "prepare")
+    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
+                deadline=None, cache_dir=None, cache=None, token=None):
+        """As Device.prepare. cache_dir is a folder of this process, whose files the driver reads and writes."""
+        if cache_dir is not None:
+            cache_dir = checked_path(cache_dir, "prepare cache_dir:")
+        if cache_dir and cache is None:
+            with importing:
+                from ...driver.cache_folder import prepare_in
+
+            _check_model(model)
+            options = preference, priority, input_shapes, keep
+
+            def make():
+                return self.prepare(model, *options, deadline)
+
+            return prepare_in(cache_dir, self, model, options, deadline, make, RemotePreparedModel.store)
+        message, fds = self._prepare(model, preference, priority, input_shapes, keep, deadline, cache, token, False)
+        try:
+            answer = self._session.call(message, fds)
+        finally:
+            os.close(fds[0])
+        return RemotePreparedModel(self, self._session, answer, model)
+
+    def submit_prepare(self, model, done, priority="medium", preference="fast_single_answer", deadline=None, cache=None,
+                       token=None):
+        """As Device.submit_prepare: done(prepared, error) is called once, in the background."""
+        called(done, "done:")
+        message, fds = self._prepare(model, preference, priority, None, None, deadline, cache, token, True)
+        try:
+            self._launch(message, fds, model, done)
+        finally:
+            os.close(fds[0])
+
+    def _prepare(self, model, preference, priority, input_shapes, keep, deadline, cache, token, launch):
+        _check_model(model)
+        check_options(preference, priority)
+        check_deadline(deadline, "prepare")
+        files = []
+        if cache is not None:
+            try:
+                files = _open_files(cache)
+                check_token(token)
+            except (InvalidArgument, GeneralFailure) as error:  # it does no harm [NN 7.2]
+                vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
+                token, files = None, []
+        shapes = list(plain_shapes(input_shapes).items()) or None
+        message = protocol.Prepare(preference, priority, shapes, plain_keys(keep), deadline,
+                                   bytes(token) if files else None, launch)
+        return message, [self._models.descriptor(model), *files]
+
+    def _launch(self, message, fds, model, done):
+        session = self._session
+
+        def prepared_of(answer):
+            return RemotePreparedModel(self, session, answer, model)
+
+        connection = session.take()
+        try:
+            session.launch(connection, message, fds, partial(at_end, session, prepared_of, done))
+        except BaseException:
+            session.give(connection)
+            raise
+
+    def prepare_from_cache(self, cache, token, deadline=None):
+        """As Device.prepare_from_cache."""
+        return self.cached(cache, token)(deadline)
+
+    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
+    def cached(self, cache, token):
+        """As Device.cached."""
+        files = _open_files(cache)
+        check_token(token)
+        return RemoteLoad(self, self._session, self._session.call(protocol.CheckCache(bytes(token)), files).number)
+
+    def submit_load(self, load, done, deadline=None):
+        """As Device.submit_load."""
+        if not isinstance(load, RemoteLoad):
+            raise InvalidArgument(f"load: is {shown(load)}, must come from `cached` of this device")
+        called(done, "done:")
+        check_deadline(deadline, "prepare")
+        self._launch(protocol.Load(load.number, deadline, True), (), None, done)
+
+    # -- buffers -----------------------------------------------------------------------------------------------------
+    @vlog.telling(vlog.MEMORY, "allocate")
+    def allocate(self, input_roles=(), output_roles=(), dims=()):
+        """As Device.allocate."""
+        dims = dimensions(dims, "allocate:")
+        roles = [[self._use(f"allocate {kind}_roles[{place}]", role)
+                  for place, role in enumerate(sequence(given, f"allocate {kind}_roles:", "a list of Roles"))]
+                 for kind, given in (("input", input_roles), ("output", output_roles))]
+        answer = self._session.call(protocol.Allocate(*roles, dims))
+        buffer = RemoteBuffer(self._session, self._memories, answer)
+        self.tokens.add(buffer)
+        return buffer
+
+    def _use(self, path, role):
+        prepared = role.prepared if isinstance(role, Role) else None
+        if not isinstance(prepared, RemotePreparedModel) or prepared.session is not self._session:
+            raise InvalidArgument(f"{path}: is not a model that this device prepared")
+        if not is_number(role.frequency) or not 0 < role.frequency <= 1:
+            raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
+        return protocol.Use(prepared.number, whole(role.index, f"{path}: index", 0, UINT32_MAX), float(role.frequency))
+
+    def __repr__(self):
+        asked = f", precision={self.precision!r}" if self.precision else ""
+        return f"<RemoteDevice {self._path}{asked}{'' if self.is_available else ', gone'}>"
+
+
+class RemoteLoad:
+    """What `cached` gives: called with a deadline, it gives the prepared model."""
+
+    def __init__(self, device, session, number):
+        self._device, self._session, self.number = device, session, number
+        weakref.finalize(self, session.drop, "load", number).atexit = False
+
+    def __call__(self, deadline=None):
+        check_deadline(deadline, "prepare")
+        answer = self._session.call(protocol.Load(self.number, deadline))
+        return RemotePreparedModel(self._device, self._session, answer, None)
+
+
+def _check_model(model):
+    if not isinstance(model, Model):
+        raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
+
+
+def _open_files(cache):
+    """The two descriptors of CacheFiles. Raises InvalidArgument for another number, GeneralFailure for closed ones."""
+    files = descriptors_of(cache if isinstance(cache, CacheFiles) else CacheFiles((), ()))
+    for fd in files:
+        try:
+            os.fstat(fd)
+        except OSError as error:
+            raise GeneralFailure(f"compilation cache: cannot be read: {error}") from None
+    return list(files)

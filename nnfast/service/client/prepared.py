@@ -1,0 +1,335 @@
+"""Prepared models in the driver's process, and their executions."""
+
+import os
+import weakref
+from functools import partial
+
+import numpy as np
+
+from ... import vlog
+from ..._native.threads import now_ns
+from ...checks import called, flag, sequence
+from ...driver.arguments import check_output, in_list, named, taken_inputs
+from ...driver.closing import Closing
+from ...driver.controller import Controller
+from ...driver.durations import check_times, duration_to_ns
+from ...driver.explain import Explanation
+from ...driver.fence import SIGNALED, Fence, check_fences
+from ...driver.real import run_real
+from ...driver.request import ExecutionResult, OutputShape, Timing
+from ...driver.signature import signature_of
+from ...driver.submit import Execution
+from ...driver.tensors import TensorInfo
+from ...errors import InvalidArgument
+from ..wire import protocol
+from .burst import RemoteBurst
+from .connection import outcome_of
+from .requests import Arrays, Outgoing, results_of
+
+MAX_WAIT_FOR = 200
+
+
+class RemotePreparedModel(Closing):
+    """driver.prepared.PreparedModel in the driver's process. Any number of threads may use it.
+
+    model: as it was prepared, None where it came from a cache.
+    """
+
+    def __init__(self, device, session, answer, model):
+        self.device, self.session, self.number, self.model = device, session, answer.number, model
+        self.num_threads, self.priority = device.num_threads, answer.priority
+        self.inputs, self.outputs = (tuple(map(_info, tensors)) for tensors in (answer.inputs, answer.outputs))
+        self._memories = device._memories
+        self._name, self._operations = answer.name, answer.operations
+        self._dtypes = [info.dtype for info in self.outputs]
+        self.is_plain = answer.is_plain
+        self.result_shapes = answer.results
+        self._known = None if answer.results is None else list(zip(answer.results, self._dtypes))
+        self._fixed = None
+        self._drop = weakref.finalize(self, session.drop, "prepared", self.number)
+        self._drop.atexit = False
+
+    # -- arrays ------------------------------------------------------------------------------------------------------
+    def run(self, inputs, out=None, quantize=False, dequantize=False):
+        """As PreparedModel.run."""
+        if quantize is not False or dequantize is not False:
+            return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
+                            flag(dequantize, "run dequantize:"))
+        if isinstance(inputs, dict):
+            names = [info.name for info in self.outputs]
+            out = None if out is None else named(out, self.outputs, "output")
+            return dict(zip(names, self._run(named(inputs, self.inputs, "input"), out, 0)))
+        return self._run(in_list(inputs, "run"), out, 0)
+
+    @vlog.telling(vlog.EXECUTION, "run")
+    def _run(self, inputs, out, stream):
+        inputs = self._taken(inputs)
+        arrays, message = self._arrays(inputs, out, stream)
+        session = self.session
+        connection = session.take()
+        try:
+            arrays.send_in(connection, inputs)
+            answer, fds = connection.call_for_fds(message)
+            try:
+                return self._deliver(results_of(connection, answer, fds, self._dtypes, out), inputs, out)
+            finally:
+                for fd in fds:
+                    os.close(fd)
+        finally:
+            session.give(connection)
+
+    def _taken(self, inputs):
+        """Inputs as arrays that can be sent."""
+        if len(inputs) != len(self.inputs):
+            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
+                                  f" ({', '.join(i.name for i in self.inputs)})")
+        return taken_inputs(self.inputs, inputs)
+
+    def _arrays(self, inputs, out, stream=0, call=0, deadline=None):
+        """(Arrays, Run message) of taken inputs; those of one shape for all calls are made once."""
+        if out is not None:
+            out = in_list(out, "run", "out")
+        if out is not None and len(out) != len(self.outputs):
+            raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
+        if out is not None and self._known is not None:
+            self._check_outputs(inputs, out, self._known)
+        shapes = [None if array is None else array.shape for array in inputs]
+        fixed = self._fixed
+        if fixed is not None and fixed[0] == shapes and not (stream or call or deadline):
+            return fixed[1:]
+        known = self._known if None not in shapes else None
+        arrays = Arrays(inputs, known)
+        message = protocol.Run(self.number, arrays.places, arrays.offsets, stream, call, deadline)
+        if not (stream or call or deadline):
+            self._fixed = shapes, arrays, message
+        return arrays, message
+
+    def _check_outputs(self, inputs, out, known):
+        for info, array, (shape, dtype) in zip(self.outputs, out, known):
+            check_output(info, array, tuple(shape), dtype, [*inputs, *(o for o in out if o is not array)])
+
+    def _deliver(self, results, inputs, out):
+        """Copy results whose shapes were not known before into the caller's arrays."""
+        if out is None or self._known is not None:
+            return results
+        self._check_outputs(inputs, out, [(result.shape, result.dtype) for result in results])
+        for result, array in zip(results, out):
+            array[...] = result
+        return list(out)
+
+    @vlog.telling(vlog.EXECUTION, "submit")
+    def submit(self, inputs, timeout=None):
+        """As PreparedModel.submit; what is wrong with the inputs is raised by result(), as there."""
+        timeout_ns = duration_to_ns(timeout, "submit timeout")
+        deadline = (now_ns() + timeout_ns) / 1e9 if timeout_ns else None
+        session = self.session
+        future = RemoteExecution(session)
+        future.set_running_or_notify_cancel()
+        try:
+            inputs = self._taken(in_list(inputs, "submit"))
+            arrays, message = self._arrays(inputs, None, 0, future.call, deadline)
+        except InvalidArgument as error:
+            future.set_exception(error)
+            return future
+        connection = session.take()
+        try:
+            arrays.send_in(connection, inputs)
+            connection.send(message)
+            session.later(connection, partial(self._finish, future))
+        except BaseException:
+            session.give(connection)
+            raise
+        return future
+
+    def _finish(self, future, connection, error):
+        """A submitted execution has ended."""
+        fds = []
+
+        def convert(answer):
+            return results_of(connection, answer, fds, self._dtypes, None), answer.took_us
+
+        outcome, error = outcome_of(connection, error, convert, fds)
+        for fd in fds:
+            os.close(fd)
+        self.session.give(connection)
+        if error is not None:
+            future.set_exception(error)
+        else:
+            results, took_us = outcome
+            future.timing = Timing(took_us, took_us)
+            future.set_result(results)
+
+    def signature(self, key=None):
+        """As PreparedModel.signature."""
+        return signature_of(self, key)
+
+    def stream(self):
+        """As PreparedModel.stream."""
+        return RemoteStream(self)
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+    @vlog.telling(vlog.EXECUTION, "execute")
+    def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
+        """As PreparedModel.execute."""
+        measure_timing = flag(measure_timing, "execute measure_timing:")
+        check_times("execute", deadline, loop_timeout)
+        session = self.session
+        outgoing = Outgoing(session, request, self._memories)
+        connection, known = session.take(), False
+        try:
+            outgoing.send_in(connection)
+            answer = connection.call(protocol.Execute(self.number, outgoing.inputs, outgoing.outputs, outgoing.pools,
+                                                      measure_timing, deadline, loop_timeout))
+            known = True
+            return _executed(outgoing, connection, answer)
+        finally:
+            session.give(connection)
+            outgoing.settle(session, known)
+
+    def submit_request(self, request, done, measure_timing=False, deadline=None, loop_timeout=None):
+        """As PreparedModel.submit_request."""
+        measure_timing = flag(measure_timing, "execute measure_timing:")
+        called(done, "done:")
+        check_times("execute", deadline, loop_timeout)
+        session = self.session
+        outgoing = Outgoing(session, request, self._memories)
+        connection, known = session.take(), False
+        try:
+            outgoing.send_in(connection)
+            session.launch(connection, protocol.Execute(self.number, outgoing.inputs, outgoing.outputs, outgoing.pools,
+                                                        measure_timing, deadline, loop_timeout, True), (),
+                           partial(at_end, session, lambda answer: _executed(outgoing, connection, answer), done))
+            known = True
+        except BaseException:
+            session.give(connection)
+            raise
+        finally:
+            outgoing.settle(session, known)
+
+    @vlog.telling(vlog.EXECUTION, "execute_fenced")
+    def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
+                       duration=None):
+        """As PreparedModel.execute_fenced. Results in plain memory are copied there before the fence is signalled."""
+        check_times("execute_fenced", deadline, loop_timeout, duration)
+        session = self.session
+        measure_timing = flag(measure_timing, "execute_fenced measure_timing:")
+        wait_for = sequence(wait_for, "execute_fenced wait_for:", "a list of fences")
+        if len(wait_for) > MAX_WAIT_FOR:
+            raise InvalidArgument(f"wait_for: has {len(wait_for)} fences, a driver's process takes {MAX_WAIT_FOR}")
+        check_fences(wait_for)
+        outgoing = Outgoing(session, request, self._memories, lasting=True)
+        connection, known, fds = session.take(), False, []
+        try:
+            outgoing.send_in(connection)
+            answer, fds = connection.call_for_fds(
+                protocol.Fenced(self.number, outgoing.inputs, outgoing.outputs, outgoing.pools, measure_timing,
+                                deadline, loop_timeout, duration), [fence.fileno() for fence in wait_for])
+            known = True
+            return RemoteFencedExecution(session, answer, Fence.from_fd(fds[0]), outgoing)
+        finally:
+            for fd in fds:
+                os.close(fd)
+            session.give(connection)
+            outgoing.settle(session, known)
+
+    def store(self, files, token):
+        """driver.cache.save: store the model in cache files; "" or why nothing was stored."""
+        return self.session.call(protocol.Store(self.number, token), [*files.model, *files.data]).text
+
+    # -- bursts ------------------------------------------------------------------------------------------------------
+    @vlog.telling(vlog.EXECUTION, "burst")
+    def burst(self, capacity=1024, spin_us=None):
+        """As PreparedModel.burst; packets go through shared memory, no message is exchanged for them."""
+        return Controller(self, capacity, spin_us)
+
+    @vlog.telling(vlog.EXECUTION, "configure_burst")
+    def configure_burst(self, get_memories, requests, results):
+        """As PreparedModel.configure_burst; how long its thread polls is the driver's affair."""
+        return RemoteBurst(self, get_memories, requests, results)
+
+    def explain(self):
+        """As PreparedModel.explain."""
+        answer = self.session.call(protocol.Explain(self.number))
+        return Explanation.from_json(answer.text, answer.native)
+
+    def close(self):
+        """Have the driver let go of the model; later calls are refused. Closing twice does no harm."""
+        self._drop()
+
+    def __repr__(self):
+        return f"RemotePreparedModel({self._name or 'model'}: {self._operations} operations)"
+
+
+def _info(tensor):
+    return TensorInfo(tensor.name, tensor.shape, np.dtype(tensor.dtype), tensor.type, tensor.scale, tensor.zero_point,
+                      tensor.channel_axis, tensor.operand, tensor.channel_scales)
+
+
+def _executed(outgoing, connection, answer):
+    outgoing.copy_out(connection.arena.bytes, answer.sizes)
+    return ExecutionResult(tuple(OutputShape(tuple(shape.dims), shape.is_sufficient) for shape in answer.shapes),
+                           Timing(*answer.timing))
+
+
+def at_end(session, convert, done, connection, error):
+    """A launched call has ended: done(result, error), once the connection is free for the next call."""
+    outcome = outcome_of(connection, error, convert)
+    session.give(connection)
+    done(*outcome)
+
+
+class RemoteExecution(Execution):
+    """A submitted execution in the driver's process; `cancel` stops it at its next step."""
+
+    def __init__(self, session):
+        super().__init__()
+        self._session, self.call = session, next(session.numbers)
+
+    def cancel(self):
+        """Cancel; True when the execution will not deliver a result."""
+        if self.done():
+            return self.cancelled()
+        self._session.tell(protocol.Cancel(self.call))
+        return True
+
+
+class RemoteFencedExecution:
+    """A launched execution: `fence` signals its end, or that the driver has died; `info()` tells how it went."""
+
+    def __init__(self, session, answer, fence, outgoing):
+        self._session, self._number, self.fence = session, answer.number, fence
+        weakref.finalize(self, session.drop, "fenced", answer.number).atexit = False
+        if not outgoing.is_copied:
+            return  # the kernel puts it into the error state when the driver dies
+        ours = self.fence = Fence()
+
+        def deliver(state):
+            if state == SIGNALED:
+                outgoing.copy_out(None, answer.sizes)
+                ours.signal()
+            else:
+                ours.fail()
+
+        session.watch(fence, deliver)
+
+    def info(self):
+        """As FencedExecution.info."""
+        answer = self._session.call(protocol.GetFencedInfo(self._number))
+        return tuple(Timing(*timing) for timing in answer.timings)
+
+
+class RemoteStream:
+    """driver.stream.Stream in the driver's process."""
+
+    def __init__(self, prepared):
+        self._prepared = prepared
+        self._number = prepared.session.call(protocol.OpenStream(prepared.number)).number
+        weakref.finalize(self, prepared.session.drop, "stream", self._number).atexit = False
+
+    def reset(self):
+        """Return to the initial state."""
+        self._prepared.session.call(protocol.ResetStream(self._number))
+
+    def run(self, inputs, out=None):
+        """As Stream.run."""
+        return self._prepared._run(in_list(inputs, "stream.run"), out, self._number)

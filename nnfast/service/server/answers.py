@@ -1,0 +1,19 @@
+"""What a client is told of the driver's objects."""
+
+import numpy as np
+
+from ..wire.protocol import Prepared, Tensor
+
+
+def prepared_answer(number, held):
+    """What the client is told of a prepared model."""
+    prepared = held.prepared
+    return Prepared(number, prepared.model.name, len(prepared.model.main.operations), prepared.priority,
+                    [_tensor(info) for info in prepared.inputs], [_tensor(info) for info in prepared.outputs],
+                    held.results, prepared.is_plain)
+
+
+def _tensor(info):
+    kind = info.type if isinstance(info.type, int) else -1  # of an extension: the device alone knows more
+    return Tensor(info.name, info.shape, np.dtype(info.dtype).str, int(kind), float(info.scale), int(info.zero_point),
+                  info.channel_axis, info.operand, tuple(map(float, info.channel_scales)))

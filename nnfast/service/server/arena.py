@@ -1,0 +1,52 @@
+"""Arrays of calls in shared memory: each connection has one sealed memfd, which the client makes and both map.
+
+Only the client writes inputs and reads results there; what it may change while the server works is what it may change
+in any shared memory: indexes and sizes are copied before they are looked at.
+"""
+
+import numpy as np
+
+from ...errors import InvalidArgument
+from ...model.records import LINE
+from .held_memory import HeldMemory
+
+
+class ServerArena:
+    """The server's end; its memory is None where the client has sent no arena yet. client: whom it counts for."""
+
+    def __init__(self, client):
+        self.memory, self._client = None, client
+
+    def adopt(self, message, fds):
+        """Take over the arena of an Arena message. Raises InvalidArgument."""
+        if len(fds) != 1:
+            raise InvalidArgument(f"service: an arena comes with one descriptor, got {len(fds)}")
+        memory = HeldMemory(self._client, "ashmem", fds[0], message.size)
+        if not memory.is_sealed:
+            raise InvalidArgument("service: the arena can be shortened; use a memfd of ordinary pages, sealed with "
+                                  "F_SEAL_SHRINK")
+        memory.array()
+        self.memory = memory
+
+    def array(self, path, place, dtype):
+        """The array at a Place. Raises InvalidArgument for one that lies outside."""
+        shape = place.shape
+        nbytes = dtype.itemsize
+        for dim in shape:
+            if dim < 0:
+                raise InvalidArgument(f"{path}: shape is {list(shape)}")
+            nbytes *= dim
+        return self.region(path, place.offset, nbytes).view(dtype).reshape(shape)
+
+    def region(self, path, offset, nbytes):
+        """Bytes of the arena."""
+        size = 0 if self.memory is None else self.memory.size
+        if offset % LINE or not 0 <= offset <= offset + nbytes <= size:
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + nbytes} do not lie in the arena of {size}")
+        return np.empty(0, np.uint8) if self.memory is None else self.memory.array()[offset:offset + nbytes]
+
+    def pool(self, path, offset, size, writable):
+        """A part of the arena as a nnfast.Memory."""
+        if self.memory is None or not 0 <= offset <= offset + size <= self.memory.size:
+            raise InvalidArgument(f"{path}: bytes {offset}..{offset + size} do not lie in the arena")
+        return self.memory.part(offset, size, writable)

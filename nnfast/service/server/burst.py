@@ -1,0 +1,157 @@
+"""The driver's end of bursts between two processes: queues and memories travel as descriptors, packets through the
+queues alone.
+
+The driver asks for memories on the events connection of the session, in a message of its own; the client's answer comes
+back there. Everything else is a call.
+"""
+
+import os
+import time
+import weakref
+from queue import Empty, SimpleQueue
+
+from ...errors import Error, InvalidArgument
+from ...fmq import Descriptor, Grantor
+from ..wire import protocol
+from ..wire.histogram import BUCKETS
+from .held_memory import HeldMemory
+
+ANSWER_SECONDS = 30.0
+"""A client that has not sent the memories by then has none."""
+
+class ServedBurst:
+    """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues."""
+
+    def __init__(self, session, held, requests, results):
+        asker, files = Asker(session), requests.fds + results.fds
+        self._charges = session.client.hold("a burst", descriptors=2 * len(files), threads=1,
+                                            mapped=_mapped(requests) + _mapped(results))
+        self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
+        self.number, self.counter = asker.number, Counter(session, held, self.burst)
+        weakref.finalize(self, _end, self.burst, asker, self.counter).atexit = False
+
+
+def _mapped(queue):
+    """Bytes that a queue's files are mapped to: each as far as its last piece goes."""
+    ends = [0] * len(queue.fds)
+    for grantor in queue.grantors:
+        if 0 <= grantor.fd_index < len(ends):
+            ends[grantor.fd_index] = max(ends[grantor.fd_index], grantor.offset + grantor.extent)
+    # What is larger than its file is refused, not mapped.
+    return sum(min(end, os.fstat(fd).st_size) for end, fd in zip(ends, queue.fds))
+
+
+def _end(burst, asker, counter):
+    burst.end()  # its client may be the reason why the thread waits
+    asker.end()
+    counter.count()
+
+
+class Counter:
+    """Brings what a burst has done into the statistics of its client and of the server: they see no single request."""
+
+    def __init__(self, session, held, burst):
+        self._histograms = session.latency, session.server.latency
+        self._held, self._burst, self._counted = held, burst, [0] * BUCKETS
+
+    def count(self):
+        """Count the requests since the last call."""
+        now, before = self._burst.durations, self._counted
+        new = [count - old for count, old in zip(now, before)]
+        for histogram in self._histograms:
+            histogram.merge(new)
+        self._held.runs.merge(sum(new))
+        self._counted = now
+
+
+class Asker:
+    """Asks the client of a session for the memories of one burst. number: of the burst, for both sides.
+
+    Answers come through a SimpleQueue, because a finalizer may have to end the wait: its `put` takes no lock that the
+    thread in which the collector runs could hold.
+    """
+
+    def __init__(self, session):
+        self.number = session.new_number()
+        self._session, self._answers, self._ended = weakref.ref(session), SimpleQueue(), False
+
+    def get_memories(self, slots):
+        """The Memory of each slot. Raises InvalidArgument when the client has none, or does not answer."""
+        session = self._session()
+        if session is None:
+            raise InvalidArgument("the client has gone")
+        call = session.new_number()
+        session.ask(self, call, protocol.GetMemories(self.number, call, slots))
+        session = None
+        try:
+            answer = self._wait_for(call)
+        finally:
+            session = self._session()
+            if session is not None:
+                session.answered(call)
+        if isinstance(answer, Error):
+            raise answer
+        return answer
+
+    def _wait_for(self, call):
+        """The answer to one question; those to earlier ones may still come."""
+        until = time.monotonic() + ANSWER_SECONDS
+        while not self._ended and (left := until - time.monotonic()) > 0:
+            try:
+                number, answer = self._answers.get(timeout=left)
+            except Empty:
+                break
+            if number == call:
+                return answer
+        raise InvalidArgument("the client does not answer")
+
+    def tell(self, message, fds):
+        """The client has answered; fds are the caller's."""
+        try:
+            if message.error:
+                raise InvalidArgument(message.error)
+            if len(fds) != len(message.memories):
+                raise InvalidArgument(f"{len(message.memories)} memories came with {len(fds)} descriptors")
+            session = self._session()
+            if session is None:
+                raise InvalidArgument("the client has gone")
+            answer = [HeldMemory(session.client, m.kind, fd, m.size, m.prot, m.offset)
+                      for m, fd in zip(message.memories, fds)]
+        except Error as error:
+            answer = error.with_traceback(None)
+        self._answers.put((message.call, answer))
+
+    def end(self):
+        """Whoever waits need not wait any more. For the collector, who may come while this thread is about to wait: no
+        lock of an Event, which it would hold."""
+        self._ended = True
+        self._answers.put((0, None))
+
+
+def open_burst(connection, message, fds):
+    """Handler of OpenBurst."""
+    session = connection.session
+    held = session.get("prepared", message.prepared)
+    session.claim("burst").release()
+    first = message.requests.files
+    if not 0 <= first <= len(fds) or len(fds) != first + message.results.files:
+        raise InvalidArgument(f"service: {len(fds)} descriptors came with queues of {first} and "
+                              f"{message.results.files} files")
+    served = ServedBurst(session, held, _descriptor(message.requests, fds[:first]),
+                         _descriptor(message.results, fds[first:]))
+    return protocol.Number(session.add("burst", served, served.number))
+
+
+def _descriptor(queue, fds):
+    return Descriptor(tuple(Grantor(*grantor) for grantor in queue.grantors), tuple(fds), queue.quantum, queue.flavor)
+
+
+def free_memory(connection, message, fds):
+    """Handler of FreeMemory; it is answered when no execution uses the memory any more."""
+    connection.session.get("burst", message.burst).burst.free_memory(message.slot)
+    return protocol.Done()
+
+
+def get_burst_error(connection, message, fds):
+    """Handler of GetBurstError."""
+    return protocol.Text(connection.session.get("burst", message.burst).burst.last_error())

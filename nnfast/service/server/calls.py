@@ -1,0 +1,174 @@
+"""What the server does for each call, but for executions (executions.py): one function per message.
+
+function(connection, message, fds) -> answer, or (answer, descriptors to send along). connection: server.Connection.
+`fds` are closed by the caller.
+"""
+
+from contextlib import nullcontext
+
+from ...driver.buffers import Role
+from ...driver.cache import save
+from ...driver.cache_files import CacheFiles
+from ...driver.device import check_options
+from ...errors import GeneralFailure, InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient
+from ...model.types import Definition
+from ..wire import protocol
+from .answers import prepared_answer
+from .model_reader import receive
+from .session import Held
+from .stats import stats_text
+
+FEW_ROLES = 64
+"""Roles of a buffer up to which it is made without a turn (turns.py)."""
+
+_OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
+
+
+def ping(connection, message, fds):
+    return protocol.Done()
+
+
+def get_capabilities(connection, message, fds):
+    found = connection.session.device.capabilities
+    return protocol.CapabilitiesReply(
+        [(int(kind), one.time, one.power) for kind, one in found.operands.items()],
+        [(one.time, one.power) for one in (getattr(found, name) for name in _OTHERS)], found.source)
+
+
+def get_stats(connection, message, fds):
+    with connection.session.work():
+        return protocol.Stats(stats_text(connection.session))
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+def _model(connection, fds):
+    """(Model, Source) of the first descriptor."""
+    if not fds:
+        raise InvalidArgument("service: a call about a model comes with the model's memory")
+    session = connection.session
+    model, source = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists)
+    if model.extensions:
+        session.confirm()
+    return model, source
+
+
+def check(connection, message, fds):
+    with connection.session.work():
+        return protocol.Text(connection.session.device.check(_model(connection, fds)[0], message.newest))
+
+
+def get_unsupported(connection, message, fds):
+    with connection.session.work():
+        model, source = _model(connection, fds)
+        reasons = connection.session.device.unsupported_reasons(model, source.nbytes)
+        return protocol.Unsupported(list(reasons.items()))
+
+
+def prepare(connection, message, fds):
+    session, launches = connection.session, message.launch
+    check_options(message.preference, message.priority)
+    try:
+        with session.work(message.priority, message.deadline) as work:
+            model, source = _model(connection, fds)
+            if launches:
+                with work.aside():
+                    connection.channel.send(protocol.Launched())
+                launches = False
+            session.claim("prepared").release()  # before the work: it would be refused after it
+            shapes = None if message.input_shapes is None else dict(message.input_shapes)
+            options = message.preference, message.priority, shapes, message.keep
+            prepared = session.server.registry.prepare(session.device, model, source, options, message.deadline, work)
+            if message.token is not None:
+                save(prepared, _cache_files(fds[1:]), message.token)
+            return _hand_out(session, prepared)
+    except (MissedDeadlinePersistent, MissedDeadlineTransient):
+        if launches:  # a deadline is no fault of the launch, wherever it is noticed
+            connection.channel.send(protocol.Launched())
+        raise
+
+
+def check_cache(connection, message, fds):
+    session = connection.session
+    session.confirm()
+    held = session.client.hold("a checked cache", descriptors=len(fds))
+    with session.work():
+        return protocol.Number(session.add("load", session.device.cached(_cache_files(fds), message.token), held=held))
+
+
+def load(connection, message, fds):
+    session = connection.session
+    restore = session.get("load", message.number)
+    if message.launch:
+        connection.channel.send(protocol.Launched())
+    session.claim("prepared").release()
+    with session.work(deadline=message.deadline):
+        prepared = restore(message.deadline)
+    return _hand_out(session, prepared)
+
+
+def store(connection, message, fds):
+    held = connection.session.get("prepared", message.prepared)
+    with connection.session.work():
+        return protocol.Text(save(held.prepared, _cache_files(fds), message.token))
+
+
+def _cache_files(fds):
+    """One model file and one data file; what else there is, is the client's mistake."""
+    return CacheFiles(tuple(fds[:1]), tuple(fds[1:]))
+
+
+def _hand_out(session, prepared):
+    held = Held(prepared)
+    return prepared_answer(session.add("prepared", held), held)
+
+
+def explain(connection, message, fds):
+    held = connection.session.get("prepared", message.prepared)
+    with connection.session.work():
+        found = held.prepared.explain()
+        return protocol.Explained(found.to_json(), bool(found.native))
+
+
+# -- buffers -----------------------------------------------------------------------------------------------------------
+def allocate(connection, message, fds):
+    session = connection.session
+
+    def roles(uses):
+        return [Role(session.get("prepared", use.prepared).prepared, use.index, use.frequency) for use in uses]
+
+    many = len(message.inputs) + len(message.outputs) > FEW_ROLES
+    with session.work() if many else nullcontext():
+        buffer = session.device.allocate(roles(message.inputs), roles(message.outputs), message.dims)
+    session.add("buffer", buffer, buffer.token)
+    if isinstance(buffer.type, Definition):
+        raise GeneralFailure("allocate: there are no buffers for types of extensions")
+    return protocol.Allocated(buffer.token, int(buffer.type), buffer.dtype.str, buffer.is_scalar, tuple(buffer.dims))
+
+
+def write_buffer(connection, message, fds):
+    buffer = connection.session.get("buffer", message.number)
+    buffer.start_writing()
+    if message.source is not None:
+        buffer.copy_from(connection.pool("copy_from source", message.source), message.dims)
+    return protocol.BufferState(buffer.shape)
+
+
+def read_buffer(connection, message, fds):
+    buffer = connection.session.get("buffer", message.number)
+    buffer.copy_to(connection.pool("copy_to target", message.target))
+    return protocol.BufferState(buffer.shape)
+
+
+def get_buffer(connection, message, fds):
+    return protocol.BufferState(connection.session.get("buffer", message.number).shape)
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+def open_stream(connection, message, fds):
+    session = connection.session
+    return protocol.Number(session.add("stream", session.get("prepared", message.prepared).prepared.stream()))
+
+
+def reset_stream(connection, message, fds):
+    connection.session.get("stream", message.number).reset()
+    return protocol.Done()

@@ -1,0 +1,151 @@
+"""Compiled models that several clients use: one set of packed weights, as long as anybody holds it.
+
+A model is compiled once, for the server; every client gets a twin with the same programs and weights, and with
+priorities, working memory and quota of its own. Two models are the same when their bytes are, compared one by one:
+a digest, whose key nobody else knows, only says where to look.
+"""
+
+import os
+import threading
+import weakref
+
+from ... import pace
+from ..._native.digest import KEY_BYTES, KeyedDigest
+from ...driver.prepared import PreparedModel
+from ...forks import renewed
+from .turns import LOOK_SECONDS
+
+PIECE = 1 << 18
+PART = 1 << 25
+"""Bytes of a model that are digested between two looks at whoever else wants to work."""
+
+_digest = KeyedDigest(os.urandom(KEY_BYTES))
+
+
+class Root:
+    """A model as the server has compiled it. model: what came from the client, whose objects count as long as it
+    lives, and most of which the prepared model uses; source: its Source; users: clients' twins, for the statistics."""
+
+    def __init__(self, prepared, model, source, options):
+        self.prepared, self.model, self.source, self.options = prepared, model, source, options
+        self.users = weakref.WeakSet()
+
+    def twin(self, device, priority):
+        """A PreparedModel of a client's device over the same plan."""
+        prepared = self.prepared
+        preference, _, input_shapes, keep = prepared._options
+        twin = PreparedModel.restored(device, prepared.model, (preference, priority, input_shapes, keep), None,
+                                      prepared._static.shared)
+        twin.root = self
+        if device.budget is not None:
+            device.budget.share(self.source.nbytes, twin, "prepare: the model")
+        self.users.add(twin)
+        return twin
+
+
+class Registry:
+    """The roots of one server, by precision and options of preparation. device(precision): the server's own Device."""
+
+    def __init__(self, device):
+        self._device, self._lock = device, renewed(threading.Lock())
+        self._roots, self._making = {}, {}
+
+    def roots(self):
+        """Those in use."""
+        return [root for references in list(self._roots.values()) for reference in list(references)
+                if (root := reference()) is not None]
+
+    def prepare(self, device, model, source, options, deadline, work):
+        """A PreparedModel for a client: a twin of what is there already, or of what is compiled now.
+
+        Models that cannot be planned ahead, and those with vendor extensions, are compiled for each client. options:
+        preference, priority, input_shapes and keep; work: turns.Work of the call.
+
+        Who wants a model that another call compiles now waits for that one, with a deadline and an end of its own, and
+        helps it on meanwhile: the compilation has the claim of every client that waits for it.
+        """
+        if model.extensions:
+            return device.prepare(model, *options, deadline)
+        preference, priority, *rest = options
+        key = (_digests(source.content), source.content.nbytes, repr((preference, *rest, device.precision)))
+        while True:
+            root = self._find(key, source)
+            if root is not None:
+                return root.twin(device, priority)
+            with self._lock:
+                making = self._making.get(key)
+                if making is None:
+                    mine = self._making[key] = _Making(work)
+            if making is None:
+                root = self._make(key, mine, device.precision, model, source, options, deadline)
+            else:
+                with work.aside(), making.work.helped(work):
+                    making.wait(work)
+            if root is None and (making or mine).is_for_one:
+                return device.prepare(model, *options, deadline)
+
+    def _make(self, key, making, precision, model, source, options, deadline):
+        """The root of a model, None for one that cannot be planned ahead."""
+        try:
+            root = self._find(key, source)  # somebody may have made it since the last look
+            if root is None:
+                prepared = self._device(precision).prepare(model, *options, deadline)
+                if prepared._static is None:
+                    making.is_for_one = True
+                else:
+                    source.lift()
+                    root = Root(prepared, model, source, key[2])
+                    self._add(key, root)
+            making.root = root
+            return root
+        finally:
+            with self._lock:
+                del self._making[key]
+            making.done.set()
+
+    def _find(self, key, source):
+        found = [root for reference in list(self._roots.get(key, ())) if (root := reference()) is not None]
+        return next((root for root in found if _same(root.source.content, source.content)), None)
+
+    def _add(self, key, root):
+        with self._lock:
+            self._roots.setdefault(key, []).append(weakref.ref(root, lambda reference: self._drop(key, reference)))
+
+    def _drop(self, key, reference):
+        """A root has gone. Called by the collector, in any thread and at any time: it must not wait for the lock."""
+        references = self._roots.get(key)
+        if references is not None and reference in references:
+            references.remove(reference)
+            if not references:
+                self._roots.pop(key, None)
+
+
+class _Making:
+    """A compilation that goes on now. is_for_one: its model cannot be shared."""
+
+    def __init__(self, work):
+        self.work, self.done, self.is_for_one = work, threading.Event(), False
+        self.root = None  # kept until those who wait have found it
+
+    def wait(self, work):
+        """Wait for the end, however it ends. Raises when `work` is to stop."""
+        while not self.done.wait(max(0.0, min(LOOK_SECONDS, work.seconds_left))):
+            work.check()
+
+
+def _digests(content):
+    """Of each part of the bytes."""
+    found = []
+    for at in range(0, content.nbytes, PART):
+        found.append(_digest.of(content[at:at + PART]))
+        pace.step()
+    return tuple(found)
+
+
+def _same(a, b):
+    """Whether two arrays of equally many bytes have the same ones; a piece after the other, as they fit a cache."""
+    for at in range(0, a.nbytes, PIECE):
+        if a[at:at + PIECE].tobytes() != b[at:at + PIECE].tobytes():
+            return False
+        pace.step()
+    return True

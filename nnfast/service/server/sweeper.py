@@ -1,0 +1,84 @@
+"""Frees what is large in small pieces: the interpreter frees a long list in one go, and everybody waits meanwhile."""
+
+import gc
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+from ..._native.plan import trim
+
+LARGE = 1000
+"""Elements from which on a list is worth it."""
+
+PIECE = 256
+TRIM_SECONDS = 1.0
+"""Memory of clients that have gone goes back to the system in the first idle moment after so long."""
+
+COLLECT_SECONDS, LATEST_SECONDS = 60.0, 600.0
+"""Cycles of garbage are looked for no more often than this: in the first idle moment, or when it has been so long."""
+
+NEVER = 1 << 30
+
+
+def lists_of(prepared):
+    """The long lists of a PreparedModel, as lists of their own: who holds them frees their elements last."""
+    model, segment = prepared.model, prepared._static
+    parts = [part for graph in (model.main, *model.referenced) for part in (graph.operands, graph.operations)]
+    if segment is not None:
+        parts += [segment.rows, *(program.steps for program in segment.items if hasattr(program, "steps"))]
+    return [list(part) for part in parts if len(part) >= LARGE]
+
+
+class Sweeper:
+    """A thread of the server that frees lists. is_idle(): whether no call runs now."""
+
+    def __init__(self, is_idle):
+        self._is_idle, self._queue, self._collects = is_idle, SimpleQueue(), False
+        self._trims = False
+        self._thread = threading.Thread(target=self._run, name="nnfast-sweeper", daemon=True)
+
+    def start(self):
+        """Begin."""
+        self._thread.start()
+
+    def stop(self):
+        """End the thread."""
+        self._queue.put(None)
+
+    def take(self, lists):
+        """Free long lists, whose elements nobody else holds any more."""
+        long = [one for one in lists if len(one) >= LARGE]
+        if long:
+            self._queue.put(long)
+
+    def trim(self):
+        """Give memory back to the system soon: a client has gone."""
+        if not self._trims:
+            self._trims = True
+            self._queue.put(())
+
+    def collect_garbage(self):
+        """From now on look for cycles among old objects in idle moments alone: that stops every thread."""
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*gc.get_threshold()[:2], NEVER)
+        self._collects = True
+
+    def _run(self):
+        last, lists = time.monotonic(), ()
+        while lists is not None:
+            for one in lists:
+                while one:
+                    del one[-PIECE:]
+            lists = ()
+            past = time.monotonic() - last
+            if self._collects and (past >= LATEST_SECONDS or past >= COLLECT_SECONDS and self._is_idle()):
+                gc.collect()
+                last = time.monotonic()
+            try:
+                lists = self._queue.get(timeout=TRIM_SECONDS if self._trims else
+                                        COLLECT_SECONDS if self._collects else None)
+            except Empty:
+                if self._trims and self._is_idle():
+                    self._trims = False
+                    trim()

@@ -1,0 +1,297 @@
+"""Whose turn it is to do long work in Python: one call at a time, shared fairly between clients.
+
+Threads that run Python code take the interpreter from each other, and each one more makes all others wait longer. So a
+call that checks, plans or reads a model holds a turn, of which there is one. Between two steps (nnfast.pace) it passes
+the turn on when a client that has used less time waits. Short calls take no turn: they meet one busy thread at most,
+however many connections send long ones.
+
+A client has one place in the queue, whatever the number of its connections: `Line` puts its own calls in order.
+Executions that run in Python, because of loops or shapes that only data tell, take the turn once they have gone on for
+a slice of it: those of one client side by side.
+"""
+
+import heapq
+import threading
+import time
+from contextlib import contextmanager
+from itertools import count
+
+from ... import pace
+from ..._native.threads import Cancel, Turn, now_ns
+from ...errors import Cancelled, MissedDeadlineTransient
+from ...forks import renewed
+
+SLICE_NS = 2_000_000
+"""Time after which the holder of the turn looks whether another client should go on."""
+
+GRACE_NS = 10_000_000
+"""A holder that makes no step for so long is in native code, which needs no turn: another call goes on meanwhile."""
+
+LOOK_SECONDS = 0.25
+"""How often a call that waits looks whether its client has gone."""
+
+
+class _Place:
+    """Where one call waits: `given` is acquired once the call may go on."""
+
+    def __init__(self):
+        self.given = renewed(threading.Lock())
+        self.given.acquire()
+
+    def wait(self, work, patience):
+        """True when the call may go on, False after `patience` seconds. Raises when the work is to stop."""
+        end = time.monotonic() + patience
+        while True:
+            left = end - time.monotonic()
+            if self.given.acquire(timeout=max(0.0, min(left, LOOK_SECONDS, work.seconds_left))):
+                return True
+            work.check()
+            if left <= 0:
+                return False
+
+
+class Turns:
+    """The turn itself. One call holds it; a holder that makes no step for a while loses it to one that waits."""
+
+    def __init__(self):
+        self._lock = renewed(threading.Lock())
+        self._holder, self._outside, self._waiting = None, set(), {}  # outside: have lost it, and go on in native code
+        self._floor_ns = 0  # what the client that has used the least has used: nobody saves up time while idle
+
+    def line(self, gate):
+        """A new client's Line. gate: where its executions meet."""
+        return Line(self, gate)
+
+    def enter(self, work):
+        """Wait for the turn. Raises when the work is to stop."""
+        with self._lock:
+            self._raise_floor()
+            for line in work.lines:
+                line.share_ns = max(line.share_ns, self._floor_ns)
+            place = self._waiting[work] = _Place()
+            self._let_in()
+        try:
+            while not place.wait(work, GRACE_NS / 1e9):
+                self._pass_by_silent()
+        except BaseException:
+            with self._lock:
+                self._waiting.pop(work, None)
+            self.leave(work)
+            raise
+
+    def leave(self, work):
+        """Give the turn back, if this work has it."""
+        with self._lock:
+            if self._holder is work:
+                self._holder = None
+            elif work in self._outside:
+                self._outside.remove(work)
+            else:
+                return
+            payer = min(work.lines, key=_share)
+            payer.share_ns += now_ns() - work.began_ns
+            if self._holder is None and not self._waiting:
+                self._floor_ns = max(self._floor_ns, payer.share_ns)
+            self._let_in()
+
+    def is_due(self, work):
+        """Called at each step of a work: whether it has lost the turn, or should pass it on."""
+        if self._holder is not work:
+            return work in self._outside
+        work.seen_ns = now_ns()
+        spent_ns = work.seen_ns - work.began_ns
+        if spent_ns < SLICE_NS or not self._waiting:
+            return False
+        with self._lock:
+            return any(_claim(other) < _claim(work) + spent_ns for other in self._waiting)
+
+    @property
+    def waiting(self):
+        """Calls that wait for the turn, one of each client at most."""
+        return len(self._waiting)
+
+    def _pass_by_silent(self):
+        """Let the next one in when the holder has made no step for a while; it waits again at its next one."""
+        with self._lock:
+            if self._holder is not None and now_ns() - self._holder.seen_ns >= GRACE_NS:
+                self._outside.add(self._holder)
+                self._holder = None
+            self._let_in()
+
+    def _raise_floor(self):
+        used = list(map(_claim, self._waiting))
+        if self._holder is not None:
+            used.append(_claim(self._holder) + now_ns() - self._holder.began_ns)
+        if used:
+            self._floor_ns = max(self._floor_ns, min(used))
+
+    def _let_in(self):
+        if self._waiting and self._holder is None:
+            work = self._holder = min(self._waiting, key=_claim)
+            work.began_ns = work.seen_ns = now_ns()
+            self._waiting.pop(work).given.release()
+
+
+class Line:
+    """The calls of one client that do long work: one at a time, higher priority first, then in the order of arrival."""
+
+    def __init__(self, turns, gate):
+        self.turns, self.share_ns, self.core = turns, 0, Turn(gate, 1)
+        self.lock, self._busy, self._waiting, self._order = renewed(threading.Lock()), False, [], count()
+
+    def enter(self, work):
+        """Wait until no other call of the client works. Raises when the work is to stop."""
+        with self.lock:
+            if not self._busy:
+                self._busy = True
+                return
+            place = _Place()
+            entry = -work.priority, next(self._order), place
+            heapq.heappush(self._waiting, entry)
+        try:
+            while not place.wait(work, LOOK_SECONDS):
+                pass
+        except BaseException:
+            with self.lock:
+                waits = entry in self._waiting
+                if waits:
+                    self._waiting.remove(entry)
+                    heapq.heapify(self._waiting)
+            if not waits:
+                self.leave()
+            raise
+
+    def leave(self):
+        """The call is over, or goes aside: the next one of the client may work."""
+        with self.lock:
+            if self._waiting:
+                heapq.heappop(self._waiting)[2].given.release()
+            else:
+                self._busy = False
+
+
+class Work:
+    """`with Work(...):` the long work of one call, which holds its client's turn.
+
+    line: of the client; priority: 0 (low) to 2 (high) among its own calls; deadline_ns: 0 for none. cancel: set it to
+    stop the work at its next step, which raises Cancelled then.
+    """
+
+    def __init__(self, line, priority=1, deadline_ns=0):
+        self.cancel, self.priority, self.lines = Cancel(), priority, [line]
+        self._line, self._turns, self._deadline_ns = line, line.turns, deadline_ns
+        self._in_line, self.began_ns, self.seen_ns = False, 0, 0
+        self._core = line.core.use(deadline_ns, self.cancel)
+
+    def __enter__(self):
+        self._go_in()
+        self._outer = pace.set_pace(self._step)
+        return self
+
+    def __exit__(self, *error):
+        pace.set_pace(self._outer)
+        self._go_out()
+
+    @property
+    def seconds_left(self):
+        """Until the deadline; for ever without one."""
+        return (self._deadline_ns - now_ns()) / 1e9 if self._deadline_ns else float("inf")
+
+    def check(self):
+        """Raise when the work is to stop."""
+        if self.cancel.is_set:
+            raise Cancelled("service: the call was cancelled: the client has gone, or the driver shuts down")
+        if self.seconds_left <= 0:
+            raise MissedDeadlineTransient("service: the deadline passed before the work was done; allow more time")
+
+    @contextmanager
+    def aside(self):
+        """`with work.aside():` others may work, while this call waits for something."""
+        self._go_out()
+        try:
+            yield
+        finally:
+            self._go_in()
+
+    @contextmanager
+    def helped(self, other):
+        """`with work.helped(other):` it goes on with the claim of another client's work too, which waits for it."""
+        with self._line.lock:
+            self.lines = [*self.lines, *other.lines]
+        try:
+            yield
+        finally:
+            with self._line.lock:
+                lines = list(self.lines)
+                for line in other.lines:
+                    lines.remove(line)
+                self.lines = lines
+
+    def _go_in(self):
+        self._line.enter(self)
+        self._in_line = True
+        try:
+            self._turns.enter(self)
+        except BaseException:
+            self._go_out()
+            raise
+        self._core.__enter__()
+
+    def _go_out(self):
+        self._core.__exit__()
+        self._turns.leave(self)
+        if self._in_line:
+            self._in_line = False
+            self._line.leave()
+
+    def _step(self):
+        if self.cancel.is_set or self._deadline_ns:
+            self.check()
+        if self._turns.is_due(self) or self._core.is_due:
+            self._core.__exit__()
+            self._turns.leave(self)
+            self._turns.enter(self)
+            self._core.__enter__()
+
+
+class LateWork(Work):
+    """`with LateWork(...):` an execution that runs in Python, and holds the turn once it has gone on for a slice.
+
+    limits: driver.execution.Limits.
+    """
+
+    def __init__(self, line, limits):
+        super().__init__(line, deadline_ns=limits.deadline_ns)
+        self._flag = limits.cancel
+
+    def __enter__(self):
+        self._is_in, self._due_ns = False, now_ns() + SLICE_NS
+        self._outer = pace.set_pace(self._step)
+        return self
+
+    def __exit__(self, *error):
+        pace.set_pace(self._outer)
+        self._turns.leave(self)
+
+    def check(self):
+        if self._flag is not None and self._flag.is_set:
+            self.cancel.set()
+        super().check()
+
+    def _step(self):
+        if self._is_in:
+            self.check()
+            if self._turns.is_due(self):
+                self._turns.leave(self)
+                self._turns.enter(self)
+        elif now_ns() >= self._due_ns:
+            self._is_in = True
+            self._turns.enter(self)
+
+
+def _share(line):
+    return line.share_ns
+
+
+def _claim(work):
+    return min(line.share_ns for line in work.lines)
