@@ -296,7 +296,7 @@ cdef class Receiver:
         """Do what the message says and answer it: 0, FAILED, or -1 where it is for Python. Under the lock."""
         cdef uint64_t call = 0
         cdef int outcome = -1, i
-        if self.stale or self.executions.used >= self.executions.limit:
+        if self.stale or self.executions.is_full():
             return -1
         i = self._find(&call)
         if i < 0 or not self.calls.begin():

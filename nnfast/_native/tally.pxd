@@ -9,5 +9,6 @@ cdef class Tally:
 
     cdef int64_t _reserve(self)
     cdef bint _fits(self, int64_t count)
+    cdef bint is_full(self) noexcept nogil
     cdef void _add(self, int64_t count)
     cpdef Tally take(self, int64_t count)

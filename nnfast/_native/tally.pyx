@@ -7,6 +7,21 @@ lock is needed, and finalizers may give back whenever the collector runs them, a
 cimport cython
 from libc.stdint cimport int64_t
 
+cdef extern from *:
+    """
+    static inline void change_count(int64_t *used, int64_t more)
+    {
+        __atomic_fetch_add(used, more, __ATOMIC_RELAXED);
+    }
+
+    static inline int64_t count_now(const int64_t *used)
+    {
+        return __atomic_load_n(used, __ATOMIC_RELAXED);
+    }
+    """
+    void change_count(int64_t *used, int64_t more) nogil
+    int64_t count_now(const int64_t *used) nogil
+
 UNLIMITED = 1 << 62
 """The limit of a Tally that only counts."""
 
@@ -49,10 +64,14 @@ cdef class Tally:
             return True
         return self.used + count <= self.above.limit - self.above.used - self._reserve() - count
 
+    cdef bint is_full(self) noexcept nogil:
+        """For those who have no GIL: whether there is no room here; nothing is said of the tallies above."""
+        return count_now(&self.used) >= self.limit
+
     cdef void _add(self, int64_t count):
         cdef Tally at = self
         while at is not None:
-            at.used += count
+            change_count(&at.used, count)
             at = at.above
 
     cpdef Tally take(self, int64_t count):
@@ -86,7 +105,7 @@ cdef class Charge:
         if only_here:
             full = tally if count > tally.limit - tally.used else None
             if full is None:
-                tally.used += count
+                change_count(&tally.used, count)
         else:
             full = tally.take(count)
         if full is not None:
@@ -101,7 +120,7 @@ cdef class Charge:
             self.release()
             return
         while at.above is not None:
-            at.used -= self.count
+            change_count(&at.used, -self.count)
             at = at.above
         self.tally = at
 
@@ -110,7 +129,7 @@ cdef class Charge:
         cdef int64_t count = self.count
         self.count = 0
         if count and self.only_here:
-            self.tally.used -= count
+            change_count(&self.tally.used, -count)
         elif count:
             self.tally._add(-count)
 
