@@ -15,7 +15,7 @@ static nnf_resize row_of(nnf_check *c, size_t width, size_t channels)
         right[i] = left[i] + 1 < PIXELS ? left[i] + 1 : left[i];
         across[i] = nnf_check_below(c, 4) ? nnf_check_float(c, 0, 1) : 0.0f;
     }
-    return (nnf_resize){width, channels, left, right, across};
+    return (nnf_resize){width, channels, left, right, across, 0};
 }
 
 void nnf_check_resize_bilinear_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
@@ -55,7 +55,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
             const size_t channels = sizes[s], width = 1 + 3 * (form & 3), count = width * channels;
-            const nnf_resize p = row_of(c, width, channels);
+            nnf_resize p = row_of(c, width, channels);
+            p.is_away = form & 8 ? 1 : 0;
             uint8_t *top = nnf_check_alloc(c, PIXELS * channels), *bottom = nnf_check_alloc(c, PIXELS * channels);
             uint8_t *expected = nnf_check_alloc(c, count), *actual = nnf_check_alloc(c, count);
             const float down = form & 4 ? nnf_check_float(c, 0, 1) : 0.5f;

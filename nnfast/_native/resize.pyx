@@ -15,6 +15,7 @@ cdef extern from "resize/resize.h":
         const uint32_t *left
         const uint32_t *right
         const float *across
+        int is_away
 
     ctypedef void (*nnf_resize_bilinear_f32_nhwc_fn)(const nnf_resize *p, const float *top, const float *bottom,
                                                      float down, float *y) noexcept nogil
@@ -55,12 +56,12 @@ cdef class ResizeBilinear(Step):
     """Bilinear interpolation of images [batch, height, width, channels]; slots x, y.
 
     types: f32, qu8 or qs8; rows, columns: (lower index, upper index, float32 weight of the upper) of each output
-    position along height and width.
+    position along height and width; is_away: exact halves of codes are rounded away from zero, not up.
     """
 
     cdef bilinear p
 
-    def __init__(self, slots, str types, shape, rows, columns):
+    def __init__(self, slots, str types, shape, rows, columns, bint is_away=False):
         cdef const nnf_kernel *row = pick(f"resize_bilinear_{types}_nhwc")
         cdef size_t height, width, most
         batch, height, width, channels = shape
@@ -83,6 +84,7 @@ cdef class ResizeBilinear(Step):
         self.p.top, self.p.bottom, self.p.down = &top[0], &bottom[0], &down[0]
         self.p.over.left, self.p.over.right, self.p.over.across = &left[0], &right[0], &across[0]
         self.p.over.width, self.p.over.channels = left.shape[0], channels
+        self.p.over.is_away = is_away
         self.p.images, self.p.height = batch, top.shape[0]
         self.p.row = width * self.p.over.channels
         self.p.image = height * self.p.row

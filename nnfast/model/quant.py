@@ -77,6 +77,14 @@ def mbqm(x, multiplier, exponent):
     return rdbpot(srdhm(wrap32(np.asarray(x, np.int64) << left), multiplier), np.maximum(-exponent, 0))
 
 
+def mbqm_wide(x, multiplier, exponent):
+    """As mbqm, for int64 values: by the upper 16 bits of the multiplier, rounded once, as LiteRT has it."""
+    multiplier = np.asarray(multiplier, np.int64)
+    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+    shift = 15 - np.asarray(exponent, np.int64)
+    return wrap32((np.asarray(x, np.int64) * reduced + (np.int64(1) << (shift - 1))) >> shift)
+
+
 def round_half_away(x):
     """Round to nearest, ties away from zero, as C's round(); keeps the float type of x."""
     x = np.asarray(x)

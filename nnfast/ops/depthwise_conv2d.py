@@ -52,17 +52,17 @@ def _infer(node):
     return [window.output_shape(node, batch, geometry(node).output, units)]
 
 
-def _sums(image, filter_, win, multiplier):
+def sums(image, filter_, win, multiplier):
     """float64 sums [b, oh, ow, c * multiplier] of [b, h, w, c] with [1, fh, fw, c * multiplier]."""
     batch, _, _, channels = image.shape
-    sums = np.zeros((batch, *win.output, channels, multiplier))
+    total = np.zeros((batch, *win.output, channels, multiplier))
     image = image[..., None]
     filter_ = filter_.reshape(*filter_.shape[1:3], channels, multiplier)
     columns = list(win.taps(1))
     for i, out_rows, rows in win.taps(0):
         for j, out_columns, in_columns in columns:
-            sums[:, out_rows, out_columns] += image[:, rows, in_columns] * filter_[i, j]
-    return sums.reshape(batch, *win.output, channels * multiplier)
+            total[:, out_rows, out_columns] += image[:, rows, in_columns] * filter_[i, j]
+    return total.reshape(batch, *win.output, channels * multiplier)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -72,10 +72,10 @@ def _compute(node, inputs):
     multiplier = node.scalar("depth_multiplier")
     if is_quant8(node["input"]):
         image, filter_ = requantize.centred(node["input"], image), requantize.centred(node["filter"], filter_)
-        result = requantize.finish_quantized(node, _sums(image, filter_, geometry(node), multiplier), bias)
+        result = requantize.finish_quantized(node, sums(image, filter_, geometry(node), multiplier), bias)
     else:
-        sums = _sums(image.astype(np.float64), filter_.astype(np.float64), geometry(node), multiplier)
-        result = requantize.finish_float(node, sums, bias)
+        total = sums(image.astype(np.float64), filter_.astype(np.float64), geometry(node), multiplier)
+        result = requantize.finish_float(node, total, bias)
     return [window.from_nhwc(node, result)]
 
 

@@ -47,18 +47,28 @@ def compute(node, inputs):
     if is_quant8(node["input"]):
         total, count = x.sum(axis=axes, dtype=np.int64), prod(x.shape[axis] for axis in axes)
         if node.is_litert:
-            source, target = node["input"], node.outputs[0]
-            mean = quant.mbqm(total - count * source.zero_point, *mean_multiplier(node, count)) + target.zero_point
-            return [np.clip(mean, *QUANT_RANGE[target.type]).astype(dtype).reshape(shape)]
+            mean = requantized(node, total - count * node["input"].zero_point, mean_multiplier(node, count))
+            return [mean.reshape(shape)]
         return [(np.sign(total) * (np.abs(total) // count)).astype(dtype).reshape(shape)]
     with np.errstate(all="ignore"):
         return [x.mean(axis=axes, dtype=np.float64).astype(dtype).reshape(shape)]
 
 
+def requantized(node, sums, multiplier):
+    """Output codes of sums, by (multiplier, exponent)."""
+    target = node.outputs[0]
+    codes = quant.mbqm(sums, *multiplier) + target.zero_point
+    return np.clip(codes, *QUANT_RANGE[target.type]).astype(target.dtype)
+
+
+def sum_multiplier(node):
+    """(multiplier, exponent) from sums of codes to codes of sums."""
+    return quant.quantize_multiplier(float(np.float32(node["input"].scale)) / float(np.float32(node.outputs[0].scale)))
+
+
 def mean_multiplier(node, count):
     """(multiplier, exponent) from the sum of `count` codes to their mean, as LiteRT's reference kernel forms them."""
-    real = float(np.float32(node["input"].scale)) / float(np.float32(node.outputs[0].scale))
-    multiplier, exponent = quant.quantize_multiplier(real)
+    multiplier, exponent = sum_multiplier(node)
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
     return (multiplier << shift) // count, exponent - shift
 

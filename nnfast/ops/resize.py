@@ -85,10 +85,49 @@ def axis_weights(size, new_size, align_corners, half_pixel_centers, positions=No
     return low, high, at - low.astype(np.float32)
 
 
+_ONE = 1 << 10
+"""Steps between two pixels in which LiteRT interpolates int8 codes."""
+
+
+def integer_weights(size, new_size, align_corners, half_pixel_centers, positions=None):
+    """As axis_weights, in whole steps of 1 / _ONE, as LiteRT has it for int8; exact in float32."""
+    if align_corners and new_size > 1:
+        ratio = (_ONE * (size - 1) + (new_size - 1) // 2) // (new_size - 1)
+    else:
+        ratio = (_ONE * size + new_size // 2) // new_size
+    positions = positions or range(new_size)
+    at = np.arange(positions.start, positions.stop, dtype=np.int64) * ratio
+    if half_pixel_centers:
+        at += ratio // 2 - _ONE // 2
+    low = np.maximum(at // _ONE, 0)
+    high = np.clip(-(-at // _ONE), 0, size - 1)
+    low = np.minimum(low, size - 1)
+    return low, high, ((at - low * _ONE) / _ONE).astype(np.float32)
+
+
+def _rounds_away(node):
+    """Whether int8 codes are interpolated in LiteRT's integers."""
+    return node.is_litert and node["input"].dtype == np.int8
+
+
+def _compute_integers(node, x):
+    """Exact sums of codes times integer weights, rounded half away from zero; x: NHWC."""
+    output = node.outputs[0]
+    height, width = infer(node)[0][1:3]
+    top, bottom, down = integer_weights(x.shape[1], height, *_options(node))
+    left, right, across = integer_weights(x.shape[2], width, *_options(node))
+    x, down, across = x.astype(np.float64), down[:, None, None].astype(np.float64), across[:, None].astype(np.float64)
+    rows = x[:, top] * (1 - down) + x[:, bottom] * down
+    value = rows[:, :, left] * (1 - across) + rows[:, :, right] * across
+    return [np.clip(round_half_away(value), -128, 127).astype(output.dtype)]
+
+
 def compute(node, inputs):
     """float32 sums of the four neighbours in the order of the reference; 8-bit codes are cut after adding 0.5."""
     x, dtype = inputs[0], node.outputs[0].dtype
     nchw = node.layout_nchw
+    if _rounds_away(node):
+        return _compute_integers(node, x)
     (shape,) = infer(node)
     height, width = shape[2:] if nchw else shape[1:3]
     x = (np.moveaxis(x, 1, -1) if nchw else x).astype(np.float32)
@@ -114,6 +153,17 @@ _TYPES = {
 }
 
 
+_EXACT_BITS = 14
+"""Bits behind the point that the product of two weights may have: with a code of 8 bits and weights up to 2 or from -1
+on, sums of four products fit the 24 bits of a float32."""
+
+
+def _bits(weights):
+    """Bits behind the point of multiples of 1 / _ONE."""
+    steps = int(np.bitwise_or.reduce(np.abs(weights * _ONE).astype(np.int64)))
+    return 10 - ((steps & -steps).bit_length() - 1) if steps else 0
+
+
 def lower(node, b):
     """One step; with NCHW every channel is an image of its own."""
     source, output = node["input"], node.outputs[0]
@@ -122,10 +172,14 @@ def lower(node, b):
     shape, height_axis = source.shape, 1
     if node.layout_nchw:
         shape, height_axis = (shape[0] * shape[1], *shape[2:], 1), 2
-    rows, columns = ([np.concatenate(part) for part in zip(*_tables(b, axis_weights, source.shape[axis],
-                                                                   output.shape[axis], _options(node)))]
+    is_away = _rounds_away(node)
+    rows, columns = ([np.concatenate(part) for part in zip(*_tables(b, integer_weights if is_away else axis_weights,
+                                                                   source.shape[axis], output.shape[axis],
+                                                                   _options(node)))]
                      for axis in (height_axis, height_axis + 1))
-    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.type], shape, rows, columns))
+    if is_away and _bits(rows[2]) + _bits(columns[2]) > _EXACT_BITS:
+        return "sums of codes are not exact in float32"
+    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.type], shape, rows, columns, is_away))
     return None
 
 

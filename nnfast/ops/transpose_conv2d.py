@@ -75,7 +75,7 @@ def _infer(node):
     return [window.output_shape(node, batch, geometry(node).input, units)]
 
 
-def _sums(image, filter_, win):
+def sums(image, filter_, win):
     """float64 sums [b, oh, ow, co] of [b, h, w, ci] spread by [co, fh, fw, ci]."""
     total = np.zeros((image.shape[0], *win.input, filter_.shape[0]))
     columns = list(win.taps(1))
@@ -86,7 +86,7 @@ def _sums(image, filter_, win):
 
 
 def _compute(node, inputs):
-    return conv2d.convolve(node, inputs, lambda image, filter_: _sums(image, filter_, geometry(node)))
+    return conv2d.convolve(node, inputs, lambda image, filter_: sums(image, filter_, geometry(node)))
 
 
 # -- native --------------------------------------------------------------------------------------------------------

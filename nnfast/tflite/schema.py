@@ -108,10 +108,11 @@ TABLES = {
     "RNNOptions": (("activation", 0, "b", 0),),
     "FullyConnectedOptions": (
         ("activation", 0, "b", 0), ("weights_format", 1, "b", 0), ("keep_num_dims", 2, "?", False),
+        ("asymmetric_quantize_inputs", 3, "?", False),
     ),
     "SoftmaxOptions": (("beta", 0, "f", 0.0),),
     "ConcatenationOptions": (("axis", 0, "i", 0), ("activation", 1, "b", 0)),
-    "ActivationOptions": (("activation", 0, "b", 0),),
+    "ActivationOptions": (("activation", 0, "b", 0), ("pot_scale_int16", 1, "?", True)),
     "LSTMOptions": (
         ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0), ("kernel_type", 3, "b", 0),
     ),

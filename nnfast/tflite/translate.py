@@ -11,6 +11,7 @@ from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
 from .follow import learn
 from .own import EXTENDED, coded, extensions_of
+from .quantized import form
 from .schema import CUSTOM
 
 AREAS = (
@@ -68,13 +69,13 @@ class Graphs:
     def operator(self, b, op):
         """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
         before, first = b.mark(), None
-        for find in (translation, extension):
+        for find in (lambda key: form(b, op), translation, extension):
             translate_one = find(_key(op))
             if translate_one is None:
                 continue
             try:
                 translate_one(b, op)
-                if b.is_bound or find is extension:
+                if b.is_bound or find is not translation:
                     learn(b, op, before)
                 return
             except UnsupportedOperator as error:

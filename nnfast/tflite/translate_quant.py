@@ -1,11 +1,8 @@
-"""QUANTIZE and DEQUANTIZE: folding of half-width weights, changes of quantization that NNAPI can express."""
+"""QUANTIZE and DEQUANTIZE, and folding of half-width weights."""
 
 from dataclasses import replace
 
-import numpy as np
-
-from ..model.quant import mbqm, quantize_multiplier, round_half_away
-from ..model.types import QUANT_RANGE, OperandType, OperationType
+from ..model.types import OperandType, OperationType
 from .builder import FLOATS, QUANT8, translates
 from .schema import Builtin, TensorType
 
@@ -36,7 +33,7 @@ def dequantize(b, op):
 
 @translates(Builtin.QUANTIZE)
 def quantize(b, op):
-    """QUANTIZE of floats; between 8-bit tensors where DEQUANTIZE and QUANTIZE give TFLite's bytes."""
+    """QUANTIZE of floats; nothing between 8-bit tensors in one quantization."""
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
     code, target = b.supported_type(op, x), b.supported_type(op, out)
@@ -50,24 +47,4 @@ def quantize(b, op):
     if code == target and before == after:
         b.current[out.index] = source
         return
-    if not _same_bytes(code, before, target, after):
-        b.refuse(op, f"changes (scale, zero point) from {before} to {after}; NNAPI only goes through float32, which"
-                 " rounds some values differently")
-    b.check_rank(op, x, 1)
-    real = b.temporary(OperandType.TENSOR_FLOAT32, b.dims(op, x), name=f"{x.name}_real")
-    b.emit(OperationType.DEQUANTIZE, (source,), (real,))
-    b.emit(OperationType.QUANTIZE, (real,), (b.output(op, b.dims(op, x)),))
-
-
-def _same_bytes(code, before, target, after):
-    """Whether NNAPI's way over float32 equals TFLite's fixed-point requantization on all 256 codes."""
-    low, high = QUANT_RANGE[code]
-    codes = np.arange(low, high + 1) - before[1]
-    multiplier, exponent = quantize_multiplier(before[0] / after[0])
-    if exponent > 30:
-        return False
-    bounds = QUANT_RANGE[target]
-    fixed = np.clip(mbqm(codes, multiplier, exponent) + after[1], *bounds)
-    real = codes.astype(np.float32) * np.float32(before[0])
-    through = np.clip(round_half_away(real / np.float32(after[0])).astype(np.float64) + after[1], *bounds)
-    return bool((fixed == through).all())
+    b.refuse(op, f"changes (scale, zero point) from {before} to {after}; NNAPI has no operation for that")

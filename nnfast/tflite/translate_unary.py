@@ -4,8 +4,7 @@ from math import inf
 
 import numpy as np
 
-from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
-from ..model.types import QUANT_RANGE, OperandType, OperationType
+from ..model.types import OperandType, OperationType
 from .builder import FLOATS, FLOATS_QUANT8, QUANT8, translates
 from .schema import Builtin
 from .values import constant_like, fill_like, frozen
@@ -108,37 +107,13 @@ def local_response_normalization(b, op):
 
 @translates(Builtin.LEAKY_RELU)
 def leaky_relu(b, op):
-    """LEAKY_RELU is PRELU with one constant slope; of quantized tensors where both give the same bytes."""
-    x, code = _source(b, op, FLOATS_QUANT8)
+    """LEAKY_RELU is PRELU with one constant slope."""
+    x, code = _source(b, op, FLOATS)
     alpha = op.options.alpha
     if not -inf < alpha < inf:
         b.refuse(op, f"alpha is {alpha}, must be finite")
-    if code in QUANT8:
-        scale = alpha or 1.0
-        if scale < 0:
-            b.refuse(op, f"alpha is {alpha} for quantized tensors, NNAPI needs it as a scale, above 0")
-        # The slope's code 1 stands for alpha; for an alpha of 0 it is the zero point.
-        point = 0 if alpha else 1
-        if not _same_slope(b.quant(op, x), b.quant(op, b.result(op)), alpha, code):
-            b.refuse(op, f"alpha {alpha} gives a multiplier that NNAPI's PRELU rounds differently")
-        slope = b.constant(frozen(np.ones(1, np.uint8)), code, scale, point)
-    else:
-        slope = b.constant(frozen(np.array([alpha], np.float32 if code == T.TENSOR_FLOAT32 else np.float16)), code)
+    slope = b.constant(frozen(np.array([alpha], np.float32 if code == T.TENSOR_FLOAT32 else np.float16)), code)
     b.emit(OperationType.PRELU, (b.operand(op, x), slope), (b.output(op, b.dims(op, x)),))
-
-
-def _same_slope(source, target, alpha, code):
-    """Whether PRELU's multiplier (in double) gives the bytes of TFLite's (in float32) for every code below zero."""
-    first, second, slope = np.float32(source[0]), np.float32(target[0]), np.float32(alpha)
-    if not alpha:
-        return True
-    ours, theirs = conv_multiplier(source[0], float(slope), target[0]), float(first * slope / second)
-    pairs = [quantize_multiplier(real) for real in (ours, theirs, float(first / second))]
-    if any(exponent > 30 for _, exponent in pairs):
-        return False
-    codes = np.arange(QUANT_RANGE[code][0], source[1]) - source[1]
-    results = [np.clip(mbqm(codes, *pair) + target[1], *QUANT_RANGE[code]) for pair in pairs[:2]]
-    return bool((results[0] == results[1]).all())
 
 
 @translates(Builtin.CAST)

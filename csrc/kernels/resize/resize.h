@@ -4,7 +4,7 @@
  *   across        weight of the right column at each output column
  *   down          weight of the bottom row
  * Every row forms its float32 sums in the order of the standard's reference, product by product, so that all agree to
- * the last bit. Codes are cut after adding 0.5. Any alignment; y overlaps nothing. */
+ * the last bit. Codes are cut after adding 0.5; of negative sums after subtracting it if is_away. Any alignment; y overlaps nothing. */
 #ifndef NNF_RESIZE_H
 #define NNF_RESIZE_H
 
@@ -15,6 +15,7 @@ typedef struct nnf_resize {
     size_t width, channels;
     const uint32_t *left, *right;
     const float *across;
+    int is_away;
 } nnf_resize;
 
 typedef void (*nnf_resize_bilinear_f32_nhwc_fn)(const nnf_resize *p, const float *top, const float *bottom, float down,

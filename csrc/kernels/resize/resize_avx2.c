@@ -53,6 +53,7 @@ static inline __attribute__((always_inline)) __m256 load_q8(int is_signed, const
 static inline __attribute__((always_inline)) void resize_q8(int is_signed, const nnf_resize *p, const uint8_t *top,
                                                             const uint8_t *bottom, float down, uint8_t *y)
 {
+    const __m256 half = _mm256_set1_ps(0.5f), sign = _mm256_set1_ps(p->is_away ? -0.0f : 0.0f);
     /* The low byte of each lane, gathered into the low half of both 128-bit lanes. */
     const __m256i pick = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
                                           -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -65,7 +66,7 @@ static inline __attribute__((always_inline)) void resize_q8(int is_signed, const
                                  load_q8(is_signed, bottom + right + c, live)};
             const __m256 value = blend(x, _mm256_set1_ps(down), _mm256_set1_ps(p->across[i]));
             const __m256i code = _mm256_shuffle_epi8(
-                _mm256_cvttps_epi32(_mm256_add_ps(value, _mm256_set1_ps(0.5f))), pick);
+                _mm256_cvttps_epi32(_mm256_add_ps(value, _mm256_or_ps(half, _mm256_and_ps(value, sign)))), pick);
             const __m128i bytes = _mm_or_si128(_mm256_castsi256_si128(code), _mm256_extracti128_si256(code, 1));
             const uint64_t raw = (uint64_t)_mm_cvtsi128_si64(bytes);
             memcpy(y + c, &raw, live);

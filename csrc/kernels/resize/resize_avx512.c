@@ -42,6 +42,7 @@ static inline __attribute__((always_inline)) __m512 load_q8(int is_signed, const
 static inline __attribute__((always_inline)) void resize_q8(int is_signed, const nnf_resize *p, const uint8_t *top,
                                                             const uint8_t *bottom, float down, uint8_t *y)
 {
+    const __m512 half = _mm512_set1_ps(0.5f), sign = _mm512_set1_ps(p->is_away ? -0.0f : 0.0f);
     for (size_t i = 0; i < p->width; i++, y += p->channels) {
         const size_t left = p->left[i] * p->channels, right = p->right[i] * p->channels;
         for (size_t c = 0; c < p->channels; c += 16) {
@@ -50,7 +51,8 @@ static inline __attribute__((always_inline)) void resize_q8(int is_signed, const
                                  load_q8(is_signed, top + right + c, live),
                                  load_q8(is_signed, bottom + right + c, live)};
             const __m512 value = blend(x, _mm512_set1_ps(down), _mm512_set1_ps(p->across[i]));
-            const __m512i code = _mm512_cvttps_epi32(_mm512_add_ps(value, _mm512_set1_ps(0.5f)));
+            const __m512 rounded = _mm512_add_ps(value, _mm512_or_ps(half, _mm512_and_ps(value, sign)));
+            const __m512i code = _mm512_cvttps_epi32(rounded);
             _mm_mask_storeu_epi8(y + c, live, _mm512_cvtepi32_epi8(code));
         }
     }

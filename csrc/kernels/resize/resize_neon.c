@@ -18,6 +18,7 @@ INLINE float32x4_t blend(const float32x4_t x[4], float down, float across)
 typedef struct corners {
     size_t left, right;
     float down, across;
+    int is_away;
 } corners;
 
 /* Four channels, or the `live` that are left. */
@@ -49,18 +50,24 @@ INLINE void load_q8(int is_signed, const uint8_t *x, size_t live, float32x4_t *f
     *second = vcvtq_f32_s32(vmovl_high_s16(code));
 }
 
+/* Cut after adding half, of the value's sign if is_away. */
+INLINE int32x4_t nearest(float32x4_t value, int is_away)
+{
+    const float32x4_t half = vdupq_n_f32(0.5f);
+    return vcvtq_s32_f32(vaddq_f32(value, is_away ? vbslq_f32(vdupq_n_u32(0x80000000), value, half) : half));
+}
+
 /* Eight channels, or the `live` that are left. */
 INLINE void pixel_q8(int is_signed, const corners *p, size_t live, const uint8_t *top, const uint8_t *bottom,
                      uint8_t *y)
 {
-    const float32x4_t half = vdupq_n_f32(0.5f);
     float32x4_t x[2][4];
     load_q8(is_signed, top + p->left, live, &x[0][0], &x[1][0]);
     load_q8(is_signed, bottom + p->left, live, &x[0][1], &x[1][1]);
     load_q8(is_signed, top + p->right, live, &x[0][2], &x[1][2]);
     load_q8(is_signed, bottom + p->right, live, &x[0][3], &x[1][3]);
-    const int32x4_t first = vcvtq_s32_f32(vaddq_f32(blend(x[0], p->down, p->across), half));
-    const int32x4_t second = vcvtq_s32_f32(vaddq_f32(blend(x[1], p->down, p->across), half));
+    const int32x4_t first = nearest(blend(x[0], p->down, p->across), p->is_away);
+    const int32x4_t second = nearest(blend(x[1], p->down, p->across), p->is_away);
     const int16x8_t code = vcombine_s16(vmovn_s32(first), vmovn_s32(second));
     nnf_store_u8_neon(y, vreinterpret_u8_s8(vmovn_s16(code)), live);
 }
@@ -69,7 +76,7 @@ INLINE void resize_q8(int is_signed, const nnf_resize *p, const uint8_t *top, co
                       uint8_t *y)
 {
     for (size_t i = 0; i < p->width; i++, y += p->channels) {
-        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, down, p->across[i]};
+        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, down, p->across[i], p->is_away};
         size_t c = 0;
         for (; c + 8 <= p->channels; c += 8)
             pixel_q8(is_signed, &at, 8, top + c, bottom + c, y + c);

@@ -34,7 +34,7 @@ static inline void resize_q8(int is_signed, const nnf_resize *p, const uint8_t *
             const float value = blend(real(is_signed, top[left + c]), real(is_signed, bottom[left + c]),
                                       real(is_signed, top[right + c]), real(is_signed, bottom[right + c]), down,
                                       p->across[i]);
-            *y++ = (uint8_t)(int32_t)(value + 0.5f);
+            *y++ = (uint8_t)(int32_t)(value + (p->is_away && value < 0 ? -0.5f : 0.5f));
         }
     }
 }

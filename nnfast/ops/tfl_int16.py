@@ -1,0 +1,264 @@
+"""Operators of int16 tensors with int8 or int16 weights (16x8), as LiteRT's reference kernels compute them.
+
+Sums are int64; int64 sums are rounded once, by 16 bits of the multiplier, int32 sums twice, as those of int8 tensors.
+"""
+
+from math import frexp
+
+import numpy as np
+
+from ..model import quant
+from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
+from .base import broadcast_shape, check_activation
+from .tfl import own
+
+_LOW, _HIGH = -(1 << 15), (1 << 15) - 1
+
+
+def clamped(node, values):
+    """int16 codes of scaled values, within the fused activation."""
+    target, activation = node.outputs[0], node.scalar("activation", 0)
+    low, high = quant.activation_range(activation, target.type, target.scale, target.zero_point)
+    return np.clip(values + target.zero_point, low, high).astype(target.dtype)
+
+
+def _scale(tensor):
+    return float(np.float32(tensor.scale))
+
+
+# -- ADD, SUB, MUL ---------------------------------------------------------------------------------------------------
+_SHIFT = 15
+
+
+def _power_of_two(scale):
+    fraction, exponent = frexp(scale)
+    return exponent if fraction == 0.5 else None
+
+
+def _shifted(x, shift):
+    return x if shift == 0 else quant.rdbpot(x, -shift)
+
+
+def _sum(node, inputs, sign):
+    scales = [_scale(t) for t in (node["input0"], node["input1"], node.outputs[0])]
+    x, y = (array.astype(np.int64) for array in inputs[:2])
+    powers = [_power_of_two(scale) for scale in scales]
+    if node.scalar("shifts") and None not in powers:
+        shifts = [power - powers[2] for power in powers[:2]]
+        if max(shifts) > 0 or 0 not in shifts:
+            node.fail(0, f"scale is {scales[2]:.9g}, must be the larger one of the inputs' where all are powers of two")
+        return clamped(node, np.clip(_shifted(x, shifts[0]) + sign * _shifted(y, shifts[1]), _LOW, _HIGH))
+    twice = 2 * max(scales[:2])
+    first, second = (quant.quantize_multiplier(scale / twice) for scale in scales[:2])
+    last = quant.quantize_multiplier(twice / float(np.float32(1 << _SHIFT) * np.float32(scales[2])))
+    total = quant.mbqm(x << _SHIFT, *first) + sign * quant.mbqm(y << _SHIFT, *second)
+    return clamped(node, quant.mbqm(total, *last))
+
+
+def compute_add(node, inputs):
+    """Sum of both, raised by 15 bits, in steps of twice the larger scale; by shifts of powers of two if asked to."""
+    return [_sum(node, inputs, 1)]
+
+
+def compute_sub(node, inputs):
+    """As ADD, with the second negative."""
+    return [_sum(node, inputs, -1)]
+
+
+def compute_mul(node, inputs):
+    """The int32 product, by the multiplier that float32 gives."""
+    scales = [np.float32(t.scale) for t in (node["input0"], node["input1"], node.outputs[0])]
+    x, y = (array.astype(np.int64) for array in inputs[:2])
+    return [clamped(node, quant.mbqm(x * y, *quant.quantize_multiplier(float(scales[0] * scales[1] / scales[2]))))]
+
+
+def infer_binary(node):
+    """The shape of the broadcast."""
+    check_activation(node)
+    return [broadcast_shape(node, "input0", "input1")]
+
+
+_PAIR = "input0:T input1:T activation:i32 shifts:bool -> output:T"
+TFL_INT16_ADD = own("TFL_INT16_ADD", {_PAIR: {"T": ("Q16S",)}}, compute_add, infer_binary)
+TFL_INT16_SUB = own("TFL_INT16_SUB", {_PAIR: {"T": ("Q16S",)}}, compute_sub, infer_binary)
+TFL_INT16_MUL = own("TFL_INT16_MUL", {_PAIR.replace(" shifts:bool", ""): {"T": ("Q16S",)}}, compute_mul, infer_binary)
+
+
+# -- weights ---------------------------------------------------------------------------------------------------------
+def rescaled(node, sums, bias):
+    """Codes from exact float64 sums, channels last; `bias` is int32, int64 or None."""
+    reals = quant.conv_multiplier(node.inputs[0].scale, requantize.weight_scales(node.inputs[1]), node.outputs[0].scale,
+                                  np.float64)
+    multiplier, exponent = quant.quantize_multipliers(np.atleast_1d(reals))
+    sums, scale = sums.astype(np.int64), quant.mbqm_wide
+    if bias is not None:
+        sums = sums + bias
+        if bias.dtype == np.int32:
+            scale = quant.mbqm
+    return [clamped(node, scale(sums, multiplier, exponent))]
+
+
+def _operands(node, inputs):
+    """(image, filter, bias) of a convolution, without zero points."""
+    return (*(requantize.centred(node[name], array) for name, array in zip(("input", "filter"), inputs)),
+            inputs[2] if node["bias"].present else None)
+
+
+def check_bias(node, units):
+    """A bias, where there is one, has a value for each unit."""
+    check_activation(node)
+    if node["bias"].present and node["bias"].shape != (units,):
+        node.fail("bias", f"has shape {list(node['bias'].shape)}, must be [{units}]")
+
+
+def infer_conv(node):
+    """Output of a convolution of one or several groups."""
+    batch, _, _, channels = window.image_shape(node)
+    node.check_rank("filter", 4)
+    units, _, _, depth = node["filter"].shape
+    if depth < 1 or channels % depth or units % (channels // depth):
+        node.fail("filter", f"has {units} outputs of {depth} channels, which make no groups of {channels} channels")
+    check_bias(node, units)
+    return [window.output_shape(node, batch, conv2d.geometry(node).output, units)]
+
+
+def group_sums(image, filter_, win):
+    """conv2d.sums of as many groups as the channels make."""
+    groups = image.shape[3] // filter_.shape[3]
+    parts = zip(np.split(image, groups, axis=3), np.split(filter_, groups))
+    return np.concatenate([conv2d.sums(*part, win) for part in parts], axis=3)
+
+
+def compute_conv(node, inputs):
+    """CONV_2D."""
+    image, filter_, bias = _operands(node, inputs)
+    return rescaled(node, group_sums(image, filter_, conv2d.geometry(node)), bias)
+
+
+def infer_depthwise(node):
+    """Output of a depthwise convolution."""
+    batch, _, _, channels = window.image_shape(node)
+    node.check_rank("filter", 4)
+    first, _, _, units = node["filter"].shape
+    if first != 1 or units % channels:
+        node.fail("filter", f"has shape {list(node['filter'].shape)}, must be [1, .., .., a multiple of {channels}]")
+    check_bias(node, units)
+    return [window.output_shape(node, batch, depthwise_conv2d.geometry(node).output, units)]
+
+
+def compute_depthwise(node, inputs):
+    """DEPTHWISE_CONV_2D."""
+    image, filter_, bias = _operands(node, inputs)
+    win = depthwise_conv2d.geometry(node)
+    return rescaled(node, depthwise_conv2d.sums(image, filter_, win, filter_.shape[3] // image.shape[3]), bias)
+
+
+CONVOLUTION = f"input:T filter:W bias?:B {window.IMPLICIT} activation:i32 layout:bool {window.DILATION} -> output:T"
+_TYPES = {"T": ("Q16S",), "W": ("PC", "Q8S", "Q16S"), "B": ("I32", "I64", "F32")}
+TFL_INT16_CONV_2D = own("TFL_INT16_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv)
+TFL_INT16_DEPTHWISE_CONV_2D = own("TFL_INT16_DEPTHWISE_CONV_2D", {CONVOLUTION: _TYPES}, compute_depthwise,
+                                  infer_depthwise)
+
+
+def infer_dense(node):
+    """[..., units]: with keep_dims the input's dimensions but the last, else the rows of the weights' size."""
+    units, size = node["weights"].shape
+    shape = node["input"].shape
+    elements = int(np.prod(shape))
+    if size < 1 or elements % size:
+        node.fail("input", f"has {elements} elements, must be a multiple of the weights' input size {size}")
+    check_bias(node, units)
+    return [(*shape[:-1], units) if node.scalar("keep_dims") else (elements // size, units)]
+
+
+def compute_dense(node, inputs):
+    """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions."""
+    (shape,) = infer_dense(node)
+    x, weights = (requantize.centred(node[name], array) for name, array in zip(("input", "weights"), inputs))
+    sums = (x.reshape(-1, weights.shape[1]) @ weights.T).reshape(shape)
+    bias = inputs[2] if node["bias"].present else None
+    if node["weights"].dtype == np.int16:
+        return rescaled(node, sums, bias)
+    real = quant.conv_multiplier(node["input"].scale, requantize.weight_scales(node["weights"]), node.outputs[0].scale,
+                                 np.float64)
+    return [clamped(node, quant.round_half_away((sums if bias is None else sums + bias) * real))]
+
+
+DENSE = "input:T weights:W bias?:B activation:i32 keep_dims:bool -> output:T"
+TFL_INT16_FULLY_CONNECTED = own("TFL_INT16_FULLY_CONNECTED", {DENSE: _TYPES}, compute_dense, infer_dense)
+
+
+# -- TRANSPOSE_CONV --------------------------------------------------------------------------------------------------
+def transposed_geometry(node):
+    """Window of the convolution that this one is the transpose of, for the output shape that is asked for."""
+    sizes, filters = window.image_shape(node)[1:3], node["filter"].shape[1:3]
+    wanted = [int(value) for value in node.value("output_shape").reshape(-1)]
+    if len(wanted) != 4 or min(wanted) < 1:
+        node.fail("output_shape", f"is {wanted}, must be four values above 0")
+    strides, heads = [], []
+    for axis, name in enumerate(window.AXES):
+        stride = node.scalar(f"stride_{name}")
+        if stride < 1:
+            node.fail(f"stride_{name}", f"is {stride}, must be > 0")
+        total = (-(-wanted[axis + 1] // stride) - 1) * stride + filters[axis] - wanted[axis + 1]
+        strides.append(stride)
+        heads.append(max(0, total // 2) if node.scalar("padding_scheme") == window.SCHEME_SAME else 0)
+    return window.Window(tuple(wanted[1:3]), filters, tuple(strides), (1, 1), tuple(heads), sizes)
+
+
+def infer_transposed(node):
+    """The output shape that is asked for."""
+    batch, _, _, channels = window.image_shape(node)
+    node.check_rank("filter", 4)
+    units, _, _, depth = node["filter"].shape
+    if depth != channels:
+        node.fail("filter", f"dimension 3 is {depth}, must be the input's {channels} channels")
+    check_bias(node, units)
+    return [(batch, *transposed_geometry(node).input, units)]
+
+
+def compute_transposed(node, inputs):
+    """TRANSPOSE_CONV."""
+    image, filter_, bias = _operands(node, inputs)
+    return rescaled(node, transpose_conv2d.sums(image, filter_, transposed_geometry(node)), bias)
+
+
+TFL_INT16_TRANSPOSE_CONV = own(
+    "TFL_INT16_TRANSPOSE_CONV",
+    {f"input:T filter:W bias?:B output_shape:I32 {window.IMPLICIT} activation:i32 layout:bool -> output:T": _TYPES},
+    compute_transposed, infer_transposed,
+)
+
+
+# -- BATCH_MATMUL ----------------------------------------------------------------------------------------------------
+def infer_matmul(node):
+    """Batches broadcast."""
+    x, y = (list(node[name].shape) for name in ("input0", "input1"))
+    if min(len(x), len(y)) < 2:
+        node.fail(None, f"takes shapes {x} and {y}, must have rank 2 at least")
+    if node.scalar("adj_x"):
+        x[-2:] = x[:-3:-1]
+    if node.scalar("adj_y"):
+        y[-2:] = y[:-3:-1]
+    if x[-1] != y[-2]:
+        node.fail("input1", f"has {y[-2]} rows, must have one for each of {x[-1]} columns of input0")
+    try:
+        batches = np.broadcast_shapes(tuple(x[:-2]), tuple(y[:-2]))
+    except ValueError:
+        node.fail("input1", f"batches {y[:-2]} do not broadcast with {x[:-2]}")
+    return [(*batches, x[-2], y[-1])]
+
+
+def compute_matmul(node, inputs):
+    """Sums of int64, by the product of the scales in float32."""
+    x, y = (requantize.centred(node[name], array) for name, array in zip(("input0", "input1"), inputs))
+    x = x.swapaxes(-1, -2) if node.scalar("adj_x") else x
+    y = y.swapaxes(-1, -2) if node.scalar("adj_y") else y
+    real = quant.conv_multiplier(node["input0"].scale, node["input1"].scale, node.outputs[0].scale)
+    return [clamped(node, quant.mbqm_wide((x @ y).astype(np.int64), *quant.quantize_multiplier(real)))]
+
+
+TFL_INT16_BATCH_MATMUL = own(
+    "TFL_INT16_BATCH_MATMUL", {"input0:T input1:U adj_x:bool adj_y:bool -> output:T":
+                               {"T": ("Q16S",), "U": ("Q16S", "Q8S")}}, compute_matmul, infer_matmul,
+)

@@ -1,0 +1,131 @@
+"""Operators whose output has another quantization than their input, where NNAPI ties the two, as LiteRT has them."""
+
+from math import prod
+
+import numpy as np
+
+from .._native.activation import LookupQ8
+from .._native.reduce import MOST_TERMS, ReduceQ8
+from ..model import quant
+from ..model.fixedpoint import inv_sqrt
+from ..model.types import QUANT_RANGE
+from . import reduce, resize
+from .base import is_quant8
+from .tfl import QUANTIZED, own, same_shape
+
+RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
+          np.dtype(np.int8): (-128, 127), np.dtype(np.uint8): (0, 255)}
+
+
+def _by_table(compute):
+    """lower: 8-bit codes of the output by those of the input."""
+    def lower(node, b):
+        source, target = node["input"], node.outputs[0]
+        if source.dtype.itemsize != 1 or target.dtype.itemsize != 1:
+            return f"no native kernel from {source.dtype} to {target.dtype}"
+        (table,) = compute(node, [np.arange(256, dtype=np.uint8).view(source.dtype)])
+        b.emit(LookupQ8((b.slot(source), b.slot(target)), prod(source.shape), table.view(np.uint8)))
+        return None
+
+    return lower
+
+
+# -- QUANTIZE --------------------------------------------------------------------------------------------------------
+def compute(node, inputs):
+    """(x - zero) * scale / new scale + new zero, by a quantized multiplier."""
+    target = node.outputs[0]
+    multiplier = quant.quantize_multiplier(node.scalar("scale") / node.scalar("new_scale"))
+    codes = quant.mbqm(inputs[0].astype(np.int64) - node.scalar("zero"), *multiplier) + node.scalar("new_zero")
+    return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
+
+
+TFL_REQUANTIZE = own(
+    "TFL_REQUANTIZE", {"input:T scale:f32 zero:i32 new_scale:f32 new_zero:i32 -> output:U":
+                       {"T": ("I32", *QUANTIZED), "U": ("I32", *QUANTIZED)}},
+    compute, same_shape, lower=_by_table(compute),
+)
+
+
+# -- MEAN, SUM -------------------------------------------------------------------------------------------------------
+def _totals(node, inputs):
+    axes = reduce.axes_of(node)
+    count = prod(inputs[0].shape[axis] for axis in axes)
+    return inputs[0].sum(axis=axes, dtype=np.int64) - count * node["input"].zero_point, count
+
+
+def compute_mean(node, inputs):
+    """Mean of real values, rounded once more than a sum."""
+    total, count = _totals(node, inputs)
+    return [reduce.requantized(node, total, reduce.mean_multiplier(node, count)).reshape(reduce.infer(node)[0])]
+
+
+def compute_sum(node, inputs):
+    """Sum of real values."""
+    total, _ = _totals(node, inputs)
+    return [reduce.requantized(node, total, reduce.sum_multiplier(node)).reshape(reduce.infer(node)[0])]
+
+
+def _lower_reduction(multiplier_of):
+    def lower(node, b):
+        source, target, axes = node["input"], node.outputs[0], reduce.axes_of(node)
+        terms = prod(source.shape[axis] for axis in axes)
+        if not is_quant8(source) or terms > MOST_TERMS or len(source.shape) > 4:
+            return f"no native kernel for {source.dtype} of rank {len(source.shape)}, {terms} terms"
+        scale = source.zero_point, *multiplier_of(node, terms), target.zero_point, *QUANT_RANGE[target.type]
+        b.emit(ReduceQ8((b.slot(source), b.slot(target)), "mean", source.dtype == np.int8, source.shape, axes, scale))
+        return None
+
+    return lower
+
+
+_REDUCTION = {"input:T axes:I32 keep_dims:i32 -> output:T": {"T": QUANTIZED}}
+TFL_REQUANTIZE_MEAN = own("TFL_REQUANTIZE_MEAN", _REDUCTION, compute_mean, reduce.infer,
+                          lower=_lower_reduction(reduce.mean_multiplier))
+TFL_REQUANTIZE_SUM = own("TFL_REQUANTIZE_SUM", _REDUCTION, compute_sum, reduce.infer,
+                         lower=_lower_reduction(lambda node, terms: reduce.sum_multiplier(node)))
+
+
+# -- LEAKY_RELU, RSQRT -----------------------------------------------------------------------------------------------
+def compute_leaky_relu(node, inputs):
+    """Values below zero times alpha; both multipliers are formed in float32."""
+    source, target = node["input"], node.outputs[0]
+    ratio = np.float32(source.scale), np.float32(target.scale), np.float32(node.scalar("alpha"))
+    above = quant.quantize_multiplier(float(ratio[0] / ratio[1]))
+    below = quant.quantize_multiplier(abs(float(ratio[0] * ratio[2] / ratio[1])))
+    x = inputs[0].astype(np.int64) - source.zero_point
+    sign = -1 if ratio[2] < 0 else 1
+    codes = np.where(x >= 0, quant.mbqm(x, *above), quant.mbqm(x, sign * below[0], below[1])) + target.zero_point
+    return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
+
+
+TFL_REQUANTIZE_LEAKY_RELU = own(
+    "TFL_REQUANTIZE_LEAKY_RELU", {"input:T alpha:f32 -> output:T": {"T": QUANTIZED}}, compute_leaky_relu, same_shape,
+    lower=_by_table(compute_leaky_relu),
+)
+
+_RSQRT_SHIFT = 20
+
+
+def compute_rsqrt(node, inputs):
+    """1 / sqrt in fixed point; the largest code where the value is not above zero."""
+    source, target = node["input"], node.outputs[0]
+    real = 1.0 / float(np.float32(np.sqrt(np.float32(source.scale))) * np.float32(target.scale))
+    multiplier, exponent = quant.quantize_multiplier(float(np.float32(real)))
+    x = inputs[0].astype(np.int64) - source.zero_point
+    root, shift = inv_sqrt(np.maximum(x, 1))
+    value = quant.mbqm(np.ones_like(x), root, shift + _RSQRT_SHIFT)
+    codes = quant.mbqm(value, multiplier, exponent - _RSQRT_SHIFT) + target.zero_point
+    low, high = RANGES[target.dtype]
+    return [np.where(x > 0, np.clip(codes, low, high), high).astype(target.dtype)]
+
+
+TFL_REQUANTIZE_RSQRT = own("TFL_REQUANTIZE_RSQRT", {"input:T -> output:T": {"T": QUANTIZED}}, compute_rsqrt, same_shape,
+                           lower=_by_table(compute_rsqrt))
+
+
+# -- RESIZE_BILINEAR -------------------------------------------------------------------------------------------------
+TFL_REQUANTIZE_RESIZE_BILINEAR = own(
+    "TFL_REQUANTIZE_RESIZE_BILINEAR",
+    {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
+     {"T": ("Q8", "Q8S")}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
+)

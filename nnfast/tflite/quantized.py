@@ -1,0 +1,198 @@
+"""Quantized forms of operators that the standard lacks: output in a quantization of its own, int16 tensors, float
+tensors with int8 weights. They become operations of nnfast's own.
+"""
+
+import numpy as np
+
+from ..model.types import OperandType
+from .own import translate
+from .schema import Builtin, TensorType
+
+_CODES = (TensorType.INT8, TensorType.UINT8)
+_INTEGERS = (*_CODES, TensorType.INT16, TensorType.INT32)
+
+FORMS = {}
+"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]."""
+
+
+def form(b, op):
+    """The translation of an operator that comes in a quantized form of our own; None where it does not."""
+    for applies, function in FORMS.get(op.code, ()):
+        tensors = [b.tensor(op, place) for place in (0, 1)]
+        if tensors[0] is None or not op.outputs or -1 in op.outputs:
+            return None
+        if applies(*tensors, b.result(op)):
+            return function
+    return None
+
+
+def _takes(applies, *codes):
+    def register(function):
+        for code in codes:
+            FORMS.setdefault(code, []).append((applies, function))
+        return function
+    return register
+
+
+def _int16(x, y, out):
+    return x.type == TensorType.INT16 and bool(x.scales) and out.type == TensorType.INT16
+
+
+def _hybrid(x, y, out):
+    return x.type == TensorType.FLOAT32 and y is not None and y.type == TensorType.INT8 and bool(y.scales) \
+        and y.data is not None and not y.is_sparse
+
+
+def _recoded(x, y, out):
+    return x.type in _CODES and out.type == x.type and bool(x.scales) and bool(out.scales) and \
+        (x.scales, x.zero_points) != (out.scales, out.zero_points)
+
+
+def _recoded_or_int16(x, y, out):
+    return _recoded(x, y, out) or _int16(x, y, out)
+
+
+def _one_scale(b, op, t):
+    if len(t.scales) != 1 or not 0 < t.scales[0] < float("inf"):
+        b.refuse(op, f"tensor[{t.index}] has scales {list(t.scales[:4])}, must have one above 0")
+    return float(np.float32(t.scales[0])), t.zero_points[0]
+
+
+# -- other output quantizations --------------------------------------------------------------------------------------
+def _between_integers(x, y, out):
+    types = x.type, out.type
+    if not x.scales or not out.scales or any(code not in _INTEGERS for code in types):
+        return False
+    return types[0] != types[1] or (x.scales, x.zero_points) != (out.scales, out.zero_points)
+
+
+@_takes(_between_integers, Builtin.QUANTIZE)
+def requantize(b, op):
+    """QUANTIZE between integers."""
+    b.check_counts(op, 1)
+    (scale, zero), (new_scale, new_zero) = (_one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
+    if not scale / new_scale < 2.0**31:
+        b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")
+    real = OperandType.TENSOR_FLOAT32
+    translate(b, op, "TFL_REQUANTIZE", (b.real(real, scale), b.i32(zero), b.real(real, new_scale), b.i32(new_zero)))
+
+
+@_takes(_recoded_or_int16, Builtin.MEAN)
+@_takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and _recoded(x, y, out), Builtin.SUM)
+def reduce(b, op):
+    """MEAN and SUM of codes."""
+    b.check_counts(op, 2)
+    _check_ratio(b, op)
+    axes = b.integers(op, b.tensor(op, 1), "axes")
+    translate(b, op, f"TFL_REQUANTIZE_{op.name}", (b.ints(axes), b.i32(int(op.options.keep_dims))), [b.tensor(op, 0)])
+
+
+@_takes(_recoded, Builtin.RESIZE_BILINEAR)
+def resize_bilinear(b, op):
+    """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
+    b.check_counts(op, 2)
+    size, options = b.integers(op, b.tensor(op, 1), "size"), op.options
+    if len(size) != 2 or min(size) < 1:
+        b.refuse(op, f"size {size} must be two values above 0")
+    scalars = [b.i32(size[1]), b.i32(size[0]), b.bool(False), b.bool(options.align_corners),
+               b.bool(options.half_pixel_centers)]
+    translate(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR", scalars, [b.tensor(op, 0)])
+
+
+def _check_ratio(b, op):
+    (scale, _), (new_scale, _) = (_one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
+    if not scale / new_scale < 2.0**31:
+        b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")
+
+
+def _codes(x, y, out):
+    return x.type in (*_CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
+
+
+@_takes(_codes, Builtin.LEAKY_RELU)
+def leaky_relu(b, op):
+    """LEAKY_RELU of codes."""
+    b.check_counts(op, 1)
+    _check_ratio(b, op)
+    alpha = op.options.alpha
+    if not -(2.0**15) < alpha < 2.0**15:
+        b.refuse(op, f"alpha is {alpha}, must lie between -32768 and 32768")
+    translate(b, op, "TFL_REQUANTIZE_LEAKY_RELU", (b.real(OperandType.TENSOR_FLOAT32, alpha),))
+
+
+@_takes(_codes, Builtin.RSQRT)
+def rsqrt(b, op):
+    """RSQRT of codes."""
+    b.check_counts(op, 1)
+    for t in (b.tensor(op, 0), b.result(op)):
+        _one_scale(b, op, t)
+    translate(b, op, "TFL_REQUANTIZE_RSQRT")
+
+
+# -- int16 tensors, int8 weights -------------------------------------------------------------------------------------
+@_takes(_int16, Builtin.ADD, Builtin.SUB, Builtin.MUL)
+def arithmetic(b, op):
+    """ADD, SUB, MUL of int16 tensors."""
+    b.check_counts(op, 2)
+    shifts = () if op.name == "MUL" else (b.bool(op.options.pot_scale_int16),)
+    translate(b, op, f"TFL_INT16_{op.name}", (b.activation(op), *shifts))
+
+
+@_takes(_int16, Builtin.BATCH_MATMUL)
+def batch_matmul(b, op):
+    """BATCH_MATMUL of int16 tensors with int16 or int8 ones."""
+    b.check_counts(op, 2)
+    translate(b, op, "TFL_INT16_BATCH_MATMUL", (b.bool(op.options.adj_x), b.bool(op.options.adj_y)))
+
+
+def _with_bias(b, op):
+    """The first two tensors and the bias or None."""
+    b.check_counts(op, 2, 3)
+    return [b.tensor(op, place) for place in range(3)]
+
+
+def _name(b, op):
+    return f"TFL_{'HYBRID' if b.tensor(op, 0).type == TensorType.FLOAT32 else 'INT16'}_{op.name}"
+
+
+@_takes(lambda *tensors: _int16(*tensors) or _hybrid(*tensors), Builtin.CONV_2D, Builtin.DEPTHWISE_CONV_2D)
+def convolution(b, op):
+    """CONV_2D and DEPTHWISE_CONV_2D."""
+    tensors, options = _with_bias(b, op), op.options
+    scalars = [b.padding(op), b.positive(op, "stride_w"), b.positive(op, "stride_h"), b.activation(op), b.bool(False),
+               b.positive(op, "dilation_w"), b.positive(op, "dilation_h")]
+    filter_ = tensors[1]
+    if options.padding in (0, 1) and len(filter_.scales) > 1 and \
+            filter_.channel_dim != (0 if op.name == "CONV_2D" else 3):
+        b.refuse(op, f"tensor[{filter_.index}] has its scales along dimension {filter_.channel_dim}")
+    translate(b, op, _name(b, op), scalars, tensors)
+
+
+@_takes(lambda *tensors: _int16(*tensors) or _hybrid(*tensors), Builtin.FULLY_CONNECTED)
+def fully_connected(b, op):
+    """FULLY_CONNECTED."""
+    tensors, options = _with_bias(b, op), op.options
+    if options.weights_format:
+        b.refuse(op, "has shuffled weights, nnfast takes row-major ones")
+    b.check_rank(op, tensors[1], 2, 2)
+    if len(tensors[1].scales) > 1 and tensors[1].channel_dim != 0:
+        b.refuse(op, f"tensor[{tensors[1].index}] has its scales along dimension {tensors[1].channel_dim}, must be 0")
+    scalars = [b.activation(op), b.bool(options.keep_num_dims)]
+    if _hybrid(*tensors[:2], None):
+        scalars.append(b.bool(options.asymmetric_quantize_inputs))
+    translate(b, op, _name(b, op), scalars, tensors)
+
+
+def _int16_behind_weights(shape, weights, out):
+    return out.type == TensorType.INT16 and bool(out.scales)
+
+
+@_takes(_int16_behind_weights, Builtin.TRANSPOSE_CONV)
+def transpose_conv(b, op):
+    """TRANSPOSE_CONV of int16 tensors."""
+    b.check_counts(op, 3, 4)
+    shape, weights, x, bias = (b.tensor(op, place) for place in range(4))
+    if not _int16(x, None, b.result(op)):
+        b.refuse(op, "must have int16 input and output")
+    scalars = [b.padding(op), b.positive(op, "stride_w"), b.positive(op, "stride_h"), b.activation(op), b.bool(False)]
+    translate(b, op, "TFL_INT16_TRANSPOSE_CONV", scalars, [x, weights, bias, shape])

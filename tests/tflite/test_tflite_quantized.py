@@ -1,0 +1,150 @@
+"""Quantized forms of operators that the standard lacks, against formulas written out here."""
+
+import numpy as np
+import pytest
+
+from helpers.tflite.running import Const, One
+from nnfast.model.quant import mbqm, quantize_multiplier
+
+RANDOM = np.random.default_rng(11)
+
+
+def codes(kind, *shape):
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    return RANDOM.integers(low, high + 1, shape).astype(kind)
+
+
+def rounded(x):
+    """Half away from zero."""
+    return np.sign(x) * np.floor(np.abs(x) + 0.5)
+
+
+def f32(x):
+    return float(np.float32(x))
+
+
+@pytest.mark.parametrize(("source", "target"), [("int8", "int8"), ("int8", "uint8"), ("uint8", "int8"),
+                                                ("int16", "int8"), ("int16", "int32"), ("int8", "int16")])
+def test_quantize_between_integers(source, target):
+    x = codes(source, 3, 100)
+    zeros = [5 if kind in ("int8", "uint8") else 0 for kind in (source, target)]
+    one = One("QUANTIZE", [x], [(x.shape, target)], quants={"i0": (0.02, zeros[0]), "o0": (0.031, zeros[1])})
+    wanted = mbqm(x.astype(np.int64) - zeros[0], *quantize_multiplier(f32(0.02) / f32(0.031))) + zeros[1]
+    np.testing.assert_array_equal(one.run()[0], np.clip(wanted, np.iinfo(target).min, np.iinfo(target).max))
+
+
+def test_mean_into_another_quantization():
+    x = codes("int8", 2, 5, 6, 7)
+    one = One("MEAN", [x, Const(np.int32([1, 2]))], [((2, 7), "int8")], "ReducerOptions",
+              quants={"i0": (0.02, 5), "o0": (0.005, -9)})
+    real = (x.astype(int) - 5).mean(axis=(1, 2)) * 0.02 / 0.005 - 9
+    assert np.abs(one.run()[0] - np.clip(real, -128, 127)).max() <= 1
+
+
+def test_resize_keeps_codes_and_rounds_half_away():
+    x = np.int8([[[[-3], [-4]]]])
+    one = One("RESIZE_BILINEAR", [x, Const(np.int32([1, 4]))], [((1, 1, 4, 1), "int8")], "ResizeBilinearOptions",
+              quants={"i0": (0.5, 0), "o0": (0.25, 3)})
+    assert one.run()[0].reshape(-1).tolist() == [-3, -4, -4, -4]
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.5, -0.2])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_leaky_relu(kind, alpha):
+    x, zero = codes(kind, 400), 0 if kind == "int16" else 7
+    one = One("LEAKY_RELU", [x], [(x.shape, kind)], "LeakyReluOptions", {"Alpha": alpha},
+              {"i0": (0.02, zero), "o0": (0.03, zero)})
+    value = (x.astype(int) - zero) * np.where(x.astype(int) >= zero, 1, alpha) * 0.02 / 0.03 + zero
+    assert np.abs(one.run()[0] - np.clip(value, np.iinfo(kind).min, np.iinfo(kind).max)).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL"])
+def test_int16_arithmetic(name):
+    x, y = codes("int16", 4, 50), codes("int16", 1, 50)
+    scales = 0.0003, 0.0005, 0.0009 if name != "MUL" else 0.005
+    one = One(name, [x, y], [(x.shape, "int16")], f"{name.capitalize()}Options",
+              quants={name: (scale, 0) for name, scale in zip(("i0", "i1", "o0"), scales)})
+    a, b = x * scales[0], y * scales[1]
+    real = {"ADD": a + b, "SUB": a - b, "MUL": a * b}[name] / scales[2]
+    assert np.abs(one.run()[0] - np.clip(real, -32768, 32767)).max() <= 1
+
+
+def convolved(x, w, groups):
+    """Sums of a 3x3 convolution without padding, [h, w, channels] with [units, 3, 3, depth]."""
+    height, width = x.shape[0] - 2, x.shape[1] - 2
+    y = np.zeros((height, width, len(w)))
+    depth, each = x.shape[2] // groups, len(w) // groups
+    for unit in range(len(w)):
+        first = unit // each * depth
+        for i in range(height):
+            for j in range(width):
+                y[i, j, unit] = (x[i:i + 3, j:j + 3, first:first + depth] * w[unit]).sum()
+    return y
+
+
+OPTIONS = {"Padding": 1, "StrideW": 1, "StrideH": 1, "DilationWFactor": 1, "DilationHFactor": 1}
+
+
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_int16_convolutions(name):
+    plain = name == "CONV_2D"
+    x, w = codes("int16", 1, 5, 6, 4), codes("int8", *((3, 3, 3, 4) if plain else (1, 3, 3, 4)))
+    units = 3 if plain else 4
+    bias, scales = RANDOM.integers(-9**6, 9**6, units), RANDOM.uniform(0.002, 0.01, units)
+    one = One(name, [x, Const(w), Const(bias)], [((1, 3, 4, units), "int16")],
+              "Conv2DOptions" if plain else "DepthwiseConv2DOptions",
+              OPTIONS if plain else OPTIONS | {"DepthMultiplier": 1}, {"i0": (0.0003, 0), "o0": (0.002, 0)})
+    tensors, *rest = one.parts()
+    tensors[1].scale, tensors[1].dim = scales.tolist(), 0 if plain else 3
+    one.parts = lambda: (tensors, *rest)
+    turned = w if plain else w.transpose(3, 1, 2, 0)
+    real = (convolved(x[0].astype(float), turned.astype(float), 1 if plain else 4) + bias) * 0.0003 * scales / 0.002
+    # The multiplier has 16 bits.
+    np.testing.assert_allclose(one.run()[0][0], np.clip(real, -32768, 32767), rtol=5e-5, atol=1)
+
+
+def quantized(row):
+    """(codes less their zero point, scale) of a row over all codes, as LiteRT quantizes it."""
+    low, high = min(float(row.min()), 0.0), max(float(row.max()), 0.0)
+    scale = (high - low) / 255
+    zero = int(rounded(-128 - low / scale if abs(low) < abs(high) else 127 - high / scale))
+    step = np.float32(1) / np.float32(scale)
+    return np.clip(rounded(np.float32(zero) + row * step), -128, 127) - zero, np.float32(scale)
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+def test_hybrid_fully_connected(is_asymmetric, keep):
+    x, w = RANDOM.normal(0, 2, (2, 3, 20)).astype(np.float32), np.clip(codes("int8", 7, 20), -127, 127)
+    bias = RANDOM.normal(0, 1, 7).astype(np.float32)
+    one = One("FULLY_CONNECTED", [x, Const(w), Const(bias)], [((2, 3, 7) if keep else (6, 7), "float32")],
+              "FullyConnectedOptions", {"AsymmetricQuantizeInputs": is_asymmetric, "KeepNumDims": keep},
+              {"i1": (0.01, 0)})
+    wanted = []
+    for row in x.reshape(6, 20):
+        if is_asymmetric:
+            row, scale = quantized(row)
+        else:
+            largest = np.abs(row).max()
+            row, scale = rounded(row * (np.float32(127) / largest)), largest / np.float32(127)
+        wanted.append((w.astype(float) @ row).astype(np.float32) * (scale * np.float32(0.01)) + bias)
+    np.testing.assert_allclose(one.run()[0].reshape(6, 7), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_hybrid_convolutions(name):
+    plain = name == "CONV_2D"
+    x = RANDOM.normal(0, 2, (2, 5, 6, 4)).astype(np.float32)
+    w = codes("int8", *((4, 3, 3, 4) if plain else (1, 3, 3, 4)))
+    scales, bias = RANDOM.uniform(0.002, 0.01, 4).astype(np.float32), RANDOM.normal(0, 1, 4).astype(np.float32)
+    one = One(name, [x, Const(w), Const(bias)], [((2, 3, 4, 4), "float32")],
+              "Conv2DOptions" if plain else "DepthwiseConv2DOptions",
+              OPTIONS if plain else OPTIONS | {"DepthMultiplier": 1})
+    tensors, *rest = one.parts()
+    tensors[1].scale, tensors[1].dim = scales.tolist(), 0 if plain else 3
+    one.parts = lambda: (tensors, *rest)
+    turned = w if plain else w.transpose(3, 1, 2, 0)
+    for image, got in zip(x, one.run()[0]):
+        image, scale = quantized(image)
+        wanted = convolved(image, turned.astype(float), 1 if plain else 4) * scales * scale + bias
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
