@@ -100,12 +100,13 @@ def info_of(graph, operand, fallback):
 
 
 def array_of(info, value):
-    """numpy array of what a caller gave for an input: itself, or made of its `__array__`, DLPack or buffer.
+    """numpy array of what a caller gave for an input: itself, or made of its `__array__`, DLPack or buffer. A single
+    value without dimensions is one of shape [1].
 
     Raises InvalidArgument for what has none of them.
     """
     if isinstance(value, np.ndarray):
-        return value
+        return value.reshape(1) if not value.ndim and info.shape == (1,) else value
     try:
         if hasattr(value, "__array__"):
             return np.asarray(value)

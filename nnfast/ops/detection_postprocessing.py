@@ -17,16 +17,24 @@ def _slots(node):
 
 def infer(node):
     """[batches, M], [batches, M, 4], [batches, M], [batches]."""
+    boxes.check_not_negative(node, "score_threshold")
+    return shapes(node)
+
+
+def shapes(node, has_background=True):
+    """Shapes of the outputs; has_background: class 0 of the scores is none."""
     sizes = boxes.match_dims(node, scores="batches boxes classes", box_deltas="batches boxes encoding",
                              anchors="boxes 4")
-    if sizes["classes"] < 2:
-        node.fail("scores", f"dimension 2 is {sizes['classes']}, must be at least 2: class 0 is the background")
+    least = 1 + has_background
+    if sizes["classes"] < least:
+        reason = ": class 0 is the background" if has_background else ""
+        node.fail("scores", f"dimension 2 is {sizes['classes']}, must be at least {least}{reason}")
     if sizes["encoding"] < 4:
         node.fail("box_deltas", f"dimension 2 is {sizes['encoding']}, must be at least 4")
     regular = node.scalar("use_regular_nms")
     per_class = "max_detections_per_class" if regular else "max_classes_per_detection"
     boxes.check_above_zero(node, "scale_dy", "scale_dx", "scale_dh", "scale_dw", "max_num_detections", per_class)
-    boxes.check_not_negative(node, "score_threshold", "iou_threshold")
+    boxes.check_not_negative(node, "iou_threshold")
     batches, slots = sizes["batches"], _slots(node)
     if slots > MOST_DETECTIONS:
         node.fail("max_classes_per_detection", f"makes room for {slots} detections, must be at most {MOST_DETECTIONS}")

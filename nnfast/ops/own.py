@@ -67,6 +67,9 @@ FAMILIES = {
     "tfl_matmul": {
         "TFL_BATCH_MATMUL": 126,
     },
+    "tfl_pool": {"TFL_MAX_POOL_ARGMAX": 1012, "TFL_MAX_UNPOOL": 1013},
+    "tfl_detection": {"TFL_DETECTION_POSTPROCESS": 1016},
+    "tfl_blocks": {"TFL_SPACE_TO_BATCH_ND": 38, "TFL_BATCH_TO_SPACE_ND": 37},
     "tfl_signal": {
         "TFL_RFFT2D": 131, "TFL_AUDIO_SPECTROGRAM": 1010, "TFL_MFCC": 1011,
     },

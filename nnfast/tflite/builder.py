@@ -89,7 +89,16 @@ class Builder:
         """Make operands of the graph's inputs."""
         for index in self.file_inputs:
             t = self.tensors[index]
+            if self.is_main and t.dims is None and not t.shape:
+                t = self.tensors[index] = replace(t, dims=())  # as TFLite takes it
             self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
+
+    def inherit(self, tensors):
+        """Take the inputs' ranks from the tensors outside, where the file does not tell them here."""
+        self.is_bound = any(t.dims is None for t in self.tensors)
+        for index, outer in zip(self.file_inputs, tensors):
+            if self.tensors[index].dims is None and outer.dims == ():
+                self.tensors[index] = replace(self.tensors[index], dims=())
 
     def bind(self, shapes):
         """Take inputs of these shapes, {tensor index: dims}; what is computed gets its shape by inference."""

@@ -19,7 +19,7 @@ AREAS = (
     "lookup", "bidirectional", "control", "detection",
 )
 """The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
-OWN_AREAS = ("own", "variables", "composite")
+OWN_AREAS = ("own", "variables", "composite", "custom")
 """Those of what the standard lacks."""
 MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""
@@ -40,12 +40,13 @@ class Graphs:
         self.running, self.heights = [], {}
         self.initial, self.inlined = {}, 0
 
-    def translate(self, index, parent=None):
-        """(Subgraph, states) of one subgraph of the file."""
+    def translate(self, index, parent=None, tensors=()):
+        """(Subgraph, states) of one subgraph of the file. tensors: those outside that its inputs stand for."""
         builder, operators, outputs = self.open_graph(index)
         builder.graphs = self
         if parent is not None:
             builder.created, builder.widened = parent.created, parent.widened
+            builder.inherit(tensors)
         self.running.append(index)
         self.heights[index] = 1
         builder.start()
@@ -123,8 +124,9 @@ class Graphs:
         finally:
             self.running.pop()
 
-    def refer(self, b, op, index):
-        """Place among Model.referenced of a subgraph that an operator runs; each is translated once."""
+    def refer(self, b, op, index, tensors):
+        """Place among Model.referenced of a subgraph that an operator runs on these tensors; each is translated once.
+        """
         if not 0 <= index < self.count or index in self.running:
             b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} beside the main one, and not its"
                          " own")
@@ -134,7 +136,7 @@ class Graphs:
         if index not in self.places:
             depth = len(self.running)
             try:
-                graph, _ = self.translate(index, b)
+                graph, _ = self.translate(index, b, tensors)
             except UnsupportedOperator as error:
                 found = (error.operator, error.index, error.reason), *error.others
                 inner = [(name, place, f"in subgraph {index}: {reason}") for name, place, reason in found]

@@ -7,9 +7,10 @@ from .schema import Builtin
 T = OperandType
 
 
-def _graph(b, op, index, inputs, outputs):
+def _graph(b, op, index, tensors, outputs):
     """(operand that names a subgraph, the subgraph), which must take and give tensors of these numbers."""
-    place = b.graphs.refer(b, op, index)
+    place = b.graphs.refer(b, op, index, tensors)
+    inputs = len(tensors)
     graph = b.graphs.referenced[place]
     found = len(graph.inputs), len(graph.outputs)
     if found != (inputs, outputs):
@@ -54,8 +55,8 @@ def if_(b, op):
     inputs = _start(b, op, 1)
     condition = b.operand(op, b.tensor(op, 0))
     _check_flag(b, op, b.operands[condition], "condition")
-    counts = len(inputs), len(op.outputs)
-    branches = [_graph(b, op, index, *counts) for index in (op.options.then_graph, op.options.else_graph)]
+    sides = [b.tensor(op, place) for place in range(1, len(op.inputs))], len(op.outputs)
+    branches = [_graph(b, op, index, *sides) for index in (op.options.then_graph, op.options.else_graph)]
     outputs = [b.output(op, (), place) for place in range(len(op.outputs))]
     for (_, graph), what in zip(branches, ("then branch", "else branch")):
         _fit(b, op, graph, what, [b.operands[k] for k in inputs], [b.operands[k] for k in outputs])
@@ -68,8 +69,9 @@ def while_(b, op):
     inputs, count = _start(b, op, 0), len(op.inputs)
     if len(op.outputs) != count:
         b.refuse(op, f"has {count} inputs and {len(op.outputs)} outputs, must have as many")
-    condition, test = _graph(b, op, op.options.condition_graph, count, 1)
-    body, graph = _graph(b, op, op.options.body_graph, count, count)
+    tensors = [b.tensor(op, place) for place in range(count)]
+    condition, test = _graph(b, op, op.options.condition_graph, tensors, 1)
+    body, graph = _graph(b, op, op.options.body_graph, tensors, count)
     _check_flag(b, op, test.operands[test.outputs[0]], "condition")
     outputs = [b.output(op, (), place) for place in range(count)]
     outside = [b.operands[k] for k in inputs]

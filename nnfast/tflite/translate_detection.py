@@ -5,6 +5,7 @@ import numpy as np
 from ..model.types import OperandType, OperationType
 from .builder import QUANT8, translates
 from .flexmap import decode, float32
+from .own import extends
 
 T = OperandType
 SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
@@ -18,8 +19,18 @@ def detection(b, op):
     TFLite takes scores equal to their threshold and keeps overlaps equal to theirs, NNAPI does neither: the thresholds
     move by one float.
     """
+    _detection(b, op, is_standard=True)
+
+
+@extends("TFLite_Detection_PostProcess")
+def detection_of_our_own(b, op):
+    """As NNAPI's, with any threshold and with scores that have no background."""
+    _detection(b, op, is_standard=False)
+
+
+def _detection(b, op, is_standard):
     b.check_counts(op, 3, outputs=4)
-    options = _options(b, op)
+    options = _options(b, op, is_standard)
     encodings, scores, anchors = (b.tensor(op, place) for place in range(3))
     for t, rank in ((encodings, 3), (scores, 3), (anchors, 2)):
         b.check_rank(op, t, rank, rank)
@@ -29,7 +40,8 @@ def detection(b, op):
     batches, _, classes = b.dims(op, scores)
     if batches != 1:
         b.refuse(op, f"scores have {batches} batches, must have 1")
-    if classes != options["num_classes"] + 1:
+    has_background = classes == options["num_classes"] + 1
+    if not has_background and (is_standard or classes != options["num_classes"]):
         b.refuse(op, f"scores have {classes} classes, NNAPI takes num_classes ({options['num_classes']}) and a"
                      " background")
     regular = options["use_regular_nms"]
@@ -44,14 +56,17 @@ def detection(b, op):
     inputs += [b.real(T.TENSOR_FLOAT32, options[name]) for name in ("nms_score_threshold", "nms_iou_threshold")]
     classes_out = b.temporary(T.TENSOR_INT32, (1, most), name=f"{b.result(op, 1).name}_int")
     count = b.temporary(T.TENSOR_INT32, (1,), name=f"{b.result(op, 3).name}_int")
-    b.emit(OperationType.DETECTION_POSTPROCESSING, (*inputs, b.bool(False)),
-           (b.output(op, (1, most), 2), b.output(op, (1, most, 4), 0), classes_out, count))
+    outputs = b.output(op, (1, most), 2), b.output(op, (1, most, 4), 0), classes_out, count
+    if is_standard:
+        b.emit(OperationType.DETECTION_POSTPROCESSING, (*inputs, b.bool(False)), outputs)
+    else:
+        b.emit_own("TFL_DETECTION_POSTPROCESS", (*inputs, b.bool(False), b.bool(has_background)), outputs)
     b.emit(OperationType.CAST, (classes_out,), (b.output(op, (1, most), 1),))
     b.emit(OperationType.CAST, (count,), (b.output(op, (1,), 3),))
 
 
-def _options(b, op):
-    """Numbers of the operator, checked; thresholds as NNAPI compares them."""
+def _options(b, op, is_standard):
+    """Numbers of the operator, checked; thresholds as NNAPI compares them. is_standard: NNAPI takes them."""
     try:
         found = decode(op.options)
     except ValueError as error:
@@ -70,7 +85,7 @@ def _options(b, op):
         if not 0 < options[name] < np.inf:
             b.refuse(op, f"{name} is {options[name]}, must be above 0")
     score, overlap = options["nms_score_threshold"], options["nms_iou_threshold"]
-    if not 0 < score < np.inf:
+    if not (0 if is_standard else -np.inf) < score < np.inf:
         b.refuse(op, f"nms_score_threshold is {score}, must be above 0: NNAPI takes scores above a threshold that is"
                      " not negative, so never those of 0")
     if not 0 <= overlap < np.inf:

@@ -1,17 +1,23 @@
 """Operators of TFLite, or forms of them, that NNAPI lacks, as operations of nnfast's own."""
 
+from dataclasses import replace
 from math import isfinite
+
+import numpy as np
 
 from .own import extends, operand, translate
 from .schema import Builtin, TensorType
+from .values import created, frozen
 
 B = Builtin
 _PLAIN = (
-    "ABS ATAN2 BITCAST BITWISE_XOR BROADCAST_ARGS BROADCAST_TO CAST CEIL COMPLEX_ABS COS DYNAMIC_UPDATE_SLICE ELU"
+    "ABS ATAN2 BATCH_TO_SPACE_ND BITCAST BITWISE_XOR BROADCAST_ARGS BROADCAST_TO CAST CEIL COMPLEX_ABS COS"
+    " DYNAMIC_UPDATE_SLICE ELU"
     " EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD GATHER_ND GREATER GREATER_EQUAL HARD_SWISH"
     " IMAG LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM NEG NOT_EQUAL PAD PADV2 POW"
     " RANGE RANK REAL RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 REVERSE_V2 RFFT2D RIGHT_SHIFT ROUND RSQRT SCATTER_ND"
-    " SEGMENT_SUM SHAPE SIGN SIN SLICE SPARSE_TO_DENSE SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE TANH TILE TOPK_V2"
+    " SEGMENT_SUM SHAPE SIGN SIN SLICE SPACE_TO_BATCH_ND"
+    " SPARSE_TO_DENSE SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE TANH TILE TOPK_V2"
     " TRANSPOSE UNIQUE UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_SUM WHERE"
     " ZEROS_LIKE"
 ).split()
@@ -88,3 +94,20 @@ def arg(b, op):
     if b.result(op).type not in (TensorType.INT32, TensorType.INT64):
         b.refuse(op, "output must be int32 or int64")
     translate(b, op, f"TFL_{op.name}")
+
+
+@extends(B.DEQUANTIZE)
+def dequantize(b, op):
+    """A constant with zero points or scales that NNAPI does not take, computed now."""
+    b.check_counts(op, 1)
+    x = b.tensor(op, 0)
+    if not b.is_constant(x) or x.is_sparse or x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) \
+            or not x.scales or b.result(op).type != TensorType.FLOAT32:
+        b.refuse(op, "takes what is neither a constant nor of a quantization of NNAPI")
+    shape = [1] * len(x.dims)
+    if len(x.scales) > 1:
+        shape[x.channel_dim] = -1
+    points, scales = np.array(x.zero_points).reshape(shape), np.array(x.scales, np.float32).reshape(shape)
+    created(b, op, x.array.size)
+    values = ((x.array - points).astype(np.float32) * scales).reshape(-1)
+    b.tensors[op.outputs[0]] = replace(b.result(op), data=frozen(values.view(np.uint8)), dims=x.dims)

@@ -79,9 +79,24 @@ def strided_slice(b, op):
     b.check_types(op, FLOATS_QUANT8, x, b.result(op))
     b.check_same_quant(op, x, b.result(op))
     b.check_rank(op, x, 1)
-    masks = [b.i32(getattr(options, field)) for field in ("begin_mask", "end_mask", "shrink_axis_mask")]
-    b.emit(OperationType.STRIDED_SLICE, (b.operand(op, x), *(operand for operand, _ in bounds), *masks),
+    (begin, _), (end, _), (strides, _) = bounds
+    end_mask = options.end_mask
+    if known and options.shrink_axis_mask:
+        end, end_mask = _shrunk_ends(b, options, *bounds[:2])
+    masks = b.i32(options.begin_mask), b.i32(end_mask), b.i32(options.shrink_axis_mask)
+    b.emit(OperationType.STRIDED_SLICE, (b.operand(op, x), begin, end, strides, *masks),
            (b.output(op, result),))
+
+
+def _shrunk_ends(b, options, begin, end):
+    """(operand of the ends, end_mask): TFLite takes one element of a shrunk dimension, wherever its end is."""
+    operand, ends = end
+    ends, mask = list(ends), options.end_mask
+    for k, first in enumerate(begin[1]):
+        if options.shrink_axis_mask >> k & 1:
+            first = 0 if options.begin_mask >> k & 1 else first
+            ends[k], mask = first + 1, mask & ~(1 << k) | (first == -1) << k
+    return (operand if ends == list(end[1]) else b.ints(ends)), mask
 
 
 def _box(b, op, bounds, options):

@@ -101,8 +101,8 @@ def test_known_shapes_leave_one_reshape():
 @pytest.mark.parametrize("changes, reason", [
     ({"max_detections": 0}, "max_detections is 0"), ({"max_detections": 2.5}, "max_detections is 2.5"),
     ({"y_scale": 0.0}, "y_scale is 0.0"), ({"w_scale": None}, "w_scale is None"),
-    ({"nms_score_threshold": 0.0}, "never those of 0"), ({"nms_iou_threshold": -1.0}, "nms_iou_threshold is -1.0"),
-    ({"max_classes_per_detection": 2}, "leaves gaps"), ({"num_classes": 3}, "3 classes, NNAPI takes num_classes (3)"),
+    ({"nms_score_threshold": np.nan}, "must be above 0"), ({"nms_iou_threshold": -1.0}, "nms_iou_threshold is -1.0"),
+    ({"max_classes_per_detection": 2}, "leaves gaps"), ({"num_classes": 4}, "3 classes, NNAPI takes num_classes (4)"),
 ])
 def test_detection_refusals(changes, reason):
     options = {k: v for k, v in (OPTIONS | changes).items() if v is not None}

@@ -1,0 +1,90 @@
+"""Custom operators: sound of TFLite's own, pictures of MediaPipe's."""
+
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+
+from helpers.tflite.cases_layers import OPTIONS, detection
+from helpers.tflite.running import Const, One
+from nnfast.errors import UnsupportedOperator
+
+RNG = np.random.default_rng(11)
+
+
+def flex(options):
+    """Bytes of a map."""
+    builder = flexbuffers.Builder()
+    builder.MapFromElements(options)
+    return bytes(builder.Finish())
+
+
+def struct(*values):
+    """Bytes of int32 fields."""
+    return np.array(values, np.int32).tobytes()
+
+
+def test_spectrogram_of_a_tone_peaks_at_its_frequency():
+    tone = np.sin(2 * np.pi * np.arange(256) * 8 / 64).astype(np.float32).reshape(-1, 1)
+    options = flex({"window_size": 64, "stride": 32, "magnitude_squared": False})
+    (result,) = One("AudioSpectrogram", [tone], [((1, 7, 33), "float32")], custom=options).run()
+    assert result.shape == (1, 7, 33) and (result[0].argmax(1) == 8).all()
+    np.testing.assert_allclose(result[0, :, 8], 16, 1e-5)
+
+
+def test_mfcc_of_equal_energies():
+    options = flex({"upper_frequency_limit": 4000.0, "lower_frequency_limit": 20.0, "filterbank_channel_count": 20,
+                    "dct_coefficient_count": 5})
+    spectrogram = np.ones((1, 3, 129), np.float32)
+    (result,) = One("Mfcc", [spectrogram, Const(np.array([8000], np.int32))], [((1, 3, 5), "float32")],
+                    custom=options).run()
+    assert result.shape == (1, 3, 5) and (result[0, 0] == result[0, 2]).all() and result[0, 0, 0] > 0
+
+
+@pytest.mark.parametrize("kind, options, reason", [
+    ("AudioSpectrogram", flex({"stride": 32}), "window_size is None"), ("AudioSpectrogram", b"\1\2", "custom_options"),
+    ("AudioSpectrogram", flex({"stride": 0, "window_size": 1}), "must be at least 2 and 1"),
+    ("MaxUnpooling2D", struct(1, 2), "has 1 inputs"),
+])
+def test_damaged_options(kind, options, reason):
+    with pytest.raises(UnsupportedOperator, match=reason):
+        One(kind, [np.ones((64, 1), np.float32)], [((1, 1, 1), "float32")], custom=options).model()
+
+
+def test_pooling_with_places_and_back():
+    x = RNG.permutation(32).astype(np.float32).reshape(1, 4, 4, 2)
+    best, places = One("MaxPoolingWithArgmax2D", [x], [((1, 2, 2, 2), "float32")] * 2,
+                       custom=struct(1, 2, 2, 2, 2, 0)).run()
+    blocks = x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(1, 2, 2, 2, 4)
+    assert (best == blocks.max(-1)).all()
+    (back,) = One("MaxUnpooling2D", [best, places], [((1, 4, 4, 2), "float32")],
+                  custom=struct(1, 2, 2, 2, 2, 0)).run()
+    assert (back == np.where(np.isin(x, best), x, 0)).all()
+
+
+def test_transposed_convolution_with_a_bias():
+    x, w = RNG.normal(size=(1, 2, 2, 3)).astype(np.float32), RNG.normal(size=(4, 2, 2, 3)).astype(np.float32)
+    bias = np.arange(4, dtype=np.float32)
+    (result,) = One("Convolution2DTransposeBias", [x, Const(w), Const(bias)], [((1, 4, 4, 4), "float32")],
+                    custom=struct(1, 2, 2)).run()
+    expected = np.einsum("byxi,ouvi->byuxvo", x, w).reshape(1, 4, 4, 4) + bias
+    np.testing.assert_allclose(result, expected, 1e-5, 1e-5)
+
+
+def test_space_to_batch_of_three_dimensions_and_back():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    block, edges = Const(np.array([2], np.int32)), Const(np.array([[1, 0]], np.int32))
+    (y,) = One("SPACE_TO_BATCH_ND", [x, block, edges], [((4, 2, 4), "float32")]).run()
+    assert (y[:2, 0] == 0).all() and (y[2:, 0] == x[:, 0]).all() and (y[:2, 1] == x[:, 1]).all()
+    (back,) = One("BATCH_TO_SPACE_ND", [y, block, edges], [((2, 3, 4), "float32")]).run()
+    assert (back == x).all()
+
+
+def test_constants_with_zero_points_for_each_channel_are_widened():
+    codes = Const(np.array([[1, 2], [3, 4]], np.int8))
+    one = One("DEQUANTIZE", [codes], [((2, 2), "float32")], quants={"i0": ([0.5, 2.0], [1, 2])})
+    assert one.run()[0].tolist() == [[0, 0.5], [2, 4]]
+
+
+def test_detection_with_any_threshold():
+    plain, low = detection(OPTIONS), detection(OPTIONS | {"nms_score_threshold": -1.0})
+    assert low.codes()[0] == "TFL_DETECTION_POSTPROCESS" and low.run()[3][0] >= plain.run()[3][0]
