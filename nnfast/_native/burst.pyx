@@ -408,7 +408,10 @@ cdef class BurstServer:
     @property
     def durations(self):
         """How many successful requests took how long so far: counts by `bucket_of` their microseconds."""
-        return [self.took[i] for i in range(BUCKETS)]
+        found = []
+        for i in range(BUCKETS):
+            found.append(self.took[i])
+        return found
 
     @property
     def is_closed(self):

@@ -94,7 +94,9 @@ cdef class Client:
     def build(self, request, slots):
         """Lay out the packet of a canonical request, whose pools have these slots; False when it is too long."""
         cdef size_t inputs = len(request.inputs), count = inputs + len(request.outputs), i = 0, k = 0
-        cdef size_t total = sum([len(a.dims) for a in request.inputs]) + sum([len(a.dims) for a in request.outputs])
+        cdef size_t total = 0
+        for argument in (*request.inputs, *request.outputs):
+            total += len(argument.dims)
         cdef nnf_argument *arguments = <nnf_argument *>PyMem_Calloc(count + 1, sizeof(nnf_argument))
         cdef uint32_t *dims = <uint32_t *>PyMem_Calloc(total + 1, sizeof(uint32_t))
         cdef int32_t *named = <int32_t *>PyMem_Calloc(len(slots) + 1, sizeof(int32_t))

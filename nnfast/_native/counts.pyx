@@ -60,7 +60,10 @@ cdef class Durations:
     def counts(self):
         """List of the counts, one for each bucket."""
         cdef int bucket
-        return [self.buckets[bucket] for bucket in range(BUCKETS)]
+        found = []
+        for bucket in range(BUCKETS):
+            found.append(self.buckets[bucket])
+        return found
 
     @property
     def total(self):

@@ -100,11 +100,11 @@ cdef class KeyedDigest:
     cdef bytes key
 
     def __init__(self, bytes key):
-        cdef bytes expanded
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key of {len(key)} bytes, must have {KEY_BYTES}")
-        expanded = b"".join([blake2b(place.to_bytes(8, "little"), key=key, person=b"nnfast pieces").digest()
-                             for place in range(NNF_DIGEST_PIECE // 64)])
+        expanded = bytearray()
+        for place in range(NNF_DIGEST_PIECE // 64):
+            expanded += blake2b(place.to_bytes(8, "little"), key=key, person=b"nnfast pieces").digest()
         memcpy(self.words, <const char *>expanded, NNF_DIGEST_PIECE)
         self.key = key
 

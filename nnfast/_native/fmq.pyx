@@ -147,7 +147,10 @@ cdef class Ring:
         if outcome != NNF_RING_OK:
             return outcome, ()
         self.given[side] = n
-        found = [(regions.at[i] - self.c.data, regions.count[i]) for i in range(2) if regions.count[i]]
+        found = []
+        for i in range(2):
+            if regions.count[i]:
+                found.append((regions.at[i] - self.c.data, regions.count[i]))
         return outcome, tuple(found)
 
     def commit(self, bint writing, size_t n):

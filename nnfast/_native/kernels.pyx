@@ -112,8 +112,9 @@ def table():
     """All registry rows that this machine can run: list of dicts name, op, isa, tile."""
     cdef size_t count, i
     cdef const nnf_kernel *rows = nnf_kernels(&count)
-    return [
-        {"name": rows[i].name.decode(), "op": rows[i].op.decode(), "isa": nnf_isa_name(rows[i].isa).decode(),
-         "tile": (rows[i].m, rows[i].n, rows[i].k)}
-        for i in range(count) if rows[i].isa <= _detected()
-    ]
+    found = []
+    for i in range(count):
+        if rows[i].isa <= _detected():
+            found.append({"name": rows[i].name.decode(), "op": rows[i].op.decode(),
+                          "isa": nnf_isa_name(rows[i].isa).decode(), "tile": (rows[i].m, rows[i].n, rows[i].k)})
+    return found

@@ -278,7 +278,7 @@ cdef class CellsQ8(Step):
             set_fixed(&self.p.seen[g], scales.get(("peephole", gates[g]), (0, 0)))
             set_fixed(&self.p.normal[g], scales.get(("normal", gates[g]), (0, 0)))
         set_fixed(&self.p.hidden, scales["hidden"])
-        names = [row.decode() for row in (normalise.name, update.name, finish.name)]
+        names = [normalise.name.decode(), update.name.decode(), finish.name.decode()]
         self.work = self.p.batch * self.p.units * self.p.gates
         self.tiles = threads_for(64 * self.work, self.p.batch if self.p.norm[0] >= 0 else tiles_of(self.p.units))
         self.part = PART_PRODUCTS

@@ -22,27 +22,37 @@ cdef str fault_text(str kind, nnf_packet_fault fault, size_t at):
     return f"{kind} packet: element {at} {_FAULTS[<int>fault]}"
 
 
+cdef tuple dims_at(const nnf_request_datum *info, uint32_t rank):
+    cdef uint32_t axis
+    cdef list dims = []
+    for axis in range(rank):
+        dims.append(info[axis].as_.dimension)
+    return tuple(dims)
+
+
 cdef tuple request_values(const nnf_request *request):
-    cdef uint32_t i, axis
+    cdef uint32_t i
     cdef const nnf_request_datum *info
-    cdef list operands = []
+    cdef list operands = [], slots = []
     for i in range(request.inputs + request.outputs):
         info = &request.packet[request.places[i]]
         operands.append((info.as_.operand.has_no_value != 0, info.as_.operand.pool, info.as_.operand.offset,
-                         info.as_.operand.length,
-                         tuple([info[1 + axis].as_.dimension for axis in range(info.as_.operand.rank)])))
-    slots = [request.packet[request.first_pool + i].as_.slot for i in range(request.pools)]
+                         info.as_.operand.length, dims_at(info + 1, info.as_.operand.rank)))
+    for i in range(request.pools):
+        slots.append(request.packet[request.first_pool + i].as_.slot)
     return operands[:request.inputs], operands[request.inputs:], slots, request.measure != 0
 
 
 cdef tuple result_values(const nnf_result *result):
     cdef uint32_t i, axis
     cdef const nnf_result_datum *info
-    cdef list shapes = []
+    cdef list shapes = [], dims
     for i in range(result.operands):
         info = &result.packet[result.places[i]]
-        shapes.append((tuple([info[1 + axis].as_.dimension for axis in range(info.as_.operand.rank)]),
-                       info.as_.operand.is_sufficient != 0))
+        dims = []
+        for axis in range(info.as_.operand.rank):
+            dims.append(info[1 + axis].as_.dimension)
+        shapes.append((tuple(dims), info.as_.operand.is_sufficient != 0))
     return result.status, shapes, result.on_device, result.in_driver
 
 
@@ -88,10 +98,11 @@ def parse_result(packet):
 
 def build_request(inputs, outputs, slots, measure):
     """Request packet of what parse_request gives, as an uint8 array of [elements, 24]."""
-    operands = [*inputs, *outputs]
-    arguments = np.array([(bool(no_value), pool, offset, length, len(dims)) for no_value, pool, offset, length, dims
-                          in operands] or np.zeros((0, 5)), np.uint32)
-    dims = np.array([dim for operand in operands for dim in operand[4]], np.uint32)
+    operands, arguments, dims = [*inputs, *outputs], [], []
+    for no_value, pool, offset, length, extents in operands:
+        arguments.append((bool(no_value), pool, offset, length, len(extents)))
+        dims.extend(extents)
+    arguments, dims = np.array(arguments or np.zeros((0, 5)), np.uint32), np.array(dims, np.uint32)
     named = np.array(slots, np.int32)
     packet = np.zeros((2 + len(operands) + len(dims) + len(named), DATUM_BYTES), np.uint8)
     cdef unsigned char[:, ::1] at = packet
@@ -106,8 +117,11 @@ def build_request(inputs, outputs, slots, measure):
 
 def build_result(status, shapes, on_device=NO_TIME, in_driver=NO_TIME):
     """Result packet of what parse_result gives, as an uint8 array of [elements, 24]."""
-    outputs = np.array([(bool(sufficient), len(dims)) for dims, sufficient in shapes] or np.zeros((0, 2)), np.uint32)
-    dims = np.array([dim for shape, _ in shapes for dim in shape], np.uint32)
+    outputs, dims = [], []
+    for shape, sufficient in shapes:
+        outputs.append((bool(sufficient), len(shape)))
+        dims.extend(shape)
+    outputs, dims = np.array(outputs or np.zeros((0, 2)), np.uint32), np.array(dims, np.uint32)
     packet = np.zeros((2 + len(outputs) + len(dims), DATUM_BYTES), np.uint8)
     cdef unsigned char[:, ::1] at = packet
     cdef const uint32_t[:, ::1] rows = outputs

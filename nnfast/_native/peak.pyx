@@ -65,9 +65,12 @@ def rows():
     """Every measure of arithmetic that the level in force allows: dicts name, types, isa, operations (of a round)."""
     cdef size_t count, i
     cdef const nnf_peak *found = nnf_peaks(&count)
-    return [{"name": found[i].name.decode(), "types": found[i].types.decode(),
-             "isa": isa_name(found[i].isa), "operations": found[i].operations}
-            for i in range(count) if found[i].isa <= effective_isa()]
+    dicts = []
+    for i in range(count):
+        if found[i].isa <= effective_isa():
+            dicts.append({"name": found[i].name.decode(), "types": found[i].types.decode(),
+                          "isa": isa_name(found[i].isa), "operations": found[i].operations})
+    return dicts
 
 
 def memory(size_t size, int threads):
@@ -84,7 +87,7 @@ def measure(name, array, size_t rounds, int threads):
     name: a row of rows(), or None to read the thread's share of `array` (of memory()) once in every round.
     """
     cdef size_t size = 0 if array is None else array.size // threads
-    if name is not None and name not in [row["name"] for row in rows()]:
+    if name is not None and name not in {row["name"] for row in rows()}:
         raise LookupError(f"no measure {name}")
     program = Program([Load(name, size, rounds, threads)])
     frame = Frame(1, {}, 0, {}, 0, threads)

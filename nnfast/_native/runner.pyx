@@ -72,8 +72,10 @@ cdef class Arguments:
     cdef list make(self):
         """Fresh arrays."""
         cdef int i
-        return [cnp.PyArray_EMPTY(self.items[i].rank, self.items[i].dims, self.items[i].type, 0)
-                for i in range(self.count)]
+        cdef list made = [None] * self.count
+        for i in range(self.count):
+            made[i] = cnp.PyArray_EMPTY(self.items[i].rank, self.items[i].dims, self.items[i].type, 0)
+        return made
 
     cdef void bind(self, Frame frame, list arrays) noexcept:
         """Put the addresses of the arrays into the frame; the caller keeps the arrays alive."""

@@ -71,11 +71,12 @@ def quota(proc="/proc", sys="/sys"):
     """Whole processors that the control group grants, or None: v2 `cpu.max`, v1 `cpu.cfs_quota_us`."""
     try:
         with open(f"{proc}/self/cgroup") as lines:
-            groups = [line.strip().split(":", 2) for line in lines]
+            groups = lines.read().splitlines()
     except OSError:
         return None
     found = []
-    for _, controllers, path in groups:
+    for group in groups:
+        _, controllers, path = group.strip().split(":", 2)
         if controllers == "":
             found.append(_read_quota(f"{sys}/fs/cgroup{path}/cpu.max"))
             found.append(_read_quota(f"{sys}/fs/cgroup/cpu.max"))

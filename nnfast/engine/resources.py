@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from .._native.threads import Turn
 from ..errors import Error, ResourceExhaustedTransient
 
+NO_LOCK = "can't allocate lock"
+"""What the RuntimeError of a threading.Lock says where memory has run out."""
+
 
 @contextmanager
 def counted(what):
@@ -13,7 +16,9 @@ def counted(what):
     """
     try:
         yield
-    except MemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != NO_LOCK:
+            raise
         raise exhausted(what, error) from None
 
 

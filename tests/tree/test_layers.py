@@ -118,6 +118,13 @@ def test_tests_import_helpers_only():
     assert wrong == []
 
 
+def test_no_list_comprehension_in_cython():
+    """Where a list cannot grow, Cython 3.3 releases the element twice: append in a loop instead."""
+    made = [path.name for path in (PACKAGE / "_native").rglob("*.pyx") if path.with_suffix(".c").exists()
+            and "__Pyx_ListComp_AppendAndDecref(__pyx_t" in path.with_suffix(".c").read_text()]
+    assert made == []
+
+
 def rows():
     """(kernel name, family) of every row of the kernel lists."""
     for path in sorted((ROOT / "csrc" / "kernels").glob("*/*.inc")):

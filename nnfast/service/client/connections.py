@@ -66,7 +66,12 @@ class Connections:
 
     def give(self, connection):
         """A connection can take the next call: the one that has waited longest gets it."""
-        self.idle.append(connection)
+        try:
+            self.idle.append(connection)
+        except MemoryError:  # the call has its result; the next one opens another
+            connection.channel.close()
+            self.lose(connection)
+            return
         if self._waiters:
             with self._lock:
                 self._hand_over()

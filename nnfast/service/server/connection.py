@@ -74,6 +74,8 @@ class Connection:
                 pass
         except OSError:
             pass  # the client has gone
+        except MemoryError:  # in the middle of a message: where the next one begins is lost
+            log.error("service: client %d: out of memory, its connection is closed", self.session.number)
         finally:
             self.channel.close()
             self.release()
