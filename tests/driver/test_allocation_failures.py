@@ -1,4 +1,4 @@
-"""Whichever allocation of a call fails: one clear error, nothing lost, nothing leaked (the manner of SQLite's tests)."""
+"""Whichever allocation of a call fails: one clear error, nothing lost, nothing leaked (in the manner of SQLite)."""
 
 import json
 import os
@@ -35,8 +35,9 @@ def swept(library, scenario, allocator):
 def test_every_allocation_fails_once(library, scenario):
     """Each object of Python's is an allocation here. CPython itself loses some blocks when a call cannot begin."""
     found = swept(library, scenario, "malloc")
-    assert found["wrong"] == [] and found["descriptors"] <= 2 + 2 * found["lost"]
+    assert found["wrong"] == []
     assert 0 < found["refused"] < found["tried"] and found["lost"] <= 10
+    assert scenario == "service" or found["descriptors"] == 0
 
 
 @pytest.mark.parametrize("scenario", out_of_memory.SCENARIOS)

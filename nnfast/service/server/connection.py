@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import time
 
 from ... import observe, trace, vlog
 from ..._native.calls import Receiver
@@ -16,6 +17,7 @@ from .held_memory import HeldMemory
 from .quotas import claim
 from .unread import Unread
 
+RETRY_SECONDS = 0.02
 log = logging.getLogger("nnfast.service")
 
 HANDLERS = {
@@ -60,11 +62,16 @@ class Connection:
         self.receiver.watched = watchers > 0
 
     def release(self):
-        """It has ended, or could not begin."""
-        self._held = ()
-        self._unread.end()
-        self.receiver.forget()
-        self.session.server.left(self)
+        """It has ended, or could not begin: also where memory has run out, as soon as there is some."""
+        while True:
+            try:
+                self._held = ()
+                self._unread.end()
+                self.receiver.forget()
+                self.session.server.left(self)
+                return
+            except MemoryError:
+                time.sleep(RETRY_SECONDS)
 
     def _serve(self):
         try:

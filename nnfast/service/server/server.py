@@ -120,17 +120,27 @@ class Server:
             listener.setblocking(False)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        is_short = False  # of memory; what has come in meanwhile is there still
         try:
             while not self._stopping and not self._is_idle():
-                for key, _ in self._selector.select(self._patience()):
-                    if key.data is not None:
-                        self._handle(key)
-                    else:
-                        self._wake.clear()
-                self._settle()
-                self._dismiss_strangers()
+                try:
+                    self._look(RETRY_SECONDS if is_short else self._patience())
+                    is_short = False
+                except MemoryError:
+                    time.sleep(RETRY_SECONDS)
+                    is_short = True
         finally:
             self._shut_down()
+
+    def _look(self, patience):
+        """Wait for what comes in, at most `patience` seconds, and do what is to be done."""
+        for key, _ in self._selector.select(patience):
+            if key.data is not None:
+                self._handle(key)
+            else:
+                self._wake.clear()
+        self._settle()
+        self._dismiss_strangers()
 
     def _handle(self, key):
         """Something has come in. What goes wrong with one client must not end the others."""
