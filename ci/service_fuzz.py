@@ -90,16 +90,19 @@ class Direct:
     """Stands for the channel of a connection: gives one message, and takes the answers."""
 
     def __init__(self, tally):
-        self.tally, self.message, self.last = tally, None, None
+        self.tally, self.message, self.last, self.sender = tally, None, None, 0
 
     def receive(self, decoder, fds):
         data, given = self.message
         fds += [os.dup(fd) for fd in given]
         return decode(decoder, data)
 
-    def packet(self):
-        """As Channel.packet."""
-        return self.message[0]
+    def fileno(self):
+        """None: nothing is received natively."""
+        return -1
+
+    def take_by(self, receive, buffer):
+        """As Channel.take_by; messages come as they are told here."""
 
     def send(self, message, fds=()):
         encode(message)
