@@ -23,14 +23,13 @@ def symmetric(rows):
 
 def asymmetric(rows):
     """As symmetric, over all codes, with zero points."""
-    low = np.minimum(rows.min(axis=1, initial=0), 0).astype(np.float64)
-    high = np.maximum(rows.max(axis=1, initial=0), 0).astype(np.float64)
+    low, high = np.minimum(rows.min(axis=1, initial=0), 0), np.maximum(rows.max(axis=1, initial=0), 0)
     empty = low == high
-    wide = np.where(empty, 1.0, (high - low) / 255)
+    scales = np.where(empty, _ONE, (high - low) / np.float32(255))
+    low, high, wide = (values.astype(np.float64) for values in (low, high, scales))
     from_low, from_high = -128 - low / wide, 127 - high / wide
     zeros = np.where(128 + np.abs(low / wide) < 127 + np.abs(high / wide), from_low, from_high)
     zeros = np.where(empty, 0, round_half_away(np.clip(zeros, -128, 127))).astype(np.int32)
-    scales = wide.astype(np.float32)
     values = zeros.astype(np.float32)[:, None] + rows * (_ONE / scales)[:, None]
     return np.clip(round_half_away(values), -128, 127).astype(np.int8), scales, zeros
 

@@ -400,7 +400,7 @@ class Builder:
             self.refuse(op, "keeps a state that is not a variable tensor")
         if not self.is_main:
             self.refuse(op, f"keeps a state in tensor[{t.index}] of a subgraph that IF or WHILE run")
-        if self.supported_type(op, t) != code or not t.dims or 0 in t.dims:
+        if self.any_type(op, t)[0] != code or not t.dims or 0 in t.dims:
             self.refuse(op, f"state tensor[{t.index}] must be {code.name} with known dimensions")
         if t.index not in self.current:
             self.current[t.index] = self._input(op, t)

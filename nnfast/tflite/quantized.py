@@ -4,6 +4,7 @@ tensors with int8 weights. They become operations of nnfast's own.
 
 import numpy as np
 
+from ..forks import importing
 from ..model.types import OperandType
 from .own import translate
 from .schema import Builtin, TensorType
@@ -127,6 +128,16 @@ def rsqrt(b, op):
     for t in (b.tensor(op, 0), b.result(op)):
         _one_scale(b, op, t)
     translate(b, op, "TFL_REQUANTIZE_RSQRT")
+
+
+# -- recurrent -------------------------------------------------------------------------------------------------------
+@_takes(_codes, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM)
+def sequence_lstm(b, op):
+    """UNIDIRECTIONAL_SEQUENCE_LSTM of int8 tensors."""
+    with importing:
+        from .integer_lstm import sequence_lstm as unrolled
+
+    unrolled(b, op)
 
 
 # -- int16 tensors, int8 weights -------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class FileTensor:
 class FileOperator:
     """An operator of the file: its place, builtin code, name, tensor indexes (-1 = omitted) and options.
 
-    custom: name of a custom operator ("" for builtin ones), whose options are the file's bytes.
+    custom: name of a custom operator ("" for builtin ones), whose options are the file's bytes. intermediates: tensor
+    indexes, unchecked, of what is only there for its quantization.
     """
 
     index: int
@@ -69,6 +70,7 @@ class FileOperator:
     outputs: tuple
     options: object
     custom: str = ""
+    intermediates: tuple = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,8 @@ def _operator(index, record):
     if record.code == CUSTOM:
         return FileOperator(index, record.code, f"CUSTOM {shown(record.custom)}", record.inputs, record.outputs,
                             bytes(record.custom_options), record.custom)
-    return FileOperator(index, record.code, operator_name(record.code), record.inputs, record.outputs, record.options)
+    return FileOperator(index, record.code, operator_name(record.code), record.inputs, record.outputs, record.options,
+                        intermediates=tuple(map(int, record.intermediates)))
 
 
 def _places(entries):

@@ -39,7 +39,7 @@ TABLES = {
     ),
     "Operator": (
         ("opcode_index", 0, "I", 0), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()), ("options_type", 3, "B", 0),
-        ("custom_options", 5, "[B]", ()), ("options_2_type", 11, "B", 0),
+        ("custom_options", 5, "[B]", ()), ("intermediates", 8, "[i]", ()), ("options_2_type", 11, "B", 0),
     ),
     "Buffer": (("data", 0, "[B]", ()), ("offset", 1, "Q", 0), ("size", 2, "Q", 0)),
     "SignatureDef": (

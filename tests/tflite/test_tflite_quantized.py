@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
 from nnfast.model.quant import mbqm, quantize_multiplier
 
@@ -148,3 +150,54 @@ def test_hybrid_convolutions(name):
         image, scale = quantized(image)
         wanted = convolved(image, turned.astype(float), 1 if plain else 4) * scales * scale + bias
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def lstm_file(steps, time_major, **changes):
+    """(file, weights by name) of an int8 LSTM of 6 inputs and 5 units, two rows."""
+    of, tensors = {}, []
+    for source, size in (("i", 6), ("r", 5)):
+        for gate in "ifco":
+            of[source + gate] = np.clip(codes("int8", 5, size), -127, 127)
+            tensors.append(Tensor.of(source + gate, of[source + gate], scale=0.008))
+    for gate in "ifco":
+        of["b" + gate] = RANDOM.integers(-9000, 9000, 5).astype(np.int32)
+        tensors.append(Tensor.of("b" + gate, of["b" + gate]))
+    shape = (steps, 2) if time_major else (2, steps)
+    tensors += [Tensor("x", (*shape, 6), "int8", scale=0.02, zero_point=4),
+                Tensor("h", (2, 5), "int8", scale=1 / 128, zero_point=-3, variable=True),
+                Tensor("c", (2, 5), "int16", scale=2.0**-11, variable=True),
+                Tensor("y", (*shape, 5), "int8", scale=1 / 128, zero_point=-3)]
+    tensors += [Tensor(f"t{k}", (), "int8", scale=1 / 128, zero_point=-3) for k in range(5)]
+    names = ["x", *("i" + gate for gate in "ifco"), *("r" + gate for gate in "ifco"), *[None] * 3,
+             *("b" + gate for gate in "ifco"), None, None, "h", "c", *[None] * 4]
+    op = Op("UNIDIRECTIONAL_SEQUENCE_LSTM", names, ["y"], "UnidirectionalSequenceLSTMOptions",
+            {"FusedActivationFunction": 4, "TimeMajor": time_major, **changes},
+            intermediates=[f"t{k}" for k in range(5)])
+    return build(tensors, [op], ["x"], ["y"]), of
+
+
+@pytest.mark.parametrize(("steps", "time_major"), [(1, False), (4, False), (3, True)])
+def test_int8_lstm(steps, time_major):
+    file, of = lstm_file(steps, time_major)
+    stream = nnfast.Device().prepare(nnfast.load(file)).stream()
+    h, c = np.zeros((2, 5)), np.zeros((2, 5))
+    for _ in range(2):  # the state goes on
+        x = codes("int8", *((steps, 2) if time_major else (2, steps)), 6)
+        (got,) = stream.run([x])
+        for step in range(steps):
+            row = ((x[step] if time_major else x[:, step]).astype(int) - 4) * 0.02
+            gates = {gate: row @ (of["i" + gate].T * 0.008) + h @ (of["r" + gate].T * 0.008)
+                     + of["b" + gate] * 0.02 * 0.008 for gate in "ifco"}
+            gates = {gate: np.clip(value, -8, 8) for gate, value in gates.items()}
+            i, f, o = (1 / (1 + np.exp(-gates[gate])) for gate in "ifo")
+            c = f * c + i * np.tanh(gates["c"])
+            h = o * np.tanh(c)
+            codes_of = got[step] if time_major else got[:, step]
+            assert np.abs(codes_of - np.clip(h * 128 - 3, -128, 127)).max() < 2.5
+
+
+def test_int8_lstm_refusals():
+    for changes, reason in (({"FusedActivationFunction": 1}, "the activation TANH"),
+                            ({"DiagonalRecurrentTensors": True}, "full recurrent weights")):
+        with pytest.raises(nnfast.UnsupportedOperator, match=reason):
+            nnfast.load(lstm_file(1, False, **changes)[0])

@@ -38,7 +38,7 @@ class Tensor:
 class Op:
     """An operator: builtin name (or any other text: custom), tensor names (None = omitted), options.
 
-    custom: bytes of a custom operator's options.
+    custom: bytes of a custom operator's options; intermediates: names of tensors that are there for their quantization.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Op:
     options: str | None = None
     fields: dict = field(default_factory=dict)
     custom: bytes | None = None
+    intermediates: tuple = ()
 
 
 def _table(builder, kind, fields):
@@ -90,6 +91,8 @@ def _operator(builder, op, opcode, index):
         values = {k: _ints(builder, v) if isinstance(v, list) else v for k, v in op.fields.items()}
         fields["BuiltinOptions"] = _table(builder, op.options, values)
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+    if op.intermediates:
+        fields["Intermediates"] = _ints(builder, [index[n] for n in op.intermediates])
     if op.custom is not None:
         fields["CustomOptions"] = builder.CreateNumpyVector(np.frombuffer(op.custom, np.uint8))
     return _table(builder, "Operator", fields)
