@@ -250,7 +250,7 @@ def infer_matmul(node):
 
 
 def compute_matmul(node, inputs):
-    """Sums of int64, by the product of the scales in float32."""
+    """Sums of int64, by the product of the scales in float32; LiteRT takes 0 for the scales of channels."""
     x, y = (requantize.centred(node[name], array) for name, array in zip(("input0", "input1"), inputs))
     x = x.swapaxes(-1, -2) if node.scalar("adj_x") else x
     y = y.swapaxes(-1, -2) if node.scalar("adj_y") else y
@@ -260,5 +260,5 @@ def compute_matmul(node, inputs):
 
 TFL_INT16_BATCH_MATMUL = own(
     "TFL_INT16_BATCH_MATMUL", {"input0:T input1:U adj_x:bool adj_y:bool -> output:T":
-                               {"T": ("Q16S",), "U": ("Q16S", "Q8S")}}, compute_matmul, infer_matmul,
+                               {"T": ("Q16S",), "U": ("Q16S", "Q8S", "PC")}}, compute_matmul, infer_matmul,
 )

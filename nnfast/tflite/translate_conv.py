@@ -78,8 +78,22 @@ def transpose_conv(b, op):
     weights = _filter(b, op, code, x, w, 0)
     bias = _bias(b, op, code, x, w, b.tensor(op, 3), b.operands[weights], filter_dims[0] if filter_dims else 0)
     strides = b.positive(op, "stride_w"), b.positive(op, "stride_h")
-    inputs = (b.operand(op, x), weights, bias, wanted, b.padding(op), *strides, b.activation(op), b.bool(False))
+    padding, larger = b.padding(op), _larger(b, op, result, b.dims(op, x), filter_dims)
+    places = [b.i32(pad) for pad in larger] if larger else [wanted, padding]
+    inputs = (b.operand(op, x), weights, bias, *places, *strides, b.activation(op), b.bool(False))
     b.emit(OperationType.TRANSPOSE_CONV_2D, inputs, (b.output(op, result),))
+
+
+def _larger(b, op, result, dims, filter_dims):
+    """Padding (left, right, top, bottom) for an output larger than the least of scheme VALID, which no window fills;
+    () where it is not.
+    """
+    if op.options.padding != 1 or not result or not dims or not filter_dims or 0 in (*dims, *filter_dims):
+        return ()
+    least = [(dims[axis] - 1) * stride + filter_dims[axis]
+             for axis, stride in ((1, op.options.stride_h), (2, op.options.stride_w))]
+    bottom, right = least[0] - result[1], least[1] - result[2]
+    return (0, right, 0, bottom) if bottom < 0 or right < 0 else ()
 
 
 @translates(Builtin.DEPTHWISE_CONV_2D)

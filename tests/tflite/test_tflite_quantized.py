@@ -201,3 +201,14 @@ def test_int8_lstm_refusals():
                             ({"DiagonalRecurrentTensors": True}, "full recurrent weights")):
         with pytest.raises(nnfast.UnsupportedOperator, match=reason):
             nnfast.load(lstm_file(1, False, **changes)[0])
+
+
+def test_transposed_convolution_fills_the_declared_shape():
+    x, w = RANDOM.normal(0, 1, (1, 4, 4, 2)).astype(np.float32), RANDOM.normal(0, 1, (3, 3, 3, 2)).astype(np.float32)
+    results = []
+    for size in (9, 10):
+        one = One("TRANSPOSE_CONV", [Const(np.int32([1, size, size, 3])), Const(w), x], [((1, size, size, 3), "float32")],
+                  "TransposeConvOptions", {"Padding": 1, "StrideW": 2, "StrideH": 2})
+        results += one.run()
+    np.testing.assert_array_equal(results[1][:, :9, :9], results[0])
+    assert not results[1][:, 9:].any() and not results[1][:, :, 9:].any()
