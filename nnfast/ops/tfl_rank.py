@@ -51,3 +51,18 @@ def compute_copy(node, inputs):
 
 
 TFL_COPY = own("TFL_COPY", {"input:T -> output:T": {"T": ANY}}, compute_copy, same_shape, lower=lower)
+
+
+def infer_scalars(node):
+    """As many scalars as the input has values."""
+    if node["input"].shape != (len(node.outputs),):
+        node.fail("input", f"shape is {list(node['input'].shape)}, must be [{len(node.outputs)}]")
+    return [()] * len(node.outputs)
+
+
+def compute_scalars(node, inputs):
+    """Each value alone."""
+    return [value.reshape(()) for value in inputs[0]]
+
+
+TFL_SCALARS = own("TFL_SCALARS", {"input:I32 -> outputs*:i32": {}}, compute_scalars, infer_scalars)

@@ -23,6 +23,7 @@ from ..ops.own import BY_NAME as OWN_OPERATIONS
 from .follow import Follower
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
+from .sparse import densified
 
 T = OperandType
 FLOATS = (T.TENSOR_FLOAT32, T.TENSOR_FLOAT16)
@@ -81,28 +82,39 @@ class Builder:
         self.rank_0, self.constants = {}, {}
         # Resource variables by name; resources: names by tensor; initial: where an initializing subgraph stores values.
         self.resources, self.variables, self.variable_inputs, self.initial = {}, {}, {}, None
-        self.follower, self.is_bound = Follower(self), False
+        self.follower, self.is_learning = Follower(self), False
         self.scalars, self.folded, self.zeros = {}, {}, {}
         self.created = self.widened = 0
 
     def start(self):
-        """Make operands of the graph's inputs."""
+        """Make operands of the graph's inputs. Where the file does not know all ranks, they are learned on the way."""
+        self.is_learning |= any(t.dims is None for t in self.tensors)
+        for t in self.tensors:
+            if t.is_sparse and t.data is not None and t.dims and t.type in FILE_DTYPES:
+                self._densify(t)
         for index in self.file_inputs:
             t = self.tensors[index]
             if self.is_main and t.dims is None and not t.shape:
                 t = self.tensors[index] = replace(t, dims=())  # as TFLite takes it
             self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
 
+    def _densify(self, t):
+        try:
+            array = densified(t, MAX_CREATED - self.created)
+        except ValueError as error:
+            raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].sparsity: {error}") from None
+        self.created += array.size
+        self.tensors[t.index] = replace(t, data=_frozen(array.reshape(-1).view(np.uint8)), sparsity=None)
+
     def inherit(self, tensors):
         """Take the inputs' ranks from the tensors outside, where the file does not tell them here."""
-        self.is_bound = any(t.dims is None for t in self.tensors)
         for index, outer in zip(self.file_inputs, tensors):
             if self.tensors[index].dims is None and outer.dims == ():
                 self.tensors[index] = replace(self.tensors[index], dims=())
 
     def bind(self, shapes):
         """Take inputs of these shapes, {tensor index: dims}; what is computed gets its shape by inference."""
-        self.is_bound = True
+        self.is_learning = True
         for k, t in enumerate(self.tensors):
             if k in shapes:
                 self.tensors[k] = replace(t, dims=tuple(shapes[k]))

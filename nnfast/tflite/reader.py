@@ -40,9 +40,13 @@ class FileTensor:
     zero_points: tuple
     channel_dim: int
     is_variable: bool
-    is_sparse: bool
+    sparsity: object
     shape: tuple
     signature: tuple
+
+    @property
+    def is_sparse(self):
+        return self.sparsity is not None
 
     @property
     def array(self):

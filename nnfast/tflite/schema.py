@@ -30,9 +30,17 @@ TABLES = {
     ),
     "Tensor": (
         ("shape", 0, "[i]", ()), ("type", 1, "b", 0), ("buffer", 2, "I", 0), ("name", 3, "str", ""),
-        ("quantization", 4, "Quantization", None), ("is_variable", 5, "?", False), ("sparsity", 6, "present", False),
+        ("quantization", 4, "Quantization", None), ("is_variable", 5, "?", False), ("sparsity", 6, "Sparsity", None),
         ("shape_signature", 7, "[i]", ()), ("has_rank", 8, "?", False),
     ),
+    "Sparsity": (
+        ("traversal_order", 0, "[i]", ()), ("block_map", 1, "[i]", ()), ("dim_metadata", 2, "[DimensionMetadata]", ()),
+    ),
+    "DimensionMetadata": (
+        ("format", 0, "b", 0), ("dense_size", 1, "i", 0), ("segments_type", 2, "B", 0), ("indices_type", 4, "B", 0),
+    ),
+    "Int32Vector": (("values", 0, "[i]", ()),), "Uint16Vector": (("values", 0, "[H]", ()),),
+    "Uint8Vector": (("values", 0, "[B]", ()),),
     "Quantization": (
         ("scale", 2, "[f]", ()), ("zero_point", 3, "[q]", ()), ("details_type", 4, "B", 0),
         ("quantized_dimension", 6, "i", 0),
@@ -127,6 +135,12 @@ TABLES = {
 }
 OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1}
 """Table -> slot that holds an options table, whose kind another field tells."""
+
+
+INDEX_VECTORS = {1: "Int32Vector", 2: "Uint16Vector", 3: "Uint8Vector"}
+"""Number in the union of a sparse level's segments and indices -> table."""
+INDEX_SLOTS = {"segments": 3, "indices": 5}
+"""Slots of DimensionMetadata that hold these."""
 
 
 class Builtin(IntEnum):
@@ -244,6 +258,7 @@ class Builtin(IntEnum):
     WHILE = 119
     SCATTER_ND = 122
     SELECT_V2 = 123
+    DENSIFY = 124
     SEGMENT_SUM = 125
     BATCH_MATMUL = 126
     CUMSUM = 128

@@ -76,7 +76,7 @@ class Graphs:
                 continue
             try:
                 translate_one(b, op)
-                if b.is_bound or find is not translation:
+                if b.is_learning or find is not translation:
                     learn(b, op, before)
                 return
             except UnsupportedOperator as error:

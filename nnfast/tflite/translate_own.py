@@ -5,6 +5,7 @@ from math import isfinite
 
 import numpy as np
 
+from ..model.types import Operand, OperandType, OperationType
 from .own import extends, operand, translate
 from .schema import Builtin, TensorType
 from .values import created, frozen
@@ -111,3 +112,27 @@ def dequantize(b, op):
     created(b, op, x.array.size)
     values = ((x.array - points).astype(np.float32) * scales).reshape(-1)
     b.tensors[op.outputs[0]] = replace(b.result(op), data=frozen(values.view(np.uint8)), dims=x.dims)
+
+
+@extends(B.RESIZE_BILINEAR, B.RESIZE_NEAREST_NEIGHBOR)
+def resize(b, op):
+    """To a size that is computed."""
+    b.check_counts(op, 2)
+    x, size, options = b.tensor(op, 0), b.tensor(op, 1), op.options
+    if b.is_constant(size) or size.type != TensorType.INT32 or options.align_corners and options.half_pixel_centers:
+        b.refuse(op, "has no form for this size and these options")
+    height, width = (b.add(Operand(OperandType.INT32)) for _ in range(2))
+    b.emit_own("TFL_SCALARS", (b.operand(op, size),), (height, width))
+    flags = b.bool(False), b.bool(options.align_corners), b.bool(options.half_pixel_centers)
+    b.check_same_quant(op, x, b.result(op))
+    b.emit(OperationType[op.name], (b.operand(op, x), width, height, *flags), (b.output(op),))
+
+
+@extends(B.DENSIFY)
+def densify(b, op):
+    """Nothing to do: sparse constants are dense when a graph is read."""
+    b.check_counts(op, 1)
+    x, y = b.tensor(op, 0), b.result(op)
+    if not b.is_constant(x) or x.is_sparse or x.type != y.type:
+        b.refuse(op, "takes what is not a sparse constant of the output's type")
+    b.tensors[y.index] = replace(y, data=x.data, dims=x.dims, buffer=x.buffer)

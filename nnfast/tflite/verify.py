@@ -14,6 +14,8 @@ import numpy as np
 from ..errors import InvalidArgument
 from .schema import (
     IDENTIFIER,
+    INDEX_SLOTS,
+    INDEX_VECTORS,
     ITEM_BITS,
     OPTIONS,
     OPTIONS_2,
@@ -35,7 +37,7 @@ NORMALIZATION = 1
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 _SCALARS = {c: struct.Struct("<" + c) for c in "bB?iIfqQ"}
-_VECTORS = {"i": np.dtype("<i4"), "f": np.dtype("<f4"), "q": np.dtype("<i8"), "B": np.dtype("u1")}
+_VECTORS = {"i": np.dtype("<i4"), "f": np.dtype("<f4"), "q": np.dtype("<i8"), "B": np.dtype("u1"), "H": np.dtype("<u2")}
 _DEFAULTS = {name: {f[0]: f[3] for f in fields} for name, fields in TABLES.items()}
 
 
@@ -119,9 +121,20 @@ class _Decoder:
                 values[name] = self.reference(field, place, f"{path}.{name}")
         if kind in OPTIONS_SLOTS:
             values["options_place"] = place_of(OPTIONS_SLOTS[kind], 4, "options")
+        if kind == "DimensionMetadata":
+            for name, slot in INDEX_SLOTS.items():
+                values[name] = self._index_vector(values[f"{name}_type"], place_of(slot, 4, name), f"{path}.{name}")
         if kind == "Operator":
             values["options_2_place"] = place_of(OPTIONS_2_SLOT, 4, "builtin_options_2")
         return SimpleNamespace(**values)
+
+    def _index_vector(self, kind, place, path):
+        """Numbers of a sparse level, () where it has none."""
+        if not kind or place is None:
+            return ()
+        if kind not in INDEX_VECTORS:
+            self.fail(path, f"is of type {kind}, must be 1 to {max(INDEX_VECTORS)}")
+        return self.table(INDEX_VECTORS[kind], self.target(place, path), path).values
 
     def reference(self, field, place, path):
         """Value of a field that is held by offset."""

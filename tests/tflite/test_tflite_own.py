@@ -132,3 +132,12 @@ def test_all_refusals_at_once():
 def test_resolved_operations_are_definitions():
     (operation,) = resolve(One("COS", [X], [((6,), "float32")]).model(), {}).main.operations
     assert operation.type.op.name == "TFL_COS"
+
+
+@pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
+def test_resize_to_a_computed_size(kind):
+    x, size = F.reshape(1, 2, 3, 4), np.array([4, 6], np.int32)
+    outputs = [((1, 4, 6, 4), "float32")]
+    known, = One(kind, [x, Const(size)], outputs).run()
+    computed, = One(kind, [x, size], outputs).run()
+    assert (known == computed).all()
