@@ -47,4 +47,9 @@ def signature_of(prepared, key):
     if not signature.is_loaded:
         raise InvalidArgument(f"signature {key!r}: is about another subgraph of the file; "
                               f"nnfast.load(path, signature={key!r}) loads that")
+    for infos, entries in ((prepared.inputs, signature.inputs), (prepared.outputs, signature.outputs)):
+        for name, place in entries:
+            if not 0 <= place < len(infos):
+                raise InvalidArgument(f"signature {key!r}: {shown(name)} has position {place}, must be in [0, "
+                                      f"{len(infos)})")
     return SignatureRunner(prepared, signature)

@@ -1,7 +1,6 @@
 """One subgraph of an Interpreter: its tensors, their memory, and the prepared model that works on them."""
 
 import operator
-from contextlib import contextmanager
 from weakref import WeakSet
 
 import numpy as np
@@ -26,6 +25,7 @@ class Graph:
     def __init__(self, source, index, device, keep_all, file):
         self._source, self._index, self._device, self._keep_all = source, index, device, keep_all
         graph = file.graph(index)
+        self.operators = [(o.custom or o.name, o.inputs, o.outputs) for o in graph.operators]
         self.tensors, self.inputs, self.outputs = tensors_of(graph), graph.inputs, graph.outputs
         self._file = file
         self._arrays, self._kept = {}, {}
@@ -83,10 +83,12 @@ class Graph:
         if self._program is not None:
             return
         file, self._file = self._file or self._opened(), None
-        with _as_runtime_error():
+        try:
             model, builder = file.translate(self._index)
             self._program = Program(self._device, model, builder, self.tensors, self.inputs, self.outputs,
                                     self._keep_all)
+        except Error as error:
+            raise RuntimeError(str(error)) from error
         self._arrays = self._program.arrays
 
     def _opened(self):
@@ -146,8 +148,10 @@ class Graph:
         """Run the prepared model on the inputs' memory."""
         if self._program is None:
             raise RuntimeError("Invoke called on model that is not ready.")
-        with _as_runtime_error():
+        try:
             self._program.run()
+        except Error as error:
+            raise RuntimeError(str(error)) from error
 
     def reset(self):
         """Set the variables to what they hold at the start."""
@@ -180,6 +184,8 @@ class Program:
         self.arrays = {}
         self._feeds = [self._array(index, info.dtype, tensors[index].shape, info.shape)
                        for index, info in zip(inputs, prepared.inputs)]
+        self._converts = not all(isinstance(feed, np.ndarray) for feed in self._feeds)
+        self._run = prepared.run if self._stream is None else self._stream.run
         self._results = None
         shapes = prepared.result_shapes
         if shapes is not None:
@@ -214,10 +220,11 @@ class Program:
 
     def run(self):
         """One run; the state of variables goes on to the next."""
-        feeds = [feed if isinstance(feed, np.ndarray) else self._converted(feed, info)
-                 for feed, info in zip(self._feeds, self._prepared.inputs)]
-        run = self._prepared.run if self._stream is None else self._stream.run
-        results = run(feeds, out=self._results)
+        feeds = self._feeds
+        if self._converts:
+            feeds = [feed if isinstance(feed, np.ndarray) else self._converted(feed, info)
+                     for feed, info in zip(feeds, self._prepared.inputs)]
+        results = self._run(feeds, self._results)
         if self._results is None:
             for index, result in zip(self._outputs, results):
                 self._take(index, result)
@@ -254,10 +261,3 @@ class _Memory:
         self._array = array
         self.__array_interface__ = array.__array_interface__
 
-
-@contextmanager
-def _as_runtime_error():
-    try:
-        yield
-    except Error as error:
-        raise RuntimeError(str(error)) from error

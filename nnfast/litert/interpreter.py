@@ -3,6 +3,8 @@
 import operator
 import os
 
+import numpy as np
+
 from ..driver.device import Device
 from ..tflite.reader import ModelFile
 from .delegates import NO_DELEGATES, Delegate, OpResolverType, load_delegate
@@ -152,6 +154,17 @@ class Interpreter:
     def num_subgraphs(self):
         """How many subgraphs the file has."""
         return self._count
+
+    def _get_ops_details(self):
+        """A dict for each operator of the first subgraph, as LiteRT's tools for debugging read them: index, op_name,
+        inputs, outputs (tensor indexes), operand_types, result_types.
+        """
+        graph, rows = self._graphs[0], []
+        for index, (name, inputs, outputs) in enumerate(graph.operators):
+            kinds = [[graph.tensors[k].dtype for k in side if k != -1] for side in (inputs, outputs)]
+            rows.append({"index": index, "op_name": name, "inputs": np.array(inputs, np.int32),
+                         "outputs": np.array(outputs, np.int32), "operand_types": kinds[0], "result_types": kinds[1]})
+        return rows
 
     @property
     def experimental_compress_quantization_zero_points(self):

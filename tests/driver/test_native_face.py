@@ -178,6 +178,16 @@ def test_a_damaged_file_is_one_clear_line(tmp_path):
             nnfast.load(good[:size])
 
 
+def test_signatures_of_a_bad_file_are_refused(device):
+    from dataclasses import replace
+
+    from nnfast.model.types import Signature
+
+    model = replace(quantized_model(), signatures=(Signature("s", (("x", 1),), (("y", 0),)),))
+    with pytest.raises(InvalidArgument, match=r"signature 's': 'x' has position 1, must be in \[0, 1\)"):
+        device.prepare(model).signature("s")
+
+
 def test_where_a_file_cannot_be(tmp_path, device):
     with pytest.raises(InvalidArgument, match="cannot be written: No such file or directory"):
         quantized_model().save(tmp_path / "no" / "m.nnapi")

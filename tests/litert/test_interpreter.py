@@ -135,6 +135,33 @@ def test_delegates_are_refused_by_a_clear_word(digits):
     ready(digits, experimental_delegates=[])
 
 
+def test_resources_keep_their_value_where_variables_are_reset():
+    """A counter in a resource, which another subgraph sets to 5 at the start."""
+    handle = Tensor("r", (), "resource")
+    first = ([handle, Tensor.of("five", np.array([5], np.float32))],
+             [Op("VAR_HANDLE", [], ["r"], "VarHandleOptions"),
+              Op("ASSIGN_VARIABLE", ["r", "five"], [], "AssignVariableOptions")], [], [])
+    tensors = [Tensor("x", (1,)), handle, Tensor("v", (1,)), Tensor("y", (1,))]
+    ops = [Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1}),
+           Op("VAR_HANDLE", [], ["r"], "VarHandleOptions"),
+           Op("READ_VARIABLE", ["r"], ["v"], "ReadVariableOptions"), Op("ADD", ["v", "x"], ["y"], "AddOptions"),
+           Op("ASSIGN_VARIABLE", ["r", "y"], [], "AssignVariableOptions")]
+    interpreter = ready(build(tensors, ops, ["x"], ["y"], others=[first]))
+    interpreter.tensor(0)().fill(2)
+    found = []
+    for _ in range(3):
+        interpreter.invoke()
+        found.append(interpreter.get_tensor(3).tolist())
+        interpreter.reset_all_variables()
+    assert found == [[7], [9], [11]]
+
+
+def test_operators_as_the_file_has_them(digits):
+    rows = tflite.Interpreter(digits)._get_ops_details()
+    assert rows[0]["op_name"] == "CONV_2D" and rows[0]["inputs"].tolist() == [0, 1, 2]
+    assert rows[-1]["op_name"] == "SOFTMAX" and rows[-1]["result_types"] == [np.int8]
+
+
 def test_zero_points_compressed_where_asked_for(digits):
     whole, short = (tflite.Interpreter(digits, experimental_compress_quantization_zero_points=flag)
                     for flag in (False, True))
