@@ -127,6 +127,7 @@ def recipes():
         "PreparedModel.signature": (lambda w: w.prepared.signature, lambda w: {"key": None}),
         "TensorInfo.quantize": (lambda w: quantized_info().quantize, lambda w: {"values": w.x}),
         "TensorInfo.dequantize": (lambda w: quantized_info().dequantize, lambda w: {"codes": np.ones(2, np.uint8)}),
+        "to_tflite": (lambda w: nnfast.to_tflite, lambda w: {"model": w.model}),
         "Model.save": (lambda w: w.model.save, lambda w: {"path": "m.nnapi"}),
         "PreparedModel.execute": (lambda w: w.prepared.execute, lambda w: {"request": request()}),
         "PreparedModel.submit_request": (
