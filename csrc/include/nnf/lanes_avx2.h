@@ -9,27 +9,41 @@
 enum { LANES = 8 };
 
 typedef __m256 V;
-typedef __m256i M;
+typedef struct {
+    int whole;     /* all lanes count */
+    __m256i lanes; /* all ones in those that do */
+} M;
 
 static inline M first_lanes(size_t count)
 {
     const int most = count < LANES ? (int)count : LANES;
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return (M){most == LANES,
+               _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))};
 }
 
+/* Never taken as whole, so that loads and stores ask nothing. */
+static inline M lanes_from(size_t first, M live)
+{
+    return (M){0, _mm256_andnot_si256(first_lanes(first).lanes, live.lanes)};
+}
+
+/* A masked store costs several times a whole one, and hides what it writes from the next load. */
 static inline V load(M live, const float *x)
 {
-    return _mm256_maskload_ps(x, live);
+    return live.whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, live.lanes);
 }
 
 static inline void store(float *y, M live, V value)
 {
-    _mm256_maskstore_ps(y, live, value);
+    if (live.whole)
+        _mm256_storeu_ps(y, value);
+    else
+        _mm256_maskstore_ps(y, live.lanes, value);
 }
 
 static inline V keep(M live, V value)
 {
-    return _mm256_and_ps(_mm256_castsi256_ps(live), value);
+    return _mm256_and_ps(_mm256_castsi256_ps(live.lanes), value);
 }
 
 static inline V zero(void)
@@ -96,14 +110,9 @@ static inline float total(V x)
     return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 }
 
-static inline M lanes_from(size_t first, M live)
-{
-    return _mm256_andnot_si256(first_lanes(first), live);
-}
-
 static inline V put(V x, size_t lane, float value)
 {
-    const M only = _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i only = _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     return _mm256_blendv_ps(x, all(value), _mm256_castsi256_ps(only));
 }
 

@@ -13,7 +13,7 @@ static inline void svdf_row(const nnf_svdf_row *row)
             const float *history = row->state_in + f * row->memory, *time = row->time + f * row->memory;
             float *next = row->state_out + f * row->memory;
             for (size_t m = 0; m <= last; m += LANES) {
-                const M live = first_lanes(last + 1 - m);
+                const M live = lanes_from(0, first_lanes(last + 1 - m)); /* histories are short: seldom whole */
                 V value = load(live, history + m);
                 if (last - m < LANES)
                     value = put(value, last - m, row->feature[f]);
