@@ -392,8 +392,9 @@ class Builder:
         self.operations.append(Operation(OperationType(code), tuple(inputs), tuple(outputs)))
 
     def emit_own(self, name, inputs, outputs):
-        """Append an operation of nnfast's own."""
-        self.operations.append(Operation(OWN_OPERATIONS[name], tuple(inputs), tuple(outputs)))
+        """Append an operation of nnfast's own by its name, or of a vendor by its Definition."""
+        definition = OWN_OPERATIONS[name] if isinstance(name, str) else name
+        self.operations.append(Operation(definition, tuple(inputs), tuple(outputs)))
 
     def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
         """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""

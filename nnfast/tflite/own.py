@@ -4,6 +4,7 @@ While a graph is built, its types and operations of nnfast's own stand for thems
 """
 
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 
@@ -81,8 +82,19 @@ def result(b, op, place, dims=None):
     return b.temporary(code, dims, scale, point, t.name)
 
 
+def scalar(b, op, value):
+    """Operand of an option: a bool, an int of 32 bits or a float."""
+    if isinstance(value, bool):
+        return b.bool(value)
+    if not isinstance(value, int | float) or not isfinite(value) or \
+            isinstance(value, int) and not -1 << 31 <= value < 1 << 31:
+        b.refuse(op, f"has an option {value}, must be a finite number, of 32 bits where it is whole")
+    return b.i32(value) if isinstance(value, int) else b.real(None, value)
+
+
 def translate(b, op, name, parameters=(), inputs=None):
-    """The operator as one operation of nnfast's own on all its tensors, followed by operands of parameters.
+    """The operator as one operation of nnfast's own (or of a vendor: a Definition) on all its tensors, followed by
+    operands of parameters.
 
     inputs: FileTensors in the place of the operator's.
     """
@@ -105,22 +117,29 @@ def translate(b, op, name, parameters=(), inputs=None):
         b.current[t.index] = index
 
 
-def coded(graph):
-    """The Subgraph with codes in the place of types and operations of nnfast's own."""
-    operands = tuple(_coded(o) if isinstance(o.type, Definition) else o for o in graph.operands)
-    operations = tuple(replace(o, type=o.type.code) if isinstance(o.type, Definition) else o for o in graph.operations)
+def coded(graph, extensions):
+    """The Subgraph with codes in the place of types and operations of extensions: what extensions_of has found."""
+    prefixes = dict(extensions)
+    operands = tuple(_coded(o, prefixes) if isinstance(o.type, Definition) else o for o in graph.operands)
+    operations = tuple(replace(o, type=_code(o.type, prefixes)) if isinstance(o.type, Definition) else o
+                       for o in graph.operations)
     return replace(graph, operands=operands, operations=operations)
 
 
-def _coded(o):
+def _coded(o, prefixes):
     data = o.data
     if data is not None:
         data = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         data.flags.writeable = False
-    return replace(o, type=o.type.code, data=data)
+    return replace(o, type=_code(o.type, prefixes), data=data)
+
+
+def _code(definition, prefixes):
+    return prefixes[definition.extension] << 16 | definition.id
 
 
 def extensions_of(*graphs):
     """Model.extensions of a model with these graphs, before they are coded."""
-    used = any(isinstance(part.type, Definition) for graph in graphs for part in (*graph.operands, *graph.operations))
-    return ((own.NAME, own.PREFIX),) if used else ()
+    names = dict.fromkeys(part.type.extension for graph in graphs for part in (*graph.operands, *graph.operations)
+                          if isinstance(part.type, Definition))
+    return tuple((name, own.PREFIX if name == own.NAME else place) for place, name in enumerate(names, 1))

@@ -183,7 +183,7 @@ def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
         graph, states = graphs.translate(main)
     extensions = extensions_of(graph, *graphs.referenced)
     if extensions:
-        graph, graphs.referenced = coded(graph), [coded(other) for other in graphs.referenced]
+        graph, graphs.referenced = coded(graph, extensions), [coded(g, extensions) for g in graphs.referenced]
     return Model(graph, tuple(graphs.referenced), states=states, name=name, extensions=extensions,
                  arithmetic=arithmetic)
 

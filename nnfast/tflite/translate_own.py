@@ -1,12 +1,11 @@
 """Operators of TFLite, or forms of them, that NNAPI lacks, as operations of nnfast's own."""
 
 from dataclasses import replace
-from math import isfinite
 
 import numpy as np
 
 from ..model.types import Operand, OperandType, OperationType
-from .own import extends, operand, translate
+from .own import extends, operand, scalar, translate
 from .schema import Builtin, TensorType
 from .values import created, frozen
 
@@ -37,21 +36,13 @@ _OPTIONS = {
 """Operators whose options follow their tensors as scalars."""
 
 
-def _scalar(b, op, value):
-    if isinstance(value, bool):
-        return b.bool(value)
-    if not isfinite(value):
-        b.refuse(op, f"has an option {value}, must be finite")
-    return b.i32(value) if isinstance(value, int) else b.real(None, value)
-
-
 @extends(*(B[name] for name in _PLAIN), *(B[name] for name in _OPTIONS))
 def plain(b, op):
     """The operator as it is."""
     options = [getattr(op.options, name) for name in _OPTIONS.get(op.name, ())]
     if op.name == "CONCATENATION" and op.options.activation:
         b.refuse(op, f"fused activation is {op.options.activation}, must be 0 (none)")
-    translate(b, op, f"TFL_{op.name}", [_scalar(b, op, value) for value in options])
+    translate(b, op, f"TFL_{op.name}", [scalar(b, op, value) for value in options])
 
 
 @extends(B.RESHAPE)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
+import nnfast
 from helpers.tflite.cases_layers import OPTIONS, detection
+from helpers.tflite.file_builder import build
 from helpers.tflite.running import Const, One
-from nnfast.errors import UnsupportedOperator
+from nnfast.errors import InvalidArgument, UnsupportedOperator
+from nnfast.extensions import Extension, Operation
 
 RNG = np.random.default_rng(11)
 
@@ -88,3 +91,38 @@ def test_constants_with_zero_points_for_each_channel_are_widened():
 def test_detection_with_any_threshold():
     plain, low = detection(OPTIONS), detection(OPTIONS | {"nms_score_threshold": -1.0})
     assert low.codes()[0] == "TFL_DETECTION_POSTPROCESS" and low.run()[3][0] >= plain.run()[3][0]
+
+
+@pytest.fixture
+def scale():
+    """A custom operator Scale of somebody else: its input times the first byte of its options."""
+    operation = Operation("SCALE", 0, "x:T by:N -> y:T", {"T": ["TENSOR_FLOAT32"], "N": ["INT32"]},
+                          infer=lambda node: [node["x"].shape],
+                          run=lambda node, inputs: [inputs[0] * np.float32(inputs[1])])
+    nnfast.extensions.register(Extension("com.example.scale", operations=[operation]))
+    nnfast.tflite.register("Scale", operation, parameters=lambda options: [options[0]])
+    yield operation
+    nnfast.tflite.unregister("Scale")
+    nnfast.extensions.unregister("com.example.scale")
+
+
+def test_a_custom_operator_of_somebody_else(scale):
+    one = One("Scale", [np.ones(3, np.float32)], [((3,), "float32")], custom=b"\7")
+    model = nnfast.load(build(*one.parts()))
+    assert model.extensions == (("com.example.scale", 1),)
+    assert nnfast.Device().prepare(model).run([np.ones(3, np.float32)])[0].tolist() == [7, 7, 7]
+    for name in ("Scale", "Mfcc", "TFLite_Detection_PostProcess"):
+        with pytest.raises(InvalidArgument, match="is known already"):
+            nnfast.tflite.register(name, scale)
+    with pytest.raises(InvalidArgument, match="must be an extensions.Operation"):
+        nnfast.tflite.register("Other", max)
+
+
+def test_options_that_its_parameters_do_not_take(scale):
+    def refuse(options):
+        raise ValueError("has a wrong start")
+
+    nnfast.tflite.register("Other", scale, parameters=refuse)
+    with pytest.raises(UnsupportedOperator, match="custom_options: has a wrong start"):
+        nnfast.load(build(*One("Other", [np.ones(3, np.float32)], [((3,), "float32")], custom=b"\7").parts()))
+    nnfast.tflite.unregister("Other")

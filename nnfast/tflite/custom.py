@@ -1,0 +1,52 @@
+"""Custom operators of other people: which operation of an extension stands for one in `.tflite` files.
+
+    double = Operation("DOUBLE", 0, "x:T -> y:T", {"T": ["TENSOR_FLOAT32"]},
+                       infer=lambda node: [node["x"].shape], run=lambda node, inputs: [inputs[0] * 2])
+    nnfast.extensions.register(Extension("com.example.double", operations=[double]))
+    nnfast.tflite.register("Double", double)
+
+docs/extensions.md tells how to write operations; they may call native code.
+"""
+
+from functools import partial
+
+from ..checks import called, shown, text
+from ..errors import InvalidArgument
+from ..model.types import Definition
+from . import own
+from .translate import extension, translation
+
+_registered = {}
+
+
+def register(name, operation, parameters=None):
+    """Let files that hold a custom operator of this name be loaded.
+
+    operation: a nnfast.extensions.Operation of a registered Extension; it gets the operator's tensors, then the numbers
+    of parameters. parameters: function from the operator's custom_options (bytes) to a list of ints, floats and bools,
+    which become scalars INT32, FLOAT32 and BOOL; a ValueError of it refuses the file. None: there are none.
+    Raises InvalidArgument for a name that nnfast or somebody else has taken.
+    """
+    text(name, "register: name")
+    if not isinstance(operation, Definition) or getattr(operation, "extension", None) is None:
+        raise InvalidArgument(f"register {shown(name)}: operation is {shown(operation)}, must be an "
+                              "extensions.Operation that is part of an Extension")
+    if parameters is not None:
+        called(parameters, f"register {shown(name)}: parameters")
+    if translation(name) is not None or extension(name) is not None:
+        raise InvalidArgument(f"register: custom operator {shown(name)} is known already")
+    own.EXTENDED[name] = _registered[name] = partial(_translate, operation=operation, parameters=parameters)
+
+
+def unregister(name):
+    """Forget a custom operator that was registered; others stay."""
+    if _registered.pop(text(name, "unregister: name"), None) is not None:
+        del own.EXTENDED[name]
+
+
+def _translate(b, op, operation, parameters):
+    try:
+        values = [] if parameters is None else list(parameters(op.options))
+    except ValueError as error:
+        b.refuse(op, f"custom_options: {error}")
+    own.translate(b, op, operation, [own.scalar(b, op, value) for value in values])
