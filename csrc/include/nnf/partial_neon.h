@@ -6,7 +6,8 @@
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "nnf/partial.h"
 
 /* `count` floats, 1 or more, and zeros behind them; reads no more than 4. */
 static inline float32x4_t nnf_load_f32_neon(const float *x, size_t count)
@@ -36,49 +37,16 @@ static inline void nnf_store_f32_neon(float *y, float32x4_t v, size_t count)
 /* `count` bytes and zeros behind them; reads no more than 8. */
 static inline uint8x8_t nnf_load_u8_neon(const uint8_t *x, size_t count)
 {
-    uint64_t raw = 0;
-    uint32_t four;
-    uint16_t two;
-    int bits = 0;
-    if (count >= 8)
-        return vld1_u8(x);
-    if (count & 4) {
-        memcpy(&four, x, 4);
-        raw = four;
-        x += 4;
-        bits = 32;
-    }
-    if (count & 2) {
-        memcpy(&two, x, 2);
-        raw |= (uint64_t)two << bits;
-        x += 2;
-        bits += 16;
-    }
-    if (count & 1)
-        raw |= (uint64_t)*x << bits;
-    return vcreate_u8(raw);
+    return count >= 8 ? vld1_u8(x) : vcreate_u8(nnf_load_bytes(x, count));
 }
 
 /* Writes `count` bytes, but no more than 8. */
 static inline void nnf_store_u8_neon(uint8_t *y, uint8x8_t v, size_t count)
 {
-    uint64_t raw = vget_lane_u64(vreinterpret_u64_u8(v), 0);
-    if (count >= 8) {
+    if (count >= 8)
         vst1_u8(y, v);
-        return;
-    }
-    if (count & 4) {
-        memcpy(y, &raw, 4);
-        y += 4;
-        raw >>= 32;
-    }
-    if (count & 2) {
-        memcpy(y, &raw, 2);
-        y += 2;
-        raw >>= 16;
-    }
-    if (count & 1)
-        *y = (uint8_t)raw;
+    else
+        nnf_store_bytes(y, vget_lane_u64(vreinterpret_u64_u8(v), 0), count);
 }
 
 /* The same for 16 bytes. */

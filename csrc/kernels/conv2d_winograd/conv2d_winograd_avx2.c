@@ -1,6 +1,6 @@
 #include "conv2d_winograd.h"
 
-#include "nnf/lanes_avx2.h"
+#include "nnf/simd/f32_avx2.h"
 
 #include "conv2d_winograd/conv2d_winograd_simd.h"
 

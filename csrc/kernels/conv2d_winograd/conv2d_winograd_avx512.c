@@ -1,6 +1,6 @@
 #include "conv2d_winograd.h"
 
-#include "nnf/lanes_avx512.h"
+#include "nnf/simd/f32_avx512.h"
 
 #include "conv2d_winograd/conv2d_winograd_simd.h"
 

@@ -1,4 +1,4 @@
-/* The two transforms of Winograd's method in vectors of channels. Include after nnf/lanes_<isa>.h. */
+/* The two transforms of Winograd's method in vectors of channels. Include after nnf/simd/f32_<isa>.h. */
 #ifndef NNF_CONV2D_WINOGRAD_SIMD_H
 #define NNF_CONV2D_WINOGRAD_SIMD_H
 

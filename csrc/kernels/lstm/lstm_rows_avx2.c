@@ -1,7 +1,7 @@
 #include "lstm.h"
 
 #include "lstm/lstm_activate_avx2.h"
-#include "nnf/lanes_avx2.h"
+#include "nnf/simd/f32_avx2.h"
 
 static inline V logistic(V x)
 {

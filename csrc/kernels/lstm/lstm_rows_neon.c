@@ -1,7 +1,7 @@
 #include "lstm.h"
 
 #include "lstm/lstm_activate_neon.h"
-#include "nnf/lanes_neon.h"
+#include "nnf/simd/f32_neon.h"
 
 static inline V logistic(V x)
 {

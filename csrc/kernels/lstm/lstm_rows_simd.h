@@ -1,4 +1,4 @@
-/* A batch row of an LSTM in vectors. Include after nnf/lanes_<isa>.h, lstm_activate and logistic(V). */
+/* A batch row of an LSTM in vectors. Include after nnf/simd/f32_<isa>.h, lstm_activate and logistic(V). */
 #ifndef NNF_LSTM_ROWS_SIMD_H
 #define NNF_LSTM_ROWS_SIMD_H
 

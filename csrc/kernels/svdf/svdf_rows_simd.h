@@ -1,4 +1,4 @@
-/* Units of an SVDF in vectors. Include after nnf/lanes_<isa>.h. */
+/* Units of an SVDF in vectors. Include after nnf/simd/f32_<isa>.h. */
 #ifndef NNF_SVDF_ROWS_SIMD_H
 #define NNF_SVDF_ROWS_SIMD_H
 

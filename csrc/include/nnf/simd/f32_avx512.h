@@ -1,7 +1,7 @@
 /* 16 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
  * of its lanes count. Loads give zeros in the others. Include only from AVX-512 files. */
-#ifndef NNF_LANES_AVX512_H
-#define NNF_LANES_AVX512_H
+#ifndef NNF_SIMD_F32_AVX512_H
+#define NNF_SIMD_F32_AVX512_H
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -24,6 +24,16 @@ static inline V load(M live, const float *x)
 static inline void store(float *y, M live, V value)
 {
     _mm512_mask_storeu_ps(y, live, value);
+}
+
+static inline V load_whole(const float *x)
+{
+    return _mm512_loadu_ps(x);
+}
+
+static inline void store_whole(float *y, V value)
+{
+    _mm512_storeu_ps(y, value);
 }
 
 static inline V keep(M live, V value)

@@ -1,7 +1,7 @@
 /* 4 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
  * of its lanes count. Loads give zeros in the others. Include only from NEON files. */
-#ifndef NNF_LANES_NEON_H
-#define NNF_LANES_NEON_H
+#ifndef NNF_SIMD_F32_NEON_H
+#define NNF_SIMD_F32_NEON_H
 
 #include "nnf/partial_neon.h"
 
@@ -47,6 +47,16 @@ static inline uint32x4_t lane_mask(M live)
     const uint32x4_t lane = vld1q_u32(number);
     return vandq_u32(vcgeq_u32(lane, vdupq_n_u32((uint32_t)live.from)),
                      vcltq_u32(lane, vdupq_n_u32((uint32_t)live.to)));
+}
+
+static inline V load_whole(const float *x)
+{
+    return vld1q_f32(x);
+}
+
+static inline void store_whole(float *y, V value)
+{
+    vst1q_f32(y, value);
 }
 
 static inline V keep(M live, V value)

@@ -1,7 +1,7 @@
 /* 8 floats under short names, so that a kernel's body can be written once for all widths: V is a vector, M says which
  * of its lanes count. Loads give zeros in the others. Include only from AVX2 files. */
-#ifndef NNF_LANES_AVX2_H
-#define NNF_LANES_AVX2_H
+#ifndef NNF_SIMD_F32_AVX2_H
+#define NNF_SIMD_F32_AVX2_H
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -39,6 +39,16 @@ static inline void store(float *y, M live, V value)
         _mm256_storeu_ps(y, value);
     else
         _mm256_maskstore_ps(y, live.lanes, value);
+}
+
+static inline V load_whole(const float *x)
+{
+    return _mm256_loadu_ps(x);
+}
+
+static inline void store_whole(float *y, V value)
+{
+    _mm256_storeu_ps(y, value);
 }
 
 static inline V keep(M live, V value)

@@ -1,0 +1,78 @@
+/* 8 codes of 8 bits as integers of 32, under the names that codes_avx2.h, codes_avx512.h and codes_neon.h share. Include
+ * only from AVX2 files. */
+#ifndef NNF_SIMD_CODES_AVX2_H
+#define NNF_SIMD_CODES_AVX2_H
+
+#include <stdbool.h>
+
+#include "nnf/partial.h"
+#include "nnf/requantize_avx2.h"
+
+enum { CODES = 8, CODE_REGISTERS = 1 };
+
+typedef __m256i C;
+
+static inline C codes_all(int32_t value)
+{
+    return _mm256_set1_epi32(value);
+}
+
+static inline C codes_add(C a, C b)
+{
+    return _mm256_add_epi32(a, b);
+}
+
+/* c + a b */
+static inline C codes_mla(C c, C a, int32_t b)
+{
+    return _mm256_add_epi32(c, _mm256_mullo_epi32(codes_all(b), a));
+}
+
+static inline C codes_between(int32_t lo, int32_t hi, C x)
+{
+    return _mm256_min_epi32(_mm256_max_epi32(x, codes_all(lo)), codes_all(hi));
+}
+
+/* x times multiplier * 2^exponent as nnf_mbqm. */
+static inline C codes_scale(C x, int32_t multiplier, int32_t exponent)
+{
+    return nnf_mbqm_avx2(x, codes_all(multiplier), codes_all(exponent > 0 ? exponent : 0),
+                         codes_all(exponent > 0 ? 0 : -exponent));
+}
+
+static inline C codes_widen(__m128i bytes, bool is_signed, int32_t zero)
+{
+    const C code = is_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
+    return _mm256_sub_epi32(code, codes_all(zero));
+}
+
+/* The codes less their zero point. */
+static inline C codes_load_whole(const uint8_t *x, bool is_signed, int32_t zero)
+{
+    return codes_widen(_mm_loadl_epi64((const __m128i *)x), is_signed, zero);
+}
+
+/* Of the first `count` codes. */
+static inline C codes_load(size_t count, const uint8_t *x, bool is_signed, int32_t zero)
+{
+    return codes_widen(_mm_cvtsi64_si128((long long)nnf_load_bytes(x, count)), is_signed, zero);
+}
+
+/* The low byte of each lane, then the two halves side by side. */
+static inline __m128i codes_narrow(C x)
+{
+    x = _mm256_shuffle_epi8(x, _mm256_set1_epi32(0x0C080400));
+    return _mm_unpacklo_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+}
+
+static inline void codes_store_whole(uint8_t *y, C x)
+{
+    _mm_storel_epi64((__m128i *)y, codes_narrow(x));
+}
+
+static inline void codes_store(uint8_t *y, size_t count, C x)
+{
+    nnf_store_bytes(y, (uint64_t)_mm_cvtsi128_si64(codes_narrow(x)), count);
+}
+
+#endif

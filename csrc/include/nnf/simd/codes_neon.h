@@ -1,0 +1,73 @@
+/* 8 codes of 8 bits as integers of 32, under the names that codes_avx2.h, codes_avx512.h and codes_neon.h share. Include
+ * only from NEON files. */
+#ifndef NNF_SIMD_CODES_NEON_H
+#define NNF_SIMD_CODES_NEON_H
+
+#include <stdbool.h>
+
+#include "nnf/partial_neon.h"
+#include "nnf/requantize_neon.h"
+
+enum { CODES = 8, CODE_REGISTERS = 2 };
+
+typedef struct {
+    int32x4_t low, high;
+} C;
+
+static inline C codes_all(int32_t value)
+{
+    return (C){vdupq_n_s32(value), vdupq_n_s32(value)};
+}
+
+static inline C codes_add(C a, C b)
+{
+    return (C){vaddq_s32(a.low, b.low), vaddq_s32(a.high, b.high)};
+}
+
+/* c + a b */
+static inline C codes_mla(C c, C a, int32_t b)
+{
+    return (C){vmlaq_n_s32(c.low, a.low, b), vmlaq_n_s32(c.high, a.high, b)};
+}
+
+static inline C codes_between(int32_t lo, int32_t hi, C x)
+{
+    const int32x4_t least = vdupq_n_s32(lo), most = vdupq_n_s32(hi);
+    return (C){vminq_s32(vmaxq_s32(x.low, least), most), vminq_s32(vmaxq_s32(x.high, least), most)};
+}
+
+/* x times multiplier * 2^exponent as nnf_mbqm. */
+static inline C codes_scale(C x, int32_t multiplier, int32_t exponent)
+{
+    const int32x4_t factor = vdupq_n_s32(multiplier), left = vdupq_n_s32(exponent > 0 ? exponent : 0);
+    const int32x4_t down = vdupq_n_s32(exponent > 0 ? 0 : exponent);
+    return (C){nnf_mbqm_neon(x.low, factor, left, down), nnf_mbqm_neon(x.high, factor, left, down)};
+}
+
+/* The first `count` codes, or all, less their zero point. */
+static inline C codes_load(size_t count, const uint8_t *x, bool is_signed, int32_t zero)
+{
+    const uint8x8_t bytes = nnf_load_u8_neon(x, count);
+    const int16x8_t raw = is_signed ? vmovl_s8(vreinterpret_s8_u8(bytes)) : vreinterpretq_s16_u16(vmovl_u8(bytes));
+    const int16x8_t code = vsubq_s16(raw, vdupq_n_s16((int16_t)zero));
+    return (C){vmovl_s16(vget_low_s16(code)), vmovl_high_s16(code)};
+}
+
+static inline C codes_load_whole(const uint8_t *x, bool is_signed, int32_t zero)
+{
+    return codes_load(CODES, x, is_signed, zero);
+}
+
+/* The low byte of each lane. */
+static inline void codes_store(uint8_t *y, size_t count, C x)
+{
+    const int16x8_t code = vcombine_s16(vmovn_s32(x.low), vmovn_s32(x.high));
+    nnf_store_u8_neon(y, vreinterpret_u8_s8(vmovn_s16(code)), count);
+}
+
+static inline void codes_store_whole(uint8_t *y, C x)
+{
+    codes_store(y, CODES, x);
+}
+
+#endif
