@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tflite.schema import TensorType
+from ..tflite.sparse import SPARSE
 
 _T = TensorType
 NUMPY_TYPES = {
@@ -28,7 +29,8 @@ def type_name(dtype):
 class Tensor:
     """A tensor of the interpreter: what the file says of it, and the shape it has now.
 
-    kind: "input", "output", "constant", "variable" or "result" (of an operator, for the next ones).
+    kind: "input", "output", "constant", "variable" or "result" (of an operator, for the next ones). sparsity: how a
+    sparse constant is stored, {} for others.
     """
 
     index: int
@@ -40,6 +42,7 @@ class Tensor:
     zero_points: tuple
     axis: int
     kind: str
+    sparsity: dict
 
     def details(self, compress_zero_points):
         """The dict of get_tensor_details; compress_zero_points: one zero point where all are the same."""
@@ -55,7 +58,7 @@ class Tensor:
                 "scales": np.array(self.scales, np.float32), "zero_points": np.array(points, np.int32),
                 "quantized_dimension": self.axis, "block_size": 0,
             },
-            "sparsity_parameters": {},
+            "sparsity_parameters": self.sparsity,
         }
 
 
@@ -66,6 +69,18 @@ def tensors_of(graph):
     def tensor(t):
         kind = "constant" if t.data is not None else "variable" if t.is_variable else kinds.get(t.index, "result")
         return Tensor(t.index, t.name, NUMPY_TYPES[t.type], t.shape, t.signature, t.scales, t.zero_points,
-                      t.channel_dim, kind)
+                      t.channel_dim, kind, {} if t.sparsity is None else _sparsity(t.sparsity))
 
     return [tensor(t) for t in graph.tensors]
+
+
+def _sparsity(record):
+    """LiteRT's dict of sparsity parameters."""
+    found = {"traversal_order": np.array(record.traversal_order, np.int32)}
+    if len(record.block_map):
+        found["block_map"] = np.array(record.block_map, np.int32)
+    found["dim_metadata"] = [
+        {"format": level.format, "array_segments": np.array(level.segments, np.int32),
+         "array_indices": np.array(level.indices, np.int32)} if level.format == SPARSE else
+        {"format": level.format, "dense_size": level.dense_size} for level in record.dim_metadata]
+    return found

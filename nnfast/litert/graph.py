@@ -1,6 +1,7 @@
 """One subgraph of an Interpreter: its tensors, their memory, and the prepared model that works on them."""
 
 import operator
+from math import prod
 from weakref import WeakSet
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from ..errors import Error
 from ..model.types import LifeTime
 from ..tflite.reader import ModelFile
+from ..tflite.sparse import densified
 from .details import tensors_of, type_name
 
 _VIEWED = ("There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. "
@@ -23,9 +25,11 @@ class Graph:
     """
 
     def __init__(self, source, index, device, keep_all, file):
-        self._source, self._index, self._device, self._keep_all = source, index, device, keep_all
+        self._source, self._index, self.device, self.keep_all = source, index, device, keep_all
         graph = file.graph(index)
         self.operators = [(o.custom or o.name, o.inputs, o.outputs) for o in graph.operators]
+        # Files do not say of those whether a shape of () is one value or unknown.
+        self.custom_results = {k for o in graph.operators if o.custom for k in o.outputs}
         self.tensors, self.inputs, self.outputs = tensors_of(graph), graph.inputs, graph.outputs
         self._file = file
         self._arrays, self._kept = {}, {}
@@ -85,8 +89,7 @@ class Graph:
         file, self._file = self._file or self._opened(), None
         try:
             model, builder = file.translate(self._index)
-            self._program = Program(self._device, model, builder, self.tensors, self.inputs, self.outputs,
-                                    self._keep_all)
+            self._program = Program(self, model, builder)
         except Error as error:
             raise RuntimeError(str(error)) from error
         self._arrays = self._program.arrays
@@ -140,7 +143,8 @@ class Graph:
     def _constant(self, index):
         """Value of a constant, read once more: what preparing has packed is not kept."""
         if index not in self._kept:
-            self._kept[index] = self._opened().graph(self._index).tensors[index].array
+            t = self._opened().graph(self._index).tensors[index]
+            self._kept[index] = densified(t, prod(t.dims)) if t.is_sparse else t.array
         return self._kept[index]
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -166,16 +170,18 @@ class Program:
     another type (int64 tensors may be int32 there), values are converted at each run.
     """
 
-    def __init__(self, device, model, builder, tensors, inputs, outputs, keep_all):
-        graph = model.main
-        self._tensors, self._outputs = tensors, list(outputs)
+    def __init__(self, owner, model, builder):
+        """owner: the Graph; model, builder: of its translation."""
+        graph, inputs, tensors = model.main, owner.inputs, owner.tensors
+        self._tensors, self._outputs, self._custom = tensors, list(owner.outputs), owner.custom_results
         keep = {}
-        if keep_all:
+        if owner.keep_all:
             made = {operand for operation in graph.operations for operand in operation.outputs}
             keep = {t: operand for t, operand in builder.current.items() if operand in made
                     and graph.operands[operand].lifetime == LifeTime.TEMPORARY_VARIABLE}
         self._outputs += keep
-        prepared = device.prepare(model, input_shapes=self._resized(graph, inputs), keep=list(keep.values()) or None)
+        prepared = owner.device.prepare(model, input_shapes=self._resized(graph, inputs),
+                                        keep=list(keep.values()) or None)
         self._variables = {index: place for place, index in enumerate(builder.states)}
         self._stream, self._initial = prepared.stream() if model.states else None, ()
         if self._variables:
@@ -215,7 +221,8 @@ class Program:
         if index in self.arrays:  # an output that is an input, or that is listed twice
             return index
         tensor = self._tensors[index]
-        tensor.shape = shape if tensor.shape or shape != (1,) else ()
+        is_single = shape == (1,) and not tensor.shape and index not in self._custom
+        tensor.shape = () if is_single else shape
         return self._array(index, dtype, tensor.shape, shape)
 
     def run(self):
@@ -236,7 +243,7 @@ class Program:
     def _take(self, index, result):
         """A result of a run as the value of a tensor."""
         tensor = self._tensors[index]
-        if tensor.shape or result.shape != (1,):
+        if tensor.shape or result.shape != (1,) or index in self._custom:
             tensor.shape = result.shape
         self.arrays[index] = result.astype(tensor.dtype).reshape(tensor.shape)
 

@@ -26,8 +26,11 @@ class _Weights:
         return name
 
 
-def detection():
-    """Bright and dark squares: 4 x 4 cells of a picture [1, 8, 8, 3], boxes of the cells' size, two classes."""
+def detection(count=(1,)):
+    """Bright and dark squares: 4 x 4 cells of a picture [1, 8, 8, 3], boxes of the cells' size, two classes.
+
+    count: shape that the file gives to the number of detections.
+    """
     w = _Weights(1)
     center = (np.arange(4) + 0.5) / 4
     y, x = (grid.reshape(-1) for grid in np.meshgrid(center, center, indexing="ij"))
@@ -40,7 +43,7 @@ def detection():
     tensors = [Tensor("picture", (1, 8, 8, 3)), Tensor("cells", (1, 4, 4, 3)), Tensor("b", (1, 4, 4, 4)),
                Tensor("s", (1, 4, 4, 3)), Tensor("p", (1, 4, 4, 3)), Tensor("b2", (1, 16, 4)), Tensor("p2", (1, 16, 3)),
                *w.tensors, Tensor("boxes", (1, 5, 4)), Tensor("classes", (1, 5)), Tensor("scores", (1, 5)),
-               Tensor("count", (1,))]
+               Tensor("count", count, has_rank=bool(count))]
     options = {"max_detections": 5, "max_classes_per_detection": 1, "num_classes": 2, "nms_score_threshold": 0.3,
                "nms_iou_threshold": 0.5, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
     pool = {"Padding": 1, "StrideW": 2, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 2}

@@ -9,7 +9,7 @@ import pytest
 
 import nnfast
 import nnfast.litert as tflite
-from helpers import litert_models
+from helpers import example_models, litert_models
 from helpers.tflite.file_builder import Op, Tensor, build
 
 
@@ -94,6 +94,14 @@ def test_types_that_the_model_holds_otherwise():
     assert less.dtype == np.bool_ and less.tolist() == [False, False, True]
     assert interpreter.get_tensor(3).tolist() == [2, 2, 3]
     assert interpreter.get_tensor(0).shape == ()
+
+
+def test_custom_operators_tell_shapes_that_the_file_leaves_out():
+    data = example_models.detection()
+    for count in ((), (1,)):
+        interpreter = ready(example_models.detection(count))
+        assert interpreter.get_output_details()[3]["shape"].tolist() == [1]
+    assert data == example_models.detection((1,))
 
 
 def test_open_dimensions_start_as_the_file_has_them():
