@@ -7,6 +7,7 @@
 
 #include "nnf/partial.h"
 #include "nnf/requantize_avx2.h"
+#include "nnf/simd/f32_avx2.h"
 
 enum { CODES = 8, CODE_REGISTERS = 1 };
 
@@ -73,6 +74,19 @@ static inline void codes_store_whole(uint8_t *y, C x)
 static inline void codes_store(uint8_t *y, size_t count, C x)
 {
     nnf_store_bytes(y, (uint64_t)_mm_cvtsi128_si64(codes_narrow(x)), count);
+}
+
+/* Register `part` of the codes as floats. */
+static inline V codes_float(C x, int part)
+{
+    (void)part; /* there is one */
+    return _mm256_cvtepi32_ps(x);
+}
+
+/* The whole part of floats, of as many registers as C has. */
+static inline C codes_whole(const V *x)
+{
+    return _mm256_cvttps_epi32(x[0]);
 }
 
 #endif

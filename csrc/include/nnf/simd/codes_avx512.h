@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "nnf/requantize_avx512.h"
+#include "nnf/simd/f32_avx512.h"
 
 enum { CODES = 16, CODE_REGISTERS = 1 };
 
@@ -70,6 +71,19 @@ static inline void codes_store_whole(uint8_t *y, C x)
 static inline void codes_store(uint8_t *y, size_t count, C x)
 {
     _mm_mask_storeu_epi8(y, codes_first(count), _mm512_cvtepi32_epi8(x));
+}
+
+/* Register `part` of the codes as floats. */
+static inline V codes_float(C x, int part)
+{
+    (void)part; /* there is one */
+    return _mm512_cvtepi32_ps(x);
+}
+
+/* The whole part of floats, of as many registers as C has. */
+static inline C codes_whole(const V *x)
+{
+    return _mm512_cvttps_epi32(x[0]);
 }
 
 #endif

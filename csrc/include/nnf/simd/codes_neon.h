@@ -7,6 +7,7 @@
 
 #include "nnf/partial_neon.h"
 #include "nnf/requantize_neon.h"
+#include "nnf/simd/f32_neon.h"
 
 enum { CODES = 8, CODE_REGISTERS = 2 };
 
@@ -68,6 +69,18 @@ static inline void codes_store(uint8_t *y, size_t count, C x)
 static inline void codes_store_whole(uint8_t *y, C x)
 {
     codes_store(y, CODES, x);
+}
+
+/* Register `part` of the codes as floats. */
+static inline V codes_float(C x, int part)
+{
+    return vcvtq_f32_s32(part ? x.high : x.low);
+}
+
+/* The whole part of floats, of as many registers as C has. */
+static inline C codes_whole(const V *x)
+{
+    return (C){vcvtq_s32_f32(x[0]), vcvtq_s32_f32(x[1])};
 }
 
 #endif

@@ -126,4 +126,14 @@ static inline V put(V x, size_t lane, float value)
     return _mm256_blendv_ps(x, all(value), _mm256_castsi256_ps(only));
 }
 
+static inline V bits_and(V a, V b)
+{
+    return _mm256_and_ps(a, b);
+}
+
+static inline V bits_or(V a, V b)
+{
+    return _mm256_or_ps(a, b);
+}
+
 #endif

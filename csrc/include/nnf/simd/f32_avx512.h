@@ -103,4 +103,14 @@ static inline float total(V x)
     return _mm512_reduce_add_ps(x);
 }
 
+static inline V bits_and(V a, V b)
+{
+    return _mm512_and_ps(a, b);
+}
+
+static inline V bits_or(V a, V b)
+{
+    return _mm512_or_ps(a, b);
+}
+
 #endif

@@ -131,4 +131,14 @@ static inline float total(V x)
     return vaddvq_f32(x);
 }
 
+static inline V bits_and(V a, V b)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+}
+
+static inline V bits_or(V a, V b)
+{
+    return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+}
+
 #endif

@@ -1,0 +1,84 @@
+/* Rows of RESIZE_BILINEAR in vectors of channels. Include after nnf/simd/codes_<isa>.h. */
+#ifndef NNF_RESIZE_SIMD_H
+#define NNF_RESIZE_SIMD_H
+
+#include "nnf/unroll.h"
+#include "resize/resize.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* How far an output pixel lies down and across between its four neighbours, and where these begin. */
+typedef struct corners {
+    size_t left, right;
+    V down, across, sign; /* sign: the bit that rounding takes from the value, or 0 */
+} corners;
+
+/* The four neighbours in the order of the reference; no fused multiply-add, which would round less often. */
+INLINE V blend(const corners *p, const V x[4])
+{
+    const V up = sub(all(1), p->down), back = sub(all(1), p->across);
+    V value = mul(mul(x[0], up), back);
+    value = add(value, mul(mul(x[1], p->down), back));
+    value = add(value, mul(mul(x[2], up), p->across));
+    return add(value, mul(mul(x[3], p->down), p->across));
+}
+
+INLINE void pixel_f32(const corners *p, M live, const float *top, const float *bottom, float *y)
+{
+    const V x[4] = {load(live, top + p->left), load(live, bottom + p->left), load(live, top + p->right),
+                    load(live, bottom + p->right)};
+    store(y, live, blend(p, x));
+}
+
+INLINE void resize_f32(const nnf_resize *p, const float *top, const float *bottom, float down, float *y)
+{
+    for (size_t i = 0; i < p->width; i++, y += p->channels) {
+        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i]), zero()};
+        size_t c = 0;
+        for (; c + LANES <= p->channels; c += LANES)
+            pixel_f32(&at, first_lanes(LANES), top + c, bottom + c, y + c);
+        if (c < p->channels)
+            pixel_f32(&at, first_lanes(p->channels - c), top + c, bottom + c, y + c);
+    }
+}
+
+INLINE C load_q8(bool is_signed, size_t count, const uint8_t *x)
+{
+    return count == CODES ? codes_load_whole(x, is_signed, 0) : codes_load(count, x, is_signed, 0);
+}
+
+/* The nearest codes of `count` channels. */
+INLINE void pixel_q8(const corners *p, bool is_signed, size_t count, const uint8_t *top, const uint8_t *bottom,
+                     uint8_t *y)
+{
+    const C code[4] = {load_q8(is_signed, count, top + p->left), load_q8(is_signed, count, bottom + p->left),
+                       load_q8(is_signed, count, top + p->right), load_q8(is_signed, count, bottom + p->right)};
+    V value[CODE_REGISTERS];
+    NNF_UNROLL
+    for (int r = 0; r < CODE_REGISTERS; r++) {
+        const V x[4] = {codes_float(code[0], r), codes_float(code[1], r), codes_float(code[2], r),
+                        codes_float(code[3], r)};
+        value[r] = blend(p, x);
+        value[r] = add(value[r], bits_or(all(0.5f), bits_and(value[r], p->sign)));
+    }
+    if (count == CODES)
+        codes_store_whole(y, codes_whole(value));
+    else
+        codes_store(y, count, codes_whole(value));
+}
+
+INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, const uint8_t *bottom, float down,
+                      uint8_t *y)
+{
+    const V sign = all(p->is_away ? -0.0f : 0.0f);
+    for (size_t i = 0; i < p->width; i++, y += p->channels) {
+        const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i]), sign};
+        size_t c = 0;
+        for (; c + CODES <= p->channels; c += CODES)
+            pixel_q8(&at, is_signed, CODES, top + c, bottom + c, y + c);
+        if (c < p->channels)
+            pixel_q8(&at, is_signed, p->channels - c, top + c, bottom + c, y + c);
+    }
+}
+
+#endif
