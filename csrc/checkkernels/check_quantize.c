@@ -118,3 +118,77 @@ void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, con
     NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, scale, &codes, y, n));
     nnf_check_done(c, "bench");
 }
+
+void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_quantize_row_f32_qu8_flat_fn slow = (nnf_quantize_row_f32_qu8_flat_fn)twin->fn;
+    const nnf_quantize_row_f32_qu8_flat_fn fast = (nnf_quantize_row_f32_qu8_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t n = sizes[s];
+            float *x = nnf_check_alloc(c, 4 * n);
+            uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
+            nnf_row_codes rows[2];
+            nnf_check_fill_f32(c, x, n, form & 2 ? -3 : 0, form & 4 ? 5 : 0);
+            if (form & 8)
+                x[nnf_check_below(c, n)] = form & 4 ? NAN : INFINITY;
+            slow(n, x, expected, form & 1, rows);
+            fast(n, x, actual, form & 1, rows + 1);
+            nnf_check_bytes(c, expected, actual, n);
+            nnf_check_bytes(c, rows, rows + 1, sizeof rows[0]);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n);
+    uint8_t *y = nnf_check_alloc(c, n);
+    nnf_row_codes row;
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y, 1, &row));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_dequantize_s32_f32_rows_fn slow = (nnf_dequantize_s32_f32_rows_fn)twin->fn;
+    const nnf_dequantize_s32_f32_rows_fn fast = (nnf_dequantize_s32_f32_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t n = sizes[s], rows = 1 + form % 3, ldx = n + form % 2, ldy = n + form % 5;
+            const size_t count = (rows - 1) * ldy + n;
+            int32_t *x = nnf_check_alloc(c, 4 * ((rows - 1) * ldx + n)), *weights = nnf_check_alloc(c, 4 * n);
+            float *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n);
+            float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
+            for (size_t i = 0; i < (rows - 1) * ldx + n; i++)
+                x[i] = (int32_t)nnf_check_u32(c) >> (form & 8 ? 0 : 10);
+            for (size_t j = 0; j < n; j++)
+                weights[j] = (int32_t)nnf_check_u32(c) >> 16;
+            nnf_check_fill_f32(c, scale, n, 0.0005f, 0.005f);
+            nnf_check_fill_f32(c, bias, n, -3, 3);
+            nnf_check_fill_f32(c, expected, count, 0, 0);
+            nnf_check_fill_f32(c, actual, count, 0, 0);
+            const nnf_row_codes row = {.step = nnf_check_float(c, 0.001f, 0.1f), .zero = (int32_t)nnf_check_below(c, 256)};
+            const nnf_sum_scales by = {.weights = weights, .scale = scale, .bias = bias, .by_rows = form & 1,
+                                       .lo = form & 2 ? 0 : -INFINITY, .hi = form & 4 ? 6 : INFINITY};
+            slow(rows, n, x, ldx, &row, &by, expected, ldy);
+            fast(rows, n, x, ldx, &row, &by, actual, ldy);
+            nnf_check_f32(c, expected, actual, count, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    int32_t *x = nnf_check_alloc(c, 4 * n), *weights = nnf_check_alloc(c, 4 * n);
+    float *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    for (size_t j = 0; j < n; j++)
+        x[j] = (int32_t)nnf_check_u32(c) >> 16, weights[j] = 7;
+    nnf_check_fill_f32(c, scale, n, 0.001f, 0.002f);
+    nnf_check_fill_f32(c, bias, n, -1, 1);
+    const nnf_row_codes row = {.step = 0.01f, .zero = 120};
+    const nnf_sum_scales by = {.weights = weights, .scale = scale, .bias = bias, .lo = -INFINITY, .hi = INFINITY};
+    NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, &row, &by, y, n));
+    nnf_check_done(c, "bench");
+}

@@ -38,6 +38,21 @@ cdef extern from "quantize/quantize.h":
                                                     const double *scale, const nnf_codes *codes, uint8_t *y,
                                                     size_t ldy) noexcept nogil
 
+    ctypedef struct nnf_row_codes:
+        float step
+        int32_t zero
+
+    ctypedef struct nnf_sum_scales:
+        const int32_t *weights
+        const float *scale
+        const float *bias
+        bint by_rows
+        float lo, hi
+
+    ctypedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                    const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
+                                                    size_t ldy) noexcept nogil
+
 cdef enum:
     NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
@@ -63,13 +78,16 @@ cdef struct conv2d_q8:
     nnf_codes codes
     nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
     const double *scale
+    nnf_dequantize_s32_f32_rows_fn dequantize   # of sums over codes that were made at run time, an image at a time
+    nnf_sum_scales by
+    size_t bytes                # of an output value
 
 
 cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
-                        uint8_t *to, uint32_t *sums) noexcept nogil:
+                        int32_t pad, uint8_t *to, uint32_t *sums) noexcept nogil:
     """Codes under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
 
-    row: the input row, NULL where the filter lies above or below the image.
+    row: the input row, NULL where the filter lies above or below the image; pad: the code beside the image.
     """
     cdef const geometry *g = &p.g
     cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
@@ -82,24 +100,28 @@ cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptr
         else:
             lo = max(-ix, 0)
             hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
-            memset(to + r * p.lda, p.input_zero_point, n)
+            memset(to + r * p.lda, pad, n)
             if lo < hi:
                 p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.codes.flip,
                          to + r * p.lda + lo * channels, 0, sums)
             if sums != NULL:
-                sums[0] += <uint32_t>(p.input_zero_point * (n - (hi - lo) * channels))
+                sums[0] += <uint32_t>(pad * (n - (hi - lo) * channels))
         if sums != NULL:
             sums += run
         r += run
 
 
-cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t last, uint8_t *to,
-                    uint32_t *sums) noexcept nogil:
-    """Rows of the product for output pixels first..last, and -zw times the sum of each where `sums` is not NULL."""
+cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *images, size_t first, size_t last,
+                    uint8_t *to, uint32_t *sums) noexcept nogil:
+    """Rows of the product for output pixels first..last, and -zw times the sum of each where `sums` is not NULL.
+
+    images: how each was quantized, NULL where all have the input's zero point.
+    """
     cdef const geometry *g = &p.g
     cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
     cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth, lda = p.lda
     cdef const uint8_t *row
+    cdef int32_t pad = p.input_zero_point
     cdef size_t r
     if sums != NULL:
         memset(sums, 0, (last - first) * sizeof(uint32_t))
@@ -114,6 +136,8 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
             y = (pixel - image * area) // g.out_width
             x0 = pixel - image * area - y * g.out_width
             pixels = min(end - pixel, g.out_width - x0)
+            if images != NULL:
+                pad = images[image].zero
             for i in range(g.filter_height):
                 iy = y * g.stride_y - g.top + i * g.dilation_y
                 row = NULL
@@ -123,7 +147,7 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
                 while j < g.filter_width:
                     ix = x0 * g.stride_x - g.left + j * g.dilation_x
                     r = pixel - first
-                    gather_row_q8(p, row, ix, pixels, span, to + r * p.lda + (i * g.filter_width + j) * g.channels,
+                    gather_row_q8(p, row, ix, pixels, span, pad, to + r * p.lda + (i * g.filter_width + j) * g.channels,
                                   sums + r if sums != NULL else NULL)
                     j += span
             pixel += pixels
@@ -132,16 +156,34 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, size_t first, size_t l
             sums[r] *= <uint32_t>-p.weight_zero_point
 
 
+cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const nnf_row_codes *images, size_t low,
+                          size_t unit, size_t n, float *y) noexcept nogil:
+    """Values of a tile of sums whose first row is output pixel `low`, and whose first column belongs to `unit`."""
+    cdef size_t area = p.g.out_height * p.g.out_width, row = 0, image, end
+    cdef nnf_sum_scales by = p.by
+    by.weights += unit
+    by.scale += unit
+    by.bias += unit
+    while row < tile.rows:
+        image = (low + row) // area
+        end = min(tile.rows, (image + 1) * area - low)
+        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * n, n, images + image, &by,
+                     y + row * p.place.out_pixel, p.place.out_pixel)
+        row = end
+
+
 cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *w, uint8_t *y,
-                   unsigned char *scratch, size_t item, size_t last) noexcept nogil:
-    """(tile, panel) pairs item..last-1 of one group."""
+                   const nnf_row_codes *images, size_t unit, unsigned char *scratch, size_t item,
+                   size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`."""
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
     cdef size_t stop, block, base, count, panel, t, low, begin, more
     cdef nnf_conv2d_q8_tile tile
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
-    tile.ldc = s.n if p.place.scattered or p.requantize != NULL else p.place.out_pixel
+    cdef bint raw = p.requantize != NULL or p.dequantize != NULL
+    tile.ldc = s.n if p.place.scattered or raw else p.place.out_pixel
     tile.zero_point = p.codes.zero_point
     tile.lo = p.codes.lo
     tile.hi = p.codes.hi
@@ -153,7 +195,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
         stop = min(last, (base + count) * s.panels)
         begin = tile_start(s, base)
         if not p.direct:
-            gather_q8(p, x, begin, tile_start(s, base + count), rows, offsets)
+            gather_q8(p, x, images, begin, tile_start(s, base + count), rows, offsets)
         panel = (item - base * s.panels) // count
         t = base + item - base * s.panels - panel * count
         while item < stop:
@@ -166,12 +208,15 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
             tile.c = y + low * p.place.out_pixel + panel * s.n
-            if p.place.scattered or p.requantize != NULL:
+            if p.place.scattered or raw:
                 tile.c = scratch + p.tile
             p.kernel(&tile)
             if p.requantize != NULL:
                 p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + panel * s.n, &p.codes,
                              y + low * p.place.out_pixel + panel * s.n, p.place.out_pixel)
+            elif p.dequantize != NULL:
+                dequantize_tile(p, &tile, images, low, unit + panel * s.n, s.n,
+                                <float *>y + low * p.place.out_pixel + panel * s.n)
             elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
                         y + panel * s.n, tile.columns, 1)
@@ -186,7 +231,10 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first * p.bytes
+    cdef const nnf_row_codes *images = NULL
+    if p.dequantize != NULL:
+        images = <const nnf_row_codes *>run.slot[step.slots[3]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each
     cdef split s = p.s
@@ -199,8 +247,8 @@ cdef void run_q8(const nnf_step *step, const nnf_run *run, int thread, int threa
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
-        group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group, scratch,
-                 item - group * each, stop - group * each)
+        group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group * p.bytes,
+                 images, group * s.columns, scratch, item - group * each, stop - group * each)
         item = stop
     release_tiles()
 
@@ -262,14 +310,19 @@ cdef class Conv2dQ8(Step):
 
     window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
     (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8. scale: None, or a
-    float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors.
+    float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors. values: None, or
+    (int32 sums of weights, float32 scales, float32 biases of all units, by_rows, low, high) for float32 results of
+    codes that QuantizeRowsF32 has made, whose third slot is the fourth here; `output` and `scale` do not count then.
     """
 
     cdef conv2d_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
-                 output, bint signed, place=None, const double[::1] scale=None):
-        cdef bint raw = scale is not None
+                 output, bint signed, place=None, const double[::1] scale=None,
+                 values=None):
+        cdef bint raw = scale is not None or values is not None
+        cdef const int32_t[::1] sums
+        cdef const float[::1] scales, biases
         cdef const nnf_kernel *row = pick(_op(raw))
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
@@ -286,9 +339,20 @@ cdef class Conv2dQ8(Step):
         self.p.input_zero_point = input_zero_point + shift
         self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
         self.p.codes.flip = 0x80 if signed else 0
-        if raw:
-            if <size_t>scale.shape[0] != units or self.p.place.scattered:
-                raise ValueError("there must be a scale for each unit, and a dense output")
+        self.p.bytes = 1
+        if raw and self.p.place.scattered:
+            raise ValueError("sums are for dense outputs")
+        if values is not None:
+            sums, scales, biases, self.p.by.by_rows, self.p.by.lo, self.p.by.hi = values
+            if not sums.shape[0] == scales.shape[0] == biases.shape[0] == <Py_ssize_t>(units * self.p.place.groups):
+                raise ValueError("there must be a sum, a scale and a bias for each unit")
+            self.keep = values
+            self.p.by.weights, self.p.by.scale, self.p.by.bias = &sums[0], &scales[0], &biases[0]
+            self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
+            self.p.bytes = sizeof(float)
+        elif raw:
+            if <size_t>scale.shape[0] != units:
+                raise ValueError("there must be a scale for each unit")
             self.keep = scale
             self.p.scale = &scale[0]
             self.p.requantize = <nnf_requantize_s32_qu8_rows_fn>pick("requantize_s32_qu8_rows").fn

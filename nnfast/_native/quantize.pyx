@@ -14,6 +14,16 @@ cdef extern from "quantize/quantize.h":
     ctypedef void (*nnf_dequantize_q8_f32_flat_fn)(size_t n, const uint8_t *x, float *y, int32_t zero,
                                                    const float *scale, size_t step) noexcept nogil
 
+    ctypedef struct nnf_row_codes:
+        float step
+        int32_t zero
+
+    ctypedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, bint is_asymmetric,
+                                                      nnf_row_codes *row) noexcept nogil
+
+ROW_BYTES = sizeof(nnf_row_codes)
+"""Of what QuantizeRowsF32 says of a row."""
+
 cdef enum:
     GRAIN = 16384  # elements below which a second thread costs more than it saves
 
@@ -102,3 +112,36 @@ cdef class DequantizeQ8(Step):
         self.work = self.p.rows * self.p.n
         self.tiles = <int>min(1 + <size_t>self.work // GRAIN, 64)
         self.bind(run_dequantize, &self.p, slots, row.name.decode())
+
+
+cdef struct quantize_rows:
+    nnf_quantize_row_f32_qu8_flat_fn kernel
+    size_t rows, n
+    bint is_asymmetric
+
+
+cdef void run_quantize_rows(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const quantize_rows *p = <const quantize_rows *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef nnf_row_codes *made = <nnf_row_codes *>run.slot[step.slots[2]]
+    cdef size_t row, first, last
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        p.kernel(p.n, x + row * p.n, y + row * p.n, p.is_asymmetric, made + row)
+
+
+cdef class QuantizeRowsF32(Step):
+    """Unsigned codes of `rows` rows of n float32 values, each row by its own range; slots x, codes, ROW_BYTES a row."""
+
+    cdef quantize_rows p
+
+    def __init__(self, slots, size_t rows, size_t n, bint is_asymmetric):
+        cdef const nnf_kernel *row = pick("quantize_row_f32_qu8_flat")
+        if n == 0:
+            raise ValueError("a row must have values")
+        self.p.kernel = <nnf_quantize_row_f32_qu8_flat_fn>row.fn
+        self.p.rows, self.p.n, self.p.is_asymmetric = rows, n, is_asymmetric
+        self.work = rows * n
+        self.tiles = <int>min(min(1 + rows * n // GRAIN, rows), 64)
+        self.bind(run_quantize_rows, &self.p, slots, row.name.decode())

@@ -2,10 +2,14 @@
 image at a time, multiplies integers, and scales the sums.
 """
 
+from math import prod
+
 import numpy as np
 
+from .._native import conv2d_q8
+from .._native.quantize import ROW_BYTES, QuantizeRowsF32
 from ..model.quant import activation_float, round_half_away
-from . import conv2d, depthwise_conv2d, requantize
+from . import conv2d, depthwise_conv2d, requantize, window
 from .tfl import own
 from .tfl_int16 import CONVOLUTION, DENSE, group_sums, infer_conv, infer_dense, infer_depthwise
 
@@ -49,6 +53,61 @@ def _scales(tensor):
     return np.asarray(requantize.weight_scales(tensor), np.float32)
 
 
+# -- native ----------------------------------------------------------------------------------------------------------
+def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows):
+    """Codes of the input's rows, then sums of products with them; matrix_of(weights): [units, depth of a window]."""
+    source, weights, bias, target = node["input"], node.inputs[1], node["bias"], node.outputs[0]
+    if weights.value is None or bias.present and bias.value is None:
+        return "weights or bias are not constant"
+    if prod(source.shape) == 0:
+        return "the input is empty"
+    size, depth = prod(source.shape) // batch, prod(weights.shape) // units
+    channels = depth // prod(win.filter) * groups
+
+    def pack():
+        zeros = np.zeros(units, np.int32)
+        matrix = np.ascontiguousarray(matrix_of(weights.value))
+        return conv2d_q8.pack_q8(matrix, zeros, 0, 0, False, zeros, zeros, groups, True)
+
+    def of_each_unit(dtype, make):
+        return b.packed([weights], dtype, make, lambda found: len(found) == units)
+
+    each, (height, width) = units // groups, win.output
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, each, depth, groups, True))
+    sums = of_each_unit(np.int32, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int32))
+    scales = of_each_unit(np.float32, lambda: np.full(units, _scales(weights)))
+    biases = np.ascontiguousarray(b.value(bias)) if bias.present else np.zeros(units, np.float32)
+    codes, rows = b.temp(batch * size), b.temp(ROW_BYTES * batch)
+    b.emit(QuantizeRowsF32((b.slot(source), codes, rows), batch, size, is_asymmetric))
+    place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
+                             group=channels // groups, out_group=each)
+    values = sums, scales, biases, by_rows, *activation_float(node.scalar("activation"))
+    b.emit(conv2d_q8.Conv2dQ8((codes, b.const(packed), b.slot(target), rows), win, batch, channels // groups, each,
+                              (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
+    return None
+
+
+def lower_conv(node, b):
+    """A convolution of as many groups as the channels make."""
+    units, channels, per_channel = node["filter"].shape[0], node["input"].shape[3], _scales(node["filter"]).ndim
+    return _lower(node, b, units, lambda filter_: filter_.reshape(units, -1), conv2d.geometry(node),
+                  node["input"].shape[0], channels // node["filter"].shape[3], bool(per_channel), not per_channel)
+
+
+def lower_depthwise(node, b):
+    """A convolution of a group for each channel."""
+    units, channels = node["filter"].shape[3], node["input"].shape[3]
+    return _lower(node, b, units, lambda filter_: filter_.reshape(-1, units).T, depthwise_conv2d.geometry(node),
+                  node["input"].shape[0], channels, True, True)
+
+
+def lower_dense(node, b):
+    """A convolution of one tap over rows."""
+    units, size = node["weights"].shape
+    rows = prod(node["input"].shape) // size
+    return _lower(node, b, units, lambda weights: weights, window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
+
+
 # -- CONV_2D, DEPTHWISE_CONV_2D --------------------------------------------------------------------------------------
 def compute_conv(node, inputs):
     """Images are quantized with a zero point where the filter has a scale for each channel, else without."""
@@ -72,9 +131,9 @@ def compute_depthwise(node, inputs):
 
 
 _TYPES = {"T": ("F32",), "W": ("PC", "Q8S"), "B": ("F32",)}
-TFL_HYBRID_CONV_2D = own("TFL_HYBRID_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv)
+TFL_HYBRID_CONV_2D = own("TFL_HYBRID_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv, lower=lower_conv)
 TFL_HYBRID_DEPTHWISE_CONV_2D = own("TFL_HYBRID_DEPTHWISE_CONV_2D", {CONVOLUTION: _TYPES}, compute_depthwise,
-                                   infer_depthwise)
+                                   infer_depthwise, lower=lower_depthwise)
 
 
 # -- FULLY_CONNECTED -------------------------------------------------------------------------------------------------
@@ -90,4 +149,5 @@ def compute_dense(node, inputs):
 
 TFL_HYBRID_FULLY_CONNECTED = own(
     "TFL_HYBRID_FULLY_CONNECTED", {DENSE.replace(" ->", " is_asymmetric:bool ->"): _TYPES}, compute_dense, infer_dense,
+    lower=lower_dense,
 )

@@ -6,6 +6,9 @@ import pytest
 import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
+from nnfast._native import kernels
+from nnfast.compiler.nodes import Facts
+from nnfast.compiler.resolve import resolve
 from nnfast.model.quant import mbqm, quantize_multiplier
 
 RANDOM = np.random.default_rng(11)
@@ -207,8 +210,43 @@ def test_transposed_convolution_fills_the_declared_shape():
     x, w = RANDOM.normal(0, 1, (1, 4, 4, 2)).astype(np.float32), RANDOM.normal(0, 1, (3, 3, 3, 2)).astype(np.float32)
     results = []
     for size in (9, 10):
-        one = One("TRANSPOSE_CONV", [Const(np.int32([1, size, size, 3])), Const(w), x], [((1, size, size, 3), "float32")],
+        shape = 1, size, size, 3
+        one = One("TRANSPOSE_CONV", [Const(np.int32(shape)), Const(w), x], [(shape, "float32")],
                   "TransposeConvOptions", {"Padding": 1, "StrideW": 2, "StrideH": 2})
         results += one.run()
     np.testing.assert_array_equal(results[1][:, :9, :9], results[0])
     assert not results[1][:, 9:].any() and not results[1][:, :, 9:].any()
+
+
+@pytest.fixture
+def own_level():
+    yield
+    kernels.set_level(None)
+
+
+@pytest.mark.parametrize("scales", [0.01, [0.01, 0.02, 0.005, 0.03, 0.01, 0.04]])
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_hybrid_is_the_same_at_every_level_and_from_the_cache(name, scales, own_level, tmp_path):
+    """As the numpy definition, to the bit."""
+    x = RANDOM.normal(0, 2, (3, 7, 8, 6)).astype(np.float32)
+    w = codes("int8", *{"CONV_2D": (6, 3, 3, 3), "DEPTHWISE_CONV_2D": (1, 3, 3, 6), "FULLY_CONNECTED": (6, 48)}[name])
+    dense = name == "FULLY_CONNECTED"
+    one = One(name, [x, Const(w), Const(RANDOM.normal(0, 1, 6).astype(np.float32))],
+              [((21, 6) if dense else (3, 4, 4, 6), "float32")],
+              f"{'Depthwise' * (name[0] == 'D')}Conv2DOptions" if not dense else "FullyConnectedOptions",
+              {"AsymmetricQuantizeInputs": True} if dense else {"StrideW": 2, "StrideH": 2})
+    tensors, *rest = one.parts()
+    tensors[1].scale, tensors[1].dim = scales, 3 if name[0] == "D" else 0
+    model = nnfast.load(build(tensors, *rest))
+    (node,) = [Facts(resolve(model, {}), resolve(model, {}).main).node(0)]
+    node.outputs[0].shape = tuple(node.op.infer(node)[0])
+    (wanted,) = node.op.compute(node, [x, w, one.inputs[2].array])
+    for level in kernels.levels():
+        kernels.set_level(level)
+        for threads in (1, 2):
+            prepared = nnfast.Device(num_threads=threads).prepare(model)
+            assert prepared.explain().native
+            np.testing.assert_array_equal(prepared.run([x])[0], wanted, err_msg=level)
+    for _ in range(2):
+        prepared = nnfast.Device().prepare(model, cache_dir=str(tmp_path))
+        np.testing.assert_array_equal(prepared.run([x])[0], wanted)

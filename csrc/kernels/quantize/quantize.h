@@ -26,6 +26,31 @@ typedef struct nnf_codes {
 typedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                const double *scale, const nnf_codes *codes, uint8_t *y, size_t ldy);
 
+/* How n float32 values became codes at run time: each is (code - zero) * step, codes unsigned. */
+typedef struct nnf_row_codes {
+    float step;
+    int32_t zero;
+} nnf_row_codes;
+
+/* Codes of n values, n >= 1, as LiteRT quantizes the inputs of operators with int8 weights: over all codes with a zero
+ * point, or if not is_asymmetric between 1 and 255 around 128; codes are signed ones with the top bit flipped. */
+typedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, int is_asymmetric,
+                                                 nnf_row_codes *row);
+
+/* What turns sums of such codes times weights into values, for each column: the sum of its weights, its scale, its
+ * bias. by_rows: the scale is multiplied by the row's step before the sum is, else after it. */
+typedef struct nnf_sum_scales {
+    const int32_t *weights;
+    const float *scale, *bias;
+    int by_rows;
+    float lo, hi;
+} nnf_sum_scales;
+
+/* y[i * ldy + j] = clamp((x[i * ldx + j] - row->zero * weights[j]) * scale[j] * row->step + bias[j], lo, hi). */
+typedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                               const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
+                                               size_t ldy);
+
 /* Steps beyond which every code is lo or hi, whatever the zero point. */
 #define NNF_QUANTIZE_FAR 512.0f
 

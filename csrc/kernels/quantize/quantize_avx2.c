@@ -116,3 +116,23 @@ void nnf_requantize_s32_qu8_rows__avx2_8(size_t rows, size_t columns, const int3
         }
     }
 }
+
+void nnf_dequantize_s32_f32_rows__avx2_8(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                         const nnf_row_codes *row, const nnf_sum_scales *by, float *y, size_t ldy)
+{
+    const __m256 step = _mm256_set1_ps(row->step), lo = _mm256_set1_ps(by->lo), hi = _mm256_set1_ps(by->hi);
+    const __m256i zero = _mm256_set1_epi32(row->zero);
+    for (size_t j = 0; j < columns; j += 8) {
+        const __m256i live = first(columns - j);
+        const __m256 scale = _mm256_maskload_ps(by->scale + j, live), bias = _mm256_maskload_ps(by->bias + j, live);
+        const __m256i excess = _mm256_mullo_epi32(zero, _mm256_maskload_epi32((const int *)by->weights + j, live));
+        const __m256 both = _mm256_mul_ps(step, scale);
+        for (size_t i = 0; i < rows; i++) {
+            const __m256i raw = _mm256_maskload_epi32((const int *)x + i * ldx + j, live);
+            const __m256 sum = _mm256_cvtepi32_ps(_mm256_sub_epi32(raw, excess));
+            __m256 value = by->by_rows ? _mm256_mul_ps(sum, both) : _mm256_mul_ps(_mm256_mul_ps(sum, scale), step);
+            value = _mm256_add_ps(value, bias);
+            _mm256_maskstore_ps(y + i * ldy + j, live, _mm256_min_ps(hi, _mm256_max_ps(lo, value)));
+        }
+    }
+}

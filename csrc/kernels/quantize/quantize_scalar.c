@@ -47,3 +47,60 @@ void nnf_requantize_s32_qu8_rows__scalar(size_t rows, size_t columns, const int3
         }
     }
 }
+
+/* Half away from zero, between lo and hi; a NaN gives lo. */
+static inline int32_t nearest(float value, float lo, float hi)
+{
+    value = value > lo ? value : lo;
+    value = value < hi ? value : hi;
+    const int32_t whole = (int32_t)value;
+    const float rest = value - (float)whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+static int32_t zero_point_of(double lowest, double highest, double step)
+{
+    const double low = lowest / step, high = highest / step;
+    double zero = 128 - low < 127 + high ? -128 - low : 127 - high;
+    zero = zero > -128 ? zero < 127 ? zero : 127 : -128;
+    const int32_t whole = (int32_t)zero;
+    return whole + (zero - whole >= 0.5) - (zero - whole <= -0.5);
+}
+
+void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+{
+    float lowest = 0, highest = 0, factor = 1;
+    int32_t zero = 0;
+    for (size_t i = 0; i < n; i++) {
+        lowest = x[i] < lowest ? x[i] : lowest;
+        highest = x[i] > highest ? x[i] : highest;
+    }
+    row->step = 1;
+    if (is_asymmetric && lowest != highest) {
+        row->step = (highest - lowest) / 255.0f;
+        zero = zero_point_of(lowest, highest, row->step);
+        factor = 1.0f / row->step;
+    } else if (lowest != highest) {
+        const float range = -lowest > highest ? -lowest : highest;
+        row->step = range / 127.0f;
+        factor = 127.0f / range;
+    }
+    row->zero = zero + 128;
+    const float lo = is_asymmetric ? -128 : -127;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint8_t)(nearest((float)zero + x[i] * factor, lo, 127) + 128);
+}
+
+void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                         const nnf_row_codes *row, const nnf_sum_scales *by, float *y, size_t ldy)
+{
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            const uint32_t excess = (uint32_t)row->zero * (uint32_t)by->weights[j];
+            const float sum = (float)(int32_t)((uint32_t)x[i * ldx + j] - excess);
+            float value = by->by_rows ? sum * (row->step * by->scale[j]) : sum * by->scale[j] * row->step;
+            value += by->bias[j];
+            y[i * ldy + j] = value < by->lo ? by->lo : value > by->hi ? by->hi : value;
+        }
+    }
+}
