@@ -26,7 +26,7 @@ KNOBS = (
     Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "
          "execution, cpuexe, manager, driver, memory; all or 1"),
     Knob("NNFAST_CACHE_DIR", "", "folder for compiled models"),
-    Knob("NNFAST_KEY", "", "file with the secret key that signs compiled models, made when there is none; default: "
+    Knob("NNFAST_KEY", "", "file with the secret key that signs compiled models, made if missing; default: "
          "nnfast/key in the user's state folder (XDG)"),
     Knob("NNFAST_BURST_DRIVER_WINDOW", "", "microseconds for which the driver's end of a burst polls before it sleeps; "
          "default: 50, and 0 for models prepared for low power",

@@ -7,7 +7,7 @@ Code asks before it makes a line, so that one that nobody wants costs a comparis
     if vlog.mask & vlog.COMPILATION:
         vlog.tell(vlog.COMPILATION, "prepare %s: %d operations", name, count)
 
-Refusals are told in any case, for whoever listens to the loggers. Loggers are `nnfast.<tag>`, lines are of level INFO.
+Refusals are logged in any case. Loggers are `nnfast.<tag>`, lines are of level INFO.
 The library prints nothing of its own accord: only while a tag is on, and where the application has set up no logging,
 lines go to stderr. `logging` is imported with the first tag that is on.
 """

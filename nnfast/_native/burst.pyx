@@ -232,7 +232,7 @@ cdef class BurstServer:
 
     # -- requests -----------------------------------------------------------------------------------------------------
     def serve(self):
-        """Answer requests until there is one for Python (REQUEST), one that is none (ILL_FORMED), or an end (ENDED)."""
+        """Answer requests until there is one for Python (REQUEST), a malformed one (ILL_FORMED), or an end (ENDED)."""
         cdef int outcome
         with nogil:
             outcome = self._serve()

@@ -42,7 +42,7 @@ cdef inline int32_t code_of(float value, float scale, int32_t zero, int32_t low,
 
 
 # The peak of the quadratic through the 3 x 3 pixels around (x, y) of a map: (score, steps in x and in y). Float
-# arithmetic of the definition, step by step.
+# arithmetic of the reference, step by step.
 cdef inline void peak_of(const float *map, size_t size, size_t keypoints, size_t y, size_t x, float tolerance,
                          float *score, float *right, float *down) noexcept nogil:
     cdef size_t rows[3]
@@ -102,7 +102,7 @@ cdef void run_heatmap(const nnf_step *step, const nnf_run *run, int thread, int 
             map = real
         else:
             map = <const float *>run.slot[step.slots[0]] + number * count
-        # A sum that is no number tells of a NaN, or of infinities, which the definition takes.
+        # A sum that is no number tells of a NaN, or of infinities, which the reference takes.
         p.sums(&p.whole, count, map, &total)
         if total != total or not (corner[0] <= corner[2] and corner[1] <= corner[3]):
             nnf_decline(run)

@@ -72,7 +72,7 @@ cdef int plan_regions(regions *r, shape, size_t count, out, strides, roi_scale) 
     return 0
 
 
-# Region `number`; False when the definition refuses it.
+# Region `number`; False when the reference refuses it.
 cdef inline bint region_at(const regions *p, const void *rois, const int32_t *batch, size_t number,
                            region *r) noexcept nogil:
     cdef float at[4]
@@ -134,7 +134,7 @@ cdef inline int32_t touch(axis *a, size_t place) noexcept nogil:
     return <int32_t>a.places - 1
 
 
-# Samples of bin `number`; the float arithmetic is that of the definition, step by step.
+# Samples of bin `number`; the float arithmetic is that of the reference, step by step.
 cdef inline void sample(axis *a, float start, float step, size_t number, size_t size, size_t stride) noexcept nogil:
     cdef float part = step / <float>a.samples, at
     cdef size_t i, low, high

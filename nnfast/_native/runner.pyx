@@ -1,4 +1,4 @@
-"""The short way of PreparedModel.run: checks, addresses and one native call for a plan that is one program."""
+"""The fast path of PreparedModel.run: checks, addresses and one native call for a plan that is one program."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport PyObject, Py_XDECREF, Py_XINCREF
@@ -12,7 +12,7 @@ cimport numpy as cnp
 cnp.import_array()
 
 MAX_RANK = RANKS
-"""Of the arrays that the short way takes."""
+"""Of the arrays that the fast path takes."""
 
 
 cdef class Arguments:
@@ -127,7 +127,7 @@ cdef class Runner:
 
     inputs, outputs, states_in, states_out: rows as Arguments takes them; initial: first value of each state;
     frame(): a new frame; threads: of a run. `run` returns None when an argument does not fit or a step declines (the
-    long way then says why, or finds the results); any number of threads may call it.
+    general path then says why, or finds the results); any number of threads may call it.
     """
 
     def __cinit__(self, *_):

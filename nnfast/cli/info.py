@@ -145,7 +145,7 @@ def types_table(found, width=None):
         words = SHORT
         text = table(["operation", *COLUMNS], [[name, *(words[way] for way in ways)] for name, *ways in rows])
     count = Counter(way for _, *ways in rows for way in ways)
-    meaning = {"native": "by kernels", "numpy": "by the numpy definition", "part": "native in some forms",
+    meaning = {"native": "by kernels", "numpy": "by the numpy reference", "part": "native in some forms",
                "-": "no such signature"}
     return "\n".join([text, "", *(f"{words[way]:6} {count[way]:4} {means}" for way, means in meaning.items()), "",
                       *(f"{column:5} {' or '.join(kinds)}" for column, kinds in COLUMNS.items())])

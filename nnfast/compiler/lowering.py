@@ -149,7 +149,7 @@ class Lowering:
     def emit(self, step, declines=False):
         """Append a native step.
 
-        declines: it may decline values that only an execution shows. The definition of the node then takes its place,
+        declines: it may decline values that only an execution shows. The reference of the node then takes its place,
         so that it must be the one step that reads the inputs and writes the outputs of the node.
         """
         if declines:
@@ -250,7 +250,7 @@ def _traffic(node, constants):
 
 
 class NumpyItem:
-    """An operation that runs through its numpy definition: between native programs, or for a step that declines.
+    """An operation that runs through its numpy reference: between native programs, or for a step that declines.
 
     inputs: slots, None for what is omitted or known.
     """

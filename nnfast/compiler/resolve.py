@@ -51,7 +51,7 @@ def _graph(path, graph, known):
 
 
 def _found(path, code, known, members, name_of):
-    """The definition of a code, None when it is none of a known extension."""
+    """The definition of a code, None when no known extension has it."""
     extension = known.get(code >> 16) if is_extension(code) else None
     if extension is None:
         return None

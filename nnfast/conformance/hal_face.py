@@ -124,7 +124,7 @@ class HalFace:
 def make_error(status, reason):
     """The nnfast error of a status."""
     if status not in _CLASSES:
-        raise Fail(f"status {status!r} is none of ErrorStatus")
+        raise Fail(f"status {status!r} is not an ErrorStatus")
     return _CLASSES[status](reason)
 
 

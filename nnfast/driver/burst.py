@@ -48,7 +48,7 @@ class Burst:
         self._thread.start()
 
     def _plan(self):
-        """Let the native loop run requests, where the short way of PreparedModel.run can."""
+        """Let the native loop run requests, where the fast path of PreparedModel.run can."""
         prepared, graph = self.prepared, self.prepared.model.main
         if prepared._runner is None or prepared._kept or prepared._state_pairs or prepared.read_back:
             return

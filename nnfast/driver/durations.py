@@ -35,7 +35,7 @@ def check_deadline(deadline, call):
 
 
 def check_times(call, deadline, loop_timeout=None, duration=None):
-    """Raise InvalidArgument for what is no time at all; what has passed already is for whoever starts the work."""
+    """Raise InvalidArgument for what is not a time; one that has passed is left to the caller that starts the work."""
     check_deadline(deadline, call)
     loop_timeout_to_ns(loop_timeout)
     duration_to_ns(duration, f"{call} duration")

@@ -53,7 +53,7 @@ class OwnFolder:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=self._fd)
 
     def replace(self, name, by):
-        """Give a file of the folder the name of another, which is no more then."""
+        """Give a file of the folder the name of another, which is replaced."""
         os.replace(by, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
 
     def link(self, name, to):

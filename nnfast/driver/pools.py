@@ -13,7 +13,7 @@ from .memory import FileBytes, Memory
 from .request import OutputShape, Request
 
 CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
-"""Indexes, sizes and flags: taken out of shared memory once, lest they change between a check and their use; so is what
+"""Indexes, sizes and flags: taken out of shared memory once: they must not change between check and use; so is what
 an extension gives a meaning to."""
 
 

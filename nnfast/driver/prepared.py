@@ -176,7 +176,7 @@ class PreparedModel(Closing):
         return None
 
     def _make_runner(self):
-        """The short way for a plan that is one native program, else None."""
+        """The fast path for a plan that is one native program, else None."""
         segment, graph = self._static, self.model.main
         if segment is None or not segment.native or not segment.items:
             return None
@@ -234,7 +234,7 @@ class PreparedModel(Closing):
             try:
                 results = self._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "run"), out)
             except MemoryError:
-                results = None  # the long way says what was exhausted
+                results = None  # the general path says what was exhausted
             if results is not None:
                 return results
         inputs, out = self._in_order(inputs, out) if by_name else (in_list(inputs, "run"), out)
@@ -368,7 +368,7 @@ class PreparedModel(Closing):
                 return arguments.finish(values), spent
 
     def _run_short(self, arguments, values, limits):
-        """Run by the short way of `run`, where all arguments lie so that it can work on them; False when it did not."""
+        """Fast path of `run`; False where the arguments do not lie so that it can work on them."""
         if self._runner is None or self._kept or self._state_pairs or limits.deadline_ns or observe.watchers:
             return False
         outputs = []

@@ -1,4 +1,4 @@
-"""The one place where definitions run: in numpy, in counted memory, without warnings."""
+"""The one place where references run: in numpy, in counted memory, without warnings."""
 
 from math import prod
 
@@ -7,11 +7,11 @@ import numpy as np
 from .resources import Owner
 
 WIDENED = 8
-"""Bytes of working memory for each element of inputs and outputs: most definitions compute in float64 or int64."""
+"""Bytes of working memory for each element of inputs and outputs: most references compute in float64 or int64."""
 
 
 def compute(node, arrays, resources, go_on):
-    """Output arrays of a node from input arrays (None = omitted), by its definition.
+    """Output arrays of a node from input arrays (None = omitted), by its numpy reference.
 
     go_on(): called between parts of what takes long, may raise to stop. Raises ResourceExhausted* before memory is
     taken that the budget does not allow.

@@ -101,7 +101,7 @@ def alignBytesNeeded(index, length):
 
 
 def countNumberOfConsumers(numberOfOperands, operations):
-    """How often each operand is an input of an operation; InvalidArgument for an index that is none."""
+    """How often each operand is an input of an operation; InvalidArgument for an invalid index."""
     if not is_integer(numberOfOperands) or not 0 <= numberOfOperands <= _MOST_OPERANDS:
         fail("numberOfOperands", f"is {shown(numberOfOperands)}, must be 0 to {_MOST_OPERANDS}")
     counts = Counter()
@@ -125,7 +125,7 @@ def _dimensions(dimensions):
 
 def _core(type):
     if _code(type) not in _T.__members__.values():
-        raise InvalidArgument(f"operand type {shown(type)}: is none of HAL 1.3")
+        raise InvalidArgument(f"operand type {shown(type)}: is not a type of HAL 1.3")
     return type
 
 

@@ -23,7 +23,7 @@ _VERSIONS = {kind: hal for hal, kind in MODELS.items()}
 def reason(check, *arguments):
     """Why a value is not well formed, or "": the same checks, as ``reason(validateModel, model)``.
 
-    Raises InvalidArgument for a check that is none of this module's.
+    Raises InvalidArgument for a check that this module does not have.
     """
     if not isinstance(check, FunctionType) or check not in _CHECKS:
         fail("check", f"is {shown(check)}, must be a function of this module")

@@ -37,7 +37,7 @@ def octets(value, path):
     try:
         return bytes(vec(value, path))
     except (TypeError, ValueError):
-        return fail(path, "holds something that is no byte")
+        return fail(path, "holds something that is not a byte")
 
 
 def is_integer(value):

@@ -99,6 +99,6 @@ def _decoded(data):
     try:
         record = _RECORDS.decode(data[_START.size:_START.size + header])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"its header is no model: {error}") from None
+        raise InvalidArgument(f"its header does not describe a model: {error}") from None
     constants = np.frombuffer(data, np.uint8)[start:]
     return model_of(record, [constants])

@@ -44,6 +44,7 @@ _SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.
 _FLOAT32 = Struct("<f")
 _SMALLEST, _LARGEST = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
 _WRITTEN = frozenset((LifeTime.TEMPORARY_VARIABLE, LifeTime.SUBGRAPH_OUTPUT))
+_LAST_OPERATION = max(int(code) for code in OperationType if code != OperationType.OEM_OPERATION)
 _UINT32_MAX = 0xFFFFFFFF
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -339,8 +340,8 @@ def _check_operation(path, index, operation, operands, prefixes):
     if is_extension(code) and 0 <= code <= _UINT32_MAX:
         if code >> 16 not in prefixes:
             _fail(where, f"operation 0x{code:08x} has a prefix that is not in the model's extensions")
-    elif not 0 <= code <= OperationType.REVERSE and code != OperationType.OEM_OPERATION:
-        _fail(where, f"operation code {shown(code)} is unknown, must be 0..{OperationType.REVERSE:d}")
+    elif not 0 <= code <= _LAST_OPERATION and code != OperationType.OEM_OPERATION:
+        _fail(where, f"operation code {shown(code)} is unknown, must be 0..{_LAST_OPERATION}")
     where = operation_path(path, index, code)
     for role, places in (("input", operation.inputs), ("output", operation.outputs)):
         if not isinstance(places, tuple | list):

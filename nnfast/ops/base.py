@@ -170,7 +170,7 @@ class OpDef:
 
     validate(node): rules of model time; may call node.require(version).
     infer(node): list of output shapes; all input shapes are known; may raise ValueUnknown.
-    compute(node, inputs): list of output arrays from input arrays (None = omitted): the definition.
+    compute(node, inputs): list of output arrays from input arrays (None = omitted): the reference.
     lower(node, build): emits native steps and returns None, or returns why numpy must do it.
     quant: what the quantization of the outputs must be: "free", "same" (as the first input of that type), or
         {type: (scale, zero_point)}; a tuple gives one rule per output.

@@ -121,7 +121,7 @@ def refusal(node, padded, b):
             return f"{name} is not constant"
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    # Kernels multiply by the zeros of a padding, at which the definition does not look.
+    # Kernels multiply by the zeros of a padding, at which the reference does not look.
     if padded and node["input"].type == OperandType.TENSOR_FLOAT32 \
             and not b.packed_fact([node["filter"]], lambda: _all_finite(node["filter"].value)):
         return "filter has infinite or NaN values, and there is padding"

@@ -125,7 +125,7 @@ def lower(node, b):
     return None
 
 
-# -- definitions ---------------------------------------------------------------------------------------------------
+# -- references ---------------------------------------------------------------------------------------------------
 ADD = OpDef(
     OperationType.ADD, (Signature(_TEXT, ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "1.3: I32")),),
     validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",

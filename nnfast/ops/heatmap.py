@@ -91,7 +91,7 @@ def lower(node, b):
             b.emit(Convert((ends[place], slots[place]), counts[place], narrow=False))
     quantization = [(t.scale, t.zero_point) for t in (source, node.outputs[0])]
     boxes_, size, _, keypoints = source.shape
-    # Of float16 the definition reads the operands themselves, so these must last until the step has run.
+    # Of float16 the reference reads the operands themselves, so these must last until the step has run.
     b.emit(HeatmapPeaks([*slots, *ends] if half else slots, _TYPES[source.type], boxes_, size, keypoints,
                         _tolerance(node), corners.scale, quantization), declines=True)
     if half:

@@ -128,7 +128,7 @@ def _infer_sequence(node):
     return shapes[:len(node.outputs)]
 
 
-# -- definition --------------------------------------------------------------------------------------------------------
+# -- reference ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """The float64 parameters of an LSTM cell; None for what it does not have. Dicts go by gate name.

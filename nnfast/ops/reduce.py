@@ -169,7 +169,7 @@ def lower_logical(node, b):
     b.emit(LookupQ8((found, b.slot(node.outputs[0])), left, _TRUTH))
 
 
-# -- definitions ---------------------------------------------------------------------------------------------------
+# -- references ---------------------------------------------------------------------------------------------------
 MEAN = OpDef(
     OperationType.MEAN,
     (Signature("input:T axes:I32 keep_dims:i32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),

@@ -71,7 +71,7 @@ def compute(node, inputs):
     return [np.asarray(result).astype(node.outputs[0].dtype)]
 
 
-# -- definitions -----------------------------------------------------------------------------------------------------
+# -- references -----------------------------------------------------------------------------------------------------
 def _check_activation(node):
     same_dtype("x", "y")(node)
     node.check_in("activation", tuple(_BOUNDS))

@@ -47,7 +47,7 @@ def erf(x):
     return np.sign(x) * np.where(size < 2, series, 1 - np.exp(-square) / (wide + far) / root)
 
 
-# -- definitions ---------------------------------------------------------------------------------------------------
+# -- references ---------------------------------------------------------------------------------------------------
 def _unary(name, types, compute, more=""):
     return own(name, {f"input:T{more} -> output:U": {"T": types, "U": types}}, compute, same_shape,
                same_dtype("input"))

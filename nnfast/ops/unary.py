@@ -84,7 +84,7 @@ def _lower_int32(node, b, slots, count):
         b.emit(BinaryS32((slots[0], negative, slots[1]), "max", (count,), (count,)))
 
 
-# -- definitions ---------------------------------------------------------------------------------------------------
+# -- references ---------------------------------------------------------------------------------------------------
 def _unary(type_, sets, compute, validate=None):
     return OpDef(type_, (Signature("input:T -> output:T", sets),), validate=validate, infer=infer, compute=compute,
                  lower=lower)

@@ -202,7 +202,7 @@ def test_security_wrong_token(cacher, tmp_path):
     (None, "token: is NoneType, must be bytes"),
     (32, "token: is int, must be bytes"),
     ("0" * 32, "token: is str, must be bytes"),
-    ([256] * 32, "token: holds something that is no byte"),
+    ([256] * 32, "token: holds something that is not a byte"),
     (TOKEN[:31], "the token is 31 bytes, must be 32"),
 ])
 def test_tokens_that_are_none(cacher, tmp_path, token, said):

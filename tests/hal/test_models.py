@@ -93,7 +93,7 @@ def test_11_3_bad_fields_are_refused_by_name(device, change, words):
     ("main.outputIndexes", [1.0], "main.outputs[0]: is 1.0"),
     ("referenced", [7], "referenced[0]: is int, must be Subgraph"),
     ("operandValues", None, "operandValues: is NoneType, must be bytes"),
-    ("operandValues", [256, 0, 0, 0], "operandValues: holds something that is no byte"),
+    ("operandValues", [256, 0, 0, 0], "operandValues: holds something that is not a byte"),
     ("pools", [None], "pools[0]: is NoneType, must be Memory"),
     ("relaxComputationFloat32toFloat16", 1, "is 1, must be True or False"),
     ("extensionNameToPrefix", [None], "extensionNameToPrefix[0]: is NoneType"),

@@ -1,4 +1,4 @@
-/* IEEE 754 half precision as floats, bit by bit: the definition that instructions are checked against. */
+/* IEEE 754 half precision as floats, bit by bit: the reference that instructions are checked against. */
 #ifndef NNF_HALF_H
 #define NNF_HALF_H
 

@@ -325,7 +325,7 @@ INLINE void block_squares(const nnf_depthwise_q8 *p, const block *b, const int w
     }
 }
 
-/* One output row of a block; `fast`: whole tiles may take the short way. */
+/* One output row of a block; `fast`: whole tiles may take the fast path. */
 INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width, const bool fast, bool flip,
                       const int outputs, const bool single, size_t row, uint8_t *y)
 {

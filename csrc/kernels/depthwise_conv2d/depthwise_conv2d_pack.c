@@ -132,7 +132,7 @@ void nnf_judge_depthwise_conv2d_q8(nnf_depthwise_q8 *p, const int16_t *filter, c
         const size_t need = filter[i] >= -128 && filter[i] <= 127 ? 1 : filter[i] <= 254 ? 2 : 3;
         p->parts = need > p->parts ? need : p->parts;
     }
-    p->small = p->k > 1; /* the scalar kernel follows the definition */
+    p->small = p->k > 1; /* the scalar kernel follows the reference */
     for (size_t c = 0; c < channels && p->small; c++)
         p->small = bound(p, filter, bias[c], c) < (INT64_C(1) << 30) && exponent[c] <= -1 && exponent[c] >= -MOST_RIGHT;
 }

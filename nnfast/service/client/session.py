@@ -239,7 +239,7 @@ class ClientSession:
         return GeneralFailure(f"{self.path}: the message could not be sent: {error.strerror}")
 
     def lost(self, error=None):
-        """The driver is gone: wake whoever waits for it. Returns the error to raise."""
+        """The driver is gone: wake everyone who waits for it. Returns the error to raise."""
         with self._lock:
             if self.dead is None:
                 reason = f": {getattr(error, 'strerror', None) or error}" if error is not None and \
@@ -358,7 +358,7 @@ def _watch(reference, poller, wake):
 
 
 def _close(events, idle, wake):
-    """A session is no more: its sockets end, and its thread with them."""
+    """A session has been collected: its sockets end, and its thread with them."""
     wake.set()
     hang_up(events.socket)
     events.close()

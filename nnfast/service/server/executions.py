@@ -78,7 +78,7 @@ def run(connection, message, fds):
 
 def _input(arena, info, place):
     array = arena.array(f"run input {info.name!r}", place, info.dtype)
-    # Indexes, sizes and flags: taken once, lest the client changes them between a check and their use.
+    # Indexes, sizes and flags: taken once, so that the client cannot change them between check and use.
     return array.copy() if info.type in CHECKED_TYPES or isinstance(info.type, Definition) else array
 
 

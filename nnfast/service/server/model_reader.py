@@ -139,7 +139,7 @@ def unpack(content, lists=None):
     """
     magic, header, whole = START.unpack_from(content)
     if magic != MAGIC:
-        raise InvalidArgument("model: the memory holds no model")
+        raise InvalidArgument("model: the memory does not hold a model")
     if header > MAX_HEADER:
         raise InvalidArgument(f"model: its header has {header} bytes, must be at most {MAX_HEADER}")
     if whole != content.nbytes or align(START.size + header) > whole:

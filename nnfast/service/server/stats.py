@@ -1,4 +1,4 @@
-"""What the server counts, as JSON for `nnfast top` and whoever else asks (docs/service.md)."""
+"""What the server counts, as JSON for `nnfast top` and others (docs/service.md)."""
 
 import json
 import os
