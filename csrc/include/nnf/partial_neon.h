@@ -50,6 +50,14 @@ static inline void nnf_store_u8_neon(uint8_t *y, uint8x8_t v, size_t count)
 }
 
 /* The same for 16 bytes. */
+static inline uint8x16_t nnf_loadq_u8_neon(const uint8_t *x, size_t count)
+{
+    if (count >= 16)
+        return vld1q_u8(x);
+    const uint8x8_t high = count > 8 ? nnf_load_u8_neon(x + 8, count - 8) : vdup_n_u8(0);
+    return vcombine_u8(nnf_load_u8_neon(x, count), high);
+}
+
 static inline void nnf_storeq_u8_neon(uint8_t *y, uint8x16_t v, size_t count)
 {
     nnf_store_u8_neon(y, vget_low_u8(v), count);

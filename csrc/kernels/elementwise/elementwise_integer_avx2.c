@@ -1,22 +1,9 @@
 #include "elementwise.h"
 
-#include <immintrin.h>
 #include <string.h>
 
-enum word_op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN };
-
-enum byte_op {
-    OP_LARGER,
-    OP_SMALLER,
-    OP_LARGER_SIGNED,
-    OP_SMALLER_SIGNED,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_LESS,
-    OP_LESS_EQUAL,
-    OP_AND,
-    OP_OR
-};
+#include "nnf/simd/s32_avx2.h"
+#include "nnf/simd/u8_avx2.h"
 
 /* Quotients of four: a and b are whole doubles, and one more bit than a quotient of 32-bit numbers needs to be on the
  * right side of a whole number fits into 53 bits. 2^31 and every quotient by 0 give INT32_MIN, which wraps. */
@@ -26,100 +13,13 @@ static inline __m128i quotients(__m128i a, __m128i b)
     return _mm_andnot_si128(_mm_cmpeq_epi32(b, _mm_setzero_si128()), _mm256_cvttpd_epi32(_mm256_floor_pd(ratio)));
 }
 
-static inline __attribute__((always_inline)) __m256i word(enum word_op op, __m256i a, __m256i b)
+static inline S s32_div(S a, S b)
 {
-    switch (op) {
-    case OP_ADD:
-        return _mm256_add_epi32(a, b);
-    case OP_SUB:
-        return _mm256_sub_epi32(a, b);
-    case OP_MUL:
-        return _mm256_mullo_epi32(a, b);
-    case OP_DIV:
-        return _mm256_set_m128i(quotients(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1)),
-                                quotients(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
-    case OP_MAX:
-        return _mm256_max_epi32(a, b);
-    default:
-        return _mm256_min_epi32(a, b);
-    }
+    return _mm256_set_m128i(quotients(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1)),
+                            quotients(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
 }
 
-static inline __attribute__((always_inline)) void words(enum word_op op, size_t n, const int32_t *a, size_t step_a,
-                                                        const int32_t *b, size_t step_b, int32_t *y)
-{
-    if (n == 0)
-        return;
-    const __m256i first_a = _mm256_set1_epi32(*a), first_b = _mm256_set1_epi32(*b);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256i left = step_a ? _mm256_loadu_si256((const __m256i *)(a + i)) : first_a;
-        const __m256i right = step_b ? _mm256_loadu_si256((const __m256i *)(b + i)) : first_b;
-        _mm256_storeu_si256((__m256i *)(y + i), word(op, left, right));
-    }
-    if (i == n)
-        return;
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    const __m256i left = step_a ? _mm256_maskload_epi32(a + i, mask) : first_a;
-    const __m256i right = step_b ? _mm256_maskload_epi32(b + i, mask) : first_b;
-    _mm256_maskstore_epi32(y + i, mask, word(op, left, right));
-}
-
-static inline __attribute__((always_inline)) __m256i byte(enum byte_op op, __m256i a, __m256i b)
-{
-    const __m256i one = _mm256_set1_epi8(1);
-    switch (op) {
-    case OP_LARGER:
-        return _mm256_max_epu8(a, b);
-    case OP_SMALLER:
-        return _mm256_min_epu8(a, b);
-    case OP_LARGER_SIGNED:
-        return _mm256_max_epi8(a, b);
-    case OP_SMALLER_SIGNED:
-        return _mm256_min_epi8(a, b);
-    case OP_EQUAL:
-        return _mm256_and_si256(_mm256_cmpeq_epi8(a, b), one);
-    case OP_NOT_EQUAL:
-        return _mm256_andnot_si256(_mm256_cmpeq_epi8(a, b), one);
-    case OP_LESS: /* not b <= a */
-        return _mm256_andnot_si256(_mm256_cmpeq_epi8(_mm256_min_epu8(a, b), b), one);
-    case OP_LESS_EQUAL:
-        return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_min_epu8(a, b), a), one);
-    case OP_AND:
-        return _mm256_min_epu8(_mm256_min_epu8(a, b), one);
-    default:
-        return _mm256_min_epu8(_mm256_or_si256(a, b), one);
-    }
-}
-
-static inline __attribute__((always_inline)) void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t step_a,
-                                                        const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    if (n == 0)
-        return;
-    __m256i left = _mm256_set1_epi8((char)*a), right = _mm256_set1_epi8((char)*b);
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        if (step_a)
-            left = _mm256_loadu_si256((const __m256i *)(a + i));
-        if (step_b)
-            right = _mm256_loadu_si256((const __m256i *)(b + i));
-        _mm256_storeu_si256((__m256i *)(y + i), byte(op, left, right));
-    }
-    if (i == n)
-        return;
-    uint8_t rest[32] = {0};
-    if (step_a) {
-        memcpy(rest, a + i, n - i);
-        left = _mm256_loadu_si256((const __m256i *)rest);
-    }
-    if (step_b) {
-        memcpy(rest, b + i, n - i);
-        right = _mm256_loadu_si256((const __m256i *)rest);
-    }
-    _mm256_storeu_si256((__m256i *)rest, byte(op, left, right));
-    memcpy(y + i, rest, n - i);
-}
+#include "elementwise/elementwise_integer_simd.h"
 
 void nnf_add_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
 {

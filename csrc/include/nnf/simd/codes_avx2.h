@@ -1,5 +1,4 @@
-/* 8 codes of 8 bits as integers of 32, under the names that codes_avx2.h, codes_avx512.h and codes_neon.h share. Include
- * only from AVX2 files. */
+/* Names that all levels share: 8 codes of 8 bits as integers of 32; include only from AVX2 files. */
 #ifndef NNF_SIMD_CODES_AVX2_H
 #define NNF_SIMD_CODES_AVX2_H
 

@@ -1,5 +1,4 @@
-/* 16 codes of 8 bits as integers of 32, under the names that codes_avx2.h, codes_avx512.h and codes_neon.h share. Include
- * only from AVX-512 files. */
+/* Names that all levels share: 16 codes of 8 bits as integers of 32; include only from AVX-512 files. */
 #ifndef NNF_SIMD_CODES_AVX512_H
 #define NNF_SIMD_CODES_AVX512_H
 

@@ -1,0 +1,115 @@
+/* Integers and bytes in vectors. Include after nnf/simd/s32_<isa>.h, nnf/simd/u8_<isa>.h and s32_div. */
+#ifndef NNF_ELEMENTWISE_INTEGER_SIMD_H
+#define NNF_ELEMENTWISE_INTEGER_SIMD_H
+
+#include "elementwise/elementwise.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum word_op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN };
+
+enum byte_op {
+    OP_LARGER,
+    OP_SMALLER,
+    OP_LARGER_SIGNED,
+    OP_SMALLER_SIGNED,
+    OP_EQUAL,
+    OP_NOT_EQUAL,
+    OP_LESS,
+    OP_LESS_EQUAL,
+    OP_AND,
+    OP_OR
+};
+
+INLINE S word(enum word_op op, S a, S b)
+{
+    switch (op) {
+    case OP_ADD:
+        return s32_add(a, b);
+    case OP_SUB:
+        return s32_sub(a, b);
+    case OP_MUL:
+        return s32_mul(a, b);
+    case OP_DIV:
+        return s32_div(a, b);
+    case OP_MAX:
+        return s32_max(a, b);
+    default:
+        return s32_min(a, b);
+    }
+}
+
+INLINE void words(enum word_op op, size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
+                  int32_t *y)
+{
+    if (n == 0)
+        return;
+    S left = s32_all(*a), right = s32_all(*b);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        if (step_a)
+            left = s32_load_whole(a + i);
+        if (step_b)
+            right = s32_load_whole(b + i);
+        s32_store_whole(y + i, word(op, left, right));
+    }
+    if (i == n)
+        return;
+    const M live = first_lanes(n - i);
+    if (step_a)
+        left = s32_load(live, a + i);
+    if (step_b)
+        right = s32_load(live, b + i);
+    s32_store(y + i, live, word(op, left, right));
+}
+
+INLINE B byte(enum byte_op op, B a, B b)
+{
+    switch (op) {
+    case OP_LARGER:
+        return u8_max(a, b);
+    case OP_SMALLER:
+        return u8_min(a, b);
+    case OP_LARGER_SIGNED:
+        return u8_max_signed(a, b);
+    case OP_SMALLER_SIGNED:
+        return u8_min_signed(a, b);
+    case OP_EQUAL:
+        return u8_equal(a, b);
+    case OP_NOT_EQUAL:
+        return u8_not_equal(a, b);
+    case OP_LESS:
+        return u8_less(a, b);
+    case OP_LESS_EQUAL:
+        return u8_less_equal(a, b);
+    case OP_AND:
+        return u8_min(u8_min(a, b), u8_all(1));
+    default:
+        return u8_min(u8_or(a, b), u8_all(1));
+    }
+}
+
+INLINE void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                  uint8_t *y)
+{
+    if (n == 0)
+        return;
+    B left = u8_all(*a), right = u8_all(*b);
+    size_t i = 0;
+    for (; i + BYTES <= n; i += BYTES) {
+        if (step_a)
+            left = u8_load_whole(a + i);
+        if (step_b)
+            right = u8_load_whole(b + i);
+        u8_store_whole(y + i, byte(op, left, right));
+    }
+    if (i == n)
+        return;
+    if (step_a)
+        left = u8_load(n - i, a + i);
+    if (step_b)
+        right = u8_load(n - i, b + i);
+    u8_store(y + i, n - i, byte(op, left, right));
+}
+
+#endif
