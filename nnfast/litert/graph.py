@@ -88,11 +88,17 @@ class Graph:
             return
         file, self._file = self._file or self._opened(), None
         try:
-            model, builder = file.translate(self._index)
+            model, builder = file.translate(self._index, shapes=self._changed(file))
             self._program = Program(self, model, builder)
         except Error as error:
             raise RuntimeError(str(error)) from error
         self._arrays = self._program.arrays
+
+    def _changed(self, file):
+        """Shapes of all inputs where one is not as the file tells it, else None."""
+        dims = [file.graph(self._index).tensors[index].dims for index in self.inputs]
+        shapes = [self.tensors[index].shape for index in self.inputs]
+        return None if shapes == dims else shapes
 
     def _opened(self):
         return ModelFile(self._source)

@@ -15,6 +15,7 @@ from ..model.types import ARITHMETICS, Signature
 from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
+from .shapes import wanted
 from .translate import translate
 from .verify import check_identifier, decode, decode_metadata
 
@@ -98,7 +99,7 @@ class FileSignature:
 
 
 @vlog.telling(vlog.MODEL, "load")
-def load(source, relaxed=False, arithmetic="litert", signature=None):
+def load(source, relaxed=False, arithmetic="litert", signature=None, input_shapes=None):
     """Canonical Model of a TFLite file, or of one that Model.save has written, which keeps its own arithmetic.
 
     signature: the key of the signature that names inputs and outputs, and whose subgraph becomes the main one; None:
@@ -108,6 +109,8 @@ def load(source, relaxed=False, arithmetic="litert", signature=None):
     LSTM weights are then stored as halves.
     arithmetic: whose integers the model computes, where the two differ: "litert", those of LiteRT's reference kernels,
     or "nnapi", those of the standard, as a phone does.
+    input_shapes: {input name or position: shape}, to have the model for these shapes: what the file computes of shapes
+    becomes constants, as in LiteRT after resize_tensor_input. None: unknown dimensions stay unknown.
     source: path, or the bytes of a file. A file is read once; constants are read-only views of that copy, and the
     memory of a large one goes with its last view. What becomes of the file later does not matter. Translated are the
     main subgraph and those that its IF and WHILE run.
@@ -118,7 +121,7 @@ def load(source, relaxed=False, arithmetic="litert", signature=None):
     if not isinstance(arithmetic, str) or arithmetic not in ARITHMETICS:
         raise InvalidArgument(f"load: arithmetic is {shown(arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     with trace.span("LA", "PP", "load"):
-        model = read(source) if is_saved(source) else _load(source, arithmetic, signature)
+        model = read(source) if is_saved(source) else _load(source, arithmetic, signature, input_shapes)
         if relaxed:
             model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:
@@ -209,10 +212,12 @@ class ModelFile:
         raise InvalidArgument(f"{self.label}: has no signature {shown(key)}; its signatures: {names or 'none'}")
 
 
-def _load(source, arithmetic, key):
+def _load(source, arithmetic, key, input_shapes):
     file = ModelFile(source)
     signature = None if key is None else file.find(key)
-    return file.translate(0 if signature is None else signature.graph, signature, arithmetic)[0]
+    main = 0 if signature is None else signature.graph
+    named = signature or next((s for s in file.signatures if s.graph == main), None)
+    return file.translate(main, signature, arithmetic, wanted(file, main, named, input_shapes))[0]
 
 
 def _view(source):

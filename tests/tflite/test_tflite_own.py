@@ -7,7 +7,7 @@ import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
 from nnfast.compiler.resolve import resolve
-from nnfast.errors import UnsupportedOperator
+from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.own import NAME
 from nnfast.tflite import load
 
@@ -141,3 +141,35 @@ def test_resize_to_a_computed_size(kind):
     known, = One(kind, [x, Const(size)], outputs).run()
     computed, = One(kind, [x, size], outputs).run()
     assert (known == computed).all()
+
+
+def flattening():
+    """x -> SHAPE -> STRIDED_SLICE [0] -> PACK with -1 -> RESHAPE of x; the file's x has 2 rows, any number will do."""
+    tensors = [
+        Tensor("x", (2, 3, 2), signature=(-1, 3, 2)), Tensor("s", (3,), "int32"), Tensor("n", (), "int32"),
+        Tensor.of("a", np.array([0], np.int32)), Tensor.of("b", np.array([1], np.int32)),
+        Tensor.of("rest", np.array(-1, np.int32)), Tensor("t", (2,), "int32"), Tensor("y", (2, 6)),
+    ]
+    ops = [
+        Op("SHAPE", ["x"], ["s"], "ShapeOptions", {"OutType": 2}),
+        Op("STRIDED_SLICE", ["s", "a", "b", "b"], ["n"], "StridedSliceOptions", {"ShrinkAxisMask": 1}),
+        Op("PACK", ["n", "rest"], ["t"], "PackOptions", {"ValuesCount": 2}), Op("RESHAPE", ["x", "t"], ["y"]),
+    ]
+    return build(tensors, ops, ["x"], ["y"])
+
+
+@pytest.mark.parametrize("key", ["x", 0])
+def test_shapes_that_are_given_at_load_leave_one_reshape(key):
+    x = np.arange(30, dtype=np.float32).reshape(5, 3, 2)
+    model = load(flattening(), input_shapes={key: x.shape})
+    assert [op.type.name for op in model.main.operations] == ["RESHAPE"] and model.extensions == ()
+    assert nnfast.Device().prepare(model).run([x])[0].tolist() == x.reshape(5, 6).tolist()
+
+
+@pytest.mark.parametrize("given, reason", [
+    ({"z": (1,)}, "no input 'z'"), ({1: (1,)}, "no input 1"),
+    ({"x": (0, 3, 2)}, "positive"), ([(1,)], "must be a dict"),
+])
+def test_wrong_shapes_at_load(given, reason):
+    with pytest.raises(InvalidArgument, match=reason):
+        load(flattening(), input_shapes=given)

@@ -1,0 +1,39 @@
+"""Shapes that a caller wants a file's inputs to have."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+
+import numpy as np
+
+from ..checks import shown
+from ..errors import InvalidArgument
+
+MAX_RANK = 64
+
+
+def wanted(file, main, signature, given):
+    """The shape of every input of a ModelFile's subgraph, in its order; None where nothing is given.
+
+    given: {input name or position: shape}, or None. An input that is not named keeps the file's shape, whose unknown
+    dimensions are then as the file's example has them. Raises InvalidArgument.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(f"load input_shapes: is a {type(given).__name__}, must be a dict of shapes by name or "
+                              "position")
+    graph = file.graph(main)
+    names = {} if signature is None else signature.inputs
+    places = {graph.tensors[index].name: place for place, index in enumerate(graph.inputs)}
+    places |= {name: graph.inputs.index(index) for name, index in names.items() if index in graph.inputs}
+    shapes = [tuple(max(d, 1) for d in graph.tensors[index].shape) for index in graph.inputs]
+    for key, shape in given.items():
+        place = key if isinstance(key, Integral) and not isinstance(key, bool) else places.get(key)
+        if place is None or not 0 <= place < len(shapes):
+            raise InvalidArgument(f"load input_shapes: no input {shown(key)}; there are "
+                                  f"{', '.join(map(repr, places)) or 'none'}")
+        if not isinstance(shape, Sequence | np.ndarray) or len(shape) > MAX_RANK or \
+                not all(isinstance(d, Integral) and d >= 1 for d in shape):
+            raise InvalidArgument(f"load input_shapes[{shown(key)}]: is {shown(shape)}, must be positive dimensions")
+        shapes[place] = tuple(map(int, shape))
+    return shapes
