@@ -5,6 +5,7 @@
 #include "nnf/simd/f32_neon.h"
 
 typedef int32x4_t S;
+typedef uint32x4_t P; /* lanes of which something holds */
 
 static inline S s32_all(int32_t value)
 {
@@ -55,6 +56,76 @@ static inline S s32_max(S a, S b)
 static inline S s32_min(S a, S b)
 {
     return vminq_s32(a, b);
+}
+
+static inline S s32_xor(S a, S b)
+{
+    return veorq_s32(a, b);
+}
+
+static inline S s32_bits(V x)
+{
+    return vreinterpretq_s32_f32(x);
+}
+
+static inline V s32_floats(S x)
+{
+    return vreinterpretq_f32_s32(x);
+}
+
+/* The bits of floats as integers of the same order. */
+static inline S s32_order(S x)
+{
+    return s32_xor(x, vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(vshrq_n_s32(x, 31)), 1)));
+}
+
+/* The first `count` bytes, at most as many as there are lanes. */
+static inline S s32_from_u8(size_t count, const uint8_t *x)
+{
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(nnf_load_bytes(x, count))))));
+}
+
+static inline P s32_live(M live)
+{
+    return lane_mask(live);
+}
+
+static inline P s32_both(P a, P b)
+{
+    return vandq_u32(a, b);
+}
+
+static inline P s32_equal(S a, S b)
+{
+    return vceqq_s32(a, b);
+}
+
+static inline P s32_greater(S a, S b)
+{
+    return vcgtq_s32(a, b);
+}
+
+static inline P s32_is_number(V x)
+{
+    return vceqq_f32(x, x);
+}
+
+static inline S s32_choose(P p, S yes, S no)
+{
+    return vbslq_s32(p, yes, no);
+}
+
+/* The first lane of p, or -1. */
+static inline int s32_place(P p)
+{
+    static const uint32_t number[LANES] = {0, 1, 2, 3};
+    return (int)vminvq_u32(vbslq_u32(p, vld1q_u32(number), vdupq_n_u32(UINT32_MAX)));
+}
+
+/* The largest lane, in all. */
+static inline S s32_most(S x)
+{
+    return s32_all(vmaxvq_s32(x));
 }
 
 #endif
