@@ -186,8 +186,7 @@ class Program:
             keep = {t: operand for t, operand in builder.current.items() if operand in made
                     and graph.operands[operand].lifetime == LifeTime.TEMPORARY_VARIABLE}
         self._outputs += keep
-        prepared = owner.device.prepare(model, input_shapes=self._resized(graph, inputs),
-                                        keep=list(keep.values()) or None)
+        prepared = owner.device.prepare(model, keep=list(keep.values()) or None)
         self._variables = {index: place for place, index in enumerate(builder.states)}
         self._stream, self._initial = prepared.stream() if model.states else None, ()
         if self._variables:
@@ -205,15 +204,6 @@ class Program:
                              for index, info, shape in zip(self._outputs, prepared.outputs, shapes)]
             if not all(isinstance(array, np.ndarray) for array in self._results):
                 self._results = None
-
-    def _resized(self, graph, inputs):
-        """{position: shape} of the inputs whose shape is not the one that the model gives them."""
-        shapes = {}
-        for place, index in enumerate(inputs):
-            shape, dims = self._tensors[index].shape or (1,), graph.operands[graph.inputs[place]].dims
-            if shape != dims:
-                shapes[place] = shape
-        return shapes or None
 
     def _array(self, index, dtype, shape, model_shape):
         """Memory of a tensor: (the array as the model takes it) or the tensor's index where it must be converted."""
