@@ -45,4 +45,6 @@ def load(path, given, relaxed=False):
             dims, default = graph.operands[operand].dims, facts.tensors[index].shape
             if name not in shapes and 0 in dims and len(default) == len(dims) and 0 not in default:
                 shapes[name] = default
+    if shapes and file is not None:
+        return nnfast.load(path, relaxed, input_shapes=shapes), None, file
     return model, shapes or None, file
