@@ -1,48 +1,26 @@
 #include "activation.h"
 
-#include <immintrin.h>
 #include <math.h>
 
 #include "nnf/math_avx2.h"
+#include "nnf/simd/f32_avx2.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
-
-static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 x)
+static inline V logistic(V x)
 {
-    if (op == OP_LOGISTIC)
-        return nnf_logistic_avx2(x);
-    if (op == OP_TANH)
-        return nnf_tanh_avx2(x);
-    if (op == OP_ABS)
-        return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
-    if (op == OP_NEG)
-        return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x);
-    if (op == OP_FLOOR)
-        return _mm256_floor_ps(x);
-    if (op == OP_SQRT)
-        return _mm256_sqrt_ps(x);
-    if (op == OP_RSQRT)
-        return _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(x));
-    if (op == OP_EXP) /* e^89 is infinite; min returns its second operand when that is NaN */
-        return nnf_exp_neg_avx2(_mm256_min_ps(_mm256_set1_ps(89.0f), x));
-    /* min/max return the second operand when either is NaN. */
-    const __m256 six = _mm256_set1_ps(6.0f), gate = _mm256_add_ps(x, _mm256_set1_ps(3.0f));
-    return _mm256_mul_ps(x, _mm256_div_ps(_mm256_min_ps(six, _mm256_max_ps(_mm256_setzero_ps(), gate)), six));
+    return nnf_logistic_avx2(x);
 }
 
-static inline __m256i first(size_t count)
+static inline V tangent(V x)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return nnf_tanh_avx2(x);
 }
 
-static inline __attribute__((always_inline)) void unary(enum op op, size_t n, const float *x, float *y)
+static inline V exponential(V x)
 {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(y + i, apply(op, _mm256_loadu_ps(x + i)));
-    if (i < n)
-        _mm256_maskstore_ps(y + i, first(n - i), apply(op, _mm256_maskload_ps(x + i, first(n - i))));
+    return nnf_exp_neg_avx2(x);
 }
+
+#include "activation/activation_simd.h"
 
 void nnf_logistic_f32_flat__avx2_8(size_t n, const float *x, float *y)
 {
@@ -91,12 +69,7 @@ void nnf_exp_f32_flat__avx2_8(size_t n, const float *x, float *y)
 
 void nnf_clamp_f32_flat__avx2_8(size_t n, const float *x, float *y, float lo, float hi)
 {
-    const __m256 low = _mm256_set1_ps(lo), high = _mm256_set1_ps(hi);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, _mm256_loadu_ps(x + i))));
-    for (; i < n; i++)
-        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+    clamp_all(n, x, y, lo, hi);
 }
 
 /* Four results as doubles. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
@@ -120,11 +93,11 @@ void nnf_elu_f32_flat__avx2_8(size_t n, const float *x, float *y, float alpha)
 {
     const __m256d slope = _mm256_set1_pd((double)alpha);
     for (size_t i = 0; i < n; i += 8) {
-        const __m256i live = first(n - i < 8 ? n - i : 8);
-        const __m256 value = _mm256_maskload_ps(x + i, live);
+        const M live = first_lanes(n - i);
+        const __m256 value = load(live, x + i);
         const __m128 low = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_castps256_ps128(value)), slope));
         const __m128 high = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)), slope));
-        _mm256_maskstore_ps(y + i, live, _mm256_set_m128(high, low));
+        store(y + i, live, _mm256_set_m128(high, low));
     }
 }
 

@@ -1,42 +1,26 @@
 #include "activation.h"
 
-#include <immintrin.h>
 #include <math.h>
 
 #include "nnf/math_avx512.h"
+#include "nnf/simd/f32_avx512.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
-
-static inline __attribute__((always_inline)) __m512 apply(enum op op, __m512 x)
+static inline V logistic(V x)
 {
-    if (op == OP_LOGISTIC)
-        return nnf_logistic_avx512(x);
-    if (op == OP_TANH)
-        return nnf_tanh_avx512(x);
-    if (op == OP_ABS)
-        return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x);
-    if (op == OP_NEG)
-        return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x);
-    if (op == OP_FLOOR)
-        return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    if (op == OP_SQRT)
-        return _mm512_sqrt_ps(x);
-    if (op == OP_RSQRT)
-        return _mm512_div_ps(_mm512_set1_ps(1.0f), _mm512_sqrt_ps(x));
-    if (op == OP_EXP) /* e^89 is infinite; min returns its second operand when that is NaN */
-        return nnf_exp_neg_avx512(_mm512_min_ps(_mm512_set1_ps(89.0f), x));
-    /* min/max return the second operand when either is NaN. */
-    const __m512 six = _mm512_set1_ps(6.0f), gate = _mm512_add_ps(x, _mm512_set1_ps(3.0f));
-    return _mm512_mul_ps(x, _mm512_div_ps(_mm512_min_ps(six, _mm512_max_ps(_mm512_setzero_ps(), gate)), six));
+    return nnf_logistic_avx512(x);
 }
 
-static inline __attribute__((always_inline)) void unary(enum op op, size_t n, const float *x, float *y)
+static inline V tangent(V x)
 {
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 live = n - i >= 16 ? 0xFFFF : (__mmask16)((1u << (n - i)) - 1);
-        _mm512_mask_storeu_ps(y + i, live, apply(op, _mm512_maskz_loadu_ps(live, x + i)));
-    }
+    return nnf_tanh_avx512(x);
 }
+
+static inline V exponential(V x)
+{
+    return nnf_exp_neg_avx512(x);
+}
+
+#include "activation/activation_simd.h"
 
 void nnf_logistic_f32_flat__avx512_16(size_t n, const float *x, float *y)
 {
@@ -111,12 +95,7 @@ void nnf_elu_f32_flat__avx512_8(size_t n, const float *x, float *y, float alpha)
 
 void nnf_clamp_f32_flat__avx512_16(size_t n, const float *x, float *y, float lo, float hi)
 {
-    const __m512 low = _mm512_set1_ps(lo), high = _mm512_set1_ps(hi);
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 live = n - i >= 16 ? 0xFFFF : (__mmask16)((1u << (n - i)) - 1);
-        const __m512 value = _mm512_maskz_loadu_ps(live, x + i);
-        _mm512_mask_storeu_ps(y + i, live, _mm512_min_ps(high, _mm512_max_ps(low, value)));
-    }
+    clamp_all(n, x, y, lo, hi);
 }
 
 void nnf_lookup_qu8_flat__avx512_64(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])

@@ -3,41 +3,24 @@
 #include <math.h>
 
 #include "nnf/math_neon.h"
-#include "nnf/partial_neon.h"
+#include "nnf/simd/f32_neon.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
-
-/* The minima and maxima of NEON keep a NaN, on whichever side it is. */
-static inline __attribute__((always_inline)) float32x4_t apply(enum op op, float32x4_t x)
+static inline V logistic(V x)
 {
-    if (op == OP_LOGISTIC)
-        return nnf_logistic_neon(x);
-    if (op == OP_TANH)
-        return nnf_tanh_neon(x);
-    if (op == OP_ABS)
-        return vabsq_f32(x);
-    if (op == OP_NEG)
-        return vnegq_f32(x);
-    if (op == OP_FLOOR)
-        return vrndmq_f32(x);
-    if (op == OP_SQRT)
-        return vsqrtq_f32(x);
-    if (op == OP_RSQRT)
-        return vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(x));
-    if (op == OP_EXP) /* e^89 is infinite */
-        return nnf_exp_neg_neon(vminq_f32(vdupq_n_f32(89.0f), x));
-    const float32x4_t six = vdupq_n_f32(6.0f), gate = vaddq_f32(x, vdupq_n_f32(3.0f));
-    return vmulq_f32(x, vdivq_f32(vminq_f32(six, vmaxq_f32(vdupq_n_f32(0.0f), gate)), six));
+    return nnf_logistic_neon(x);
 }
 
-static inline __attribute__((always_inline)) void unary(enum op op, size_t n, const float *x, float *y)
+static inline V tangent(V x)
 {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        vst1q_f32(y + i, apply(op, vld1q_f32(x + i)));
-    if (i < n)
-        nnf_store_f32_neon(y + i, apply(op, nnf_load_f32_neon(x + i, n - i)), n - i);
+    return nnf_tanh_neon(x);
 }
+
+static inline V exponential(V x)
+{
+    return nnf_exp_neg_neon(x);
+}
+
+#include "activation/activation_simd.h"
 
 void nnf_logistic_f32_flat__neon_4(size_t n, const float *x, float *y)
 {
@@ -86,12 +69,7 @@ void nnf_exp_f32_flat__neon_4(size_t n, const float *x, float *y)
 
 void nnf_clamp_f32_flat__neon_4(size_t n, const float *x, float *y, float lo, float hi)
 {
-    const float32x4_t low = vdupq_n_f32(lo), high = vdupq_n_f32(hi);
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        vst1q_f32(y + i, vminq_f32(high, vmaxq_f32(low, vld1q_f32(x + i))));
-    for (; i < n; i++)
-        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
+    clamp_all(n, x, y, lo, hi);
 }
 
 /* Two results as doubles. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */

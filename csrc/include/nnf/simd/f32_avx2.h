@@ -136,4 +136,35 @@ static inline V bits_or(V a, V b)
     return _mm256_or_ps(a, b);
 }
 
+static inline V divide(V a, V b)
+{
+    return _mm256_div_ps(a, b);
+}
+
+static inline V root(V x)
+{
+    return _mm256_sqrt_ps(x);
+}
+
+static inline V floor_of(V x)
+{
+    return _mm256_floor_ps(x);
+}
+
+static inline V size_of(V x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
+
+static inline V negative(V x)
+{
+    return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x);
+}
+
+/* A NaN of x stays, as in between. */
+static inline V at_most(V hi, V x)
+{
+    return _mm256_min_ps(hi, x);
+}
+
 #endif

@@ -141,4 +141,35 @@ static inline V bits_or(V a, V b)
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
 }
 
+static inline V divide(V a, V b)
+{
+    return vdivq_f32(a, b);
+}
+
+static inline V root(V x)
+{
+    return vsqrtq_f32(x);
+}
+
+static inline V floor_of(V x)
+{
+    return vrndmq_f32(x);
+}
+
+static inline V size_of(V x)
+{
+    return vabsq_f32(x);
+}
+
+static inline V negative(V x)
+{
+    return vnegq_f32(x);
+}
+
+/* A NaN of x stays, as in between. */
+static inline V at_most(V hi, V x)
+{
+    return vminq_f32(hi, x);
+}
+
 #endif
