@@ -10,7 +10,7 @@ import numpy as np
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
-from .tfl import own
+from .tfl import own, same_shape
 
 _LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
@@ -262,3 +262,20 @@ TFL_INT16_BATCH_MATMUL = own(
     "TFL_INT16_BATCH_MATMUL", {"input0:T input1:U adj_x:bool adj_y:bool -> output:T":
                                {"T": ("Q16S",), "U": ("Q16S", "Q8S", "PC")}}, compute_matmul, infer_matmul,
 )
+
+
+# -- QUANTIZE, DEQUANTIZE --------------------------------------------------------------------------------------------
+def compute_quantize(node, inputs):
+    """Quotients of float32 values and scale, rounded half away from zero; NaN gives the lowest code."""
+    with np.errstate(all="ignore"):
+        steps = np.nan_to_num(quant.round_half_away(inputs[0] / np.float32(node.outputs[0].scale)), nan=_LOW)
+    return [np.clip(steps, _LOW, _HIGH).astype(np.int16)]
+
+
+def compute_dequantize(node, inputs):
+    """Codes times scale, rounded once."""
+    return [(inputs[0].astype(np.float64) * _scale(node["input"])).astype(np.float32)]
+
+
+TFL_QUANTIZE_INT16 = own("TFL_QUANTIZE_INT16", {"input:F32 -> output:Q16S": {}}, compute_quantize, same_shape)
+TFL_DEQUANTIZE_INT16 = own("TFL_DEQUANTIZE_INT16", {"input:Q16S -> output:F32": {}}, compute_dequantize, same_shape)

@@ -10,7 +10,7 @@ from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE
 from . import reduce, resize
-from .base import is_quant8
+from .base import broadcast_shape, check_activation, is_quant8
 from .tfl import QUANTIZED, own, same_shape
 
 RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
@@ -102,6 +102,38 @@ TFL_REQUANTIZE_LEAKY_RELU = own(
     "TFL_REQUANTIZE_LEAKY_RELU", {"input:T alpha:f32 -> output:T": {"T": QUANTIZED}}, compute_leaky_relu, same_shape,
     lower=_by_table(compute_leaky_relu),
 )
+
+def compute_relu(node, inputs):
+    """RELU, RELU_N1_TO_1 and RELU6, by the number of the fused activation; the multiplier is formed in float32."""
+    source, target = node["input"], node.outputs[0]
+    multiplier = quant.quantize_multiplier(float(np.float32(source.scale) / np.float32(target.scale)))
+    codes = quant.mbqm(inputs[0].astype(np.int64) - source.zero_point, *multiplier) + target.zero_point
+    clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
+    return [np.clip(codes, *clamp).astype(target.dtype)]
+
+
+TFL_REQUANTIZE_RELU = own("TFL_REQUANTIZE_RELU", {"input:T activation:i32 -> output:T": {"T": ("Q8", "Q8S")}},
+                          compute_relu, same_shape, lower=_by_table(compute_relu))
+
+
+def infer_mul(node):
+    """The shape of the broadcast."""
+    check_activation(node)
+    return [broadcast_shape(node, "input0", "input1")]
+
+
+def compute_mul(node, inputs):
+    """MUL whose output scale is not above the product of the input scales; the multiplier is formed in float32."""
+    first, second, target = node["input0"], node["input1"], node.outputs[0]
+    real = float(np.float32(first.scale) * np.float32(second.scale) / np.float32(target.scale))
+    x, y = (array.astype(np.int64) - t.zero_point for array, t in zip(inputs, (first, second)))
+    codes = quant.mbqm(x * y, *quant.quantize_multiplier(real)) + target.zero_point
+    clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
+    return [np.clip(codes, *clamp).astype(target.dtype)]
+
+
+TFL_REQUANTIZE_MUL = own("TFL_REQUANTIZE_MUL", {"input0:T input1:T activation:i32 -> output:T": {"T": ("Q8", "Q8S")}},
+                         compute_mul, infer_mul)
 
 _RSQRT_SHIFT = 20
 

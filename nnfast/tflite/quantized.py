@@ -121,6 +121,43 @@ def leaky_relu(b, op):
     translate(b, op, "TFL_REQUANTIZE_LEAKY_RELU", (b.real(OperandType.TENSOR_FLOAT32, alpha),))
 
 
+_RELUS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
+
+
+@_takes(_recoded, Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
+def relu(b, op):
+    """RELU, RELU_N1_TO_1 and RELU6 into another quantization."""
+    b.check_counts(op, 1)
+    _check_ratio(b, op)
+    translate(b, op, "TFL_REQUANTIZE_RELU", (b.i32(_RELUS[op.name]),))
+
+
+def _grows(x, y, out):
+    types = {t.type for t in (x, y, out) if t is not None}
+    return y is not None and len(types) == 1 and x.type in _CODES and all(len(t.scales) == 1 for t in (x, y, out)) and \
+        not np.float32(out.scales[0]) > np.float32(x.scales[0]) * np.float32(y.scales[0])
+
+
+@_takes(_grows, Builtin.MUL)
+def mul(b, op):
+    """MUL whose output scale is not above the product of the input scales."""
+    b.check_counts(op, 2)
+    first, second, target = (_one_scale(b, op, t)[0] for t in (b.tensor(op, 0), b.tensor(op, 1), b.result(op)))
+    if not first * second / target < 2.0**15:
+        b.refuse(op, f"changes the scale from {first * second} to {target}, more than 15 bits")
+    translate(b, op, "TFL_REQUANTIZE_MUL", (b.activation(op),))
+
+
+@_takes(lambda x, y, out: x.type == TensorType.FLOAT32 and out.type == TensorType.INT16 and bool(out.scales),
+        Builtin.QUANTIZE)
+@_takes(lambda x, y, out: x.type == TensorType.INT16 and bool(x.scales) and out.type == TensorType.FLOAT32,
+        Builtin.DEQUANTIZE)
+def int16_numbers(b, op):
+    """QUANTIZE from floats to int16, and back."""
+    b.check_counts(op, 1)
+    translate(b, op, f"TFL_{op.name}_INT16")
+
+
 @_takes(_codes, Builtin.RSQRT)
 def rsqrt(b, op):
     """RSQRT of codes."""

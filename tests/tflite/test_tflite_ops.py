@@ -45,7 +45,7 @@ def test_arithmetic_with_a_single_value_and_of_unknown_rank():
 
 def test_arithmetic_refusals():
     op = Op("MUL", ["x", "y"], ["z"], "MulOptions")
-    refused([q8("x", (2,)), q8("y", (2,)), q8("z", (2,), scale=0.25)], [op], ["x", "y"], ["z"], "must be above")
+    refused([q8("x", (2,)), q8("y", (2,)), q8("z", (2,), scale=1e-6)], [op], ["x", "y"], ["z"], "more than 15 bits")
     op = Op("ADD", ["x", "y"], ["z"], "AddOptions")
     refused([q8("x", (2,), scale=9e3), q8("y", (2,)), q8("z", (2,), scale=1e-4)], [op], ["x", "y"], ["z"], "too small")
     refused([q8("x", (2,)), q8("y", (2,), "int8"), q8("z", (2,))], [op], ["x", "y"], ["z"], "uint8, int8, uint8")
@@ -79,7 +79,8 @@ def test_softmax_needs_beta():
 def test_quantized_relu_keeps_quantization():
     op = Op("RELU", ["x"], ["y"])
     assert show(translate([q8("x", (2,)), q8("y", (2,))], [op], ["x"], ["y"])) == [("RELU", ["x"], ["y"])]
-    refused([q8("x", (2,)), q8("y", (2,), zero_point=4)], [op], ["x"], ["y"], "gives it the input's")
+    model = translate([q8("x", (2,)), q8("y", (2,), zero_point=4)], [op], ["x"], ["y"])
+    assert show(model) == [("TFL_REQUANTIZE_RELU", ["x", 1], ["y"])]
 
 
 def test_prelu():
@@ -230,5 +231,6 @@ def test_quantize_alias_as_output_is_a_copy():
 def test_quantize_refusals():
     tensors = [q8("x", (2,), "int8", 1e9, 0), q8("y", (2,), "int8", 0.0246, 5)]
     refused(tensors, [Op("QUANTIZE", ["x"], ["y"])], ["x"], ["y"], "more than 31 bits")
-    refused([Tensor("x", (2,)), Tensor("y", (2,), "int16", scale=0.1)], [Op("QUANTIZE", ["x"], ["y"])], ["x"], ["y"],
-            "int16")
+    model = translate([Tensor("x", (2,)), Tensor("y", (2,), "int16", scale=0.1)], [Op("QUANTIZE", ["x"], ["y"])], ["x"],
+                      ["y"])
+    assert show(model) == [("TFL_QUANTIZE_INT16", ["x"], ["y"])]

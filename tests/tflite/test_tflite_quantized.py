@@ -250,3 +250,28 @@ def test_hybrid_is_the_same_at_every_level_and_from_the_cache(name, scales, own_
     for _ in range(2):
         prepared = nnfast.Device().prepare(model, cache_dir=str(tmp_path))
         np.testing.assert_array_equal(prepared.run([x])[0], wanted)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("RELU", 0, np.inf), ("RELU_N1_TO_1", -1, 1), ("RELU6", 0, 6)])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_relu_into_another_quantization(kind, name, low, high):
+    x = codes(kind, 300)
+    (got,) = One(name, [x], [(x.shape, kind)], quants={"i0": (0.07, 7), "o0": (0.05, 9)}).run()
+    real = np.clip((x.astype(int) - 7) * 0.07, low, high) / 0.05 + 9
+    assert np.abs(got - np.clip(real, np.iinfo(kind).min, np.iinfo(kind).max)).max() <= 1
+
+
+def test_mul_into_a_finer_scale():
+    x, y = codes("int8", 4, 50) // 8, codes("int8", 50) // 8
+    quants = {"i0": (0.5, 1), "i1": (0.25, -2), "o0": (0.1, 4)}
+    one = One("MUL", [x, y], [(x.shape, "int8")], "MulOptions", quants=quants)
+    real = (x.astype(int) - 1) * (y.astype(int) + 2) * 1.25 + 4
+    assert np.abs(one.run()[0] - np.clip(real, -128, 127)).max() <= 1
+
+
+def test_int16_and_floats():
+    x = np.float32([0.5, -0.5, 1.49, 4e4, -4e4, np.inf, 0])
+    one = One("QUANTIZE", [x], [(x.shape, "int16")], quants={"o0": (1.0, 0)})
+    assert one.run()[0].tolist() == [1, -1, 1, 32767, -32768, 32767, 0]
+    one = One("DEQUANTIZE", [np.int16([-32768, 3])], [((2,), "float32")], quants={"i0": (0.1, 0)})
+    np.testing.assert_array_equal(one.run()[0], np.float32([-32768, 3]) * np.float32(0.1))
