@@ -12,21 +12,10 @@ enum { CODES = 8, CODE_REGISTERS = 1 };
 
 typedef __m256i C;
 
-static inline C codes_all(int32_t value)
-{
-    return _mm256_set1_epi32(value);
-}
-
-static inline C codes_add(C a, C b)
-{
-    return _mm256_add_epi32(a, b);
-}
-
+static inline C codes_all(int32_t value) { return _mm256_set1_epi32(value); }
+static inline C codes_add(C a, C b) { return _mm256_add_epi32(a, b); }
 /* c + a b */
-static inline C codes_mla(C c, C a, int32_t b)
-{
-    return _mm256_add_epi32(c, _mm256_mullo_epi32(codes_all(b), a));
-}
+static inline C codes_mla(C c, C a, int32_t b) { return _mm256_add_epi32(c, _mm256_mullo_epi32(codes_all(b), a)); }
 
 static inline C codes_between(int32_t lo, int32_t hi, C x)
 {
@@ -65,10 +54,7 @@ static inline __m128i codes_narrow(C x)
     return _mm_unpacklo_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
 }
 
-static inline void codes_store_whole(uint8_t *y, C x)
-{
-    _mm_storel_epi64((__m128i *)y, codes_narrow(x));
-}
+static inline void codes_store_whole(uint8_t *y, C x) { _mm_storel_epi64((__m128i *)y, codes_narrow(x)); }
 
 static inline void codes_store(uint8_t *y, size_t count, C x)
 {
@@ -83,9 +69,6 @@ static inline V codes_float(C x, int part)
 }
 
 /* The whole part of floats, of as many registers as C has. */
-static inline C codes_whole(const V *x)
-{
-    return _mm256_cvttps_epi32(x[0]);
-}
+static inline C codes_whole(const V *x) { return _mm256_cvttps_epi32(x[0]); }
 
 #endif

@@ -11,21 +11,10 @@ enum { CODES = 16, CODE_REGISTERS = 1 };
 
 typedef __m512i C;
 
-static inline C codes_all(int32_t value)
-{
-    return _mm512_set1_epi32(value);
-}
-
-static inline C codes_add(C a, C b)
-{
-    return _mm512_add_epi32(a, b);
-}
-
+static inline C codes_all(int32_t value) { return _mm512_set1_epi32(value); }
+static inline C codes_add(C a, C b) { return _mm512_add_epi32(a, b); }
 /* c + a b */
-static inline C codes_mla(C c, C a, int32_t b)
-{
-    return _mm512_add_epi32(c, _mm512_mullo_epi32(codes_all(b), a));
-}
+static inline C codes_mla(C c, C a, int32_t b) { return _mm512_add_epi32(c, _mm512_mullo_epi32(codes_all(b), a)); }
 
 static inline C codes_between(int32_t lo, int32_t hi, C x)
 {
@@ -62,10 +51,7 @@ static inline C codes_load(size_t count, const uint8_t *x, bool is_signed, int32
     return codes_widen(_mm_maskz_loadu_epi8(codes_first(count), x), is_signed, zero);
 }
 
-static inline void codes_store_whole(uint8_t *y, C x)
-{
-    _mm_storeu_si128((__m128i *)y, _mm512_cvtepi32_epi8(x));
-}
+static inline void codes_store_whole(uint8_t *y, C x) { _mm_storeu_si128((__m128i *)y, _mm512_cvtepi32_epi8(x)); }
 
 static inline void codes_store(uint8_t *y, size_t count, C x)
 {
@@ -80,9 +66,6 @@ static inline V codes_float(C x, int part)
 }
 
 /* The whole part of floats, of as many registers as C has. */
-static inline C codes_whole(const V *x)
-{
-    return _mm512_cvttps_epi32(x[0]);
-}
+static inline C codes_whole(const V *x) { return _mm512_cvttps_epi32(x[0]); }
 
 #endif

@@ -14,15 +14,8 @@ typedef struct {
     int32x4_t low, high;
 } C;
 
-static inline C codes_all(int32_t value)
-{
-    return (C){vdupq_n_s32(value), vdupq_n_s32(value)};
-}
-
-static inline C codes_add(C a, C b)
-{
-    return (C){vaddq_s32(a.low, b.low), vaddq_s32(a.high, b.high)};
-}
+static inline C codes_all(int32_t value) { return (C){vdupq_n_s32(value), vdupq_n_s32(value)}; }
+static inline C codes_add(C a, C b) { return (C){vaddq_s32(a.low, b.low), vaddq_s32(a.high, b.high)}; }
 
 /* c + a b */
 static inline C codes_mla(C c, C a, int32_t b)
@@ -65,21 +58,10 @@ static inline void codes_store(uint8_t *y, size_t count, C x)
     nnf_store_u8_neon(y, vreinterpret_u8_s8(vmovn_s16(code)), count);
 }
 
-static inline void codes_store_whole(uint8_t *y, C x)
-{
-    codes_store(y, CODES, x);
-}
-
+static inline void codes_store_whole(uint8_t *y, C x) { codes_store(y, CODES, x); }
 /* Register `part` of the codes as floats. */
-static inline V codes_float(C x, int part)
-{
-    return vcvtq_f32_s32(part ? x.high : x.low);
-}
-
+static inline V codes_float(C x, int part) { return vcvtq_f32_s32(part ? x.high : x.low); }
 /* The whole part of floats, of as many registers as C has. */
-static inline C codes_whole(const V *x)
-{
-    return (C){vcvtq_s32_f32(x[0]), vcvtq_s32_f32(x[1])};
-}
+static inline C codes_whole(const V *x) { return (C){vcvtq_s32_f32(x[0]), vcvtq_s32_f32(x[1])}; }
 
 #endif

@@ -41,77 +41,22 @@ static inline void store(float *y, M live, V value)
         _mm256_maskstore_ps(y, live.lanes, value);
 }
 
-static inline V load_whole(const float *x)
-{
-    return _mm256_loadu_ps(x);
-}
-
-static inline void store_whole(float *y, V value)
-{
-    _mm256_storeu_ps(y, value);
-}
-
-static inline V keep(M live, V value)
-{
-    return _mm256_and_ps(_mm256_castsi256_ps(live.lanes), value);
-}
-
-static inline V zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-static inline V all(float value)
-{
-    return _mm256_set1_ps(value);
-}
-
-static inline V add(V a, V b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-static inline V sub(V a, V b)
-{
-    return _mm256_sub_ps(a, b);
-}
-
-static inline V mul(V a, V b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
-static inline V fmadd(V a, V b, V c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-
+static inline V load_whole(const float *x) { return _mm256_loadu_ps(x); }
+static inline void store_whole(float *y, V value) { _mm256_storeu_ps(y, value); }
+static inline V keep(M live, V value) { return _mm256_and_ps(_mm256_castsi256_ps(live.lanes), value); }
+static inline V zero(void) { return _mm256_setzero_ps(); }
+static inline V all(float value) { return _mm256_set1_ps(value); }
+static inline V add(V a, V b) { return _mm256_add_ps(a, b); }
+static inline V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+static inline V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+static inline V fmadd(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 /* c - a b */
-static inline V fnmadd(V a, V b, V c)
-{
-    return _mm256_fnmadd_ps(a, b, c);
-}
-
+static inline V fnmadd(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
 /* min/max return the second operand when either is NaN: x comes second, so that a NaN stays. */
-static inline V between(V lo, V hi, V x)
-{
-    return _mm256_min_ps(hi, _mm256_max_ps(lo, x));
-}
-
-static inline int has_nan(V x)
-{
-    return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0;
-}
-
-static inline V clamp(V x, float limit)
-{
-    return between(all(-limit), all(limit), x);
-}
-
-static inline V inverse_root(float x)
-{
-    return _mm256_div_ps(all(1.0f), _mm256_sqrt_ps(all(x)));
-}
+static inline V between(V lo, V hi, V x) { return _mm256_min_ps(hi, _mm256_max_ps(lo, x)); }
+static inline int has_nan(V x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0; }
+static inline V clamp(V x, float limit) { return between(all(-limit), all(limit), x); }
+static inline V inverse_root(float x) { return _mm256_div_ps(all(1.0f), _mm256_sqrt_ps(all(x))); }
 
 static inline float total(V x)
 {
@@ -126,45 +71,14 @@ static inline V put(V x, size_t lane, float value)
     return _mm256_blendv_ps(x, all(value), _mm256_castsi256_ps(only));
 }
 
-static inline V bits_and(V a, V b)
-{
-    return _mm256_and_ps(a, b);
-}
-
-static inline V bits_or(V a, V b)
-{
-    return _mm256_or_ps(a, b);
-}
-
-static inline V divide(V a, V b)
-{
-    return _mm256_div_ps(a, b);
-}
-
-static inline V root(V x)
-{
-    return _mm256_sqrt_ps(x);
-}
-
-static inline V floor_of(V x)
-{
-    return _mm256_floor_ps(x);
-}
-
-static inline V size_of(V x)
-{
-    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
-}
-
-static inline V negative(V x)
-{
-    return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x);
-}
-
+static inline V bits_and(V a, V b) { return _mm256_and_ps(a, b); }
+static inline V bits_or(V a, V b) { return _mm256_or_ps(a, b); }
+static inline V divide(V a, V b) { return _mm256_div_ps(a, b); }
+static inline V root(V x) { return _mm256_sqrt_ps(x); }
+static inline V floor_of(V x) { return _mm256_floor_ps(x); }
+static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+static inline V negative(V x) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
-static inline V at_most(V hi, V x)
-{
-    return _mm256_min_ps(hi, x);
-}
+static inline V at_most(V hi, V x) { return _mm256_min_ps(hi, x); }
 
 #endif

@@ -11,137 +11,34 @@ enum { LANES = 16 };
 typedef __m512 V;
 typedef __mmask16 M;
 
-static inline M first_lanes(size_t count)
-{
-    return count < LANES ? (M)((1u << count) - 1) : (M)0xffff;
-}
-
-static inline V load(M live, const float *x)
-{
-    return _mm512_maskz_loadu_ps(live, x);
-}
-
-static inline void store(float *y, M live, V value)
-{
-    _mm512_mask_storeu_ps(y, live, value);
-}
-
-static inline V load_whole(const float *x)
-{
-    return _mm512_loadu_ps(x);
-}
-
-static inline void store_whole(float *y, V value)
-{
-    _mm512_storeu_ps(y, value);
-}
-
-static inline V keep(M live, V value)
-{
-    return _mm512_maskz_mov_ps(live, value);
-}
-
-static inline V zero(void)
-{
-    return _mm512_setzero_ps();
-}
-
-static inline V all(float value)
-{
-    return _mm512_set1_ps(value);
-}
-
-static inline V add(V a, V b)
-{
-    return _mm512_add_ps(a, b);
-}
-
-static inline V sub(V a, V b)
-{
-    return _mm512_sub_ps(a, b);
-}
-
-static inline V mul(V a, V b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-static inline V fmadd(V a, V b, V c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
-
+static inline M first_lanes(size_t count) { return count < LANES ? (M)((1u << count) - 1) : (M)0xffff; }
+static inline V load(M live, const float *x) { return _mm512_maskz_loadu_ps(live, x); }
+static inline void store(float *y, M live, V value) { _mm512_mask_storeu_ps(y, live, value); }
+static inline V load_whole(const float *x) { return _mm512_loadu_ps(x); }
+static inline void store_whole(float *y, V value) { _mm512_storeu_ps(y, value); }
+static inline V keep(M live, V value) { return _mm512_maskz_mov_ps(live, value); }
+static inline V zero(void) { return _mm512_setzero_ps(); }
+static inline V all(float value) { return _mm512_set1_ps(value); }
+static inline V add(V a, V b) { return _mm512_add_ps(a, b); }
+static inline V sub(V a, V b) { return _mm512_sub_ps(a, b); }
+static inline V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+static inline V fmadd(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
 /* c - a b */
-static inline V fnmadd(V a, V b, V c)
-{
-    return _mm512_fnmadd_ps(a, b, c);
-}
-
+static inline V fnmadd(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); }
 /* min/max return the second operand when either is NaN: x comes second, so that a NaN stays. */
-static inline V between(V lo, V hi, V x)
-{
-    return _mm512_min_ps(hi, _mm512_max_ps(lo, x));
-}
-
-static inline int has_nan(V x)
-{
-    return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0;
-}
-
-static inline V clamp(V x, float limit)
-{
-    return between(all(-limit), all(limit), x);
-}
-
-static inline V inverse_root(float x)
-{
-    return _mm512_div_ps(all(1.0f), _mm512_sqrt_ps(all(x)));
-}
-
-static inline float total(V x)
-{
-    return _mm512_reduce_add_ps(x);
-}
-
-static inline V bits_and(V a, V b)
-{
-    return _mm512_and_ps(a, b);
-}
-
-static inline V bits_or(V a, V b)
-{
-    return _mm512_or_ps(a, b);
-}
-
-static inline V divide(V a, V b)
-{
-    return _mm512_div_ps(a, b);
-}
-
-static inline V root(V x)
-{
-    return _mm512_sqrt_ps(x);
-}
-
-static inline V floor_of(V x)
-{
-    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-static inline V size_of(V x)
-{
-    return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x);
-}
-
-static inline V negative(V x)
-{
-    return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x);
-}
-
+static inline V between(V lo, V hi, V x) { return _mm512_min_ps(hi, _mm512_max_ps(lo, x)); }
+static inline int has_nan(V x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
+static inline V clamp(V x, float limit) { return between(all(-limit), all(limit), x); }
+static inline V inverse_root(float x) { return _mm512_div_ps(all(1.0f), _mm512_sqrt_ps(all(x))); }
+static inline float total(V x) { return _mm512_reduce_add_ps(x); }
+static inline V bits_and(V a, V b) { return _mm512_and_ps(a, b); }
+static inline V bits_or(V a, V b) { return _mm512_or_ps(a, b); }
+static inline V divide(V a, V b) { return _mm512_div_ps(a, b); }
+static inline V root(V x) { return _mm512_sqrt_ps(x); }
+static inline V floor_of(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
+static inline V negative(V x) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
-static inline V at_most(V hi, V x)
-{
-    return _mm512_min_ps(hi, x);
-}
+static inline V at_most(V hi, V x) { return _mm512_min_ps(hi, x); }
 
 #endif

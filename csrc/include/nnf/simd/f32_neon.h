@@ -12,21 +12,10 @@ typedef struct {
     size_t from, to; /* lanes from..to-1 */
 } M;
 
-static inline M first_lanes(size_t count)
-{
-    return (M){0, count < LANES ? count : LANES};
-}
-
-static inline M lanes_from(size_t first, M live)
-{
-    return (M){first, live.to};
-}
-
+static inline M first_lanes(size_t count) { return (M){0, count < LANES ? count : LANES}; }
+static inline M lanes_from(size_t first, M live) { return (M){first, live.to}; }
 /* Of first lanes only. */
-static inline V load(M live, const float *x)
-{
-    return nnf_load_f32_neon(x, live.to);
-}
+static inline V load(M live, const float *x) { return nnf_load_f32_neon(x, live.to); }
 
 static inline void store(float *y, M live, V value)
 {
@@ -49,15 +38,8 @@ static inline uint32x4_t lane_mask(M live)
                      vcltq_u32(lane, vdupq_n_u32((uint32_t)live.to)));
 }
 
-static inline V load_whole(const float *x)
-{
-    return vld1q_f32(x);
-}
-
-static inline void store_whole(float *y, V value)
-{
-    vst1q_f32(y, value);
-}
+static inline V load_whole(const float *x) { return vld1q_f32(x); }
+static inline void store_whole(float *y, V value) { vst1q_f32(y, value); }
 
 static inline V keep(M live, V value)
 {
@@ -69,67 +51,20 @@ static inline V put(V x, size_t lane, float value)
     return vbslq_f32(lane_mask((M){lane, lane + 1}), vdupq_n_f32(value), x);
 }
 
-static inline V zero(void)
-{
-    return vdupq_n_f32(0);
-}
-
-static inline V all(float value)
-{
-    return vdupq_n_f32(value);
-}
-
-static inline V add(V a, V b)
-{
-    return vaddq_f32(a, b);
-}
-
-static inline V sub(V a, V b)
-{
-    return vsubq_f32(a, b);
-}
-
-static inline V mul(V a, V b)
-{
-    return vmulq_f32(a, b);
-}
-
-static inline V fmadd(V a, V b, V c)
-{
-    return vfmaq_f32(c, a, b);
-}
-
+static inline V zero(void) { return vdupq_n_f32(0); }
+static inline V all(float value) { return vdupq_n_f32(value); }
+static inline V add(V a, V b) { return vaddq_f32(a, b); }
+static inline V sub(V a, V b) { return vsubq_f32(a, b); }
+static inline V mul(V a, V b) { return vmulq_f32(a, b); }
+static inline V fmadd(V a, V b, V c) { return vfmaq_f32(c, a, b); }
 /* c - a b */
-static inline V fnmadd(V a, V b, V c)
-{
-    return vfmsq_f32(c, a, b);
-}
-
+static inline V fnmadd(V a, V b, V c) { return vfmsq_f32(c, a, b); }
 /* A NaN stays. */
-static inline V between(V lo, V hi, V x)
-{
-    return vminq_f32(hi, vmaxq_f32(lo, x));
-}
-
-static inline int has_nan(V x)
-{
-    return vminvq_u32(vceqq_f32(x, x)) == 0;
-}
-
-static inline V clamp(V x, float limit)
-{
-    return between(all(-limit), all(limit), x);
-}
-
-static inline V inverse_root(float x)
-{
-    return vdivq_f32(all(1.0f), vsqrtq_f32(all(x)));
-}
-
-static inline float total(V x)
-{
-    return vaddvq_f32(x);
-}
+static inline V between(V lo, V hi, V x) { return vminq_f32(hi, vmaxq_f32(lo, x)); }
+static inline int has_nan(V x) { return vminvq_u32(vceqq_f32(x, x)) == 0; }
+static inline V clamp(V x, float limit) { return between(all(-limit), all(limit), x); }
+static inline V inverse_root(float x) { return vdivq_f32(all(1.0f), vsqrtq_f32(all(x))); }
+static inline float total(V x) { return vaddvq_f32(x); }
 
 static inline V bits_and(V a, V b)
 {
@@ -141,35 +76,12 @@ static inline V bits_or(V a, V b)
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
 }
 
-static inline V divide(V a, V b)
-{
-    return vdivq_f32(a, b);
-}
-
-static inline V root(V x)
-{
-    return vsqrtq_f32(x);
-}
-
-static inline V floor_of(V x)
-{
-    return vrndmq_f32(x);
-}
-
-static inline V size_of(V x)
-{
-    return vabsq_f32(x);
-}
-
-static inline V negative(V x)
-{
-    return vnegq_f32(x);
-}
-
+static inline V divide(V a, V b) { return vdivq_f32(a, b); }
+static inline V root(V x) { return vsqrtq_f32(x); }
+static inline V floor_of(V x) { return vrndmq_f32(x); }
+static inline V size_of(V x) { return vabsq_f32(x); }
+static inline V negative(V x) { return vnegq_f32(x); }
 /* A NaN of x stays, as in between. */
-static inline V at_most(V hi, V x)
-{
-    return vminq_f32(hi, x);
-}
+static inline V at_most(V hi, V x) { return vminq_f32(hi, x); }
 
 #endif

@@ -10,81 +10,22 @@ enum { BYTES = 64 };
 
 typedef __m512i B;
 
-static inline B u8_all(uint8_t value)
-{
-    return _mm512_set1_epi8((char)value);
-}
-
-static inline B u8_load_whole(const uint8_t *x)
-{
-    return _mm512_loadu_si512(x);
-}
-
-static inline void u8_store_whole(uint8_t *y, B value)
-{
-    _mm512_storeu_si512(y, value);
-}
-
-static inline __mmask64 u8_first(size_t count)
-{
-    return count < BYTES ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0);
-}
-
+static inline B u8_all(uint8_t value) { return _mm512_set1_epi8((char)value); }
+static inline B u8_load_whole(const uint8_t *x) { return _mm512_loadu_si512(x); }
+static inline void u8_store_whole(uint8_t *y, B value) { _mm512_storeu_si512(y, value); }
+static inline __mmask64 u8_first(size_t count) { return count < BYTES ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0); }
 /* The first `count` bytes, fewer than all, and zeros behind them. */
-static inline B u8_load(size_t count, const uint8_t *x)
-{
-    return _mm512_maskz_loadu_epi8(u8_first(count), x);
-}
-
-static inline void u8_store(uint8_t *y, size_t count, B value)
-{
-    _mm512_mask_storeu_epi8(y, u8_first(count), value);
-}
-
-static inline B u8_max(B a, B b)
-{
-    return _mm512_max_epu8(a, b);
-}
-
-static inline B u8_min(B a, B b)
-{
-    return _mm512_min_epu8(a, b);
-}
-
-static inline B u8_max_signed(B a, B b)
-{
-    return _mm512_max_epi8(a, b);
-}
-
-static inline B u8_min_signed(B a, B b)
-{
-    return _mm512_min_epi8(a, b);
-}
-
-static inline B u8_or(B a, B b)
-{
-    return _mm512_or_si512(a, b);
-}
-
+static inline B u8_load(size_t count, const uint8_t *x) { return _mm512_maskz_loadu_epi8(u8_first(count), x); }
+static inline void u8_store(uint8_t *y, size_t count, B value) { _mm512_mask_storeu_epi8(y, u8_first(count), value); }
+static inline B u8_max(B a, B b) { return _mm512_max_epu8(a, b); }
+static inline B u8_min(B a, B b) { return _mm512_min_epu8(a, b); }
+static inline B u8_max_signed(B a, B b) { return _mm512_max_epi8(a, b); }
+static inline B u8_min_signed(B a, B b) { return _mm512_min_epi8(a, b); }
+static inline B u8_or(B a, B b) { return _mm512_or_si512(a, b); }
 /* 1 where the relation holds, else 0. */
-static inline B u8_equal(B a, B b)
-{
-    return _mm512_maskz_mov_epi8(_mm512_cmpeq_epu8_mask(a, b), u8_all(1));
-}
-
-static inline B u8_not_equal(B a, B b)
-{
-    return _mm512_maskz_mov_epi8(_mm512_cmpneq_epu8_mask(a, b), u8_all(1));
-}
-
-static inline B u8_less(B a, B b)
-{
-    return _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(a, b), u8_all(1));
-}
-
-static inline B u8_less_equal(B a, B b)
-{
-    return _mm512_maskz_mov_epi8(_mm512_cmple_epu8_mask(a, b), u8_all(1));
-}
+static inline B u8_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmpeq_epu8_mask(a, b), u8_all(1)); }
+static inline B u8_not_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmpneq_epu8_mask(a, b), u8_all(1)); }
+static inline B u8_less(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(a, b), u8_all(1)); }
+static inline B u8_less_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmple_epu8_mask(a, b), u8_all(1)); }
 
 #endif

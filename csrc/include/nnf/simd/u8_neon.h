@@ -8,46 +8,15 @@ enum { BYTES = 16 };
 
 typedef uint8x16_t B;
 
-static inline B u8_all(uint8_t value)
-{
-    return vdupq_n_u8(value);
-}
-
-static inline B u8_load_whole(const uint8_t *x)
-{
-    return vld1q_u8(x);
-}
-
-static inline void u8_store_whole(uint8_t *y, B value)
-{
-    vst1q_u8(y, value);
-}
-
+static inline B u8_all(uint8_t value) { return vdupq_n_u8(value); }
+static inline B u8_load_whole(const uint8_t *x) { return vld1q_u8(x); }
+static inline void u8_store_whole(uint8_t *y, B value) { vst1q_u8(y, value); }
 /* The first `count` bytes and zeros behind them. */
-static inline B u8_load(size_t count, const uint8_t *x)
-{
-    return nnf_loadq_u8_neon(x, count);
-}
-
-static inline void u8_store(uint8_t *y, size_t count, B value)
-{
-    nnf_storeq_u8_neon(y, value, count);
-}
-
-static inline B u8_max(B a, B b)
-{
-    return vmaxq_u8(a, b);
-}
-
-static inline B u8_min(B a, B b)
-{
-    return vminq_u8(a, b);
-}
-
-static inline B u8_or(B a, B b)
-{
-    return vorrq_u8(a, b);
-}
+static inline B u8_load(size_t count, const uint8_t *x) { return nnf_loadq_u8_neon(x, count); }
+static inline void u8_store(uint8_t *y, size_t count, B value) { nnf_storeq_u8_neon(y, value, count); }
+static inline B u8_max(B a, B b) { return vmaxq_u8(a, b); }
+static inline B u8_min(B a, B b) { return vminq_u8(a, b); }
+static inline B u8_or(B a, B b) { return vorrq_u8(a, b); }
 
 static inline B u8_max_signed(B a, B b)
 {
@@ -60,24 +29,9 @@ static inline B u8_min_signed(B a, B b)
 }
 
 /* 1 where the relation holds, else 0. */
-static inline B u8_equal(B a, B b)
-{
-    return vandq_u8(vceqq_u8(a, b), u8_all(1));
-}
-
-static inline B u8_not_equal(B a, B b)
-{
-    return vbicq_u8(u8_all(1), vceqq_u8(a, b));
-}
-
-static inline B u8_less(B a, B b)
-{
-    return vandq_u8(vcltq_u8(a, b), u8_all(1));
-}
-
-static inline B u8_less_equal(B a, B b)
-{
-    return vandq_u8(vcleq_u8(a, b), u8_all(1));
-}
+static inline B u8_equal(B a, B b) { return vandq_u8(vceqq_u8(a, b), u8_all(1)); }
+static inline B u8_not_equal(B a, B b) { return vbicq_u8(u8_all(1), vceqq_u8(a, b)); }
+static inline B u8_less(B a, B b) { return vandq_u8(vcltq_u8(a, b), u8_all(1)); }
+static inline B u8_less_equal(B a, B b) { return vandq_u8(vcleq_u8(a, b), u8_all(1)); }
 
 #endif
