@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import Error
 from ..model import own
-from ..model.types import QUANTIZED_TYPES, Definition, LifeTime, Operand, OperandType
+from ..model.types import Definition, LifeTime, Operand, OperandType
 
 T = OperandType
 _SCALARS = {T.TENSOR_FLOAT32: T.FLOAT32, T.TENSOR_FLOAT16: T.FLOAT16, T.TENSOR_INT32: T.INT32, T.TENSOR_BOOL8: T.BOOL}
@@ -53,7 +53,7 @@ def _constant(b, op, t):
         target = b.temporary(code, t.dims, scale, point, t.name)
         b.emit_own("TFL_EMPTY", [b.ints(t.dims)], [target])
         return target
-    if t.dims == () and code not in QUANTIZED_TYPES:
+    if t.dims == () and (code in _SCALARS or isinstance(code, Definition)):
         code = _SCALARS.get(code) or own.SCALAR_OF[code.dtype]
         return b.add(Operand(code, (), lifetime=LifeTime.CONSTANT_REFERENCE, data=t.array, name=t.name))
     dims = t.dims or (1,)

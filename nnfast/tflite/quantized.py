@@ -56,6 +56,8 @@ def _recoded_or_int16(x, y, out):
 def _one_scale(b, op, t):
     if len(t.scales) != 1 or not 0 < t.scales[0] < float("inf"):
         b.refuse(op, f"tensor[{t.index}] has scales {list(t.scales[:4])}, must have one above 0")
+    if not -1 << 31 <= t.zero_points[0] < 1 << 31:
+        b.refuse(op, f"tensor[{t.index}] has zero point {t.zero_points[0]}, must fit 32 bits")
     return float(np.float32(t.scales[0])), t.zero_points[0]
 
 

@@ -173,3 +173,9 @@ def test_shapes_that_are_given_at_load_leave_one_reshape(key):
 def test_wrong_shapes_at_load(given, reason):
     with pytest.raises(InvalidArgument, match=reason):
         load(flattening(), input_shapes=given)
+
+
+def test_a_zero_point_beyond_32_bits_is_refused():
+    x = np.zeros(2, np.int16)
+    with pytest.raises(UnsupportedOperator, match="must fit 32 bits"):
+        One("QUANTIZE", [x], [((2,), "int32")], quants={"i0": (0.5, 0), "o0": (0.25, 1 << 40)}).model()
