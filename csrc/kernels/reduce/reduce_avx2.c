@@ -4,7 +4,9 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum op { OP_SUM, OP_MAX, OP_MIN };
+#include "nnf/simd/u8_avx2.h"
+
+#include "reduce/reduce_simd.h"
 
 static inline __m256i first(size_t count)
 {
@@ -161,59 +163,6 @@ void nnf_reduce_mean_across_qu8_rows__avx2_8(const nnf_reduce *p, size_t n, cons
         _mm256_storeu_si256((__m256i *)lanes, sums);
         for (size_t lane = 0; lane < live; lane++)
             y[i + lane] = nnf_reduce_mean(p, lanes[lane] - excess);
-    }
-}
-
-/* The better of 32 codes each; with the sign bit flipped, signed codes are ordered as unsigned ones. */
-static inline __attribute__((always_inline)) __m256i better(enum op op, __m256i so_far, __m256i x, __m256i flip)
-{
-    x = _mm256_xor_si256(x, flip);
-    return op == OP_MAX ? _mm256_max_epu8(so_far, x) : _mm256_min_epu8(so_far, x);
-}
-
-static inline __attribute__((always_inline)) void codes(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x,
-                                                        uint8_t *y)
-{
-    const __m256i flip = _mm256_set1_epi8((char)p->flip);
-    __m256i best = _mm256_set1_epi8(op == OP_MAX ? 0 : -1);
-    uint8_t lanes[33];
-    lanes[32] = op == OP_MAX ? 0 : 255;
-    for (size_t a = 0; a < p->count[0]; a++) {
-        for (size_t b = 0; b < p->count[1]; b++) {
-            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
-            size_t i = 0;
-            for (; i + 32 <= n; i += 32)
-                best = better(op, best, _mm256_loadu_si256((const __m256i *)(from + i)), flip);
-            for (; i < n; i++) {
-                const uint8_t code = from[i] ^ p->flip;
-                lanes[32] = (op == OP_MAX ? code > lanes[32] : code < lanes[32]) ? code : lanes[32];
-            }
-        }
-    }
-    _mm256_storeu_si256((__m256i *)lanes, best);
-    for (int lane = 1; lane < 33; lane++)
-        lanes[0] = (op == OP_MAX ? lanes[lane] > lanes[0] : lanes[lane] < lanes[0]) ? lanes[lane] : lanes[0];
-    *y = lanes[0] ^ p->flip;
-}
-
-static inline __attribute__((always_inline)) void codes_across(enum op op, const nnf_reduce *p, size_t n,
-                                                               const uint8_t *x, uint8_t *y)
-{
-    const __m256i flip = _mm256_set1_epi8((char)p->flip);
-    for (size_t i = 0; i < n; i += 32) {
-        const size_t live = n - i < 32 ? n - i : 32;
-        uint8_t lanes[32] = {0};
-        __m256i best = _mm256_set1_epi8(op == OP_MAX ? 0 : -1);
-        for (size_t a = 0; a < p->count[0]; a++) {
-            for (size_t b = 0; b < p->count[1]; b++) {
-                const uint8_t *from = x + a * p->stride[0] + b * p->stride[1] + i;
-                if (live < 32)
-                    from = memcpy(lanes, from, live);
-                best = better(op, best, _mm256_loadu_si256((const __m256i *)from), flip);
-            }
-        }
-        _mm256_storeu_si256((__m256i *)lanes, _mm256_xor_si256(best, flip));
-        memcpy(y + i, lanes, live);
     }
 }
 

@@ -1,9 +1,10 @@
 #include "reduce.h"
 
 #include <float.h>
-#include <immintrin.h>
 
-enum op { OP_SUM, OP_MAX, OP_MIN };
+#include "nnf/simd/u8_avx512.h"
+
+#include "reduce/reduce_simd.h"
 
 static inline __mmask16 first(size_t count)
 {
@@ -136,55 +137,6 @@ void nnf_reduce_mean_across_qu8_rows__avx512_16(const nnf_reduce *p, size_t n, c
         _mm512_storeu_si512(lanes, sums);
         for (size_t lane = 0; lane < 16 && i + lane < n; lane++)
             y[i + lane] = nnf_reduce_mean(p, lanes[lane] - excess);
-    }
-}
-
-/* The better of 64 codes each; with the sign bit flipped, signed codes are ordered as unsigned ones. */
-static inline __attribute__((always_inline)) __m512i better(enum op op, __m512i so_far, __mmask64 live, __m512i x,
-                                                            __m512i flip)
-{
-    x = _mm512_xor_si512(x, flip);
-    return op == OP_MAX ? _mm512_mask_max_epu8(so_far, live, so_far, x) : _mm512_mask_min_epu8(so_far, live, so_far, x);
-}
-
-static inline __attribute__((always_inline)) void codes(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x,
-                                                        uint8_t *y)
-{
-    const __m512i flip = _mm512_set1_epi8((char)p->flip);
-    __m512i best = _mm512_set1_epi8(op == OP_MAX ? 0 : -1);
-    for (size_t a = 0; a < p->count[0]; a++) {
-        for (size_t b = 0; b < p->count[1]; b++) {
-            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
-            size_t i = 0;
-            for (; i + 64 <= n; i += 64)
-                best = better(op, best, ~UINT64_C(0), _mm512_loadu_si512(from + i), flip);
-            if (i == n)
-                continue;
-            const __mmask64 live = (UINT64_C(1) << (n - i)) - 1;
-            best = better(op, best, live, _mm512_maskz_loadu_epi8(live, from + i), flip);
-        }
-    }
-    uint8_t lanes[64];
-    _mm512_storeu_si512(lanes, best);
-    for (int lane = 1; lane < 64; lane++)
-        lanes[0] = (op == OP_MAX ? lanes[lane] > lanes[0] : lanes[lane] < lanes[0]) ? lanes[lane] : lanes[0];
-    *y = lanes[0] ^ p->flip;
-}
-
-static inline __attribute__((always_inline)) void codes_across(enum op op, const nnf_reduce *p, size_t n,
-                                                               const uint8_t *x, uint8_t *y)
-{
-    const __m512i flip = _mm512_set1_epi8((char)p->flip);
-    for (size_t i = 0; i < n; i += 64) {
-        const __mmask64 live = n - i >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (n - i)) - 1;
-        __m512i best = _mm512_set1_epi8(op == OP_MAX ? 0 : -1);
-        for (size_t a = 0; a < p->count[0]; a++) {
-            for (size_t b = 0; b < p->count[1]; b++) {
-                const uint8_t *from = x + a * p->stride[0] + b * p->stride[1] + i;
-                best = better(op, best, live, _mm512_maskz_loadu_epi8(live, from), flip);
-            }
-        }
-        _mm512_mask_storeu_epi8(y + i, live, _mm512_xor_si512(best, flip));
     }
 }
 

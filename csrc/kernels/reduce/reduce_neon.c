@@ -3,11 +3,10 @@
 #include <float.h>
 
 #include "nnf/partial_neon.h"
+#include "nnf/simd/u8_neon.h"
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-enum op { OP_SUM, OP_MAX, OP_MIN };
+#include "reduce/reduce_simd.h"
 
 /* Eight results on their way: sums as doubles, extremes as floats. */
 typedef struct state {
@@ -175,53 +174,6 @@ void nnf_reduce_mean_across_qu8_rows__neon_8(const nnf_reduce *p, size_t n, cons
         mean_across(p, 8, x + i, y + i);
     if (i < n)
         mean_across(p, n - i, x + i, y + i);
-}
-
-/* The better of 16 codes each; with the sign bit flipped, signed codes are ordered as unsigned ones. */
-INLINE uint8x16_t better_codes(enum op op, uint8x16_t so_far, uint8x16_t x)
-{
-    return op == OP_MAX ? vmaxq_u8(so_far, x) : vminq_u8(so_far, x);
-}
-
-INLINE void codes(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    const uint8x16_t flip = vdupq_n_u8(p->flip);
-    uint8x16_t best = vdupq_n_u8(op == OP_MAX ? 0 : 255);
-    for (size_t a = 0; a < p->count[0]; a++) {
-        for (size_t b = 0; b < p->count[1]; b++) {
-            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
-            size_t i = 0;
-            for (; i + 16 <= n; i += 16)
-                best = better_codes(op, best, veorq_u8(vld1q_u8(from + i), flip));
-            for (; i < n; i++)
-                best = better_codes(op, best, vdupq_n_u8(from[i] ^ p->flip));
-        }
-    }
-    *y = (op == OP_MAX ? vmaxvq_u8(best) : vminvq_u8(best)) ^ p->flip;
-}
-
-/* 16 columns, or the `live` that are left. */
-INLINE void some_codes_across(enum op op, const nnf_reduce *p, size_t live, const uint8_t *x, uint8_t *y)
-{
-    const uint8x16_t flip = vdupq_n_u8(p->flip);
-    uint8x16_t best = vdupq_n_u8(op == OP_MAX ? 0 : 255);
-    for (size_t a = 0; a < p->count[0]; a++) {
-        for (size_t b = 0; b < p->count[1]; b++) {
-            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
-            const uint8x8_t high = live > 8 ? nnf_load_u8_neon(from + 8, live - 8) : vdup_n_u8(0);
-            best = better_codes(op, best, veorq_u8(vcombine_u8(nnf_load_u8_neon(from, live), high), flip));
-        }
-    }
-    nnf_storeq_u8_neon(y, veorq_u8(best, flip), live);
-}
-
-INLINE void codes_across(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        some_codes_across(op, p, 16, x + i, y + i);
-    if (i < n)
-        some_codes_across(op, p, n - i, x + i, y + i);
 }
 
 void nnf_reduce_max_qu8_rows__neon_16(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)

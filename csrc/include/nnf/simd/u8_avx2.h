@@ -35,6 +35,17 @@ static inline B u8_min(B a, B b) { return _mm256_min_epu8(a, b); }
 static inline B u8_max_signed(B a, B b) { return _mm256_max_epi8(a, b); }
 static inline B u8_min_signed(B a, B b) { return _mm256_min_epi8(a, b); }
 static inline B u8_or(B a, B b) { return _mm256_or_si256(a, b); }
+static inline B u8_xor(B a, B b) { return _mm256_xor_si256(a, b); }
+
+/* The first `count` bytes, fewer than all, and those of `others` behind them. */
+static inline B u8_load_or(B others, size_t count, const uint8_t *x)
+{
+    uint8_t copy[BYTES];
+    u8_store_whole(copy, others);
+    memcpy(copy, x, count);
+    return u8_load_whole(copy);
+}
+
 /* 1 where the relation holds, else 0. */
 static inline B u8_equal(B a, B b) { return _mm256_and_si256(_mm256_cmpeq_epi8(a, b), u8_all(1)); }
 static inline B u8_not_equal(B a, B b) { return _mm256_andnot_si256(_mm256_cmpeq_epi8(a, b), u8_all(1)); }

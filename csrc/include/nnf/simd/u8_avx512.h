@@ -22,6 +22,14 @@ static inline B u8_min(B a, B b) { return _mm512_min_epu8(a, b); }
 static inline B u8_max_signed(B a, B b) { return _mm512_max_epi8(a, b); }
 static inline B u8_min_signed(B a, B b) { return _mm512_min_epi8(a, b); }
 static inline B u8_or(B a, B b) { return _mm512_or_si512(a, b); }
+static inline B u8_xor(B a, B b) { return _mm512_xor_si512(a, b); }
+
+/* The first `count` bytes, fewer than all, and those of `others` behind them. */
+static inline B u8_load_or(B others, size_t count, const uint8_t *x)
+{
+    return _mm512_mask_loadu_epi8(others, u8_first(count), x);
+}
+
 /* 1 where the relation holds, else 0. */
 static inline B u8_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmpeq_epu8_mask(a, b), u8_all(1)); }
 static inline B u8_not_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmpneq_epu8_mask(a, b), u8_all(1)); }

@@ -28,6 +28,17 @@ static inline B u8_min_signed(B a, B b)
     return vreinterpretq_u8_s8(vminq_s8(vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b)));
 }
 
+static inline B u8_xor(B a, B b) { return veorq_u8(a, b); }
+
+/* The first `count` bytes, fewer than all, and those of `others` behind them. */
+static inline B u8_load_or(B others, size_t count, const uint8_t *x)
+{
+    uint8_t copy[BYTES];
+    u8_store_whole(copy, others);
+    memcpy(copy, x, count);
+    return u8_load_whole(copy);
+}
+
 /* 1 where the relation holds, else 0. */
 static inline B u8_equal(B a, B b) { return vandq_u8(vceqq_u8(a, b), u8_all(1)); }
 static inline B u8_not_equal(B a, B b) { return vbicq_u8(u8_all(1), vceqq_u8(a, b)); }
