@@ -1,6 +1,6 @@
 """TFLite's operations that make tensors of a given size: FILL, RANGE, ONE_HOT, TILE, paddings, BROADCAST_TO."""
 
-from math import ceil
+from math import ceil, inf, nan
 
 import numpy as np
 
@@ -29,9 +29,10 @@ def compute_fill(node, inputs):
 def infer_range(node):
     """As many values as fit."""
     start, limit, delta = (node.scalar(name) for name in ("start", "limit", "delta"))
-    if not delta or (limit - start) / delta < 0:
-        node.fail("delta", f"is {delta}, must lead from {start} to {limit}")
-    return [(ceil((limit - start) / delta),)]
+    steps = (limit - start) / delta if delta else nan
+    if not 0 <= steps < inf:
+        node.fail("delta", f"is {delta}, must lead from {start} to {limit} in a number of steps")
+    return [(ceil(steps),)]
 
 
 def compute_range(node, inputs):

@@ -54,7 +54,7 @@ def _constant(b, op, t):
         b.emit_own("TFL_EMPTY", [b.ints(t.dims)], [target])
         return target
     if t.dims == () and (code in _SCALARS or isinstance(code, Definition)):
-        code = _SCALARS.get(code) or own.SCALAR_OF[code.dtype]
+        code = _SCALARS[code] if code in _SCALARS else own.SCALAR_OF[code.dtype]
         return b.add(Operand(code, (), lifetime=LifeTime.CONSTANT_REFERENCE, data=t.array, name=t.name))
     dims = t.dims or (1,)
     array = t.array.reshape(dims).view(_dtype(code))

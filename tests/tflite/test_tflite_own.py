@@ -82,6 +82,14 @@ def test_like_numpy(kind, inputs, options, expected):
     np.testing.assert_allclose(result.astype(expected.dtype), expected, 1e-6, 1e-6)
 
 
+@pytest.mark.parametrize("start, limit, delta", [(0, np.inf, 1), (0, np.nan, 1), (np.inf, 0, -1), (0, 5, 0), (5, 0, 1)])
+@pytest.mark.parametrize("known", [True, False])
+def test_ranges_without_an_end(start, limit, delta, known):
+    values = [np.array(value, np.float32) for value in (start, limit, delta)]
+    with pytest.raises(nnfast.Error, match="RANGE .*delta"):
+        One("RANGE", [Const(value) if known else value for value in values], [((5,), "float32")]).run()
+
+
 def test_gelu_both_ways():
     exact, = One("GELU", [X], [((6,), "float32")], "GeluOptions", {"Approximate": False}).run()
     close, = One("GELU", [X], [((6,), "float32")], "GeluOptions", {"Approximate": True}).run()
