@@ -6,59 +6,20 @@ import numpy as np
 
 from ..forks import importing
 from ..model.types import OperandType
+from .forms import CODES, check_ratio, is_hybrid, is_int16, one_scale, takes
 from .own import translate
 from .schema import Builtin, TensorType
 
-_CODES = (TensorType.INT8, TensorType.UINT8)
-_INTEGERS = (*_CODES, TensorType.INT16, TensorType.INT32)
-
-FORMS = {}
-"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]."""
-
-
-def form(b, op):
-    """The translation of an operator that comes in a quantized form of our own; None where it does not."""
-    for applies, function in FORMS.get(op.code, ()):
-        tensors = [b.tensor(op, place) for place in (0, 1)]
-        if tensors[0] is None or not op.outputs or -1 in op.outputs:
-            return None
-        if applies(*tensors, b.result(op)):
-            return function
-    return None
-
-
-def _takes(applies, *codes):
-    def register(function):
-        for code in codes:
-            FORMS.setdefault(code, []).append((applies, function))
-        return function
-    return register
-
-
-def _int16(x, y, out):
-    return x.type == TensorType.INT16 and bool(x.scales) and out.type == TensorType.INT16
-
-
-def _hybrid(x, y, out):
-    return x.type == TensorType.FLOAT32 and y is not None and y.type == TensorType.INT8 and bool(y.scales) \
-        and y.data is not None and not y.is_sparse
+_INTEGERS = (*CODES, TensorType.INT16, TensorType.INT32)
 
 
 def _recoded(x, y, out):
-    return x.type in _CODES and out.type == x.type and bool(x.scales) and bool(out.scales) and \
+    return x.type in CODES and out.type == x.type and bool(x.scales) and bool(out.scales) and \
         (x.scales, x.zero_points) != (out.scales, out.zero_points)
 
 
 def _recoded_or_int16(x, y, out):
-    return _recoded(x, y, out) or _int16(x, y, out)
-
-
-def _one_scale(b, op, t):
-    if len(t.scales) != 1 or not 0 < t.scales[0] < float("inf"):
-        b.refuse(op, f"tensor[{t.index}] has scales {list(t.scales[:4])}, must have one above 0")
-    if not -1 << 31 <= t.zero_points[0] < 1 << 31:
-        b.refuse(op, f"tensor[{t.index}] has zero point {t.zero_points[0]}, must fit 32 bits")
-    return float(np.float32(t.scales[0])), t.zero_points[0]
+    return _recoded(x, y, out) or is_int16(x, y, out)
 
 
 # -- other output quantizations --------------------------------------------------------------------------------------
@@ -69,28 +30,28 @@ def _between_integers(x, y, out):
     return types[0] != types[1] or (x.scales, x.zero_points) != (out.scales, out.zero_points)
 
 
-@_takes(_between_integers, Builtin.QUANTIZE)
+@takes(_between_integers, Builtin.QUANTIZE)
 def requantize(b, op):
     """QUANTIZE between integers."""
     b.check_counts(op, 1)
-    (scale, zero), (new_scale, new_zero) = (_one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
+    (scale, zero), (new_scale, new_zero) = (one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
     if not scale / new_scale < 2.0**31:
         b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")
     real = OperandType.TENSOR_FLOAT32
     translate(b, op, "TFL_REQUANTIZE", (b.real(real, scale), b.i32(zero), b.real(real, new_scale), b.i32(new_zero)))
 
 
-@_takes(_recoded_or_int16, Builtin.MEAN)
-@_takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and _recoded(x, y, out), Builtin.SUM)
+@takes(_recoded_or_int16, Builtin.MEAN)
+@takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and _recoded(x, y, out), Builtin.SUM)
 def reduce(b, op):
     """MEAN and SUM of codes."""
     b.check_counts(op, 2)
-    _check_ratio(b, op)
+    check_ratio(b, op)
     axes = b.integers(op, b.tensor(op, 1), "axes")
     translate(b, op, f"TFL_REQUANTIZE_{op.name}", (b.ints(axes), b.i32(int(op.options.keep_dims))), [b.tensor(op, 0)])
 
 
-@_takes(_recoded, Builtin.RESIZE_BILINEAR)
+@takes(_recoded, Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
     """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
     b.check_counts(op, 2)
@@ -102,21 +63,15 @@ def resize_bilinear(b, op):
     translate(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR", scalars, [b.tensor(op, 0)])
 
 
-def _check_ratio(b, op):
-    (scale, _), (new_scale, _) = (_one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
-    if not scale / new_scale < 2.0**31:
-        b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")
-
-
 def _codes(x, y, out):
-    return x.type in (*_CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
+    return x.type in (*CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
 
 
-@_takes(_codes, Builtin.LEAKY_RELU)
+@takes(_codes, Builtin.LEAKY_RELU)
 def leaky_relu(b, op):
     """LEAKY_RELU of codes."""
     b.check_counts(op, 1)
-    _check_ratio(b, op)
+    check_ratio(b, op)
     alpha = op.options.alpha
     if not -(2.0**15) < alpha < 2.0**15:
         b.refuse(op, f"alpha is {alpha}, must lie between -32768 and 32768")
@@ -126,33 +81,33 @@ def leaky_relu(b, op):
 _RELUS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
 
 
-@_takes(_recoded, Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
+@takes(_recoded, Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
 def relu(b, op):
     """RELU, RELU_N1_TO_1 and RELU6 into another quantization."""
     b.check_counts(op, 1)
-    _check_ratio(b, op)
+    check_ratio(b, op)
     translate(b, op, "TFL_REQUANTIZE_RELU", (b.i32(_RELUS[op.name]),))
 
 
 def _grows(x, y, out):
     types = {t.type for t in (x, y, out) if t is not None}
-    return y is not None and len(types) == 1 and x.type in _CODES and all(len(t.scales) == 1 for t in (x, y, out)) and \
+    return y is not None and len(types) == 1 and x.type in CODES and all(len(t.scales) == 1 for t in (x, y, out)) and \
         not np.float32(out.scales[0]) > np.float32(x.scales[0]) * np.float32(y.scales[0])
 
 
-@_takes(_grows, Builtin.MUL)
+@takes(_grows, Builtin.MUL)
 def mul(b, op):
     """MUL whose output scale is not above the product of the input scales."""
     b.check_counts(op, 2)
-    first, second, target = (_one_scale(b, op, t)[0] for t in (b.tensor(op, 0), b.tensor(op, 1), b.result(op)))
+    first, second, target = (one_scale(b, op, t)[0] for t in (b.tensor(op, 0), b.tensor(op, 1), b.result(op)))
     if not first * second / target < 2.0**15:
         b.refuse(op, f"changes the scale from {first * second} to {target}, more than 15 bits")
     translate(b, op, "TFL_REQUANTIZE_MUL", (b.activation(op),))
 
 
-@_takes(lambda x, y, out: x.type == TensorType.FLOAT32 and out.type == TensorType.INT16 and bool(out.scales),
+@takes(lambda x, y, out: x.type == TensorType.FLOAT32 and out.type == TensorType.INT16 and bool(out.scales),
         Builtin.QUANTIZE)
-@_takes(lambda x, y, out: x.type == TensorType.INT16 and bool(x.scales) and out.type == TensorType.FLOAT32,
+@takes(lambda x, y, out: x.type == TensorType.INT16 and bool(x.scales) and out.type == TensorType.FLOAT32,
         Builtin.DEQUANTIZE)
 def int16_numbers(b, op):
     """QUANTIZE from floats to int16, and back."""
@@ -160,17 +115,17 @@ def int16_numbers(b, op):
     translate(b, op, f"TFL_{op.name}_INT16")
 
 
-@_takes(_codes, Builtin.RSQRT)
+@takes(_codes, Builtin.RSQRT)
 def rsqrt(b, op):
     """RSQRT of codes."""
     b.check_counts(op, 1)
     for t in (b.tensor(op, 0), b.result(op)):
-        _one_scale(b, op, t)
+        one_scale(b, op, t)
     translate(b, op, "TFL_REQUANTIZE_RSQRT")
 
 
 # -- recurrent -------------------------------------------------------------------------------------------------------
-@_takes(_codes, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM)
+@takes(_codes, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(b, op):
     """UNIDIRECTIONAL_SEQUENCE_LSTM of int8 tensors."""
     with importing:
@@ -180,7 +135,7 @@ def sequence_lstm(b, op):
 
 
 # -- int16 tensors, int8 weights -------------------------------------------------------------------------------------
-@_takes(_int16, Builtin.ADD, Builtin.SUB, Builtin.MUL)
+@takes(is_int16, Builtin.ADD, Builtin.SUB, Builtin.MUL)
 def arithmetic(b, op):
     """ADD, SUB, MUL of int16 tensors."""
     b.check_counts(op, 2)
@@ -188,7 +143,7 @@ def arithmetic(b, op):
     translate(b, op, f"TFL_INT16_{op.name}", (b.activation(op), *shifts))
 
 
-@_takes(_int16, Builtin.BATCH_MATMUL)
+@takes(is_int16, Builtin.BATCH_MATMUL)
 def batch_matmul(b, op):
     """BATCH_MATMUL of int16 tensors with int16 or int8 ones."""
     b.check_counts(op, 2)
@@ -205,7 +160,7 @@ def _name(b, op):
     return f"TFL_{'HYBRID' if b.tensor(op, 0).type == TensorType.FLOAT32 else 'INT16'}_{op.name}"
 
 
-@_takes(lambda *tensors: _int16(*tensors) or _hybrid(*tensors), Builtin.CONV_2D, Builtin.DEPTHWISE_CONV_2D)
+@takes(lambda *tensors: is_int16(*tensors) or is_hybrid(*tensors), Builtin.CONV_2D, Builtin.DEPTHWISE_CONV_2D)
 def convolution(b, op):
     """CONV_2D and DEPTHWISE_CONV_2D."""
     tensors, options = _with_bias(b, op), op.options
@@ -218,7 +173,7 @@ def convolution(b, op):
     translate(b, op, _name(b, op), scalars, tensors)
 
 
-@_takes(lambda *tensors: _int16(*tensors) or _hybrid(*tensors), Builtin.FULLY_CONNECTED)
+@takes(lambda *tensors: is_int16(*tensors) or is_hybrid(*tensors), Builtin.FULLY_CONNECTED)
 def fully_connected(b, op):
     """FULLY_CONNECTED."""
     tensors, options = _with_bias(b, op), op.options
@@ -228,7 +183,7 @@ def fully_connected(b, op):
     if len(tensors[1].scales) > 1 and tensors[1].channel_dim != 0:
         b.refuse(op, f"tensor[{tensors[1].index}] has its scales along dimension {tensors[1].channel_dim}, must be 0")
     scalars = [b.activation(op), b.bool(options.keep_num_dims)]
-    if _hybrid(*tensors[:2], None):
+    if is_hybrid(*tensors[:2], None):
         scalars.append(b.bool(options.asymmetric_quantize_inputs))
     translate(b, op, _name(b, op), scalars, tensors)
 
@@ -237,12 +192,12 @@ def _int16_behind_weights(shape, weights, out):
     return out.type == TensorType.INT16 and bool(out.scales)
 
 
-@_takes(_int16_behind_weights, Builtin.TRANSPOSE_CONV)
+@takes(_int16_behind_weights, Builtin.TRANSPOSE_CONV)
 def transpose_conv(b, op):
     """TRANSPOSE_CONV of int16 tensors."""
     b.check_counts(op, 3, 4)
     shape, weights, x, bias = (b.tensor(op, place) for place in range(4))
-    if not _int16(x, None, b.result(op)):
+    if not is_int16(x, None, b.result(op)):
         b.refuse(op, "must have int16 input and output")
     scalars = [b.padding(op), b.positive(op, "stride_w"), b.positive(op, "stride_h"), b.activation(op), b.bool(False)]
     translate(b, op, "TFL_INT16_TRANSPOSE_CONV", scalars, [x, weights, bias, shape])

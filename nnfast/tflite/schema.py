@@ -104,7 +104,7 @@ TABLES = {
     "PackOptions": (("values_count", 0, "i", 0), ("axis", 1, "i", 0)),
     "UnpackOptions": (("num", 0, "i", 0), ("axis", 1, "i", 0)),
     "ResizeNearestOptions": (("align_corners", 0, "?", False), ("half_pixel_centers", 1, "?", False)),
-    "SVDFOptions": (("rank", 0, "i", 0), ("activation", 1, "b", 0)),
+    "SVDFOptions": (("rank", 0, "i", 0), ("activation", 1, "b", 0), ("asymmetric_quantize_inputs", 2, "?", False)),
     "SplitOptions": (("num_splits", 0, "i", 0),),
     "StridedSliceOptions": (
         ("begin_mask", 0, "i", 0), ("end_mask", 1, "i", 0), ("ellipsis_mask", 2, "i", 0), ("new_axis_mask", 3, "i", 0),

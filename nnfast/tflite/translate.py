@@ -10,8 +10,8 @@ from ..forks import importing
 from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
 from .follow import learn
+from .forms import form
 from .own import EXTENDED, coded, extensions_of
-from .quantized import form
 from .schema import CUSTOM
 
 AREAS = (

@@ -1,0 +1,1 @@
+"""Quantized forms of operators on int16 tensors."""
