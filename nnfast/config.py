@@ -35,6 +35,7 @@ KNOBS = (
          "sleeps", ("debug.nn.burst-controller-polling-window",)),
     Knob("NNFAST_SOCKET", "", "socket of the driver's process; default: nnfast.sock in XDG_RUNTIME_DIR, else in the "
          "cache folder"),
+    Knob("NNFAST_LITERT_PYTHON", "", "a Python that has LiteRT, for nnfast check and for tests; default: the own one"),
     Knob("NNFAST_POISON", "", "for tests: byte, 0 to 255, that working memory, outputs and packed weights hold before "
          "they are written, so that what is never written shows"),
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),

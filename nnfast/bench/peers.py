@@ -1,11 +1,8 @@
 """Other engines beside nnfast, where they are installed."""
 
 import time
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 
-LITERT = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.interpreter", "tflite-runtime"))
-"""Module and package that hold LiteRT's interpreter, under its names."""
+from ..conformance.litert.process import find, package_version
 
 
 class LiteRT:
@@ -32,21 +29,3 @@ class LiteRT:
             self._interpreter.set_tensor(index, array)
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
-
-
-def find():
-    """(module, package name) of LiteRT's interpreter, or None where it is not installed."""
-    for name, package in LITERT:
-        try:
-            return import_module(name), package
-        except ImportError:
-            continue
-    return None
-
-
-def package_version(package):
-    """Version of an installed package, "" where nobody knows."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "show how each operation of a model runs, and the memory it takes",
     "dump": "write the graph of a model as Graphviz text, or draw it",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
+    "check": "hold every operator of a .tflite file against LiteRT's reference kernels",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
     "top": "show who uses the driver's process, how much and how fast",
@@ -24,7 +25,7 @@ COMMANDS = {
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
-ON_MODELS = ("info", "run", "explain", "dump", "benchmark")
+ON_MODELS = ("info", "run", "explain", "dump", "benchmark", "check")
 """Commands that know the vendor extensions of installed packages."""
 
 

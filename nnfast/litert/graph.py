@@ -204,6 +204,15 @@ class Program:
                              for index, info, shape in zip(self._outputs, prepared.outputs, shapes)]
             if not all(isinstance(array, np.ndarray) for array in self._results):
                 self._results = None
+        if owner.keep_all:
+            self._add_folded(builder.tensors)
+
+    def _add_folded(self, translated):
+        """Give results that the translation found to be constants their values. translated: its FileTensors."""
+        for tensor, now in zip(self._tensors, translated):
+            if tensor.kind == "result" and now.data is not None and tensor.index not in self.arrays:
+                self.arrays[tensor.index] = value = now.array.astype(tensor.dtype, copy=False)
+                tensor.shape = value.shape
 
     def _array(self, index, dtype, shape, model_shape):
         """Memory of a tensor: (the array as the model takes it) or the tensor's index where it must be converted."""

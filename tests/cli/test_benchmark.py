@@ -56,7 +56,7 @@ class FakeInterpreter:
 
 @pytest.fixture
 def alone(monkeypatch):
-    monkeypatch.setattr(peers, "LITERT", ())
+    monkeypatch.setattr(peers, "find", lambda: None)
 
 
 @pytest.fixture

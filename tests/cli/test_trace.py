@@ -33,7 +33,7 @@ def test_run(capsys, tmp_path):
 
 
 def test_benchmark(tmp_path, monkeypatch):
-    monkeypatch.setattr(peers, "LITERT", ())
+    monkeypatch.setattr(peers, "find", lambda: None)
     assert call("benchmark", MODEL, "--runs", 3, "--threads", 1, "--trace", tmp_path / "t.json") == 0
     totals = marks.totals(marks.read(tmp_path / "t.json"))
     assert totals["LA", "PBM"][1] == 1 and totals["LD", "PE"][1] == benchmark.TRACED_RUNS + 1  # and the first run

@@ -193,3 +193,13 @@ def test_nothing_is_printed_or_warned_of(digits, capfd):
         warnings.simplefilter("error")
         ready(digits, experimental_preserve_all_tensors=True).invoke()
     assert capfd.readouterr() == ("", "")
+
+
+def test_folded_results_have_values():
+    tensors = [Tensor("x", (2, 3)), Tensor("dims", (2,), "int32"), Tensor("y", (2, 3))]
+    content = build(tensors, [Op("SHAPE", ["x"], ["dims"], "ShapeOptions", {"OutType": 2}),
+                              Op("RESHAPE", ["x", "dims"], ["y"], "ReshapeOptions")], ["x"], ["y"])
+    interpreter = nnfast.Interpreter(model_content=content, experimental_preserve_all_tensors=True)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert interpreter.get_tensor(1).dtype == np.int32 and interpreter.get_tensor(1).tolist() == [2, 3]
