@@ -13,6 +13,8 @@ BOOLS = ("B8", "bool")
 COMPLEX = ("C64", "C128", "c64", "c128")
 INDEXES = ("I32", "I64", "i32", "i64", "I16", "i16")
 NUMBERS = FLOATS + INTEGERS
+BOUNDS = {0: (None, None), 1: (0, None), 2: (-1, 1), 3: (0, 6)}
+"""Fused activation -> its bounds."""
 ANY = NUMBERS + QUANTIZED + BOOLS + COMPLEX + ("PC", "Q8SY")
 
 

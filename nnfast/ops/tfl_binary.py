@@ -3,7 +3,7 @@
 import numpy as np
 
 from .base import broadcast_shape
-from .tfl import BOOLS, FLOATS, INTEGERS, NUMBERS, own, same_dtype
+from .tfl import BOOLS, BOUNDS, FLOATS, INTEGERS, NUMBERS, own, same_dtype
 
 
 def infer(node):
@@ -59,13 +59,12 @@ _FORMULAS = {
     "LESS_EQUAL": lambda node, x, y: x <= y, "GREATER": lambda node, x, y: x > y,
     "GREATER_EQUAL": lambda node, x, y: x >= y,
 }
-_BOUNDS = {0: (None, None), 1: (0, None), 2: (-1, 1), 3: (0, 6)}
 
 
 def compute(node, inputs):
     """The formula, in the inputs' type where it says nothing else, then the fused activation."""
     result = _FORMULAS[node.op.name.removeprefix("TFL_")](node, *inputs[:2])
-    low, high = _BOUNDS[node.scalar("activation", 0)]
+    low, high = BOUNDS[node.scalar("activation", 0)]
     if low is not None or high is not None:
         result = np.clip(result, low, high)
     return [np.asarray(result).astype(node.outputs[0].dtype)]
@@ -74,7 +73,7 @@ def compute(node, inputs):
 # -- references -----------------------------------------------------------------------------------------------------
 def _check_activation(node):
     same_dtype("x", "y")(node)
-    node.check_in("activation", tuple(_BOUNDS))
+    node.check_in("activation", tuple(BOUNDS))
 
 
 def _fused(name):

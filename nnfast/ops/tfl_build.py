@@ -160,3 +160,43 @@ TFL_PADV2 = own("TFL_PADV2", {"input:T paddings:I value:V -> output:U": _VALUED}
                 is_same_kind("input", "value"))
 TFL_MIRROR_PAD = own("TFL_MIRROR_PAD", {"input:T paddings:I mode:i32 -> output:U": _VALUED}, compute_mirror,
                      infer_mirror, is_same_kind("input"))
+
+
+# -- diagonals -------------------------------------------------------------------------------------------------------
+def infer_diagonal(node):
+    """A square matrix for each row."""
+    node.check_rank("input", 1, 7)
+    shape = node["input"].shape
+    return [(*shape, shape[-1])]
+
+
+def compute_diagonal(node, inputs):
+    """The rows on the diagonals, zeros elsewhere."""
+    result = np.zeros(infer_diagonal(node)[0], inputs[0].dtype)
+    places = np.arange(result.shape[-1])
+    result[..., places, places] = inputs[0]
+    return [result]
+
+
+def infer_set_diagonal(node):
+    """Shape of the input."""
+    node.check_rank("input", 2, 8)
+    shape, diagonal = node["input"].shape, node["diagonal"].shape
+    if diagonal != (*shape[:-2], min(shape[-2:])):
+        node.fail("diagonal", f"shape is {list(diagonal)}, must be {[*shape[:-2], min(shape[-2:])]}")
+    return [shape]
+
+
+def compute_set_diagonal(node, inputs):
+    """The matrices with other diagonals."""
+    result = inputs[0].copy()
+    places = np.arange(inputs[1].shape[-1])
+    result[..., places, places] = inputs[1]
+    return [result]
+
+
+TFL_MATRIX_DIAG = own("TFL_MATRIX_DIAG", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_diagonal,
+                      infer_diagonal, is_same_kind("input"))
+TFL_MATRIX_SET_DIAG = own("TFL_MATRIX_SET_DIAG",
+                          {"input:T diagonal:U -> output:V": {"T": ANY, "U": ANY, "V": ANY}},
+                          compute_set_diagonal, infer_set_diagonal, is_same_kind("input", "diagonal"))

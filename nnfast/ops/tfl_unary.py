@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..model.quant import round_half_away
 from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
 
@@ -76,6 +77,24 @@ def compute_named(node, inputs):
     return [np.asarray(result).astype(node.outputs[0].dtype)]
 
 
+def check_fake_quant(node):
+    """A range around 0 and 2 to 16 bits."""
+    if not node.scalar("low") <= 0 <= node.scalar("high") or node.scalar("low") == node.scalar("high"):
+        node.fail("low", f"is {node.scalar('low'):g} with high {node.scalar('high'):g}, must be a range around 0")
+    node.check_in("bits", tuple(range(2, 17)))
+
+
+def compute_fake_quant(node, inputs):
+    """Numbers of a quantized range, moved so that 0 is one of them."""
+    low, high = np.float32(node.scalar("low")), np.float32(node.scalar("high"))
+    first, last = np.float32(node.scalar("narrow")), np.float32((1 << node.scalar("bits")) - 1)
+    scale = (high - low) / (last - first)
+    point = np.clip(round_half_away(first - low / scale), first, last).astype(np.float32)
+    low, high = (first - point) * scale, (last - point) * scale
+    x = np.clip(inputs[0], low, high)
+    return [(round_half_away((x - low) * (np.float32(1) / scale)) * scale + low).astype(np.float32)]
+
+
 def compute_leaky(node, inputs):
     """x, or where it is negative alpha times x."""
     x = inputs[0]
@@ -123,6 +142,8 @@ TFL_ABS, TFL_NEG, TFL_SQUARE, TFL_RELU, TFL_RELU6, TFL_RELU_N1_TO_1, TFL_RELU_0_
 TFL_CEIL, TFL_FLOOR, TFL_EXP, TFL_LOG, TFL_SQRT, TFL_RSQRT, TFL_SIN, TFL_TANH, TFL_LOGISTIC, TFL_ELU, TFL_HARD_SWISH = (
     _unary(f"TFL_{name}", FLOATS, compute_named)
     for name in ("CEIL", "FLOOR", "EXP", "LOG", "SQRT", "RSQRT", "SIN", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"))
+TFL_FAKE_QUANT = own("TFL_FAKE_QUANT", {"input:F32 low:f32 high:f32 bits:i32 narrow:bool -> output:F32": {}},
+                     compute_fake_quant, same_shape, check_fake_quant)
 TFL_LOGICAL_NOT = _unary("TFL_LOGICAL_NOT", BOOLS, compute_named)
 TFL_LEAKY_RELU = _unary("TFL_LEAKY_RELU", FLOATS, compute_leaky, " alpha:f32")
 TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_cast, same_shape)

@@ -90,6 +90,20 @@ TABLES = {
     "SqueezeOptions": (("squeeze_dims", 0, "[i]", None),), "OneHotOptions": (("axis", 0, "i", 0),),
     "ReverseSequenceOptions": (("seq_dim", 0, "i", 0), ("batch_dim", 1, "i", 0)),
     "CumsumOptions": (("exclusive", 0, "?", False), ("reverse", 1, "?", False)),
+    "Conv3DOptions": (
+        ("padding", 0, "b", 0), ("stride_depth", 1, "i", 0), ("stride_width", 2, "i", 0), ("stride_height", 3, "i", 0),
+        ("activation", 4, "b", 0), ("dilation_depth", 5, "i", 1), ("dilation_width", 6, "i", 1),
+        ("dilation_height", 7, "i", 1),
+    ),
+    "FakeQuantOptions": (
+        ("low", 0, "f", 0.0), ("high", 1, "f", 0.0), ("bits", 2, "i", 0), ("narrow", 3, "?", False),
+    ),
+    "ReduceWindowOptions": (("function", 0, "i", 0),),
+    "StablehloPadOptions": (("low", 0, "[q]", None), ("high", 1, "[q]", None), ("interior", 2, "[q]", None)),
+    "StablehloReduceWindowOptions": (
+        ("window", 0, "[q]", None), ("strides", 1, "[q]", None), ("base_dilations", 2, "[q]", None),
+        ("dilations", 3, "[q]", None), ("padding", 4, "[q]", None), ("body_graph", 5, "i", 0),
+    ),
     "BucketizeOptions": (("boundaries", 0, "[f]", None),),
     "CallOnceOptions": (("init_graph", 0, "i", 0),),
     "VarHandleOptions": (("container", 0, "str", ""), ("shared_name", 1, "str", "")),
@@ -219,6 +233,7 @@ class Builtin(IntEnum):
     SHAPE = 77
     POW = 78
     ARG_MIN = 79
+    FAKE_QUANT = 80
     REDUCE_PROD = 81
     REDUCE_MAX = 82
     PACK = 83
@@ -251,11 +266,15 @@ class Builtin(IntEnum):
     RANK = 110
     ELU = 111
     REVERSE_SEQUENCE = 112
+    MATRIX_DIAG = 113
     QUANTIZE = 114
+    MATRIX_SET_DIAG = 115
     ROUND = 116
     HARD_SWISH = 117
     IF = 118
     WHILE = 119
+    NON_MAX_SUPPRESSION_V4 = 120
+    NON_MAX_SUPPRESSION_V5 = 121
     SCATTER_ND = 122
     SELECT_V2 = 123
     DENSIFY = 124
@@ -265,10 +284,12 @@ class Builtin(IntEnum):
     CALL_ONCE = 129
     BROADCAST_TO = 130
     RFFT2D = 131
+    CONV_3D = 132
     IMAG = 133
     REAL = 134
     COMPLEX_ABS = 135
     REDUCE_ALL = 140
+    CONV_3D_TRANSPOSE = 141
     VAR_HANDLE = 142
     READ_VARIABLE = 143
     ASSIGN_VARIABLE = 144
@@ -286,6 +307,14 @@ class Builtin(IntEnum):
     BITCAST = 159
     BITWISE_XOR = 160
     RIGHT_SHIFT = 161
+    STABLEHLO_ADD = 163
+    STABLEHLO_MULTIPLY = 165
+    STABLEHLO_MAXIMUM = 166
+    STABLEHLO_MINIMUM = 181
+    STABLEHLO_PAD = 195
+    STABLEHLO_REDUCE_WINDOW = 198
+    DILATE = 203
+    REDUCE_WINDOW = 205
     STABLEHLO_COMPOSITE = 206
 
 
@@ -308,6 +337,8 @@ OPTIONS = {
     _B.GELU: (116, "GeluOptions"), _B.SQUEEZE: (30, "SqueezeOptions"), _B.ONE_HOT: (61, "OneHotOptions"),
     _B.REVERSE_SEQUENCE: (87, "ReverseSequenceOptions"), _B.CUMSUM: (102, "CumsumOptions"),
     _B.BUCKETIZE: (115, "BucketizeOptions"),
+    _B.CONV_3D: (106, "Conv3DOptions"), _B.CONV_3D_TRANSPOSE: (106, "Conv3DOptions"),
+    _B.FAKE_QUANT: (58, "FakeQuantOptions"),
     _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
     _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
     _B.PACK: (59, "PackOptions"), _B.UNPACK: (64, "UnpackOptions"),
@@ -321,7 +352,10 @@ OPTIONS = {
     _B.IF: (92, "IfOptions"), _B.WHILE: (93, "WhileOptions"), _B.SUM: (27, "ReducerOptions"),
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
-OPTIONS_2 = {_B.STABLEHLO_COMPOSITE: (21, "CompositeOptions")}
+OPTIONS_2 = {
+    _B.STABLEHLO_COMPOSITE: (21, "CompositeOptions"), _B.REDUCE_WINDOW: (20, "ReduceWindowOptions"),
+    _B.STABLEHLO_PAD: (10, "StablehloPadOptions"), _B.STABLEHLO_REDUCE_WINDOW: (13, "StablehloReduceWindowOptions"),
+}
 """As OPTIONS, of those in the second union."""
 OPTIONS_2_SLOT = 12
 """Slot of Operator that holds the options of the second union."""

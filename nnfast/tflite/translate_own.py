@@ -12,9 +12,10 @@ from .values import created, frozen
 B = Builtin
 _PLAIN = (
     "ABS ATAN2 BATCH_TO_SPACE_ND BITCAST BITWISE_XOR BROADCAST_ARGS BROADCAST_TO CAST CEIL COMPLEX_ABS COS"
-    " DYNAMIC_UPDATE_SLICE ELU"
+    " DILATE DYNAMIC_UPDATE_SLICE ELU"
     " EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD GATHER_ND GREATER GREATER_EQUAL HARD_SWISH"
-    " IMAG LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM NEG NOT_EQUAL PAD PADV2 POW"
+    " IMAG LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MATRIX_DIAG MATRIX_SET_DIAG MAXIMUM MINIMUM"
+    " NEG NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5 NOT_EQUAL PAD PADV2 POW"
     " RANGE RANK REAL RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 REVERSE_V2 RFFT2D RIGHT_SHIFT ROUND RSQRT SCATTER_ND"
     " SEGMENT_SUM SHAPE SIGN SIN SLICE SPACE_TO_BATCH_ND"
     " SPARSE_TO_DENSE SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE TANH TILE TOPK_V2"
@@ -28,7 +29,7 @@ _OPTIONS = {
     "ONE_HOT": ("axis",), "MIRROR_PAD": ("mode",), "GATHER": ("axis", "batch_dims"),
     "REVERSE_SEQUENCE": ("seq_dim", "batch_dim"), "CUMSUM": ("exclusive", "reverse"), "LEAKY_RELU": ("alpha",),
     "BATCH_MATMUL": ("adj_x", "adj_y"), "ADD": ("activation",), "SUB": ("activation",), "MUL": ("activation",),
-    "DIV": ("activation",),
+    "DIV": ("activation",), "FAKE_QUANT": ("low", "high", "bits", "narrow"), "REDUCE_WINDOW": ("function",),
     "STRIDED_SLICE": ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset"),
     **dict.fromkeys(("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"),
                     ("keep_dims",)),

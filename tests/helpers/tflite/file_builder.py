@@ -38,7 +38,8 @@ class Tensor:
 class Op:
     """An operator: builtin name (or any other text: custom), tensor names (None = omitted), options.
 
-    custom: bytes of a custom operator's options; intermediates: names of tensors that are there for their quantization.
+    Vectors among the options are lists (int32) or arrays. custom: bytes of a custom operator's options; intermediates:
+    names of tensors that are there for their quantization.
     """
 
     name: str
@@ -60,6 +61,10 @@ def _table(builder, kind, fields):
 
 def _ints(builder, values):
     return builder.CreateNumpyVector(np.asarray(values, np.int32))
+
+
+def _vector(builder, values):
+    return builder.CreateNumpyVector(values) if isinstance(values, np.ndarray) else _ints(builder, values)
 
 
 def _tables(builder, offsets):
@@ -88,9 +93,10 @@ def _operator(builder, op, opcode, index):
     fields = {"OpcodeIndex": opcode, "Inputs": _ints(builder, [index[n] for n in op.inputs]),
               "Outputs": _ints(builder, [index[n] for n in op.outputs])}
     if op.options:
-        values = {k: _ints(builder, v) if isinstance(v, list) else v for k, v in op.fields.items()}
-        fields["BuiltinOptions"] = _table(builder, op.options, values)
-        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+        values = {k: _vector(builder, v) if isinstance(v, list | np.ndarray) else v for k, v in op.fields.items()}
+        union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, op.options) else "BuiltinOptions2"
+        fields[union] = _table(builder, op.options, values)
+        fields[f"{union}Type"] = getattr(getattr(tflite, union), op.options)
     if op.intermediates:
         fields["Intermediates"] = _ints(builder, [index[n] for n in op.intermediates])
     if op.custom is not None:
