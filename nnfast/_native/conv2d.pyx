@@ -44,6 +44,7 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     STREAMED = 3 << 16      # bytes of weights above which they come from beyond the level 2 cache in every run
+    PREFETCH = 1 << 17       # a panel of 1024 inputs, or several smaller ones
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
     OWN = 24                # output pixels of a thread above which it may read all weights ...
     OWN_WEIGHTS = 9 << 18   # ... of so many bytes; twice as many pixels for more
@@ -278,6 +279,7 @@ cdef class Conv2dF32(Step):
 
     cdef conv2d_f32 p
     cdef readonly bint streamed
+    cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
                  place=None, size_t ahead=0):
@@ -298,6 +300,7 @@ cdef class Conv2dF32(Step):
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
         self.p.streamed = self.streamed = self.p.weights > STREAMED
+        self.prefetch = PREFETCH if self.streamed else 0
         if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m

@@ -1,6 +1,7 @@
 """Steps of CONV_2D and FULLY_CONNECTED with bfloat16 products, for clients that ask for that precision: the product of
 conv2d.pyx over rows that are gathered and rounded. Inputs and outputs are float32; pointwise convolutions also read
-bfloat16, where the step before has rounded (compiler/bf16.py): their rows lie in such an image as it is.
+bfloat16, where the step before has rounded (compiler/passes/bf16_activations.py): their rows lie in such an image as it
+is.
 
 Where a filter has several taps and the channels of a pixel fill tile rows, the image is rounded once, with its padding,
 and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75). So
@@ -73,6 +74,7 @@ cdef enum:
     NEARER = 1 << 20        # bytes of weights that stay in a level 2 cache beside rows and outputs
     MOST_LINES = 8          # cache lines of later weights that come in the time of a step of a tile, and no more
     MOST = 4                # one of so many rows of a tile may be dropped
+    PREFETCH = 1 << 20       # more would take the place of weights that are in use
     PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
 
 
@@ -354,6 +356,7 @@ cdef class Conv2dBf16(Step):
 
     cdef conv2d_bf16 p
     cdef readonly size_t pixel      # numbers of a pixel of a bfloat16 image that it can read; 0: it reads none
+    cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
                  size_t ahead=0, bint rounded=False):
@@ -388,6 +391,7 @@ cdef class Conv2dBf16(Step):
         self.p.span = g.out_width
         self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
         self.pixel = self.p.lda if g.plain else 0
+        self.prefetch = PREFETCH
         if rounded and not self.pixel:
             raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
         self.p.rounded = rounded

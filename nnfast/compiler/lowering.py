@@ -11,7 +11,7 @@ from .._native.copy import FillBytes
 from ..engine.definition import compute
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
-from . import layout, widen
+from . import passes
 from .packing import Packing, fact
 
 
@@ -23,7 +23,8 @@ class Lowering:
     (segment input, segment output or constant).
     """
 
-    def __init__(self, facts, threads, precision=None, packing=None, reserve=lambda nbytes: None, go_on=lambda: None):
+    def __init__(self, facts, threads, precision=None, packing=None, reserve=lambda nbytes: None, go_on=lambda: None,
+                 without_passes=frozenset()):
         self.facts, self.threads, self.precision = facts, threads, precision
         self.packing = Packing() if packing is None else packing
         self.reserve = reserve     # called before a table of so many bytes is made that a step will keep; may refuse
@@ -35,6 +36,9 @@ class Lowering:
         self.bound = set()         # slots whose memory comes from outside
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
+        self._forms = [(name, form.lower) for name, form in passes.chosen(passes.FORMS, without_passes)]
+        self._share = None if "share_memory" in without_passes else passes.find("share_memory").share
+        self._applied = []         # passes that have changed the node
         self._stand_ins = {}       # operand number below zero -> stand-in
         self._stands_for = {}      # the same number -> operand
         self._unread = {}          # operand -> step that writes it once something reads it
@@ -130,15 +134,14 @@ class Lowering:
     def alias(self, output, input):
         """Let output number `output` of the node share the memory of input number `input`; False when it cannot."""
         target, source = self.slot(self._node.outputs[output]), self.slot(self._node.inputs[input])
-        if self.sizes[target] != self.sizes[source]:
-            return False
-        a, b = self.root(target), self.root(source)
-        if a in self.bound and b in self.bound:
-            return False
-        if a in self.bound:
-            a, b = b, a
-        self._group[a] = b
-        return True
+        shared = self._share is not None and self._share(self, target, source)
+        if shared:
+            self._applied.append("share_memory")
+        return shared
+
+    def unite(self, root, other):
+        """Put the group of a representative into the group of another."""
+        self._group[root] = other
 
     @property
     def slots(self):
@@ -156,11 +159,23 @@ class Lowering:
             step.definition = self._in_numpy(self._node)
         self.items.append(step)
 
-    def replace(self, place, step):
-        """Put a step in the place of another that does the same; the row of its operation then names its kernel."""
-        self.items[place] = step
+    def remake(self, place, by, slots=None, **options):
+        """Make the step at a place anew, with other options and perhaps other slots.
+
+        by: module name of the pass, which the row of the operation then tells, beside the new kernel.
+        """
+        step = self.items[place]
+        (_, *arguments), named = step.made_with
+        self.items[place] = type(step)(step.slots if slots is None else slots, *arguments, **{**named, **options})
         row = self.rows[bisect_right(self.rows, place, key=lambda row: row["steps"][0]) - 1]
         row["kernel"] = _names(self.items[slice(*row["steps"])])
+        self.note(row, by)
+
+    def note(self, row, by):
+        """Add a pass, given by its module name, to those that changed the operation of a row."""
+        name = by.rpartition(".")[2]
+        if name not in row["passes"]:
+            row["passes"].append(name)
 
     def _in_numpy(self, node):
         self.packing.read.update(t.operand for t in node.inputs if t.value is not None)
@@ -181,15 +196,17 @@ class Lowering:
         if node.op.lower is None:
             return "no native kernel"
         outer, self._node = self._node, node
-        before, unread = len(self.items), dict(self._unread)
-        for attempt in (node.op.lower, layout.lower, widen.lower):
+        before, unread, applied = len(self.items), dict(self._unread), len(self._applied)
+        for name, attempt in ((None, node.op.lower), *self._forms):
             answer = attempt(node, self)
             if answer is NotImplemented:
                 continue
             reason = answer
             if reason is None:
+                if name is not None:
+                    self._applied.append(name)
                 break
-            del self.items[before:]
+            del self.items[before:], self._applied[applied:]
             self._unread = dict(unread)
         self._node = outer
         return reason
@@ -198,6 +215,7 @@ class Lowering:
         """Steps of one operation: native where there are any, else numpy; records the explain() row."""
         before = len(self.items)
         self._packed.clear()
+        self._applied.clear()
         try:
             reason = self.native(node)
         except ValueUnknown as unknown:
@@ -219,7 +237,7 @@ class Lowering:
             "packed_bytes": packed,
             "bytes": packed + _traffic(node, constants=not native) if steps else 0,
             "work": sum(s.work for s in steps) if native else 0.0,
-            "steps": (before, len(self.items)), "joined": None,
+            "steps": (before, len(self.items)), "joined": None, "passes": list(dict.fromkeys(self._applied)),
         })
 
     def _clear(self, tensor):

@@ -16,11 +16,11 @@ from ..engine.arena import place
 from ..engine.resources import Owner
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
 from ..errors import GeneralFailure, InvalidArgument
-from ..forks import importing, renewed
+from ..forks import renewed
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
-from . import ahead, bands
+from . import passes
 from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
@@ -191,7 +191,7 @@ class Planner:
         tables = Owner()
         lowering = Lowering(facts, self.resources.threads, self.resources.precision, self._packing,
                             lambda nbytes: self.resources.take(nbytes, tables, "prepare: tables of indices"),
-                            self._go_on)
+                            self._go_on, self.resources.without_passes)
         made = {t.operand for _, node in nodes for t in node.outputs}
         read = {t.operand for _, node in nodes for t in node.inputs if t.present}
         inputs = sorted(o for o in read - made if not self.graph.operands[o].is_constant)
@@ -207,16 +207,9 @@ class Planner:
                 if position == 0:
                     return self._empty(start, unknown.operand)
                 return self._lower(facts, nodes[:position], start, index, unknown.operand)
-        if self.resources.precision == "bf16":
-            with importing:
-                from . import bf16
-
-            with trace.span("LC", "PC", "bf16"):
-                bf16.refine(lowering)
-        with trace.span("LC", "PC", "ahead"):
-            ahead.fetch(lowering)
-        with trace.span("LC", "PC", "bands"):
-            bands.join(lowering)
+        for name, step_pass in passes.chosen(passes.STEPS, self.resources.without_passes, self.resources.precision):
+            with trace.span("LC", "PC", name):
+                step_pass.refine(lowering)
         tensors = {o: (facts.of[o].shape, self.graph.operands[o].dtype) for o in (*inputs, *outputs)}
         with trace.span("LC", "PC", "place memory"):
             spec, aliases = _memory(lowering, self._go_on)

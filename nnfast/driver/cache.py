@@ -27,7 +27,7 @@ _SHORTER = "a file is shorter than when it was stored"
 
 
 def _stamp(device, token):
-    return stored_model.stamp_of(version_string(), device.precision, token)
+    return stored_model.stamp_of(version_string(), device, token)
 
 
 # -- saving ------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def prepare_in(folder, device, model, options, deadline, make, store):
     """
     folder = path(folder, "prepare cache_dir:")
     try:
-        token = _token(model, options, device.precision, device.num_threads)
+        token = _token(model, options, device)
     except (TypeError, ValueError, AttributeError, OverflowError):
         device.check(model)  # says what is wrong with the model
         raise
@@ -92,11 +92,12 @@ def _store(own, token, prepared, store):
                 own.remove(name)
 
 
-def _token(model, options, precision, threads):
-    """32 bytes that tell one compilation from any other: model, options, precision, version and instruction level."""
+def _token(model, options, device):
+    """32 bytes that tell one compilation from any other: model, options, precision, passes, version and instruction
+    level."""
     preference, priority, shapes, keep = options
     constants, digest = Constants(), key.digest()
     text = encode([record_of(model, constants), preference, priority, list(plain_shapes(shapes).items()),
-                   plain_keys(keep), precision, version_string(), kernels.level(),
-                   [digest.of(np.frombuffer(flat, np.uint8), threads) for flat in constants.arrays]])
+                   plain_keys(keep), device.precision, sorted(device.without_passes), version_string(), kernels.level(),
+                   [digest.of(np.frombuffer(flat, np.uint8), device.num_threads) for flat in constants.arrays]])
     return digest.of(text)

@@ -5,7 +5,8 @@ from weakref import WeakSet
 from .. import config, trace, vlog
 from .._native import threads
 from .._native.tally import UNLIMITED
-from ..checks import chosen_from, path, shown, whole
+from ..checks import chosen_from, path, sequence, shown, whole
+from ..compiler import passes
 from ..compiler.check import check_model, unsupported
 from ..compiler.resolve import resolve
 from ..engine.budget import Budget
@@ -40,10 +41,15 @@ class Device(Closing):
     are not cores for both. None: all devices of the process that name no client work for the same one. A name, the
     same for all devices that give it, or an nnfast.Client of one's own separates devices from the others. memory_limit
     is the device's own, whatever its client.
+
+    without_passes: names of compiler passes to leave out, such as ["row_fusion"] (docs/passes.md lists all); explain()
+    tells which ones changed something, and why. Integer results are the same without them, floats within the bound of
+    their operations. Raises InvalidArgument, which lists the known names.
     """
 
     @vlog.telling(vlog.MANAGER, "Device")
-    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None):
+    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None,
+                 without_passes=()):
         if num_threads is None:
             num_threads = threads.default_threads()
         self.num_threads = whole(num_threads, "Device num_threads:", 1, threads.MAX_THREADS)
@@ -54,6 +60,7 @@ class Device(Closing):
             raise InvalidArgument(f"Device precision: is {shown(precision)}, must be None or one of "
                                   f"{', '.join(PRECISIONS)}")
         self.precision = precision
+        self.without_passes = _passes_of(without_passes)
         self.client = client_of(client)
         self.gate = self.client.gate
         self.gate.widen(self.num_threads)
@@ -127,7 +134,7 @@ class Device(Closing):
                 with importing:
                     from .fits import beyond_limit
 
-                refused |= beyond_limit(resolved, self.budget, held, refused, self.num_threads, self.precision)
+                refused |= beyond_limit(resolved, self, held, refused)
         for reason in refused.values():
             vlog.tell(vlog.COMPILATION, "not supported: %s", reason)
         return refused
@@ -224,13 +231,21 @@ class Device(Closing):
 
     def __repr__(self):
         asked = f", precision={self.precision!r}" if self.precision else ""
-        return f"Device(num_threads={self.num_threads}{asked})"
+        without = f", without_passes={sorted(self.without_passes)}" if self.without_passes else ""
+        return f"Device(num_threads={self.num_threads}{asked}{without})"
 
 
 def check_options(preference, priority):
     """Refuse names of a preference or priority that there are not."""
     chosen_from(preference, "prepare preference:", PREFERENCES)
     chosen_from(priority, "prepare priority:", PRIORITIES)
+
+
+def _passes_of(names):
+    """Names of compiler passes as a frozenset."""
+    names = sequence(names, "Device without_passes:", "a list of names of compiler passes")
+    return frozenset(chosen_from(name, f"Device without_passes: element {place}", passes.NAMES)
+                     for place, name in enumerate(names))
 
 
 def _model(model):

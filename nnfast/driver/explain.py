@@ -4,6 +4,7 @@ import json
 
 from .. import pace
 from .._native import conv2d_bf16, kernels
+from ..compiler import passes
 
 
 def multiplies_bf16(kernel):
@@ -14,12 +15,16 @@ def multiplies_bf16(kernel):
 
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
 
+MOST_LISTED = 12
+"""Most operations that the line of a pass names."""
+
 
 class Explanation:
     """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table.
 
     precision: what the device was asked for, None for exact; reduced: how many operations run in it; arithmetic: whose
-    integers the model computes.
+    integers the model computes. passes: {name: reason} of the compiler passes that changed something; each row names
+    its own under "passes". without_passes: names of those that the device leaves out.
     """
 
     def __init__(self, prepared):
@@ -27,6 +32,7 @@ class Explanation:
         self.name = prepared.model.name
         self.threads, self.arithmetic = prepared.num_threads, prepared.model.arithmetic
         self.precision, self.reduced = prepared.device.precision, 0
+        self.passes, self.without_passes = {}, sorted(prepared.device.without_passes)
         self.dynamic = segment is None
         if segment is None:
             self.rows, self.arena_bytes, self.packed_bytes, self.native = [], 0, 0, False
@@ -35,6 +41,10 @@ class Explanation:
         self.arena_bytes = segment.arena_bytes
         self.packed_bytes = sum(row["packed_bytes"] for row in self.rows)
         self.native = segment.native
+        applied = {name for row in self.rows for name in row["passes"]}
+        if prepared.spare:
+            applied.add("drop_constants")
+        self.passes = {name: passes.why(name) for name in passes.NAMES if name in applied}
         self.reduced = sum(multiplies_bf16(row["kernel"]) for row in self.rows)
 
     @classmethod
@@ -42,7 +52,7 @@ class Explanation:
         """The Explanation whose to_json gave `text`. native: whether all of it is."""
         made, fields = cls.__new__(cls), json.loads(text)
         for name in ("name", "threads", "arithmetic", "precision", "reduced", "dynamic", "rows", "arena_bytes",
-                     "packed_bytes"):
+                     "packed_bytes", "passes", "without_passes"):
             setattr(made, name, fields["model" if name == "name" else name])
         made.native = native
         return made
@@ -51,7 +61,8 @@ class Explanation:
         """The same as JSON text."""
         head = json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
                            "arithmetic": self.arithmetic, "precision": self.precision, "reduced": self.reduced,
-                           "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes})
+                           "arena_bytes": self.arena_bytes, "packed_bytes": self.packed_bytes,
+                           "passes": self.passes, "without_passes": self.without_passes})
         rows = []
         for row in self.rows:
             rows.append(json.dumps(row))
@@ -72,6 +83,11 @@ class Explanation:
         lines.append(f"arena {self.arena_bytes:,} B, packed parameters {self.packed_bytes:,} B, "
                      f"{sum(row['kernel'] == 'numpy' for row in self.rows)} of {len(self.rows)} operations in numpy")
         lines.append(f"arithmetic {self.arithmetic}: integers of {_REFERENCES[self.arithmetic]}")
+        for name, why in self.passes.items():
+            places = [str(row["index"]) for row in self.rows if name in row["passes"]]
+            lines.append(f"pass {name}: {why}{_listed(places)}")
+        if self.without_passes:
+            lines.append(f"passes left out: {', '.join(self.without_passes)}")
         if self.precision:
             lines.append(self._about_precision())
         return "\n".join(lines)
@@ -81,3 +97,11 @@ class Explanation:
         if self.reduced == 0 and not conv2d_bf16.available():
             return f"{said}, level {kernels.level()} has no kernels for it"
         return f"{said}, with sums in float32" if self.reduced else said
+
+
+def _listed(places):
+    """The end of the line of a pass: the first of the operations that it changed, and how many there are."""
+    if not places:
+        return ""
+    more = f" ... {len(places)} in all" if len(places) > MOST_LISTED else ""
+    return f" (operation {' '.join(places[:MOST_LISTED])}{more})"

@@ -23,26 +23,26 @@ class _Unknown(Exception):
     """Planning needs a value that only an execution has."""
 
 
-def beyond_limit(model, budget, held, refused, num_threads, precision):
-    """{operation index: reason} for what `budget` cannot hold of a valid, resolved model's main graph.
+def beyond_limit(model, device, held, refused):
+    """{operation index: reason} for what the budget of a device cannot hold of a valid, resolved model's main graph.
 
     held: bytes that count beside the plan as long as the model is prepared; refused: operations that do not run anyway.
     """
-    limit, name = budget.smallest()
+    limit, name = device.budget.smallest()
     operations = model.main.operations
     weights, working = _weights(model), [_temporaries(model.main, operation) for operation in operations]
     needed = sum(nbytes for index, nbytes in weights.items() if index not in refused)
     if held + PACKING * needed + sum(working) <= limit:
         return {}
     if held + needed <= limit and not refused:
-        plan = _planned(model, limit, num_threads, precision)
+        plan = _planned(model, limit, device)
         if plan is not None:
-            needed = plan.held_bytes + plan.arena_bytes + plan.scratch * num_threads
+            needed = plan.held_bytes + plan.arena_bytes + plan.scratch * device.num_threads
             if held + needed <= limit:
                 return {}
             weights = {row["index"]: ROW_BYTES + row["packed_bytes"] for row in plan.rows}
             most = max(1, *working)
-            working = [(plan.arena_bytes + plan.scratch * num_threads) * nbytes // most for nbytes in working]
+            working = [(plan.arena_bytes + plan.scratch * device.num_threads) * nbytes // most for nbytes in working]
     reasons, used, peak = {}, held, 0
     for index, nbytes in enumerate(working):
         if index in refused:
@@ -61,7 +61,7 @@ def _type(operation):
     return getattr(operation.type, "name", operation.type)
 
 
-def _planned(model, limit, num_threads, precision):
+def _planned(model, limit, device):
     """The plan of a model whose shapes are all known, else None. It may take what the limit allows and packing adds."""
     def unknown(operand):
         raise _Unknown
@@ -70,7 +70,8 @@ def _planned(model, limit, num_threads, precision):
     shapes = {operand: graph.operands[operand].shape for operand in graph.inputs}
     if any(shape is None or None in shape for shape in shapes.values()):
         return None
-    resources = Resources(num_threads, None, Budget(min(PACKING * limit, UNLIMITED)), precision)
+    resources = Resources(device.num_threads, None, Budget(min(PACKING * limit, UNLIMITED)), device.precision,
+                          without_passes=device.without_passes)
     try:
         segment = Planner(model, graph, "main", resources).segment(0, shapes, unknown)
     except (_Unknown, Error):

@@ -13,7 +13,6 @@ from .._native.threads import Turn, now_ns
 from ..checks import flag
 from ..compiler.check import check_model, has_open_form, require_supported
 from ..compiler.resolve import resolve
-from ..compiler.spare import spare
 from ..engine.resources import Resources, counted
 from ..engine.segment import Segment, check_go_on
 from ..errors import (
@@ -121,7 +120,8 @@ class PreparedModel(Closing):
         self.read_back = read_back(graph)
         self._bursts = WeakSet()
         turn = Turn(device.gate, PRIORITIES.index(priority))
-        self._resources = Resources(self.num_threads, turn, device.budget, device.precision, device.client.pacing)
+        self._resources = Resources(self.num_threads, turn, device.budget, device.precision, device.client.pacing,
+                                    device.without_passes)
         self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
         self.spare = None
 
@@ -131,7 +131,11 @@ class PreparedModel(Closing):
         self._runner = self._make_runner()
         if self._static is not None:
             release(self.model)
-            self._withhold(spare(self._original, self.model, segment, self._kept))
+            if "drop_constants" not in self.device.without_passes:
+                with importing:
+                    from ..compiler.passes.drop_constants import spare
+
+                self._withhold(spare(self._original, self.model, segment, self._kept))
             trim()
         self._best_ns = 0  # of the shortest measured execution of the static plan
         self.device.models.add(self)
@@ -481,7 +485,7 @@ class PreparedModel(Closing):
 
     def __reduce__(self):
         preference, priority, input_shapes, keep = self._options
-        made = type(self.device), self.num_threads, self.device.precision
+        made = type(self.device), self.num_threads, self.device.precision, sorted(self.device.without_passes)
         model = self._original if self.spare is None else self._whole()
         if model is not None:
             return _prepare_again, (*made, model, preference, priority, input_shapes, keep)
@@ -522,13 +526,13 @@ def _gone():
     return None
 
 
-def _restore_again(device, num_threads, precision, model, data):
+def _restore_again(device, num_threads, precision, without_passes, model, data):
     with importing:
         from .cache import from_memory
 
-    return from_memory(device(num_threads, precision=precision), model, data)
+    return from_memory(device(num_threads, precision=precision, without_passes=without_passes), model, data)
 
 
-def _prepare_again(device, num_threads, precision, model, preference, priority, input_shapes, keep):
-    return device(num_threads, precision=precision).prepare(model, preference, priority, input_shapes=input_shapes,
-                                                            keep=keep)
+def _prepare_again(device, num_threads, precision, without_passes, model, preference, priority, input_shapes, keep):
+    device = device(num_threads, precision=precision, without_passes=without_passes)
+    return device.prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)

@@ -55,6 +55,7 @@ class Stamp(Record):
     driver: str
     level: str
     precision: str | None
+    without_passes: list[str]
     token: bytes
 
 
@@ -81,12 +82,15 @@ class File(Record):
     content: msgspec.Raw
 
 
+_SAID = {"level": "instruction level", "without_passes": "set of compiler passes left out"}
+"""Names of fields of a Stamp in messages, where they differ."""
+
 _FILES, _CONTENTS = msgspec.msgpack.Decoder(File), msgspec.msgpack.Decoder(Content)
 
 
-def stamp_of(driver, precision, token):
-    """The Stamp of what a device of this precision stores now."""
-    return Stamp(driver, kernels.level(), precision, bytes(token))
+def stamp_of(driver, device, token):
+    """The Stamp of what a device stores now."""
+    return Stamp(driver, kernels.level(), device.precision, sorted(device.without_passes), bytes(token))
 
 
 # -- storing -----------------------------------------------------------------------------------------------------------
@@ -162,7 +166,7 @@ def read_head(raw, stamp, digest):
     for field in stamp.__struct_fields__:
         got = getattr(file.stamp, field)
         if got != getattr(stamp, field):
-            name = field.replace("level", "instruction level")
+            name = _SAID.get(field, field)
             raise Unusable(f"it was stored with another {name}" + (f": {got}" if field != "token" else ""))
     return _CONTENTS.decode(file.content)
 

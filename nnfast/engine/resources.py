@@ -37,7 +37,8 @@ class Owner:
 class Resources:
     """threads: most threads of a run; turn: place at the client's Gate, or None; budget: the client's, or None.
 
-    precision: what the client asked for, None for exact. pacing: as that of the Client.
+    precision: what the client asked for, None for exact; without_passes: names of compiler passes to leave out. pacing:
+    as that of the Client.
     """
 
     threads: int
@@ -45,6 +46,7 @@ class Resources:
     budget: object = None
     precision: str | None = None
     pacing: object = None
+    without_passes: frozenset = frozenset()
 
     def take(self, nbytes, owner, what):
         """Count `nbytes` of memory that `owner` holds until it goes; see Budget.take."""

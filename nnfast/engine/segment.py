@@ -163,7 +163,7 @@ class DataStep:
         self._node, self._merged, self._resources = node, merged, resources
         self.rows = ({"index": start, "operation": node.op.name, "kernel": "numpy",
                       "reason": "output shapes depend on the data", "output": [], "types": [], "packed_bytes": 0,
-                      "bytes": 0, "work": 0.0, "steps": (0, 1), "joined": None},)
+                      "bytes": 0, "work": 0.0, "steps": (0, 1), "joined": None, "passes": []},)
 
     def run(self, values, cancel=None, deadline_ns=0, times=None):
         """As Segment.run; puts arrays of the shapes that came out into `values`."""
@@ -195,7 +195,8 @@ class ControlStep:
         self.start, self.stop, self.complete = start, start + 1, last
         self.path, self.type, self.merged = path, type_, merged
         self.rows = ({"index": start, "operation": type_.name, "kernel": "control flow", "reason": "", "output": [],
-                      "types": [], "packed_bytes": 0, "bytes": 0, "work": 0.0, "steps": (0, 0), "joined": None},)
+                      "types": [], "packed_bytes": 0, "bytes": 0, "work": 0.0, "steps": (0, 0), "joined": None,
+                      "passes": []},)
 
 
 def check_go_on(cancel, deadline_ns, path):

@@ -112,7 +112,7 @@ class Mutator:
     def __init__(self, device, model):
         self.device, self.model = device, model
         prepared = device.prepare(model)
-        stamp = stored_model.stamp_of(version_string(), device.precision, TOKEN)
+        stamp = stored_model.stamp_of(version_string(), device, TOKEN)
         head, self.data = stored_model.pack(prepared, stamp, key.digest())
         self.head = head[len(stored_model.MODEL_MAGIC) + 32:]
         self.inputs = [np.ones(i.shape, i.dtype) for i in prepared.inputs]

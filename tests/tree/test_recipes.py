@@ -77,6 +77,12 @@ def levels():
     return [{"level": level, "LEVEL": level.upper()} for level in re.findall(r'"(\w+)"', names) if level != "scalar"]
 
 
+def compiler_passes():
+    from nnfast.compiler.passes import NAMES
+
+    return [{"pass": name} for name in NAMES]
+
+
 def operators():
     from nnfast.tflite.builder import TRANSLATIONS
     from nnfast.tflite.translate import translation
@@ -103,8 +109,8 @@ def methods():
 
 EXAMPLES = {
     "An operation": operations, "Its native form": kernel_families, "A faster variant of a kernel": variants,
-    "An instruction level": levels, "A TFLite operator": operators, "A message of the service": messages,
-    "A method of the HAL": methods,
+    "An instruction level": levels, "A compiler pass": compiler_passes, "A TFLite operator": operators,
+    "A message of the service": messages, "A method of the HAL": methods,
 }
 
 

@@ -1,5 +1,5 @@
-"""The pass over steps in bfloat16 changes no bit. The weights of the next convolution are fetched by every convolution
-but the last; outputs are rounded where they are made if pointwise convolutions are all that reads them."""
+"""Outputs are written in bfloat16 if only pointwise convolutions in bfloat16 read them, and no bit of a result changes;
+every convolution in bfloat16 but the last fetches the weights of the next."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import pytest
 import nnfast
 from nnfast._native import conv2d_bf16
 from nnfast._native.bands import Bands
-from nnfast.compiler import bf16
+from nnfast.compiler.passes import prefetch_weights
 
 pytestmark = pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")
 
@@ -35,11 +35,10 @@ def net():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_it_changes_no_bit(threads, monkeypatch):
-    device = nnfast.Device(threads, precision="bf16")
-    found = device.prepare(net()).run([X])[0]
-    monkeypatch.setattr(bf16, "refine", lambda lowering: None)
-    assert device.prepare(net()).run([X])[0].tobytes() == found.tobytes()
+def test_it_changes_no_bit(threads):
+    found = nnfast.Device(threads, precision="bf16").prepare(net()).run([X])[0]
+    plain = nnfast.Device(threads, precision="bf16", without_passes=["bf16_activations", "prefetch_weights"])
+    assert plain.prepare(net()).run([X])[0].tobytes() == found.tobytes()
 
 
 class Graph:
@@ -130,15 +129,14 @@ def rounding(prepared):
     (of_a_large_image(), [True, True]), (before_other_readers(), [False]), (before_wide_filters(3, 1), [False]),
     (before_wide_filters(1, 2), [False]), (that_are_results(), [False]),
 ])
-def test_rounding_where_outputs_are_made_changes_no_bit(made, wanted, monkeypatch):
+def test_rounding_where_outputs_are_made_changes_no_bit(made, wanted):
     model = made.b.build()
     x = np.random.default_rng(4).standard_normal(made.shape[made.x], np.float32)
     devices = [nnfast.Device(threads, precision="bf16") for threads in (1, 2, 3)]
     prepared = [device.prepare(model) for device in devices]
     found = [p.run([x]) for p in prepared]
     assert [rounding(p) for p in prepared] == [wanted] * 3
-    monkeypatch.setattr(bf16, "refine", lambda lowering: None)
-    plain = devices[0].prepare(model)
+    plain = nnfast.Device(1, precision="bf16", without_passes=["bf16_activations"]).prepare(model)
     assert not any(rounding(plain))
     for results in found:
         assert [y.tobytes() for y in results] == [y.tobytes() for y in plain.run([x])]
@@ -170,10 +168,8 @@ def test_every_convolution_fetches_the_weights_of_the_next(monkeypatch):
         original(lowering)
         seen.append((before, [step for step in lowering.items if isinstance(step, conv2d_bf16.Conv2dBf16)]))
 
-    original = bf16.refine
-    monkeypatch.setattr(bf16, "refine", refine)
-    nnfast.Device(1).prepare(net())
-    assert seen == []
+    original = prefetch_weights.refine
+    monkeypatch.setattr(prefetch_weights, "refine", refine)
     nnfast.Device(1, precision="bf16").prepare(net())
     [(before, after)] = seen
     weights = [step.slots[1] for step in before]

@@ -5,10 +5,12 @@ from math import prod
 
 import numpy as np
 
-from .._native.convert import Convert
-from ..errors import InvalidArgument
-from ..model.types import OperandType
-from ..ops.base import Node
+from ..._native.convert import Convert
+from ...errors import InvalidArgument
+from ...model.types import OperandType
+from ...ops.base import Node
+
+WHY = "float32 kernels compute float16: inputs are widened, results rounded once"
 
 _WIDE = {OperandType.TENSOR_FLOAT16: OperandType.TENSOR_FLOAT32, OperandType.FLOAT16: OperandType.FLOAT32}
 

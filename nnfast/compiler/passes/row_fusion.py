@@ -1,12 +1,14 @@
-"""Pass over the native steps: chains whose tensors in between are large run in bands of rows (_native/bands.pyx).
+"""Chains of steps with large tensors between them run band by band, a few rows at a time (_native/bands.pyx).
 
-A convolution writes rows that the next one reads at once, and not after the whole image has gone through the caches.
+A convolution reads the rows of the one before while they are in the cache, not after the whole image.
 Every output is computed as before, to the bit.
 """
 
 from collections import Counter
 
-from .._native.bands import MAX_STEPS, Bands
+from ..._native.bands import MAX_STEPS, Bands
+
+WHY = "chains run a few rows at a time: each convolution reads rows that are still in the cache"
 
 LARGE = 3 << 18
 """Bytes of a tensor above which it, what it is made from and what is made from it crowd each other out of the cache."""
@@ -21,7 +23,7 @@ SPREAD = 1.1
 """How much more work threads may do together, because they make the rows between their shares twice."""
 
 
-def join(lowering):
+def refine(lowering):
     """Replace chains of the lowering's steps by Bands, and let its rows say so."""
     uses = Counter(slot for item in lowering.items for slot in item.slots)
     sharing = Counter(lowering.root(slot) for slot in range(lowering.slots))
@@ -42,8 +44,9 @@ def join(lowering):
         chain = lowering.items[first:last + 1]
         items.append(Bands(chain, BUFFERS) if last > first else chain[0])
         first = last + 1
-    lowering.items = items
-    _renumber(lowering.rows, places, items)
+    if len(items) < len(lowering.items):
+        lowering.items = items
+        _renumber(lowering, places)
 
 
 def _linked(step, after):
@@ -65,17 +68,20 @@ def spread(chain, threads):
     return total / sum(step.work for step in chain)
 
 
-def _renumber(rows, places, items):
+def _renumber(lowering, places):
     """Steps of each row after the joining; places: new position of each old one. A chain counts for its last row."""
     waiting = []
-    for row in rows:
+    for row in lowering.rows:
         old, row["steps"] = row["steps"], tuple(places[i] for i in row["steps"])
-        steps = items[slice(*row["steps"])]
+        steps = lowering.items[slice(*row["steps"])]
         if row["reason"] == "":
             row["work"] = sum(step.work for step in steps)
         if steps:
             for other in waiting:
                 other["joined"] = row["index"]
+                lowering.note(other, __name__)
+            if waiting:
+                lowering.note(row, __name__)
             waiting = []
         elif old[0] != old[1]:
             waiting.append(row)

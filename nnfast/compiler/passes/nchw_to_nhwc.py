@@ -5,8 +5,10 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import StridedCopy
-from ..ops.base import Node
+from ..._native.copy import StridedCopy
+from ...ops.base import Node
+
+WHY = "kernels take NHWC: images are transposed once and stay NHWC between operations"
 
 _CHANNELS_LAST = (0, 2, 3, 1)
 _CHANNELS_FIRST = (0, 3, 1, 2)

@@ -1,6 +1,8 @@
-"""Constants that nobody needs once a model is planned: what was packed from them is all that runs."""
+"""Large constants that no step reads once a model is planned are not kept."""
 
-from .check import has_open_form
+from ..check import has_open_form
+
+WHY = "constants that only packing has read are not kept: kernels read the packed form"
 
 WORTH = 1 << 12
 """Bytes of a constant from which on it is worth leaving out."""

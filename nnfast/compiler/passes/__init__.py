@@ -1,0 +1,39 @@
+"""Compiler passes: rewrites of a plan, one file each. A pass has the name of its file, and its reason is its WHY.
+
+Integers are the same with and without a pass; floats stay within the bound of the operation [NN 15].
+`Device(without_passes=...)` leaves passes out by name; explain() tells which of them changed something, where and why.
+
+A pass of FORMS has `lower(node, b)`, which emits an operation in another form where its own has no native kernel. One
+of STEPS has `refine(lowering)`, which replaces steps of a whole segment; they run in this order. Each of the others has
+one caller: share_memory `Lowering.alias`, drop_constants `PreparedModel`.
+"""
+
+from functools import cache
+from importlib import import_module
+
+from ...forks import importing
+
+FORMS = ("nchw_to_nhwc", "widen_float16")
+STEPS = ("bf16_activations", "prefetch_weights", "row_fusion")
+NAMES = tuple(sorted((*FORMS, *STEPS, "share_memory", "drop_constants")))
+
+_ONLY_FOR = {"bf16_activations": "bf16"}
+"""Pass -> the precision without which it has nothing to do."""
+
+
+@cache
+def find(name):
+    """The module of a pass."""
+    with importing:
+        return import_module(f".{name}", __package__)
+
+
+def why(name):
+    """The reason for a pass, in one line."""
+    return find(name).WHY
+
+
+def chosen(names, without_passes, precision=None):
+    """[(name, module)] of those passes that are not left out and have something to do for a precision."""
+    return [(name, find(name)) for name in names
+            if name not in without_passes and _ONLY_FOR.get(name, precision) == precision]
