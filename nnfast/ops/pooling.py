@@ -40,7 +40,7 @@ def _infer(node):
     return [window.output_shape(node, batch, geometry(node).output, channels)]
 
 
-def _pool(image, win, combine, start):
+def pool(image, win, combine, start):
     """Combine each window of [b, h, w, c], rows first and then columns; `start` is the neutral element."""
     rows = np.full((image.shape[0], win.output[0], *image.shape[2:]), start, image.dtype)
     for _, out, taken in win.taps(0):
@@ -51,7 +51,7 @@ def _pool(image, win, combine, start):
     return result
 
 
-def _mean_codes(sums, counts, signed):
+def mean_codes(sums, counts, signed):
     """Integer mean of raw codes, to nearest, halves away from zero."""
     half = counts // 2
     if not signed:
@@ -59,7 +59,7 @@ def _mean_codes(sums, counts, signed):
     return np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts))
 
 
-def _counts(win):
+def counts(win):
     """int64 [oh, ow, 1]: how many positions of each window lie inside the input."""
     return (win.counts(0)[:, None] * win.counts(1))[:, :, None]
 
@@ -68,12 +68,12 @@ def _counts(win):
 def _compute_average(node, inputs):
     win = geometry(node)
     image = window.to_nhwc(node, inputs[0])
-    counts = _counts(win)
+    number = counts(win)
     if is_quant8(node["input"]):
-        sums = _pool(image.astype(np.int64), win, np.add, 0)
-        means = _mean_codes(sums, counts, node["input"].type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED)
+        sums = pool(image.astype(np.int64), win, np.add, 0)
+        means = mean_codes(sums, number, node["input"].type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED)
     else:
-        means = _pool(image.astype(np.float64), win, np.add, 0) / counts
+        means = pool(image.astype(np.float64), win, np.add, 0) / number
     return [window.from_nhwc(node, np.clip(means, *clamp(node)).astype(node.outputs[0].dtype))]
 
 
@@ -81,14 +81,14 @@ def _compute_average(node, inputs):
 def _compute_l2(node, inputs):
     win = geometry(node)
     squares = window.to_nhwc(node, inputs[0]).astype(np.float64) ** 2
-    norms = np.sqrt(_pool(squares, win, np.add, 0) / _counts(win))
+    norms = np.sqrt(pool(squares, win, np.add, 0) / counts(win))
     return [window.from_nhwc(node, np.clip(norms, *clamp(node)).astype(node.outputs[0].dtype))]
 
 
 def _compute_max(node, inputs):
     image = window.to_nhwc(node, inputs[0])
     lowest = np.iinfo(image.dtype).min if is_quant8(node["input"]) else -np.inf
-    largest = _pool(image, geometry(node), np.maximum, lowest)
+    largest = pool(image, geometry(node), np.maximum, lowest)
     return [window.from_nhwc(node, np.clip(largest, *clamp(node)).astype(image.dtype))]
 
 

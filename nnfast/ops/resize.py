@@ -106,8 +106,8 @@ def integer_weights(size, new_size, align_corners, half_pixel_centers, positions
 
 
 def _rounds_away(node):
-    """Whether int8 codes are interpolated in LiteRT's integers."""
-    return node.is_litert and node["input"].dtype == np.int8
+    """Whether int8 and int16 codes are interpolated in LiteRT's integers."""
+    return node.is_litert and node["input"].dtype in (np.int8, np.int16)
 
 
 def _compute_integers(node, x):
@@ -119,7 +119,8 @@ def _compute_integers(node, x):
     x, down, across = x.astype(np.float64), down[:, None, None].astype(np.float64), across[:, None].astype(np.float64)
     rows = x[:, top] * (1 - down) + x[:, bottom] * down
     value = rows[:, :, left] * (1 - across) + rows[:, :, right] * across
-    return [np.clip(round_half_away(value), -128, 127).astype(output.dtype)]
+    limits = np.iinfo(output.dtype)
+    return [np.clip(round_half_away(value), limits.min, limits.max).astype(output.dtype)]
 
 
 def compute(node, inputs):

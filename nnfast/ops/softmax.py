@@ -53,16 +53,15 @@ def _powers(node, difference):
     return np.where(alive, WORD32.exp_neg(words, _DIFFERENCE_BITS), 0)
 
 
-def _quantized(node, x):
-    """x: integer codes with the axis last."""
+def fractions(node, x, bits):
+    """Softmax of integer codes, the axis last, in steps of 2^-bits."""
     powers = _powers(node, x - x.max(axis=-1, keepdims=True))
     total = rdbpot(powers, _SUM_BITS).sum(axis=-1, keepdims=True)
     # Bring the sum into [1, 2) of F0: zeros in front of a 32-bit word, negative for sums that outgrow it.
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     fraction = np.where(zeros >= 0, total << np.maximum(zeros, 0), total >> np.maximum(-zeros, 0)) - (1 << 31)
     scale = WORD32.recip1p(fraction)
-    codes = rdbpot(srdhm(scale, powers), _SUM_BITS - zeros + 23)
-    return np.clip(codes, 0, 255) + QUANT_RANGE[node.outputs[0].type][0]
+    return rdbpot(srdhm(scale, powers), _SUM_BITS - zeros + 31 - bits)
 
 
 def compute(node, inputs):
@@ -72,7 +71,8 @@ def compute(node, inputs):
         return [np.empty(x.shape, dtype)]
     axis = node.axis()
     if is_quant8(node["input"]):
-        codes = _quantized(node, np.moveaxis(x, axis, -1).astype(np.int64))
+        codes = np.clip(fractions(node, np.moveaxis(x, axis, -1).astype(np.int64), 8), 0, 255)
+        codes += QUANT_RANGE[node.outputs[0].type][0]
         return [np.ascontiguousarray(np.moveaxis(codes, -1, axis).astype(dtype))]
     with np.errstate(all="ignore"):
         x = np.asarray(x, np.float64)

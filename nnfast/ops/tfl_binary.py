@@ -97,15 +97,16 @@ def _comparison(name, types):
 
 
 TFL_ADD, TFL_SUB, TFL_MUL, TFL_DIV = map(_fused, ("ADD", "SUB", "MUL", "DIV"))
-TFL_FLOOR_DIV, TFL_FLOOR_MOD, TFL_POW, TFL_MAXIMUM, TFL_MINIMUM, TFL_SQUARED_DIFFERENCE = (
-    _plain(name, NUMBERS) for name in ("FLOOR_DIV", "FLOOR_MOD", "POW", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"))
+TFL_FLOOR_DIV, TFL_FLOOR_MOD, TFL_POW, TFL_SQUARED_DIFFERENCE = (
+    _plain(name, NUMBERS) for name in ("FLOOR_DIV", "FLOOR_MOD", "POW", "SQUARED_DIFFERENCE"))
+TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + ("Q16S",)) for name in ("MAXIMUM", "MINIMUM"))
 TFL_ATAN2 = _plain("ATAN2", FLOATS)
 TFL_RIGHT_SHIFT = _plain("RIGHT_SHIFT", INTEGERS)
 TFL_BITWISE_XOR = _plain("BITWISE_XOR", INTEGERS)
 TFL_LOGICAL_AND, TFL_LOGICAL_OR = _plain("LOGICAL_AND", BOOLS), _plain("LOGICAL_OR", BOOLS)
 TFL_EQUAL, TFL_NOT_EQUAL = (_comparison(name, NUMBERS + BOOLS) for name in ("EQUAL", "NOT_EQUAL"))
 TFL_LESS, TFL_LESS_EQUAL, TFL_GREATER, TFL_GREATER_EQUAL = (
-    _comparison(name, NUMBERS) for name in ("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"))
+    _comparison(name, NUMBERS + ("Q16S",)) for name in ("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"))
 
 
 # -- choices ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (
           np.dtype(np.int8): (-128, 127), np.dtype(np.uint8): (0, 255)}
 
 
-def _by_table(compute):
+def lower_by_table(compute):
     """lower: 8-bit codes of the output by those of the input."""
     def lower(node, b):
         source, target = node["input"], node.outputs[0]
@@ -41,8 +41,8 @@ def compute(node, inputs):
 
 TFL_REQUANTIZE = own(
     "TFL_REQUANTIZE", {"input:T scale:f32 zero:i32 new_scale:f32 new_zero:i32 -> output:U":
-                       {"T": ("I32", *QUANTIZED), "U": ("I32", *QUANTIZED)}},
-    compute, same_shape, lower=_by_table(compute),
+                       {"T": ("I32", "I16", *QUANTIZED), "U": ("I32", *QUANTIZED)}},
+    compute, same_shape, lower=lower_by_table(compute),
 )
 
 
@@ -100,7 +100,7 @@ def compute_leaky_relu(node, inputs):
 
 TFL_REQUANTIZE_LEAKY_RELU = own(
     "TFL_REQUANTIZE_LEAKY_RELU", {"input:T alpha:f32 -> output:T": {"T": QUANTIZED}}, compute_leaky_relu, same_shape,
-    lower=_by_table(compute_leaky_relu),
+    lower=lower_by_table(compute_leaky_relu),
 )
 
 def compute_relu(node, inputs):
@@ -112,8 +112,21 @@ def compute_relu(node, inputs):
     return [np.clip(codes, *clamp).astype(target.dtype)]
 
 
-TFL_REQUANTIZE_RELU = own("TFL_REQUANTIZE_RELU", {"input:T activation:i32 -> output:T": {"T": ("Q8", "Q8S")}},
-                          compute_relu, same_shape, lower=_by_table(compute_relu))
+TFL_REQUANTIZE_RELU = own("TFL_REQUANTIZE_RELU", {"input:T activation:i32 -> output:T": {"T": QUANTIZED}},
+                          compute_relu, same_shape, lower=lower_by_table(compute_relu))
+
+
+def compute_abs(node, inputs):
+    """The size of values; the multiplier is formed in float32."""
+    source, target = node["input"], node.outputs[0]
+    size, scales = np.abs(inputs[0].astype(np.int64) - source.zero_point), np.float32([source.scale, target.scale])
+    if scales[0] != scales[1]:
+        size = quant.mbqm(size, *quant.quantize_multiplier(float(scales[0] / scales[1])))
+    return [np.clip(size + target.zero_point, *RANGES[target.dtype]).astype(target.dtype)]
+
+
+TFL_REQUANTIZE_ABS = own("TFL_REQUANTIZE_ABS", {"input:T -> output:T": {"T": ("Q8S", "Q16S")}}, compute_abs, same_shape,
+                         lower=lower_by_table(compute_abs))
 
 
 def infer_mul(node):
@@ -152,12 +165,17 @@ def compute_rsqrt(node, inputs):
 
 
 TFL_REQUANTIZE_RSQRT = own("TFL_REQUANTIZE_RSQRT", {"input:T -> output:T": {"T": QUANTIZED}}, compute_rsqrt, same_shape,
-                           lower=_by_table(compute_rsqrt))
+                           lower=lower_by_table(compute_rsqrt))
 
 
 # -- RESIZE_BILINEAR -------------------------------------------------------------------------------------------------
 TFL_REQUANTIZE_RESIZE_BILINEAR = own(
     "TFL_REQUANTIZE_RESIZE_BILINEAR",
     {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
-     {"T": ("Q8", "Q8S")}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
+     {"T": QUANTIZED}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
+)
+TFL_INT16_RESIZE_NEAREST_NEIGHBOR = own(
+    "TFL_INT16_RESIZE_NEAREST_NEIGHBOR",
+    {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
+     {"T": ("Q16S",)}}, resize.compute_nearest, resize.infer, resize.validate,
 )

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Error
 from ..model import own
 from ..model.types import Definition, LifeTime, Operand, OperandType
+from .schema import DTYPES as FILE_DTYPES
 
 T = OperandType
 _SCALARS = {T.TENSOR_FLOAT32: T.FLOAT32, T.TENSOR_FLOAT16: T.FLOAT16, T.TENSOR_INT32: T.INT32, T.TENSOR_BOOL8: T.BOOL}
@@ -80,6 +81,12 @@ def result(b, op, place, dims=None):
         dims = t.dims or ()
     b.check_size(op, dims)
     return b.temporary(code, dims, scale, point, t.name)
+
+
+def raw_result(b, op, place):
+    """As result, of numbers without a quantization: of codes that no quantized type of ours can have."""
+    t = b.result(op, place)
+    return b.temporary(own.TENSOR_OF[FILE_DTYPES[t.type]], t.dims or (), name=t.name)
 
 
 def scalar(b, op, value):

@@ -51,7 +51,7 @@ def reduce(b, op):
     translate(b, op, f"TFL_REQUANTIZE_{op.name}", (b.ints(axes), b.i32(int(op.options.keep_dims))), [b.tensor(op, 0)])
 
 
-@takes(_recoded, Builtin.RESIZE_BILINEAR)
+@takes(_recoded_or_int16, Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
     """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
     b.check_counts(op, 2)
@@ -65,6 +65,10 @@ def resize_bilinear(b, op):
 
 def _codes(x, y, out):
     return x.type in (*CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
+
+
+def _codes8(x, y, out):
+    return x.type in CODES and out.type == x.type and bool(x.scales)
 
 
 @takes(_codes, Builtin.LEAKY_RELU)
@@ -81,6 +85,7 @@ def leaky_relu(b, op):
 _RELUS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
 
 
+@takes(is_int16, Builtin.RELU, Builtin.RELU6)
 @takes(_recoded, Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
 def relu(b, op):
     """RELU, RELU_N1_TO_1 and RELU6 into another quantization."""
@@ -115,7 +120,7 @@ def int16_numbers(b, op):
     translate(b, op, f"TFL_{op.name}_INT16")
 
 
-@takes(_codes, Builtin.RSQRT)
+@takes(_codes8, Builtin.RSQRT)
 def rsqrt(b, op):
     """RSQRT of codes."""
     b.check_counts(op, 1)

@@ -1,1 +1,95 @@
-"""Quantized forms of operators on int16 tensors."""
+"""Quantized forms of operators on int16 tensors, and curves of quantized tensors by tables."""
+
+from ..model.types import OperandType
+from . import own
+from .forms import CODES, check_ratio, is_int16, one_scale, takes
+from .own import translate
+from .schema import Builtin, TensorType
+
+
+def _int8_or_int16(x, y, out):
+    return x.type in (TensorType.INT8, TensorType.INT16) and out.type == x.type and bool(x.scales)
+
+
+def _codes8(x, y, out):
+    return x.type in CODES and out.type == x.type and bool(x.scales)
+
+
+def _one_input(b, op):
+    b.check_counts(op, 1)
+    for t in (b.tensor(op, 0), b.result(op)):
+        one_scale(b, op, t)
+
+
+@takes(is_int16, Builtin.RSQRT)
+@takes(_int8_or_int16, Builtin.EXP, Builtin.LOG)
+def curve(b, op):
+    """EXP, LOG and int16 RSQRT."""
+    _one_input(b, op)
+    translate(b, op, f"TFL_QUANTIZED_{op.name}")
+
+
+@takes(_codes8, Builtin.GELU)
+def gelu(b, op):
+    """GELU of 8 bits."""
+    _one_input(b, op)
+    translate(b, op, "TFL_QUANTIZED_GELU", (b.bool(op.options.approximate),))
+
+
+@takes(_int8_or_int16, Builtin.ABS)
+def absolute(b, op):
+    """ABS of codes."""
+    b.check_counts(op, 1)
+    check_ratio(b, op)
+    translate(b, op, "TFL_REQUANTIZE_ABS")
+
+
+@takes(is_int16, Builtin.LOGISTIC, Builtin.TANH)
+def squash(b, op):
+    """LOGISTIC and TANH into steps of 2^-15."""
+    _one_input(b, op)
+    if b.result(op).scales[0] != 2.0**-15:
+        b.refuse(op, f"output has scale {b.result(op).scales[0]}, must be 1 / 32768")
+    translate(b, op, f"TFL_INT16_{op.name}")
+
+
+def _softmax_to_int16(x, y, out):
+    return x.type in (*CODES, TensorType.INT16) and bool(x.scales) and out.type == TensorType.INT16
+
+
+@takes(_softmax_to_int16, Builtin.SOFTMAX)
+def softmax(b, op):
+    """SOFTMAX into int16 codes; from 8 bits they begin at -32768, whatever the file says about the output."""
+    b.check_counts(op, 1)
+    x, out = b.tensor(op, 0), b.result(op)
+    one_scale(b, op, x)
+    beta = b.real(OperandType.TENSOR_FLOAT32, op.options.beta)
+    if not any(out.zero_points):
+        translate(b, op, "TFL_INT16_SOFTMAX", (beta,))
+        return
+    if x.type == TensorType.INT16:
+        b.refuse(op, f"output has zero point {out.zero_points[0]}, must be 0")
+    source = own.operand(b, op, x)
+    target = b.current[out.index] = own.raw_result(b, op, 0)
+    b.emit_own("TFL_INT16_SOFTMAX", (source, beta), (target,))
+
+
+@takes(is_int16, Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
+def pool(b, op):
+    """Pools; LiteRT leaves the codes what they are, whatever the output's quantization."""
+    b.check_counts(op, 1)
+    scalars = [b.padding(op), *(b.positive(op, name) for name in ("stride_w", "stride_h", "filter_w", "filter_h")),
+               b.activation(op), b.bool(False)]
+    translate(b, op, f"TFL_INT16_{op.name}", scalars)
+
+
+@takes(is_int16, Builtin.RESIZE_NEAREST_NEIGHBOR)
+def resize(b, op):
+    """RESIZE_NEAREST_NEIGHBOR of codes."""
+    b.check_counts(op, 2)
+    size, options = b.integers(op, b.tensor(op, 1), "size"), op.options
+    if len(size) != 2 or min(size) < 1:
+        b.refuse(op, f"size {size} must be two values above 0")
+    scalars = [b.i32(size[1]), b.i32(size[0]), b.bool(False), b.bool(options.align_corners),
+               b.bool(options.half_pixel_centers)]
+    translate(b, op, "TFL_INT16_RESIZE_NEAREST_NEIGHBOR", scalars, [b.tensor(op, 0)])

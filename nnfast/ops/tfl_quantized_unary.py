@@ -1,0 +1,206 @@
+"""Curves of quantized tensors, as LiteRT's reference kernels compute them: tables of 256 codes, or of 513 that int16
+codes are interpolated between; int16 LOGISTIC and TANH by one table of the logistic function; int16 SOFTMAX.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from ..model import quant
+from . import softmax
+from .tfl import own, same_shape
+from .tfl_requantize import RANGES, lower_by_table
+from .tfl_unary import erf
+
+_LOW, _HIGH = -(1 << 15), (1 << 15) - 1
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+def table16(source, target, curve, real):
+    """int64 codes at the ends of 512 equal parts of the input's range, moved by half the error between them.
+
+    source, target: (scale, zero point); curve: of float64 arrays; real: the type that LiteRT reckons in.
+    """
+    scales = real(source[0]), real(target[0])
+    first, last = (scales[0] * real(code - source[1]) for code in (_LOW, _HIGH))
+    lowest, highest = (scales[1] * real(code - target[1]) for code in (_LOW, _HIGH))
+    step = (last - first) / real(512)
+    inverse = real(1 << 16) / (highest - lowest)
+    places = np.arange(513).astype(real)
+
+    def at(x):
+        return curve(x.astype(np.float64)).astype(real)
+
+    ends = at(first + places * step)
+    codes = quant.round_half_away(ends * inverse)
+    middle = quant.round_half_away((ends[1:] * inverse + codes[:-1]) / real(2))
+    error = middle - quant.round_half_away(at(first + places[:-1] * step + step / real(2)) * inverse)
+    final = quant.round_half_away(at(np.array([last])) * inverse)
+    table = np.concatenate([codes[:-1] - quant.round_half_away(error / real(2)), final])
+    return np.clip(table, _LOW, _HIGH).astype(np.int64)
+
+
+def looked_up(table, codes):
+    """Values of a table16 at int64 codes."""
+    place = 256 + (codes >> 7)
+    slope = (table[place + 1] - table[place]).astype(np.int16).astype(np.int64)
+    return (table[place] + (slope * (codes & 127) + 64 >> 7)).astype(np.int16)
+
+
+def _gelu(node, x):
+    if node.scalar("approximate"):
+        return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf(x * 0.7071067811865476))
+
+
+def _log(node, x):
+    target = node.outputs[0]
+    lowest = (RANGES[target.dtype][0] - target.zero_point) * float(np.float32(target.scale))
+    return np.where(x > 0, np.log(np.where(x > 0, x, 1)), lowest)
+
+
+def _rsqrt(node, x):
+    return np.where(x > 0, 1 / np.sqrt(np.where(x > 0, x, 1)), _HIGH * float(np.float32(node.outputs[0].scale)))
+
+
+_CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt}
+
+
+def _compute_curve(name):
+    def compute(node, inputs):
+        """The curve, in float32, by a table of codes."""
+        source, target = node["input"], node.outputs[0]
+
+        def curve(x):
+            return _CURVES[name](node, x)
+
+        with np.errstate(all="ignore"):
+            pair = (source.scale, source.zero_point), (target.scale, target.zero_point)
+            if source.dtype == np.int16:
+                return [looked_up(table16(*pair, curve, np.float32), inputs[0].astype(np.int64))]
+            x = np.float32(source.scale) * (inputs[0].astype(np.int64) - source.zero_point).astype(np.float32)
+            steps = curve(x.astype(np.float64)).astype(np.float32) * (np.float32(1) / np.float32(target.scale))
+        low, high = RANGES[target.dtype]
+        codes = np.clip(quant.round_half_away(steps).astype(np.float64) + target.zero_point, low, high)
+        return [codes.astype(target.dtype)]
+
+    return compute
+
+
+def _curve(name, types, more=""):
+    compute = _compute_curve(name)
+    return own(f"TFL_QUANTIZED_{name}", {f"input:T{more} -> output:T": {"T": types}}, compute, same_shape,
+               lower=lower_by_table(compute))
+
+
+TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name in ("EXP", "LOG"))
+TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S"), " approximate:bool")
+TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
+
+
+# -- LOGISTIC, TANH --------------------------------------------------------------------------------------------------
+def _logistic_table():
+    """Of x = i / 24 in steps of 2^-16, moved so that lines between the values are as far above as below the curve."""
+    def at(x):
+        return 65536 / (1 + np.exp(-x / 24))
+
+    x = np.arange(256.0)
+    bend = (at(x + 1) + at(x)) / 2 - at(x + 0.5)
+    table = np.floor(at(x) - bend / 2 + 0.5).astype(np.int64)
+    table[-1] = (1 << 16) - 1
+    return table
+
+
+_LOGISTIC = _logistic_table()
+_BITS = 12
+"""Bits behind the point of a code whose scale is a power of two that needs no multiplier."""
+
+
+def _scaled(node, codes, shifts):
+    """int32 codes in steps of 1 / (3 * 2^12): by a shift, where the scale is a power of two, else by a multiplier.
+
+    shifts: the left shifts that LiteRT leaves to powers of two.
+    """
+    scale = float(np.float32(node["input"].scale))
+    fraction, exponent = np.frexp(scale)
+    shift = _BITS + int(exponent) - 1
+    if fraction == 0.5 and shift in shifts:
+        return codes * (3 << shift)
+    multiplier, right = scale * 4096.0 * 3.0, 0
+    while multiplier <= 32767 / 2 and right <= 30:
+        multiplier, right = multiplier * 2, right + 1
+    return quant.wrap32(codes * int(multiplier) + (1 << right >> 1)) >> right
+
+
+def _between(x, bits):
+    """Values of the logistic table at x / 2^bits, in steps of 2^-(16 + bits)."""
+    place, part = x >> bits, x & (1 << bits) - 1
+    place = np.minimum(place, 254)
+    return (_LOGISTIC[place] << bits) + part * (_LOGISTIC[place + 1] - _LOGISTIC[place])
+
+
+def compute_logistic(node, inputs):
+    """Halfway between two entries of the table by a line, in steps of 2^-15."""
+    x = _scaled(node, inputs[0].astype(np.int64), (0,))
+    size = np.abs(x)
+    value = np.where(size >> 9 >= 255, 0x7FFF << 10, _between(size, 9))
+    return [(np.where(x >= 0, value, (1 << 25) - value - 1) + (1 << 9) >> 10).astype(np.int16)]
+
+
+def compute_tanh(node, inputs):
+    """2 logistic(2 x) - 1."""
+    x = _scaled(node, inputs[0].astype(np.int64), (0, 1))
+    size = np.abs(x)
+    value = np.where(size >> 8 >= 255, 0xFFFF << 8, _between(size, 8)) - (1 << 23)
+    return [(np.where(x >= 0, value, -value - 1) + (1 << 7) >> 8).astype(np.int16)]
+
+
+TFL_INT16_LOGISTIC, TFL_INT16_TANH = (
+    own(f"TFL_INT16_{name}", {"input:T -> output:T": {"T": ("Q16S",)}}, compute, same_shape)
+    for name, compute in (("LOGISTIC", compute_logistic), ("TANH", compute_tanh)))
+
+
+# -- SOFTMAX ---------------------------------------------------------------------------------------------------------
+_WIDTH = 65535
+
+
+@cache
+def _softmax_tables():
+    """(exp over [-10, 0], 1 / (1 + x) over [0, 1]) in steps of 2^-15."""
+    codes = 2.0 / _WIDTH, 0
+    return (table16((10.0 / _WIDTH, _HIGH), codes, np.exp, np.float64),
+            table16((1.0 / _WIDTH, _LOW), codes, lambda x: 1 / (1 + x), np.float64))
+
+
+def compute_softmax(node, inputs):
+    """Over the last axis; of int16 codes by tables, of 8-bit codes into int16 ones from -32768 on in fixed point."""
+    x = inputs[0].astype(np.int64)
+    if x.size == 0:
+        return [np.zeros(x.shape, np.int16)]
+    if node["input"].dtype != np.int16:
+        return [(softmax.fractions(node, x, 16) + _LOW).clip(_LOW, _HIGH).astype(np.int16)]
+    powers, reciprocals = _softmax_tables()
+    real = float(np.float32(node["input"].scale) * np.float32(node.scalar("beta"))) / (10.0 / _WIDTH)
+    steps = quant.mbqm(x - x.max(axis=-1, keepdims=True), *quant.quantize_multiplier(real)) + _HIGH
+    terms = looked_up(powers, np.clip(steps, _LOW, _HIGH)).astype(np.int64)
+    total = terms.sum(axis=-1, keepdims=True)
+    length = np.frexp(np.maximum(total, 1).astype(np.float64))[1].astype(np.int64)
+    fraction = ((total << 31 - length) + (1 << 13) >> 14) - (1 << 15) - (1 << 16)
+    scale = looked_up(reciprocals, np.clip(fraction, _LOW, _HIGH)).astype(np.int64)
+    shift = length - 1
+    return [np.clip(terms * scale + (1 << shift >> 1) >> shift, 0, _HIGH).astype(np.int16)]
+
+
+def infer_softmax(node):
+    """The input's shape, which has a last axis."""
+    node.check_rank("input", 1, 8)
+    if not node.scalar("beta") > 0:
+        node.fail("beta", f"is {node.scalar('beta'):g}, must be greater than 0")
+    if node["input"].dtype != np.int16:
+        softmax.multiplier(node)
+    return same_shape(node)
+
+
+TFL_INT16_SOFTMAX = own("TFL_INT16_SOFTMAX", {"input:T beta:f32 -> output:U":
+                                              {"T": ("Q16S", "Q8", "Q8S"), "U": ("Q16S", "I16")}},
+                        compute_softmax, infer_softmax)
