@@ -100,6 +100,18 @@ def read_input(args, entries, facts):
     return [arrays.random(entries)], False, f"random values (seed {arrays.SEED}); give --image or --input for real ones"
 
 
+def read_metadata(args, file):
+    """(Facts of each input, of each output, what is wrong with them or None); damage only stops who needs a picture."""
+    if file is None:
+        return [], [], None
+    try:
+        return *metadata.facts(args.model, file), None
+    except InvalidArgument as error:
+        if args.image:
+            raise
+        return [], [], str(error)
+
+
 def run_calls(prepared, calls, sequence):
     """(outputs, milliseconds per call): one run of everything; a sequence's outputs are stacked."""
     if not sequence:
@@ -131,7 +143,7 @@ def main(args):
     with tracing(args.trace, "nnfast run"):
         device = nnfast.Device(num_threads=args.threads, precision=args.precision)
         model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
-        known_inputs, known_outputs = ([], []) if file is None else metadata.facts(args.model, file)
+        known_inputs, known_outputs, note = read_metadata(args, file)
         with trace.span("LA", "PC", "prepare"):
             prepared = device.prepare(model, input_shapes=input_shapes)
         calls, sequence, source = read_input(args, prepared.inputs, known_inputs)
@@ -148,6 +160,8 @@ def main(args):
                 "outputs": [arrays.summary(entry, array) for entry, array in zip(prepared.outputs, outputs)]}
     output.say(f"model   {args.model}")
     output.say(f"input   {source}")
+    if note:
+        output.say(f"note    {note}; labels of the file are not used")
     unit = "call" if sequence else "run"
     output.say(f"time    {document['median_ms']:.3f} ms per {unit} (median of {len(spent)} after a warm-up)")
     output.say()

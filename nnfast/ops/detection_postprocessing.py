@@ -43,11 +43,30 @@ def shapes(node, has_background=True):
 
 @np.errstate(over="ignore", invalid="ignore")
 def _decoded(node, deltas, anchors):
-    """Corner boxes [..., 4] (y1, x1, y2, x2) from deltas (dy, dx, dh, dw, more) and anchors [n, 4] (y, x, h, w)."""
+    """Corner boxes [..., 4] (y1, x1, y2, x2) from deltas (dy, dx, dh, dw, more) and anchors [n, 4] (y, x, h, w).
+
+    LiteRT computes centres and halves in double.
+    """
     scale = np.array([node.scalar(f"scale_{name}") for name in ("dy", "dx", "dh", "dw")], np.float32)
-    centre = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scale[:2]
-    half = anchors[:, 2:] * np.exp(deltas[..., 2:4] / scale[2:]) * np.float32(0.5)
+    if node.is_litert:
+        deltas, anchors, scale = (array.astype(np.float64) for array in (deltas, anchors, scale))
+        centre = (deltas[..., :2] / scale[:2] * anchors[:, 2:] + anchors[:, :2]).astype(np.float32)
+        half = (0.5 * np.exp(deltas[..., 2:4] / scale[2:]) * anchors[:, 2:]).astype(np.float32)
+    else:
+        centre = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scale[:2]
+        half = anchors[:, 2:] * np.exp(deltas[..., 2:4] / scale[2:]) * np.float32(0.5)
     return np.concatenate((centre - half, centre + half), axis=-1)
+
+
+def _suppressed(node, items, scores, limit, kill):
+    """As boxes.greedy; with LiteRT's arithmetic equal scores stay in the order of their boxes."""
+    if not node.is_litert:
+        return boxes.greedy(items, scores, limit, kill)
+    items, kept = items[boxes.descending(scores[items])], []
+    while items.size and len(kept) < limit:
+        kept.append(items[0])
+        items = items[1:][~kill(items[0], items[1:])]
+    return np.array(kept, np.int64)
 
 
 def _by_class(node, scores, kill):
@@ -57,7 +76,7 @@ def _by_class(node, scores, kill):
     for label in range(1, scores.shape[1]):
         node.go_on()
         of_class = scores[:, label]
-        kept = boxes.greedy(np.flatnonzero(of_class > threshold), of_class, limit, kill)
+        kept = _suppressed(node, np.flatnonzero(of_class > threshold), of_class, limit, kill)
         numbers.append(kept)
         classes.append(np.full(kept.size, label))
     numbers, classes = np.concatenate(numbers), np.concatenate(classes)
@@ -68,8 +87,8 @@ def _by_class(node, scores, kill):
 def _by_best_class(node, scores, kill):
     """(box numbers, classes) with one suppression over the best score of each box; its best classes one by one."""
     best = scores[:, 1:].max(axis=1)
-    kept = boxes.greedy(np.flatnonzero(best > node.scalar("score_threshold")), best,
-                        node.scalar("max_num_detections"), kill)
+    kept = _suppressed(node, np.flatnonzero(best > node.scalar("score_threshold")), best,
+                       node.scalar("max_num_detections"), kill)
     count = min(scores.shape[1] - 1, node.scalar("max_classes_per_detection"))
     classes = np.argsort(-scores[kept, 1:], axis=1, kind="stable")[:, :count] + 1
     return np.repeat(kept, count), classes.reshape(-1)

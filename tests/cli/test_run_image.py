@@ -78,6 +78,8 @@ def test_damaged_metadata_is_one_line(tmp_path, white, capsys):
     assert main(["run", str(tmp_path / "m.tflite"), "--image", white]) == 2
     error = capsys.readouterr().err
     assert "m.tflite: metadata: " in error and error.count("\n") == 1
+    assert main(["run", str(tmp_path / "m.tflite")]) == 0
+    assert "m.tflite: metadata: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("option, text", [

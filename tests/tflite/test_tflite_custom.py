@@ -93,6 +93,31 @@ def test_detection_with_any_threshold():
     assert low.codes()[0] == "TFL_DETECTION_POSTPROCESS" and low.run()[3][0] >= plain.run()[3][0]
 
 
+@pytest.mark.parametrize("more", [{}, {"use_regular_nms": True, "detections_per_class": 3}])
+def test_detection_takes_equal_scores_in_the_order_of_boxes_as_litert_does(more):
+    anchors = np.array([[0.5, 10 * k + 0.5, 1, 1] for k in range(5)], np.float32)
+    scores = np.zeros((1, 5, 3), np.float32)
+    scores[0, :, 1] = 0.5, 0.9, 0.5, 0.9, 0.5
+    one = detection(OPTIONS | more, np.zeros((1, 5, 4), np.float32), scores, anchors)
+    starts = {}
+    for arithmetic in ("litert", "nnapi"):
+        model = nnfast.load(one.file(), arithmetic=arithmetic)
+        boxes = nnfast.Device().prepare(model).run([one.inputs[0], scores])[0]
+        starts[arithmetic] = boxes[0, :, 1].tolist()
+    assert starts == {"litert": [10, 30, 0], "nnapi": [10, 30, 20]}
+
+
+def test_detection_decodes_in_double_as_litert_does():
+    rng = np.random.default_rng(2)
+    deltas, anchors = rng.standard_normal((1, 1, 4)).astype(np.float32), rng.random((1, 4)).astype(np.float32)
+    one = detection(OPTIONS, deltas, np.array([[[0, 0.9, 0.1]]], np.float32), anchors)
+    box = one.run()[0][0, 0]
+    (y, x, h, w), (dy, dx, dh, dw) = anchors[0].tolist(), deltas[0, 0].tolist()
+    centre = np.array([dy / 10 * h + y, dx / 10 * w + x]).astype(np.float32)
+    half = np.array([0.5 * np.exp(dh / 5) * h, 0.5 * np.exp(dw / 5) * w]).astype(np.float32)
+    assert box.tolist() == [*(centre - half), *(centre + half)]
+
+
 @pytest.fixture
 def scale():
     """A custom operator Scale of somebody else: its input times the first byte of its options."""
