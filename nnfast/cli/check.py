@@ -86,7 +86,7 @@ def largest(row):
     if difference.verdict in ("-", "same"):
         return "0" if difference.verdict == "same" else ""
     if difference.largest is None:
-        return "shape" if not difference.where else "inf, NaN"
+        return "n/a"
     return f"{difference.largest:.1e}" if row.dtype.startswith(("float", "complex")) else \
         f"{difference.differing}, by {difference.largest:.0f}"
 

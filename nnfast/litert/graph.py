@@ -183,7 +183,8 @@ class Program:
         keep = {}
         if owner.keep_all:
             made = {operand for operation in graph.operations for operand in operation.outputs}
-            keep = {t: operand for t, operand in builder.current.items() if operand in made
+            # The translation numbers the tensors of a composite's body from the last one of the file on.
+            keep = {t: operand for t, operand in builder.current.items() if operand in made and t < len(tensors)
                     and graph.operands[operand].lifetime == LifeTime.TEMPORARY_VARIABLE}
         self._outputs += keep
         prepared = owner.device.prepare(model, keep=list(keep.values()) or None)

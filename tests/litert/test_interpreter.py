@@ -10,7 +10,11 @@ import pytest
 import nnfast
 import nnfast.litert as tflite
 from helpers import example_models, litert_models
+from helpers.shared import SHARED
 from helpers.tflite.file_builder import Op, Tensor, build
+
+SMALL = 300_000
+"""Bytes of the largest of other people's files that run here."""
 
 
 @pytest.fixture
@@ -203,3 +207,23 @@ def test_folded_results_have_values():
     interpreter.allocate_tensors()
     interpreter.invoke()
     assert interpreter.get_tensor(1).dtype == np.int32 and interpreter.get_tensor(1).tolist() == [2, 3]
+
+
+@pytest.mark.skipif(not (SHARED / "real").is_dir(), reason=f"no files in {SHARED / 'real'} (NNFAST_SHARED)")
+def test_whatever_runs_keeps_intermediate_results():
+    ran = 0
+    for path in sorted((SHARED / "real").glob("*.tflite")):
+        if path.stat().st_size < SMALL:
+            try:
+                plain = tflite.Interpreter(path)
+                plain.allocate_tensors()
+            except (RuntimeError, ValueError):
+                continue
+            keeping = tflite.Interpreter(path, experimental_preserve_all_tensors=True)
+            for interpreter in (plain, keeping):
+                interpreter.allocate_tensors()
+                interpreter.invoke()
+            for row in plain.get_output_details():
+                np.testing.assert_allclose(keeping.get_tensor(row["index"]), plain.get_tensor(row["index"]), 1e-4, 1e-5)
+            ran += 1
+    assert ran > 20

@@ -49,8 +49,8 @@ def compare(ours, theirs, bound=BOUND):
     size = "other infinities or NaN" if largest is None else f"by up to {largest:.2g} of the largest" \
         if theirs.dtype.kind in "fc" else f"by up to {largest:.0f}"
     return Difference(verdict, theirs.size, count, largest, place,
-                      f"{count:,} of {theirs.size:,} values differ, {size}; first{where}: {ours[place]}, LiteRT's "
-                      f"{theirs[place]}")
+                      f"{count:,} of {theirs.size:,} values differ, {size}; first{where}: {ours[place]!s}, LiteRT's "
+                      f"{theirs[place]!s}")
 
 
 def distance(ours, theirs):

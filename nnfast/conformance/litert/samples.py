@@ -22,7 +22,7 @@ def rows_of_ids(graph):
         if operator.name in _PASSING and operator.inputs:
             source = operator.inputs[0]
             origin.update(dict.fromkeys(operator.outputs, origin.get(source, source)))
-        elif operator.name in _LOOKUPS:
+        elif operator.name in _LOOKUPS and len(operator.inputs) > 1:
             table, ids = (operator.inputs[place] for place in _LOOKUPS[operator.name])
             ids = origin.get(ids, ids)
             least = min((dim for dim in graph.tensors[table].dims or () if dim > 1), default=1)
