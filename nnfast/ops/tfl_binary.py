@@ -3,7 +3,7 @@
 import numpy as np
 
 from .base import broadcast_shape
-from .tfl import BOOLS, BOUNDS, FLOATS, INTEGERS, NUMBERS, own, same_dtype
+from .tfl import BOOLS, BOUNDS, FLOATS, INTEGERS, NUMBERS, QUANTIZED, own, same_dtype
 
 
 def infer(node):
@@ -99,7 +99,7 @@ def _comparison(name, types):
 TFL_ADD, TFL_SUB, TFL_MUL, TFL_DIV = map(_fused, ("ADD", "SUB", "MUL", "DIV"))
 TFL_FLOOR_DIV, TFL_FLOOR_MOD, TFL_POW, TFL_SQUARED_DIFFERENCE = (
     _plain(name, NUMBERS) for name in ("FLOOR_DIV", "FLOOR_MOD", "POW", "SQUARED_DIFFERENCE"))
-TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + ("Q16S",)) for name in ("MAXIMUM", "MINIMUM"))
+TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + QUANTIZED) for name in ("MAXIMUM", "MINIMUM"))
 TFL_ATAN2 = _plain("ATAN2", FLOATS)
 TFL_RIGHT_SHIFT = _plain("RIGHT_SHIFT", INTEGERS)
 TFL_BITWISE_XOR = _plain("BITWISE_XOR", INTEGERS)

@@ -136,9 +136,10 @@ def compute_complex_abs(node, inputs):
     return [np.abs(inputs[0])]
 
 
-TFL_ABS, TFL_NEG, TFL_SQUARE, TFL_RELU, TFL_RELU6, TFL_RELU_N1_TO_1, TFL_RELU_0_TO_1 = (
+TFL_NEG = _unary("TFL_NEG", FLOATS + INTEGERS + ("Q8S", "Q16S"), compute_named)
+TFL_ABS, TFL_SQUARE, TFL_RELU, TFL_RELU6, TFL_RELU_N1_TO_1, TFL_RELU_0_TO_1 = (
     _unary(f"TFL_{name}", FLOATS + INTEGERS, compute_named)
-    for name in ("ABS", "NEG", "SQUARE", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"))
+    for name in ("ABS", "SQUARE", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"))
 TFL_CEIL, TFL_FLOOR, TFL_EXP, TFL_LOG, TFL_SQRT, TFL_RSQRT, TFL_SIN, TFL_TANH, TFL_LOGISTIC, TFL_ELU, TFL_HARD_SWISH = (
     _unary(f"TFL_{name}", FLOATS, compute_named)
     for name in ("CEIL", "FLOOR", "EXP", "LOG", "SQRT", "RSQRT", "SIN", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"))

@@ -10,7 +10,7 @@ from .schema import TensorType
 CODES = (TensorType.INT8, TensorType.UINT8)
 FORMS = {}
 """Builtin code -> [(applies(first input, second input, output), function(builder, operator))]."""
-AREAS = ("quantized", "quantized_int16", "quantized_states")
+AREAS = ("quantized", "quantized_binary", "quantized_int16", "quantized_states")
 """The files that fill FORMS."""
 
 

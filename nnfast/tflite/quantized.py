@@ -42,9 +42,9 @@ def requantize(b, op):
 
 
 @takes(_recoded_or_int16, Builtin.MEAN)
-@takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and _recoded(x, y, out), Builtin.SUM)
+@takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and bool(x.scales), Builtin.SUM)
 def reduce(b, op):
-    """MEAN and SUM of codes."""
+    """MEAN and SUM of codes, SUM of uint8 only: of others LiteRT's sums are no sums."""
     b.check_counts(op, 2)
     check_ratio(b, op)
     axes = b.integers(op, b.tensor(op, 1), "axes")
