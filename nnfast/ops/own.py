@@ -84,8 +84,10 @@ FAMILIES = {
     },
     "tfl_pool": {"TFL_MAX_POOL_ARGMAX": 1012, "TFL_MAX_UNPOOL": 1013},
     "tfl_detection": {"TFL_DETECTION_POSTPROCESS": 1016},
+    "tfl_random": {"TFL_RANDOM_STANDARD_NORMAL": 146, "TFL_RANDOM_UNIFORM": 148, "TFL_MULTINOMIAL": 149},
     "tfl_nms": {"TFL_NON_MAX_SUPPRESSION_V4": 120, "TFL_NON_MAX_SUPPRESSION_V5": 121},
     "tfl_conv3d": {"TFL_CONV_3D": 132, "TFL_CONV_3D_TRANSPOSE": 141},
+    "tfl_stablehlo": {"TFL_STABLEHLO_SCATTER": 190, "TFL_STABLEHLO_GATHER": 201},
     "tfl_window": {"TFL_DILATE": 203, "TFL_STABLEHLO_PAD": 195, "TFL_REDUCE_WINDOW": 205},
     "tfl_blocks": {"TFL_SPACE_TO_BATCH_ND": 38, "TFL_BATCH_TO_SPACE_ND": 37},
     "tfl_signal": {

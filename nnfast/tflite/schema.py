@@ -98,6 +98,15 @@ TABLES = {
     "FakeQuantOptions": (
         ("low", 0, "f", 0.0), ("high", 1, "f", 0.0), ("bits", 2, "i", 0), ("narrow", 3, "?", False),
     ),
+    "RandomOptions": (("seed", 0, "q", 0), ("seed2", 1, "q", 0)),
+    "StablehloGatherOptions": (
+        ("offset_dims", 0, "[q]", None), ("collapsed", 1, "[q]", None), ("index_map", 2, "[q]", None),
+        ("vector_dim", 3, "q", 0), ("slice_sizes", 4, "[q]", None),
+    ),
+    "StablehloScatterOptions": (
+        ("window_dims", 1, "[q]", None), ("inserted", 2, "[q]", None), ("index_map", 3, "[q]", None),
+        ("vector_dim", 4, "q", 0), ("body_graph", 6, "i", 0),
+    ),
     "ReduceWindowOptions": (("function", 0, "i", 0),),
     "StablehloPadOptions": (("low", 0, "[q]", None), ("high", 1, "[q]", None), ("interior", 2, "[q]", None)),
     "StablehloReduceWindowOptions": (
@@ -294,7 +303,10 @@ class Builtin(IntEnum):
     READ_VARIABLE = 143
     ASSIGN_VARIABLE = 144
     BROADCAST_ARGS = 145
+    RANDOM_STANDARD_NORMAL = 146
     BUCKETIZE = 147
+    RANDOM_UNIFORM = 148
+    MULTINOMIAL = 149
     GELU = 150
     DYNAMIC_UPDATE_SLICE = 151
     RELU_0_TO_1 = 152
@@ -311,8 +323,10 @@ class Builtin(IntEnum):
     STABLEHLO_MULTIPLY = 165
     STABLEHLO_MAXIMUM = 166
     STABLEHLO_MINIMUM = 181
+    STABLEHLO_SCATTER = 190
     STABLEHLO_PAD = 195
     STABLEHLO_REDUCE_WINDOW = 198
+    STABLEHLO_GATHER = 201
     DILATE = 203
     REDUCE_WINDOW = 205
     STABLEHLO_COMPOSITE = 206
@@ -338,6 +352,8 @@ OPTIONS = {
     _B.REVERSE_SEQUENCE: (87, "ReverseSequenceOptions"), _B.CUMSUM: (102, "CumsumOptions"),
     _B.BUCKETIZE: (115, "BucketizeOptions"),
     _B.CONV_3D: (106, "Conv3DOptions"), _B.CONV_3D_TRANSPOSE: (106, "Conv3DOptions"),
+    _B.RANDOM_UNIFORM: (114, "RandomOptions"), _B.RANDOM_STANDARD_NORMAL: (114, "RandomOptions"),
+    _B.MULTINOMIAL: (114, "RandomOptions"),
     _B.FAKE_QUANT: (58, "FakeQuantOptions"),
     _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
     _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
@@ -354,6 +370,7 @@ OPTIONS = {
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
 OPTIONS_2 = {
     _B.STABLEHLO_COMPOSITE: (21, "CompositeOptions"), _B.REDUCE_WINDOW: (20, "ReduceWindowOptions"),
+    _B.STABLEHLO_GATHER: (16, "StablehloGatherOptions"), _B.STABLEHLO_SCATTER: (7, "StablehloScatterOptions"),
     _B.STABLEHLO_PAD: (10, "StablehloPadOptions"), _B.STABLEHLO_REDUCE_WINDOW: (13, "StablehloReduceWindowOptions"),
 }
 """As OPTIONS, of those in the second union."""

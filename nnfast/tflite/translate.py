@@ -19,7 +19,7 @@ AREAS = (
     "lookup", "bidirectional", "control", "detection",
 )
 """The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
-OWN_AREAS = ("own", "window", "variables", "composite", "custom")
+OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "composite", "custom")
 """Those of what the standard lacks."""
 MAX_DEPTH = 8
 """Subgraphs inside each other; real files have a few."""

@@ -1,0 +1,101 @@
+"""TFLite's RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL: numbers of a Philox generator, which goes on.
+
+The state of the generator, the number of the next block of four words, is an input and an output: 64 bits as two int32.
+"""
+
+import secrets
+from math import prod
+
+import numpy as np
+
+from .random_multinomial import philox, uniform
+from .tfl import INDEXES, own
+
+_LEAST = np.float32(1e-7)
+_SKIPPED = 512
+"""Blocks that LiteRT leaves out for each sample of MULTINOMIAL that a run may draw."""
+
+
+def _wide(words):
+    """Numbers of 64 bits from pairs of int32, the lower word first."""
+    return [int(number) for number in np.ascontiguousarray(words, np.int32).view(np.uint64)]
+
+
+def _seeds(inputs):
+    seeds = _wide(inputs[3 if len(inputs) > 3 else 2])
+    return seeds if any(seeds) else [secrets.randbits(64) for _ in range(2)]
+
+
+def _moved(state, blocks):
+    """The state `blocks` later."""
+    return np.array([_wide(state)[0] + blocks & (1 << 64) - 1], np.uint64).view(np.int32)
+
+
+def _fractions(words):
+    """float32 in [0, 1) of the lower 23 bits."""
+    return ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
+
+
+# -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL --------------------------------------------------------------------------
+def infer(node):
+    """The given shape, and the state."""
+    dims = node.numbers("shape")
+    if min(dims, default=0) < 0:
+        node.fail("shape", f"is {dims}, must not hold negative sizes")
+    return [tuple(dims), (2,)]
+
+
+def _words(node, inputs):
+    (shape, _), state = infer(node), inputs[1]
+    blocks = -(-prod(shape) // 4)
+    return philox(_seeds(inputs), blocks, _wide(state)[0]), shape, _moved(state, blocks)
+
+
+def compute_uniform(node, inputs):
+    """Numbers in [0, 1)."""
+    words, shape, state = _words(node, inputs)
+    return [_fractions(words).reshape(-1)[:prod(shape)].reshape(shape), state]
+
+
+def compute_normal(node, inputs):
+    """Two numbers of a normal distribution from two words, as Box and Muller have it."""
+    words, shape, state = _words(node, inputs)
+    radius, angle = _fractions(words).reshape(-1, 2).T
+    radius = np.sqrt(np.float32(-2) * np.log(np.maximum(radius, _LEAST).astype(np.float64)).astype(np.float32))
+    angle = (2 * np.pi * angle.astype(np.float64)).astype(np.float32).astype(np.float64)
+    pairs = np.stack([np.sin(angle), np.cos(angle)], -1).astype(np.float32) * radius[:, None]
+    return [pairs.reshape(-1)[:prod(shape)].reshape(shape), state]
+
+
+TFL_RANDOM_UNIFORM, TFL_RANDOM_STANDARD_NORMAL = (
+    own(name, {"shape:I state:I32 seeds:I32 -> output:F32 next:I32": {"I": INDEXES}}, compute, infer)
+    for name, compute in (("TFL_RANDOM_UNIFORM", compute_uniform), ("TFL_RANDOM_STANDARD_NORMAL", compute_normal)))
+
+
+# -- MULTINOMIAL -----------------------------------------------------------------------------------------------------
+def infer_multinomial(node):
+    """Samples for each row, and the state."""
+    node.check_rank("logits", 2)
+    count, (rows, classes) = node.scalar("count"), node["logits"].shape
+    if count < 0 or classes < 1:
+        node.fail("count", f"is {count} of {classes} classes, must not be negative, of 1 class or more")
+    return [(rows, count), (2,)]
+
+
+def compute_multinomial(node, inputs):
+    """Class numbers with the probabilities of a softmax; what is not finite is never drawn."""
+    (shape, _), state = infer_multinomial(node), inputs[2]
+    logits = inputs[0].astype(np.float64)
+    finite = np.isfinite(logits)
+    largest = np.max(logits, 1, keepdims=True, initial=np.finfo(np.float32).min, where=finite)
+    sums = np.cumsum(np.exp(np.where(finite, logits - largest, -np.inf)), 1)
+    draws = uniform(_seeds(inputs), prod(shape), 2 * _wide(state)[0]).reshape(shape) * sums[:, -1:]
+    picks = [np.searchsorted(row, values, "right") for row, values in zip(sums, draws)]
+    result = np.array(picks, node.outputs[0].dtype).reshape(shape)
+    return [result, _moved(state, shape[0] * -(-shape[1] // 4) * 4 * _SKIPPED)]
+
+
+TFL_MULTINOMIAL = own(
+    "TFL_MULTINOMIAL",
+    {"logits:F32 count:C state:I32 seeds:I32 -> output:U next:I32": {"C": ("I32", "i32"), "U": ("I32", "I64")}},
+    compute_multinomial, infer_multinomial)

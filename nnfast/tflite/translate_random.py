@@ -1,0 +1,29 @@
+"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: the generator's state is a state of the model."""
+
+import numpy as np
+
+from ..model.types import LifeTime, Operand, OperandType
+from .own import extends, operand, result
+from .schema import Builtin
+
+B = Builtin
+
+
+@extends(B.RANDOM_UNIFORM, B.RANDOM_STANDARD_NORMAL, B.MULTINOMIAL)
+def random(b, op):
+    """Numbers that differ from run to run of a stream, the same for the same seeds; seeds of 0 stand for any."""
+    if not b.is_main or b.initial is not None:
+        b.refuse(op, "draws numbers in a subgraph, which cannot keep the generator's state")
+    b.check_counts(op, 2 if op.code == B.MULTINOMIAL else 1)
+    name = "generator", len(b.variable_inputs)
+    b.graphs.initial[name] = np.zeros(2, np.int32)
+    state = b.add(Operand(OperandType.TENSOR_INT32, (2,), lifetime=LifeTime.SUBGRAPH_INPUT,
+                          name=f"generator {name[1]}"), b.inputs)
+    # LiteRT keeps 32 bits of each seed, then widens them again.
+    seeds = np.array([op.options.seed, op.options.seed2]).astype(np.int32).astype(np.int64).view(np.int32)
+    inputs = [operand(b, op, b.tensor(op, place)) for place in range(len(op.inputs))]
+    moved = b.temporary(OperandType.TENSOR_INT32, (2,), name=f"generator {name[1]} moved")
+    target = result(b, op, 0)
+    b.emit_own(f"TFL_{op.name}", (*inputs, state, b.ints(seeds.tolist())), (target, moved))
+    b.current[op.outputs[0]] = target
+    b.variable_inputs[name], b.variables[name] = state, moved
