@@ -119,7 +119,8 @@ def _infer_lstm(node):
     return [(batch, len(active_gates(node)) * units), (batch, outputs), (batch, units), (batch, outputs)]
 
 
-def _infer_sequence(node):
+def infer_sequence(node):
+    """Shapes of the output sequence and of both states."""
     time, batch, size = recurrent.sequence_shape(node)
     check_presence(node)
     units, outputs = check_shapes(node, batch, size)
@@ -129,11 +130,16 @@ def _infer_sequence(node):
 
 
 # -- reference ---------------------------------------------------------------------------------------------------------
+def _product(rows, weights):
+    return rows @ weights.T
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """The float64 parameters of an LSTM cell; None for what it does not have. Dicts go by gate name.
 
-    A clip of 0 or less is off. project_bias counts only beside project.
+    A clip of 0 or less is off. project_bias counts only beside project. product(rows, weights): of rows [b, size] with
+    from_input, from_output or project, [.., size].
     """
 
     from_input: dict
@@ -146,10 +152,12 @@ class Cell:
     activation: object
     cell_clip: float
     proj_clip: float
+    product: object = _product
 
     def step(self, data, output, state):
         """(output, state) after one step from data [b, size], output [b, outputs] and state [b, units]."""
-        pre = {gate: data @ weights.T + output @ self.from_output[gate].T for gate, weights in self.from_input.items()}
+        pre = {gate: self.product(data, weights) + self.product(output, self.from_output[gate])
+               for gate, weights in self.from_input.items()}
         forget = recurrent.sigmoid(self._gate("forget", pre, state))
         enter = recurrent.sigmoid(self._gate("input", pre, state)) if "input" in pre else 1.0 - forget
         state = forget * state + enter * self.activation(self._gate("cell", pre, state))
@@ -157,7 +165,7 @@ class Cell:
             state = np.clip(state, -self.cell_clip, self.cell_clip)
         output = recurrent.sigmoid(self._gate("output", pre, state)) * self.activation(state)
         if self.project is not None:
-            output = output @ self.project.T
+            output = self.product(output, self.project)
             if self.project_bias is not None:
                 output = output + self.project_bias
             if self.proj_clip > 0:
@@ -244,6 +252,6 @@ def _lower_sequence(node, b):
 LSTM = OpDef(OperationType.LSTM, _LSTM, infer=_infer_lstm, compute=_compute_lstm, lower=_lower_lstm)
 
 UNIDIRECTIONAL_SEQUENCE_LSTM = OpDef(
-    OperationType.UNIDIRECTIONAL_SEQUENCE_LSTM, _SEQUENCE, infer=_infer_sequence, compute=_compute_sequence,
+    OperationType.UNIDIRECTIONAL_SEQUENCE_LSTM, _SEQUENCE, infer=infer_sequence, compute=_compute_sequence,
     lower=_lower_sequence,
 )

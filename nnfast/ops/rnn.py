@@ -35,7 +35,8 @@ def _infer_rnn(node):
     return [(batch, units), (batch, units)]
 
 
-def _infer_sequence(node):
+def infer_sequence(node):
+    """Shapes of the output sequence and of the state."""
     node.check_in("time_major", (0, 1))
     time, batch, size = recurrent.sequence_shape(node)
     units = check_weights(node, batch, size)
@@ -120,6 +121,6 @@ def _lower_sequence(node, b):
 RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn, lower=_lower_rnn)
 
 UNIDIRECTIONAL_SEQUENCE_RNN = OpDef(
-    OperationType.UNIDIRECTIONAL_SEQUENCE_RNN, _SEQUENCE, infer=_infer_sequence, compute=_compute_sequence,
+    OperationType.UNIDIRECTIONAL_SEQUENCE_RNN, _SEQUENCE, infer=infer_sequence, compute=_compute_sequence,
     lower=_lower_sequence,
 )

@@ -9,7 +9,8 @@ from .schema import TensorType
 
 CODES = (TensorType.INT8, TensorType.UINT8)
 FORMS = {}
-"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]."""
+"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]; the third input stands
+in for a second one that is omitted, as an LSTM's may be."""
 AREAS = ("quantized", "quantized_binary", "quantized_int16", "quantized_states")
 """The files that fill FORMS."""
 
@@ -21,10 +22,10 @@ def form(b, op):
             for area in AREAS:
                 import_module(f".{area}", __package__)
     for applies, function in FORMS.get(op.code, ()):
-        tensors = [b.tensor(op, place) for place in (0, 1)]
-        if tensors[0] is None or not op.outputs or -1 in op.outputs:
+        first, second, third = (b.tensor(op, place) for place in range(3))
+        if first is None or not op.outputs or -1 in op.outputs:
             return None
-        if applies(*tensors, b.result(op)):
+        if applies(first, third if second is None else second, b.result(op)):
             return function
     return None
 

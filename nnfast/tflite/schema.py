@@ -136,7 +136,7 @@ TABLES = {
     "TransposeConvOptions": (
         ("padding", 0, "b", 0), ("stride_w", 1, "i", 0), ("stride_h", 2, "i", 0), ("activation", 3, "b", 0),
     ),
-    "RNNOptions": (("activation", 0, "b", 0),),
+    "RNNOptions": (("activation", 0, "b", 0), ("asymmetric_quantize_inputs", 1, "?", False)),
     "FullyConnectedOptions": (
         ("activation", 0, "b", 0), ("weights_format", 1, "b", 0), ("keep_num_dims", 2, "?", False),
         ("asymmetric_quantize_inputs", 3, "?", False),
@@ -146,14 +146,18 @@ TABLES = {
     "ActivationOptions": (("activation", 0, "b", 0), ("pot_scale_int16", 1, "?", True)),
     "LSTMOptions": (
         ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0), ("kernel_type", 3, "b", 0),
+        ("asymmetric_quantize_inputs", 4, "?", False),
     ),
     "ResizeBilinearOptions": (("align_corners", 2, "?", False), ("half_pixel_centers", 3, "?", False)),
     "ReshapeOptions": (("new_shape", 0, "[i]", None),),
     "ReducerOptions": (("keep_dims", 0, "?", False),),
-    "SequenceRNNOptions": (("time_major", 0, "?", False), ("activation", 1, "b", 0)),
+    "SequenceRNNOptions": (
+        ("time_major", 0, "?", False), ("activation", 1, "b", 0), ("asymmetric_quantize_inputs", 2, "?", False),
+    ),
     "SequenceLSTMOptions": (
         ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0),
-        ("time_major", 3, "?", False), ("diagonal_recurrent_tensors", 5, "?", False),
+        ("time_major", 3, "?", False), ("asymmetric_quantize_inputs", 4, "?", False),
+        ("diagonal_recurrent_tensors", 5, "?", False),
     ),
 }
 OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1}

@@ -17,7 +17,8 @@ def lstm(b, op):
     """LSTM, the full kernel; NNAPI's scratch output is written to a tensor that nobody reads."""
     if op.options.kernel_type:
         b.refuse(op, f"is of kernel type {op.options.kernel_type}, NNAPI's LSTM is the full kernel (0)")
-    code = _check_lstm(b, op)
+    check_lstm(b, op)
+    code = b.check_types(op, FLOATS, *(b.tensors[k] for k in op.inputs if k != -1), b.result(op))
     inputs, norm = _lstm_inputs(b, op, code)
     inputs += norm
     x, cells, units_out = b.dims(op, b.tensor(op, 0)), b.dims(op, b.tensor(op, 4)), b.dims(op, b.tensor(op, 8))
@@ -33,7 +34,8 @@ def sequence_lstm(b, op):
     """UNIDIRECTIONAL_SEQUENCE_LSTM in the form of 1.3 that gives the states back."""
     if op.options.diagonal_recurrent_tensors:
         b.refuse(op, "has diagonal recurrent weights, NNAPI takes full ones")
-    code = _check_lstm(b, op)
+    check_lstm(b, op)
+    code = b.check_types(op, FLOATS, *(b.tensors[k] for k in op.inputs if k != -1), b.result(op))
     inputs, norm = _lstm_inputs(b, op, code)
     norm = norm or [b.omitted(code, 1) for _ in range(4)]
     inputs += [b.bool(op.options.time_major), *norm]
@@ -43,14 +45,13 @@ def sequence_lstm(b, op):
            (b.output(op, (*x[:2], units_out[1]) if x else ()), *states))
 
 
-def _check_lstm(b, op):
+def check_lstm(b, op):
+    """Counts, ranks and combinations of an LSTM's inputs."""
     if len(op.inputs) not in (20, 24) or len(op.outputs) != 1 or -1 in op.outputs:
         b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have 20 or 24 and 1")
     for place in REQUIRED:
         if op.inputs[place] == -1:
             b.refuse(op, f"omits input {place}, which is required")
-    given = [b.tensors[k] for k in op.inputs if k != -1]
-    code = b.check_types(op, FLOATS, *given, b.result(op))
     for place, rank in enumerate(RANKS[:len(op.inputs)]):
         if place and op.inputs[place] != -1 and place not in (18, 19):
             b.check_rank(op, b.tensor(op, place), rank, rank)
@@ -63,7 +64,6 @@ def _check_lstm(b, op):
             b.refuse(op, f"has only some of the {rule} inputs {', '.join(map(str, group))}")
     if op.inputs[17] != -1 and op.inputs[16] == -1:
         b.refuse(op, "has a projection bias without projection weights")
-    return code
 
 
 def _lstm_inputs(b, op, code):

@@ -30,8 +30,6 @@ def changed(name, reason, place=None, with_=None, **changes):
 
 
 @pytest.mark.parametrize("one, reason", [
-    changed("maximum_uint8", "gives it the input's", quants=OTHER),
-    changed("equal_uint8", "must have the same", quants={"i0": (0.5, 3), "i1": (0.25, 3)}),
     changed("less_uint8", "neighbouring codes equal", quants={"*": (0.002, 3)}),
     changed("greater_uint8", "neighbouring codes equal", quants={"*": (1.5, 3)}),
     changed("slice_int8", "gives it the input's", quants=OTHER),
