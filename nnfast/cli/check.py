@@ -94,9 +94,9 @@ def largest(row):
 def summary(report):
     """Lines below the table."""
     count = {verdict: sum(row.difference.verdict == verdict for row in report.rows)
-             for verdict in ("same", "within", "DIFFERS", "-")}
-    yield (f"{len(report.rows)} results: {count['same']} the same, {count['within']} floats within the bound, "
-           f"{count['DIFFERS']} differ, {count['-']} not compared")
+             for verdict in ("same", "within", "carried", "DIFFERS", "-")}
+    yield (f"{len(report.rows)} results: {count['same']} same, {count['within']} within the bound, "
+           f"{count['carried']} carried, {count['DIFFERS']} differ, {count['-']} not compared")
     if report.first is not None:
         yield f"first difference: {report.first}"
     if not report.fused:

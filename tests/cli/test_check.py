@@ -33,8 +33,8 @@ def test_the_same_numbers(tmp_path, monkeypatch, capsys):
     assert [row["index"] for row in document["rows"]] == list(range(9))
     assert {row["verdict"] for row in document["rows"]} == {"same"}
     text = capsys.readouterr().out
-    assert "9 results: 9 the same, 0 floats within the bound, 0 differ, 0 not compared" in text
-    assert "beside  ai-edge-litert 9.9, BUILTIN_REF" in text and max(map(len, text.splitlines())) <= 80
+    assert "9 results: 9 same, 0 within the bound, 0 carried, 0 differ, 0 not compared" in text
+    assert "beside  ai-edge-litert 9.9, BUILTIN_REF" in text and max(map(len, text.splitlines()[1:])) <= 80
 
 
 def test_the_first_difference_is_named(tmp_path, monkeypatch, capsys):
@@ -47,6 +47,14 @@ def test_the_first_difference_is_named(tmp_path, monkeypatch, capsys):
     assert [row["verdict"] for row in document["rows"]].count("DIFFERS") == 2
     text = capsys.readouterr().out
     assert f"first difference: operator 2 CONV_2D, tensor {conv2} 'conv2': 1 of 2,048 values differ, by up to" in text
+
+
+@pytest.mark.parametrize("path", [INT8, FLOAT])
+def test_what_only_carries_a_difference_on_is_none_of_its_own(path, tmp_path, monkeypatch):
+    fake_litert.install(tmp_path, monkeypatch, shift=1)
+    code, document = checked(tmp_path, path)
+    verdicts = [row["verdict"] for row in document["rows"]]
+    assert code == 1 and document["first"] == 0 and verdicts.count("DIFFERS") == 1 and verdicts.count("carried") > 3
 
 
 def test_floats_may_be_as_far_as_kernels_of_litert(tmp_path, monkeypatch):

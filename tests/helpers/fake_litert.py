@@ -19,6 +19,9 @@ class Interpreter(nnfast.litert.Interpreter):
         self.offsets = wanted.get(name, {})
         super().__init__(path, **options)
 
+    def set_tensor(self, index, value):
+        super().set_tensor(index, value + value.dtype.type(wanted.get("shift", 0)))
+
     def get_tensor(self, index):
         value = super().get_tensor(index)
         value.reshape(-1)[-1:] += value.dtype.type(self.offsets.get(str(index), 0))
@@ -30,7 +33,7 @@ def install(folder, monkeypatch, **wanted):
     """Make this Python's child processes find the package, version 9.9.
 
     wanted: resolver name -> {tensor index: what its last value is off by}; refuses: names of resolvers that run no
-    model.
+    model; shift: what is added to the inputs.
     """
     package, facts = folder / "ai_edge_litert", folder / "ai_edge_litert-9.9.dist-info"
     package.mkdir()

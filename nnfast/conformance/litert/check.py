@@ -1,6 +1,6 @@
 """Every operator of a model beside LiteRT, from the same inputs: what `nnfast check` tells."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from ...errors import InvalidArgument
 from ...litert.details import NUMPY_TYPES
 from ...litert.interpreter import Interpreter
 from ...tflite.reader import ModelFile
-from .compare import BOUND, DIFFERS, SAME, SKIPPED, WITHIN, Difference, compare, distance
+from .alone import inputs_of, run_alone
+from .compare import BOUND, CARRIED, DIFFERS, SAME, SKIPPED, WITHIN, Difference, compare, distance
 from .peer import Peer
 from .samples import random_call
 
@@ -16,7 +17,7 @@ OWN = ("BUILTIN_WITHOUT_DEFAULT_DELEGATES",)
 USUAL = ("AUTO",)
 """Resolvers with LiteRT's optimized kernels, and with XNNPACK, which keeps no intermediate results."""
 
-_ORDER = SKIPPED, SAME, WITHIN, DIFFERS
+_ORDER = SKIPPED, SAME, WITHIN, CARRIED, DIFFERS
 
 
 @dataclass(slots=True)
@@ -145,8 +146,9 @@ def check(subject, calls, peer=None):
     """A Report of a Subject on inputs, one dict {tensor index: array} for each call; state goes from call to call.
 
     Where floats are beyond the bound, LiteRT's own kernels are asked how far they are from its reference, and their
-    distance becomes the bound. peer: a Peer. Raises InvalidArgument, also where LiteRT is not there or does not run the
-    model.
+    distance becomes the bound. Operators that differ still run once more by themselves, on LiteRT's values of their
+    inputs: those that then do not differ only carry on what an earlier one has begun. peer: a Peer. Raises
+    InvalidArgument, also where LiteRT is not there or does not run the model.
     """
     peer = peer or Peer()
     rows = [Row(operator.index, operator.custom or operator.name, tensor, subject.graph.tensors[tensor].name)
@@ -164,8 +166,10 @@ def check(subject, calls, peer=None):
         _widen(far, subject, calls, theirs, peer)
         for row in far:
             _judge(row, ours, theirs)
+    _find_carried(rows, subject, calls, theirs)
     plain = subject.run(calls, outputs, keep=False)
-    report.fused = all(compare(now[t], kept[t]).verdict in (SAME, WITHIN)
+    bounds = {row.tensor: row.bound for row in rows}
+    report.fused = all(compare(now[t], kept[t], bounds.get(t, BOUND)).verdict in (SAME, WITHIN)
                        for now, kept in zip(plain, ours) for t in outputs if t in now and t in kept)
     return report
 
@@ -200,3 +204,27 @@ def _widen(rows, subject, calls, theirs, peer):
             row.bound = max([row.bound, *(distance(mine[row.tensor], reference[row.tensor]) or 0
                                           for mine, reference in zip(own, theirs) if row.tensor in mine)])
     peer.version, peer.resolver = version, resolver
+
+
+def _find_carried(rows, subject, calls, theirs):
+    """Mark rows that differ only because their operators' inputs do."""
+    wrong = [row for row in rows if row.difference.is_wrong]
+    operators = {operator.index: operator for operator in subject.graph.operators}
+    for index in dict.fromkeys(row.index for row in wrong):
+        own = [row for row in wrong if row.index == index]
+        found = [_alone(subject, operators[index], {**reference, **call}) for call, reference in zip(calls, theirs)]
+        for row in own:
+            if all(mine is not None and not compare(mine[row.tensor], reference[row.tensor]).is_wrong
+                   for mine, reference in zip(found, theirs)):
+                row.difference = replace(row.difference, verdict=CARRIED)
+
+
+def _alone(subject, operator, values):
+    """Outputs of an operator on these values of its inputs, None where it cannot be run by itself."""
+    inputs = inputs_of(subject.graph, operator)
+    if inputs is None or any(index not in values for index in inputs):
+        return None
+    try:
+        return run_alone(subject.path, operator, {index: values[index] for index in inputs})
+    except (RuntimeError, ValueError):
+        return None

@@ -7,17 +7,18 @@ import numpy as np
 BOUND = 2e-5
 """Floats may be this far apart, as a share of the largest of LiteRT's values."""
 
-SAME, WITHIN, DIFFERS, SKIPPED = "same", "within", "DIFFERS", "-"
+SAME, WITHIN, CARRIED, DIFFERS, SKIPPED = "same", "within", "carried", "DIFFERS", "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Two values of a tensor.
 
-    verdict: SAME (equal, or NaN in both), WITHIN (floats within the bound), DIFFERS, or SKIPPED (not compared); values:
-    how many there are; differing: how many are not the same; largest: difference of integers in steps, of floats as a
-    share of LiteRT's largest value, None where that is no number; where: index of the first one that differs; text:
-    what differs, or why nothing was compared; "" where nothing differs.
+    verdict: SAME (equal, or NaN in both), WITHIN (floats within the bound), CARRIED (differs, but not where the inputs
+    are LiteRT's), DIFFERS, or SKIPPED (not compared); values: how many there are; differing: how many are not the same;
+    largest: difference of integers in steps, of floats as a share of LiteRT's largest value, None where that is no
+    number; where: index of the first one that differs; text: what differs, or why nothing was compared; "" where
+    nothing differs.
     """
 
     verdict: str
