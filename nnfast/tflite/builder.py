@@ -21,6 +21,7 @@ from ..model.types import (
 )
 from ..ops.own import BY_NAME as OWN_OPERATIONS
 from .follow import Follower
+from .narrow import is_narrow, real, widened
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
 from .sparse import densified
@@ -92,6 +93,8 @@ class Builder:
         for t in self.tensors:
             if t.is_sparse and t.data is not None and t.dims and t.type in FILE_DTYPES:
                 self._densify(t)
+            if is_narrow(t):
+                self._widen(t)
         for index in self.file_inputs:
             t = self.tensors[index]
             if self.is_main and t.dims is None and not t.shape:
@@ -105,6 +108,15 @@ class Builder:
             raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].sparsity: {error}") from None
         self.created += array.size
         self.tensors[t.index] = replace(t, data=_frozen(array.reshape(-1).view(np.uint8)), sparsity=None)
+
+    def _widen(self, t):
+        try:
+            array = widened(t) if t.blocks is None else real(t, self.tensors[t.blocks.scales])
+        except ValueError as error:
+            raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].quantization: "
+                                  f"{error}") from None
+        kind = TensorType.INT8 if t.blocks is None else TensorType.FLOAT32
+        self.tensors[t.index] = replace(t, type=kind, data=_frozen(array.reshape(-1).view(np.uint8)), blocks=None)
 
     def inherit(self, tensors):
         """Take the inputs' ranks from the tensors outside, where the file does not tell them here."""

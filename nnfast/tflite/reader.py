@@ -28,7 +28,7 @@ class FileTensor:
 
     dims: 0 = unknown (shape_signature -1), None = unknown rank, () = a single value; data: the bytes of a constant as a
     read-only view of the file, or None; scales and zero_points: () without quantization. shape, signature: as they
-    stand in the file, the signature () where there is none.
+    stand in the file, the signature () where there is none. blocks: of scales for blocks, None where there are none.
     """
 
     index: int
@@ -44,6 +44,7 @@ class FileTensor:
     sparsity: object
     shape: tuple
     signature: tuple
+    blocks: object = None
 
     @property
     def is_sparse(self):
@@ -267,7 +268,7 @@ def _tensor(index, record, separated):
         dims = None
     return FileTensor(index, record.name, record.type, dims, data, record.buffer, record.scales,
                       record.zero_points, record.channel_dim, record.is_variable, record.sparsity, record.shape,
-                      record.shape_signature)
+                      record.shape_signature, record.blocks)
 
 
 def _operator(index, record):

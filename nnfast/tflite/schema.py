@@ -45,6 +45,7 @@ TABLES = {
         ("scale", 2, "[f]", ()), ("zero_point", 3, "[q]", ()), ("details_type", 4, "B", 0),
         ("quantized_dimension", 6, "i", 0),
     ),
+    "BlockwiseQuantization": (("scales", 0, "i", 0), ("zero_points", 1, "i", 0), ("block_size", 2, "i", 0)),
     "Operator": (
         ("opcode_index", 0, "I", 0), ("inputs", 1, "[i]", ()), ("outputs", 2, "[i]", ()), ("options_type", 3, "B", 0),
         ("custom_options", 5, "[B]", ()), ("intermediates", 8, "[i]", ()), ("options_2_type", 11, "B", 0),
@@ -160,8 +161,10 @@ TABLES = {
         ("diagonal_recurrent_tensors", 5, "?", False),
     ),
 }
-OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1}
+OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1, "Quantization": 5}
 """Table -> slot that holds an options table, whose kind another field tells."""
+BLOCKWISE = 2
+"""details_type of a Quantization: scales for blocks of the last dimension."""
 
 
 INDEX_VECTORS = {1: "Int32Vector", 2: "Uint16Vector", 3: "Uint8Vector"}

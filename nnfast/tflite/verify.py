@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .schema import (
+    BLOCKWISE,
     IDENTIFIER,
     INDEX_SLOTS,
     INDEX_VECTORS,
@@ -226,6 +227,8 @@ def _check_model(decoder, model):
     for graph in model.subgraphs:
         for tensor in graph.tensors:
             _check_tensor(decoder, model, tensor)
+            if tensor.blocks is not None:
+                _check_index(decoder, tensor.path, "scales", tensor.blocks.scales, len(graph.tensors))
         for operator in graph.operators:
             _check_operator(decoder, model, graph, operator)
         _check_flow(decoder, model, graph)
@@ -285,8 +288,13 @@ def _check_tensor(decoder, model, tensor):
 
 def _check_quantization(decoder, path, shape, tensor):
     quantization = tensor.quantization
-    tensor.scales, tensor.zero_points, tensor.channel_dim = (), (), 0
-    if quantization is None or not len(quantization.scale):
+    tensor.scales, tensor.zero_points, tensor.channel_dim, tensor.blocks = (), (), 0, None
+    if quantization is None:
+        return
+    if quantization.details_type == BLOCKWISE and quantization.options_place is not None:
+        tensor.blocks = decoder.table("BlockwiseQuantization", decoder.target(quantization.options_place, path), path)
+        return
+    if not len(quantization.scale):
         return
     scales, points, dim = quantization.scale, quantization.zero_point, quantization.quantized_dimension
     if quantization.details_type:
