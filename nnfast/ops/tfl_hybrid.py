@@ -11,7 +11,7 @@ from .._native.quantize import ROW_BYTES, QuantizeRowsF32
 from ..model.quant import activation_float, round_half_away
 from . import conv2d, depthwise_conv2d, requantize, window
 from .tfl import own
-from .tfl_int16 import CONVOLUTION, DENSE, group_sums, infer_conv, infer_dense, infer_depthwise
+from .tfl_int16 import CONVOLUTION, DENSE, group_sums, infer_conv, infer_dense, infer_depthwise, infer_matmul
 
 _ONE = np.float32(1)
 
@@ -150,4 +150,62 @@ def compute_dense(node, inputs):
 TFL_HYBRID_FULLY_CONNECTED = own(
     "TFL_HYBRID_FULLY_CONNECTED", {DENSE.replace(" ->", " is_asymmetric:bool ->"): _TYPES}, compute_dense, infer_dense,
     lower=lower_dense,
+)
+
+
+# -- BATCH_MATMUL ----------------------------------------------------------------------------------------------------
+def infer_batches(node):
+    """Batches broadcast; LiteRT mixes up the scales of rows where more than one of the input's batch dimensions counts.
+    """
+    batches = node["input0"].shape[:-2]
+    if sum(size != 1 for size in batches) > 1:
+        node.fail("input0", f"has batches {list(batches)}, must have at most one dimension other than 1")
+    channels = node["input1"].channel_quant
+    rank = len(node["input1"].shape)
+    if channels is not None and channels.dim != rank - (2 if node.scalar("adj_y") else 1):
+        node.fail("input1", f"has its scales along dimension {channels.dim}, must have them along its columns")
+    return infer_matmul(node)
+
+
+def compute_matmul(node, inputs):
+    """Rows of the first matrices are quantized, with a zero point if the option says so."""
+    x, y = inputs[:2]
+    x = np.ascontiguousarray(x.swapaxes(-1, -2)) if node.scalar("adj_x") else x
+    y = y.swapaxes(-1, -2) if node.scalar("adj_y") else y
+    codes, steps, zeros = (asymmetric if node.scalar("is_asymmetric") else symmetric)(x.reshape(-1, x.shape[-1]))
+    rows = (codes.astype(np.float64) - zeros[:, None]).reshape(x.shape)
+    return [(rows @ y.astype(np.float64)).astype(np.float32) * (steps.reshape(x.shape[:-1])[..., None]
+                                                                * _scales(node["input1"]))]
+
+
+TFL_HYBRID_BATCH_MATMUL = own(
+    "TFL_HYBRID_BATCH_MATMUL", {"input0:T input1:W adj_x:bool adj_y:bool is_asymmetric:bool -> output:T": _TYPES},
+    compute_matmul, infer_batches,
+)
+
+
+# -- EMBEDDING_LOOKUP ------------------------------------------------------------------------------------------------
+def infer_lookup(node):
+    """A row for each number."""
+    node.check_rank("lookups", 1)
+    node.check_rank("values", 2, 8)
+    channels = node["values"].channel_quant
+    if channels is not None and channels.dim != 0:
+        node.fail("values", f"has its scales along dimension {channels.dim}, must have them along 0")
+    return [(*node["lookups"].shape, *node["values"].shape[1:])]
+
+
+def compute_lookup(node, inputs):
+    """Rows of codes times their scale; old files keep int8 codes in uint8 tensors."""
+    places, values = inputs[0], inputs[1].view(np.int8)
+    if places.size and not 0 <= places.min() <= places.max() < len(values):
+        node.fail("lookups", f"has numbers from {places.min()} to {places.max()}, must be in [0, {len(values)})")
+    scales = np.broadcast_to(_scales(node["values"]), len(values))[places]
+    return [values[places].astype(np.float32) * scales.reshape(-1, *[1] * (values.ndim - 1))]
+
+
+TFL_HYBRID_EMBEDDING_LOOKUP = own(
+    "TFL_HYBRID_EMBEDDING_LOOKUP",
+    {"lookups:I values:V -> output:T": {"T": ("F32",), "V": ("PC", "Q8S", "Q8"), "I": ("I32",)}}, compute_lookup,
+    infer_lookup,
 )

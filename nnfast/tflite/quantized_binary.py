@@ -1,6 +1,6 @@
 """Quantized forms of operators on two tensors."""
 
-from .forms import CODES, is_int16, one_scale, takes
+from .forms import CODES, is_hybrid, is_int16, one_scale, takes
 from .own import translate
 from .schema import Builtin, TensorType
 
@@ -46,3 +46,24 @@ def comparison(b, op):
     for place in (0, 1):
         one_scale(b, op, b.tensor(op, place))
     translate(b, op, f"TFL_QUANTIZED_{op.name}")
+
+
+# -- floats and int8 constants ---------------------------------------------------------------------------------------
+@takes(is_hybrid, Builtin.BATCH_MATMUL)
+def batch_matmul(b, op):
+    """BATCH_MATMUL of floats with int8 constants."""
+    b.check_counts(op, 2)
+    options = op.options
+    flags = options.adj_x, options.adj_y, options.asymmetric_quantize_inputs
+    translate(b, op, "TFL_HYBRID_BATCH_MATMUL", [b.bool(flag) for flag in flags])
+
+
+@takes(lambda x, y, out: x.type == TensorType.INT32 and y is not None and y.type in CODES and bool(y.scales)
+       and out.type == TensorType.FLOAT32, Builtin.EMBEDDING_LOOKUP)
+def embedding_lookup(b, op):
+    """EMBEDDING_LOOKUP of rows of codes, as floats."""
+    b.check_counts(op, 2)
+    values = b.tensor(op, 1)
+    if any(values.zero_points):
+        b.refuse(op, f"tensor[{values.index}] has zero point {values.zero_points[0]}, must be 0")
+    translate(b, op, "TFL_HYBRID_EMBEDDING_LOOKUP")

@@ -86,7 +86,9 @@ TABLES = {
     "BidirectionalRNNOptions": (
         ("time_major", 0, "?", False), ("activation", 1, "b", 0), ("merge_outputs", 2, "?", False),
     ),
-    "BatchMatMulOptions": (("adj_x", 0, "?", False), ("adj_y", 1, "?", False)),
+    "BatchMatMulOptions": (
+        ("adj_x", 0, "?", False), ("adj_y", 1, "?", False), ("asymmetric_quantize_inputs", 2, "?", False),
+    ),
     "BlockOptions": (("block_size", 0, "i", 0),),
     "SqueezeOptions": (("squeeze_dims", 0, "[i]", None),), "OneHotOptions": (("axis", 0, "i", 0),),
     "ReverseSequenceOptions": (("seq_dim", 0, "i", 0), ("batch_dim", 1, "i", 0)),

@@ -1,0 +1,70 @@
+"""BATCH_MATMUL and EMBEDDING_LOOKUP of floats and int8 constants, against formulas written out here."""
+
+import numpy as np
+import pytest
+
+import nnfast
+from helpers.tflite.running import Const, One
+
+RANDOM = np.random.default_rng(15)
+
+
+def codes(*shape):
+    return RANDOM.integers(-127, 128, shape).astype(np.int8)
+
+
+def matmul(x, y, shape, scales=0.01, **fields):
+    one = One("BATCH_MATMUL", [x, Const(y)], [(shape, "float32")], "BatchMatMulOptions", fields, {"i1": (0.01, 0)})
+    if isinstance(scales, list):
+        tensors, *rest = one.parts()
+        tensors[1].scale, tensors[1].dim = scales, 1
+        one.parts = lambda: (tensors, *rest)
+    return one
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize(("adj_x", "adj_y"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(("first", "second"), [((4, 7), (7, 5)), ((3, 4, 7), (7, 5)), ((3, 4, 7), (3, 7, 5)),
+                                               ((1, 4, 7), (3, 7, 5))])
+def test_batch_matmul_is_near_the_float_one(first, second, adj_x, adj_y, is_asymmetric):
+    x, y = RANDOM.normal(0, 1, first).astype(np.float32), codes(*second)
+    wanted = x @ (y * 0.01)
+    x = np.ascontiguousarray(x.swapaxes(-1, -2)) if adj_x else x
+    y = np.ascontiguousarray(y.swapaxes(-1, -2)) if adj_y else y
+    one = matmul(x, y, wanted.shape, AdjX=adj_x, AdjY=adj_y, AsymmetricQuantizeInputs=is_asymmetric)
+    np.testing.assert_allclose(one.run()[0], wanted, atol=0.06)
+
+
+def test_batch_matmul_with_scales_for_columns():
+    x, y, scales = RANDOM.normal(0, 1, (4, 7)).astype(np.float32), codes(7, 5), RANDOM.uniform(0.01, 0.02, 5)
+    np.testing.assert_allclose(matmul(x, y, (4, 5), scales.tolist()).run()[0], x @ (y * scales), atol=0.1)
+
+
+def test_batch_matmul_takes_one_batch_dimension():
+    with pytest.raises(nnfast.UnsupportedOperator, match="at most one dimension other than 1"):
+        matmul(np.zeros((2, 3, 4, 7), np.float32), codes(7, 5), (2, 3, 4, 5)).model()
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (5, 6, 2)])
+def test_embedding_lookup(shape):
+    places, values = np.int32([1, 3, 0, 1]), codes(*shape)
+    wanted = values[places].astype(np.float32) * np.float32(0.013)
+    for stored in (values, values.view(np.uint8)):
+        one = One("EMBEDDING_LOOKUP", [places, Const(stored)], [(wanted.shape, "float32")], quants={"i1": (0.013, 0)})
+        np.testing.assert_array_equal(one.run()[0], wanted)
+
+
+def test_embedding_lookup_with_scales_for_rows():
+    places, values, scales = np.int32([1, 3, 0, 1]), codes(5, 6), RANDOM.uniform(0.01, 0.02, 5).astype(np.float32)
+    one = One("EMBEDDING_LOOKUP", [places, Const(values)], [((4, 6), "float32")], quants={"i1": (0.013, 0)})
+    tensors, *rest = one.parts()
+    tensors[1].scale = scales.tolist()
+    one.parts = lambda: (tensors, *rest)
+    np.testing.assert_array_equal(one.run()[0], values[places].astype(np.float32) * scales[places][:, None])
+
+
+def test_embedding_lookup_beyond_the_rows():
+    one = One("EMBEDDING_LOOKUP", [np.int32([1, 5]), Const(codes(5, 6))], [((2, 6), "float32")],
+              quants={"i1": (0.013, 0)})
+    with pytest.raises(nnfast.Error, match="must be in"):
+        one.run()
