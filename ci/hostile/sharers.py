@@ -121,6 +121,7 @@ class Sharers(Foe):
                         pass
                 execution.fence.wait(0.1)
             finally:
+                os.eventfd_write(fd, 1)  # else who never looked at the right moment would wait for ever
                 os.close(fd)
 
     def forge_cache(self):
