@@ -8,6 +8,7 @@ MAX_ENTRIES = 1000
 _NULL, _INT, _UINT, _FLOAT, _BOOL = 0, 1, 2, 3, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
 _MAP = 9
+_VECTORS = {11: _INT, 12: _UINT}
 
 
 class _Reader:
@@ -36,6 +37,12 @@ class _Reader:
         value = int.from_bytes(raw, "little", signed=kind == _INT)
         return bool(value) if kind == _BOOL else value
 
+    def vector(self, place, kind, width):
+        count = self.unsigned(place - width, width)
+        if count > MAX_ENTRIES:
+            raise ValueError(f"has a vector of {count} entries, must be at most {MAX_ENTRIES}")
+        return [self.number(place + k * width, kind, width) for k in range(count)]
+
     def key(self, place):
         end = self.data.find(b"\0", place) if 0 <= place < len(self.data) else -1
         if end < 0:
@@ -44,7 +51,7 @@ class _Reader:
 
 
 def decode(data):
-    """Numbers and truth values of a map by name; entries of other types are left out.
+    """Numbers, truth values and lists of integers of a map by name; entries of other types are left out.
 
     data: bytes. Raises ValueError for what is damaged or no map.
     """
@@ -72,6 +79,8 @@ def decode(data):
             place, kind, size = reader.back(place, width), _INDIRECT[kind], 1 << (packed & 3)
         if kind in (_INT, _UINT, _FLOAT, _BOOL):
             result[name] = reader.number(place, kind, size)
+        elif kind in _VECTORS:
+            result[name] = reader.vector(reader.back(place, width), _VECTORS[kind], 1 << (packed & 3))
     return result
 
 

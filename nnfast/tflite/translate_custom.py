@@ -93,3 +93,30 @@ def convolution_transpose_bias(b, op):
               b.i32(0), b.bool(False))
     b.emit(OperationType.TRANSPOSE_CONV_2D, inputs, (b.output(op, shape),))
 
+
+@extends("Landmarks2TransformMatrix")
+def landmarks_to_matrix(b, op):
+    """Landmarks to the matrix of a crop around some of them."""
+    b.check_counts(op, 1)
+    numbers = _options(b, op, left_rotation_idx=(int, None), right_rotation_idx=(int, None),
+                       target_rotation_radians=(float, None), output_height=(int, None), output_width=(int, None),
+                       scale_x=(float, None), scale_y=(float, None))
+    subset = decode(op.options).get("subset_idxs")
+    if not isinstance(subset, list) or not subset or any(not 0 <= k < 1 << 31 for k in subset):
+        b.refuse(op, f"subset_idxs is {subset}, must be numbers of landmarks")
+    own.translate(b, op, "TFL_LANDMARKS_TO_MATRIX", (b.ints(subset), *(own.scalar(b, op, n) for n in numbers)))
+
+
+@extends("TransformLandmarks")
+def transform_landmarks(b, op):
+    """Landmarks under a matrix."""
+    b.check_counts(op, 2)
+    own.translate(b, op, "TFL_TRANSFORM_LANDMARKS")
+
+
+@extends("TransformTensorBilinear")
+def transform_tensor(b, op):
+    """A picture under a matrix."""
+    b.check_counts(op, 2)
+    own.translate(b, op, "TFL_TRANSFORM_TENSOR",
+                  [b.i32(n) for n in _options(b, op, output_height=(int, None), output_width=(int, None))])
