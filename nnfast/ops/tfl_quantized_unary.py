@@ -94,7 +94,7 @@ def _curve(name, types, more=""):
 
 
 TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name in ("EXP", "LOG"))
-TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S"), " approximate:bool")
+TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S", "Q16S"), " approximate:bool")
 TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
 
 

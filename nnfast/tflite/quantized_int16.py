@@ -29,9 +29,9 @@ def curve(b, op):
     translate(b, op, f"TFL_QUANTIZED_{op.name}")
 
 
-@takes(_codes8, Builtin.GELU)
+@takes(lambda *tensors: _codes8(*tensors) or is_int16(*tensors), Builtin.GELU)
 def gelu(b, op):
-    """GELU of 8 bits."""
+    """GELU of codes."""
     _one_input(b, op)
     translate(b, op, "TFL_QUANTIZED_GELU", (b.bool(op.options.approximate),))
 

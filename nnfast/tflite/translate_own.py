@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..model.types import Operand, OperandType, OperationType
-from .own import extends, operand, scalar, translate
+from .own import extends, scalar, translate
 from .schema import Builtin, TensorType
 from .values import created, frozen
 
@@ -62,7 +62,8 @@ def reshape(b, op):
 def squeeze(b, op):
     """The dimensions are an option."""
     axes = op.options.squeeze_dims
-    more = (b.ints(axes.tolist()),) if axes is not None and len(axes) else (operand(b, op, None),)
+    given = axes is not None and len(axes)
+    more = (b.ints(axes.tolist()) if given else b.omitted(OperandType.TENSOR_INT32, 1),)
     translate(b, op, "TFL_SQUEEZE", more)
 
 

@@ -137,6 +137,21 @@ def test_abs(kind, scale):
     assert np.abs(one.run()[0] - np.clip(real, np.iinfo(kind).min, np.iinfo(kind).max)).max() <= 0.51
 
 
+def test_squeeze_of_all_dimensions():
+    x = codes("int16", 1, 4, 1, 6)
+    one = One("SQUEEZE", [x], [((4, 6), "int16")], "SqueezeOptions", quants={"i0": (0.1, 0), "o0": (0.1, 0)})
+    np.testing.assert_array_equal(one.run()[0], x[0, :, 0])
+
+
+def test_gelu_of_int16():
+    x = codes("int16", 400)
+    quants = {"i0": (1e-4, 0), "o0": (1e-4, 0)}
+    one = One("GELU", [x], [((400,), "int16")], "GeluOptions", {"Approximate": True}, quants)
+    real = x * 1e-4
+    wanted = 0.5 * real * (1 + np.tanh(0.7978845608 * (real + 0.044715 * real**3)))
+    np.testing.assert_allclose(one.run()[0] * 1e-4, wanted, atol=1e-3)
+
+
 def test_gelu_of_codes():
     x = codes("int8", 400)
     one = One("GELU", [x], [((400,), "int8")], "GeluOptions", {"Approximate": True},
