@@ -354,6 +354,8 @@ cdef class Conv2dBf16(Step):
     the channels first, zeros behind them.
     """
 
+    multiplies_bf16 = True
+
     cdef conv2d_bf16 p
     cdef readonly size_t pixel      # numbers of a pixel of a bfloat16 image that it can read; 0: it reads none
     cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch

@@ -4,15 +4,7 @@ import statistics
 
 import numpy as np
 
-from ..driver.explain import multiplies_bf16
 from . import peak
-
-ARITHMETIC = {
-    "CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
-    "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
-    "BIDIRECTIONAL_SEQUENCE_RNN", "QUANTIZED_16BIT_LSTM", "QUANTIZED_LSTM", "SVDF",
-}
-"""Operations whose `work` counts multiply-adds; that of all others counts elements."""
 
 
 def measure(prepared, arrays, runs, meter=None):
@@ -43,14 +35,14 @@ def measure(prepared, arrays, runs, meter=None):
 
     return [{"index": row["index"], "operation": row["operation"], "kernel": row["kernel"],
              "shape": row["output"][-1] if row["output"] else None, "us": ns / 1e3, "share": ns / total,
-             "operations": 2 * row["work"] if row["operation"] in ARITHMETIC else 0, "bytes": row["bytes"],
+             "operations": 2 * row["work"] if row["multiply_adds"] else 0, "bytes": row["bytes"],
              "packed_bytes": row["packed_bytes"], "types": _types(row), "possible": possible(place, _types(row))}
             for place, (row, ns) in enumerate(zip(_gathered(rows), medians))]
 
 
 def types_of(prepared, arrays):
     """The types (of peak.UNITS) whose arithmetic a model uses; runs it once."""
-    return {_types(row) for row in _profiled(prepared, arrays) if row["operation"] in ARITHMETIC}
+    return {_types(row) for row in _profiled(prepared, arrays) if row["multiply_adds"]}
 
 
 def _profiled(prepared, arrays):
@@ -80,7 +72,7 @@ def _gathered(rows):
 
 def _types(row):
     """The type whose arithmetic limits an operation."""
-    if multiplies_bf16(row["kernel"]):
+    if row["bf16"]:
         return "bf16"
     return "s8" if row["types"] and np.dtype(row["types"][0]).itemsize < 4 and row["types"][0] != "float16" else "f32"
 

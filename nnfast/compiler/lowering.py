@@ -9,6 +9,7 @@ import numpy as np
 
 from .._native.copy import FillBytes
 from ..engine.definition import compute
+from ..engine.rows import new_row
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from . import passes
@@ -229,16 +230,14 @@ class Lowering:
         steps = self.items[before:]
         native = reason is None
         packed = sum(s.packed for s in steps) if native else 0
-        self.rows.append({
-            "index": index, "operation": node.op.name,
-            "kernel": _names(steps) if native and steps else "no copy" if native else "numpy",
-            "reason": reason or "", "output": [list(self.facts.of[t.operand].shape) for t in node.outputs],
-            "types": [_dtype_name(t.dtype) for t in node.outputs],
-            "packed_bytes": packed,
-            "bytes": packed + _traffic(node, constants=not native) if steps else 0,
-            "work": sum(s.work for s in steps) if native else 0.0,
-            "steps": (before, len(self.items)), "joined": None, "passes": list(dict.fromkeys(self._applied)),
-        })
+        self.rows.append(new_row(
+            index, node.op, _names(steps) if native and steps else "no copy" if native else "numpy",
+            reason=reason or "", output=[list(self.facts.of[t.operand].shape) for t in node.outputs],
+            types=[_dtype_name(t.dtype) for t in node.outputs], packed_bytes=packed,
+            bytes=packed + _traffic(node, constants=not native) if steps else 0,
+            work=sum(s.work for s in steps) if native else 0.0, steps=(before, len(self.items)),
+            passes=list(dict.fromkeys(self._applied)), bf16=any(getattr(s, "multiplies_bf16", False) for s in steps),
+        ))
 
     def _clear(self, tensor):
         """Fill an output that no step writes with zeros: whoever reads it must not see what was in its memory before.

@@ -126,7 +126,7 @@ class Planner:
             facts.of[operand].value = array
         op, last = self._op(start), start + 1 == len(self.graph.operations)
         if isinstance(op, ControlDef):
-            return ControlStep(start, facts.path(start), op.type, facts.merged, last)
+            return ControlStep(start, facts.path(start), op, facts.merged, last)
         if op.data_dependent:
             return self._data_step(facts, start, last)
         with trace.span("LC", "PC", "infer shapes"):

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import Error, OutputInsufficientSize
-from ..model.types import VERSIONS, OperandType
+from ..model.types import VERSIONS, OperandType, OperationType
+from ..ops.registry import lookup
 from .compare import Comparison, compare_case
 from .features import MISSED, deadline, fenced, memory_domain
 from .steps import (
@@ -260,10 +261,6 @@ def _must_run_out_of_time(face, case):
 
 
 # -- which vectors ---------------------------------------------------------------------------------------------------
-UNCOUPLED = frozenset(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "PAD_V2", "CAST", "QUANTIZED_16BIT_LSTM"))
-"""Operations whose signed and unsigned forms need not agree."""
-
-
 def _takes_plain(vector):
     return not vector.expect_failure
 
@@ -278,7 +275,13 @@ def _takes_failure(vector):
 
 def _takes_coupling(vector):
     return not vector.expect_failure and len(vector.main_operations) == 1 and \
-        vector.uses("TENSOR_QUANT8_ASYMM", apart=UNCOUPLED)
+        vector.uses("TENSOR_QUANT8_ASYMM", _is_coupled)
+
+
+def _is_coupled(name):
+    """Whether the forms for unsigned and signed codes of an operation must agree; True for names that are none."""
+    op = lookup(OperationType.__members__.get(name))
+    return op is None or op.coupled
 
 
 def _takes_loop_timeout(vector):

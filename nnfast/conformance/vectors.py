@@ -77,8 +77,8 @@ class Vector:
         """Names of the operations of the main graph, in order."""
         return tuple(operation["type"] for operation in self._model["main"]["operations"])
 
-    def uses(self, type_name, apart=frozenset()):
-        """True when an operation of any graph, other than those named in `apart`, reads or writes this operand type.
+    def uses(self, type_name, counts):
+        """True when an operation of any graph reads or writes this operand type; counts(name): whether it counts.
 
         Raises InvalidArgument when an operation names an operand that does not exist.
         """
@@ -86,7 +86,7 @@ class Vector:
             where = f"{self.source}: test {self.name}"
             operands = _get(graph, "operands", list, where)
             for operation in graph["operations"]:
-                if operation["type"] in apart:
+                if not counts(operation["type"]):
                     continue
                 places = *_get(operation, "inputs", list, where), *_get(operation, "outputs", list, where)
                 for place in places:

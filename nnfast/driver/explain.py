@@ -6,13 +6,6 @@ from .. import pace
 from .._native import conv2d_bf16, kernels
 from ..compiler import passes
 
-
-def multiplies_bf16(kernel):
-    """Whether a kernel of this name multiplies bfloat16 numbers: they are the first type that the name tells."""
-    words = kernel.split("__")[0].split("_")
-    return "bf16" in words and not {"f32", "f16"} & set(words[:words.index("bf16")])
-
-
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
 
 MOST_LISTED = 12
@@ -45,7 +38,7 @@ class Explanation:
         if prepared.spare:
             applied.add("drop_constants")
         self.passes = {name: passes.why(name) for name in passes.NAMES if name in applied}
-        self.reduced = sum(multiplies_bf16(row["kernel"]) for row in self.rows)
+        self.reduced = sum(row["bf16"] for row in self.rows)
 
     @classmethod
     def from_json(cls, text, native):

@@ -6,8 +6,9 @@ import threading
 from .. import observe
 from .._native.threads import now_ns
 
-FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined")
-"""What a row of a profile has from the row of its segment; joined: the operation in whose time this one is, or None."""
+FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined",
+         "multiply_adds", "bf16")
+"""What a row of a profile has from the row of its segment (nnfast/engine/rows.py)."""
 
 _active = threading.local()
 

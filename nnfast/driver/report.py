@@ -4,13 +4,6 @@ from .. import trace, vlog
 from .._native.threads import now_ns
 from .profile import active_profile, row_times
 
-MOVES = frozenset((
-    "BATCH_TO_SPACE_ND", "CAST", "CHANNEL_SHUFFLE", "CONCATENATION", "DEPTH_TO_SPACE", "DEQUANTIZE", "EXPAND_DIMS",
-    "FILL", "GATHER", "MIRROR_PAD", "PACK", "PAD", "PAD_V2", "QUANTIZE", "RANK", "RESHAPE", "REVERSE", "SLICE",
-    "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE",
-))
-"""Operations that only change layout or type: phase PTR (transformation), all others are PCO (computation)."""
-
 
 def report(model, graph, segment, times, began):
     """Tell of one run of a segment. times: its (step, nanoseconds); began: when the run did; graph: its name."""
@@ -30,6 +23,6 @@ def _add_marks(recorder, segment, times, began):
     at = max(began, now_ns() - sum(ns for _, ns in times))
     for row, ns in row_times(segment, times):
         if ns:
-            name = trace.mark("LC", "PTR" if row["operation"] in MOVES else "PCO", row["operation"])
+            name = trace.mark("LC", "PTR" if row["moves"] else "PCO", row["operation"])
             recorder.add(name, at, at + ns, {"index": row["index"], "kernel": row["kernel"]})
         at += ns

@@ -13,6 +13,7 @@ from .._native.threads import now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
 from .definition import compute
 from .resources import Owner
+from .rows import new_row
 
 
 class _CountedFrame(Frame):
@@ -161,9 +162,7 @@ class DataStep:
     def __init__(self, start, node, merged, last, resources):
         self.start, self.stop, self.complete = start, start + 1, last
         self._node, self._merged, self._resources = node, merged, resources
-        self.rows = ({"index": start, "operation": node.op.name, "kernel": "numpy",
-                      "reason": "output shapes depend on the data", "output": [], "types": [], "packed_bytes": 0,
-                      "bytes": 0, "work": 0.0, "steps": (0, 1), "joined": None, "passes": []},)
+        self.rows = (new_row(start, node.op, "numpy", reason="output shapes depend on the data", steps=(0, 1)),)
 
     def run(self, values, cancel=None, deadline_ns=0, times=None):
         """As Segment.run; puts arrays of the shapes that came out into `values`."""
@@ -191,12 +190,10 @@ class ControlStep:
     blocked_on = None
     outputs = {}
 
-    def __init__(self, start, path, type_, merged, last):
+    def __init__(self, start, path, op, merged, last):
         self.start, self.stop, self.complete = start, start + 1, last
-        self.path, self.type, self.merged = path, type_, merged
-        self.rows = ({"index": start, "operation": type_.name, "kernel": "control flow", "reason": "", "output": [],
-                      "types": [], "packed_bytes": 0, "bytes": 0, "work": 0.0, "steps": (0, 0), "joined": None,
-                      "passes": []},)
+        self.path, self.type, self.merged = path, op.type, merged
+        self.rows = (new_row(start, op, "control flow"),)
 
 
 def check_go_on(cancel, deadline_ns, path):

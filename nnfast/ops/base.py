@@ -178,6 +178,9 @@ class OpDef:
     zero_sized: which zero dimensions are accepted at execution: "none", "batch" (dimension 0 of input 0), "any".
     half_inside: values inside the operation are rounded to float16 with float16 tensors, so that its float32 form gives
         other results.
+    moves: it only changes layout or type: a trace marks it as transformation, all others as computation.
+    multiply_adds: `work` of its steps counts multiply-adds; that of all others counts elements.
+    coupled: its forms for unsigned and for signed codes must agree.
     """
 
     type: OperationType | Definition
@@ -190,6 +193,9 @@ class OpDef:
     zero_sized: str = "none"
     data_dependent: bool = False
     half_inside: bool = False
+    moves: bool = False
+    multiply_adds: bool = False
+    coupled: bool = True
     name: str = field(init=False)
     forms: dict = field(init=False, default_factory=dict, repr=False)
 

@@ -126,5 +126,5 @@ BATCH_MATMUL = OpDef(
     OperationType.BATCH_MATMUL,
     (Signature("input0:T input1:T adj_x:bool adj_y:bool -> output:T",
                ("aidl2: F16", "aidl2: F32", "aidl2: Q8S", "aidl2: I32")),),
-    validate=validate, infer=infer, compute=compute, lower=lower,
+    validate=validate, infer=infer, compute=compute, lower=lower, multiply_adds=True,
 )

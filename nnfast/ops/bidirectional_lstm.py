@@ -103,4 +103,5 @@ def _lower(node, b):
 
 BIDIRECTIONAL_SEQUENCE_LSTM = OpDef(
     OperationType.BIDIRECTIONAL_SEQUENCE_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
+    multiply_adds=True,
 )

@@ -54,4 +54,5 @@ def _lower(node, b):
 
 BIDIRECTIONAL_SEQUENCE_RNN = OpDef(
     OperationType.BIDIRECTIONAL_SEQUENCE_RNN, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
+    multiply_adds=True,
 )

@@ -111,7 +111,7 @@ def lower_depth_to_space(node, b):
 DEPTH_TO_SPACE = OpDef(
     OperationType.DEPTH_TO_SPACE, _forms("input:T block_size:i32", "1.0"),
     validate=validate, infer=infer_depth_to_space, compute=compute_depth_to_space,
-    lower=lower_depth_to_space, quant="same",
+    lower=lower_depth_to_space, quant="same", moves=True,
 )
 
 
@@ -149,7 +149,7 @@ def lower_space_to_depth(node, b):
 SPACE_TO_DEPTH = OpDef(
     OperationType.SPACE_TO_DEPTH, _forms("input:T block_size:i32", "1.0"),
     validate=validate, infer=infer_space_to_depth, compute=compute_space_to_depth,
-    lower=lower_space_to_depth, quant="same",
+    lower=lower_space_to_depth, quant="same", moves=True,
 )
 
 
@@ -200,7 +200,7 @@ def lower_batch_to_space(node, b):
 BATCH_TO_SPACE_ND = OpDef(
     OperationType.BATCH_TO_SPACE_ND, _forms("input:T block_shape:I32", "1.1"),
     validate=validate, infer=infer_batch_to_space, compute=compute_batch_to_space,
-    lower=lower_batch_to_space, quant="same",
+    lower=lower_batch_to_space, quant="same", moves=True,
 )
 
 
@@ -266,5 +266,5 @@ def lower_space_to_batch(node, b):
 SPACE_TO_BATCH_ND = OpDef(
     OperationType.SPACE_TO_BATCH_ND, _forms("input:T block_shape:I32 paddings:I32", "1.1"),
     validate=validate_space_to_batch, infer=infer_space_to_batch, compute=compute_space_to_batch,
-    lower=lower_space_to_batch, quant="same",
+    lower=lower_space_to_batch, quant="same", moves=True,
 )

@@ -64,5 +64,5 @@ CAST = OpDef(
         Signature("input:T -> output:U", tuple(f"1.2: {a} {b}" for a, b in product(_NUMBERS, repeat=2))),
         Signature("input:T -> output:T", ("1.3: B8", "1.3: Q16A", "1.3: Q16S", "1.3: Q8S", "1.3: Q8SY")),
     ),
-    validate=validate, infer=infer, compute=compute, lower=lower,
+    validate=validate, infer=infer, compute=compute, lower=lower, moves=True, coupled=False,
 )

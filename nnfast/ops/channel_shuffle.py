@@ -42,5 +42,5 @@ def lower(node, b):
 CHANNEL_SHUFFLE = OpDef(
     OperationType.CHANNEL_SHUFFLE,
     (Signature("input:T num_groups:i32 axis:i32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: Q8", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )

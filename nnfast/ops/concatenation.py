@@ -86,7 +86,7 @@ def lower(node, b):
 CONCATENATION = OpDef(
     OperationType.CONCATENATION,
     (Signature("input*:T axis:i32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, zero_sized="any", moves=True,
 )
 
 
@@ -136,5 +136,5 @@ PACK = OpDef(
     OperationType.PACK,
     (Signature("axis:i32 input*:T -> output:T",
                ("aidl2: F16", "aidl2: F32", "aidl2: Q8", "aidl2: Q8S", "aidl2: I32")),),
-    validate=validate_pack, infer=infer_pack, compute=compute_pack, lower=lower_pack, quant="same",
+    validate=validate_pack, infer=infer_pack, compute=compute_pack, lower=lower_pack, quant="same", moves=True,
 )

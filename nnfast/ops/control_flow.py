@@ -12,6 +12,8 @@ class ControlDef:
 
     type: OperationType
     check: object
+    moves = multiply_adds = False
+    coupled = True
 
     @property
     def name(self):

@@ -216,5 +216,5 @@ def _emit_quantized(node, b, weights, matrix, shape, groups, place):
 
 CONV_2D = OpDef(
     OperationType.CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
-    zero_sized="batch",
+    zero_sized="batch", multiply_adds=True,
 )

@@ -110,5 +110,5 @@ def _lower(node, b):
 
 DEPTHWISE_CONV_2D = OpDef(
     OperationType.DEPTHWISE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
-    zero_sized="batch",
+    zero_sized="batch", multiply_adds=True,
 )

@@ -28,7 +28,7 @@ def compute_fill(node, inputs):
 FILL = OpDef(
     OperationType.FILL,
     (Signature("dims:I32 value:S -> output:T", ("1.3: f32 F32", "1.3: f16 F16", "1.3: i32 I32")),),
-    validate=validate_fill, infer=infer_fill, compute=compute_fill,
+    validate=validate_fill, infer=infer_fill, compute=compute_fill, moves=True,
 )
 
 
@@ -49,5 +49,5 @@ RANK = OpDef(
     (Signature("input:T -> output:i32", tuple(
         f"1.3: {name}" for name in ("F16", "F32", "I32", "Q8", "Q16S", "B8", "PC", "Q16A", "Q8SY", "Q8S")
     )),),
-    infer=infer_rank, compute=compute_rank,
+    infer=infer_rank, compute=compute_rank, moves=True,
 )

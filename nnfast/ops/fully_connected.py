@@ -85,5 +85,5 @@ def lower(node, b):
 
 FULLY_CONNECTED = OpDef(
     OperationType.FULLY_CONNECTED, _SIGNATURES, validate=validate, infer=infer, compute=compute, lower=lower,
-    zero_sized="batch",
+    zero_sized="batch", multiply_adds=True,
 )

@@ -61,7 +61,7 @@ GATHER = OpDef(
     OperationType.GATHER,
     (Signature("input:T axis:i32 indices:I32 -> output:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    validate=validate_gather, infer=infer_gather, compute=compute_gather, lower=lower_gather,
+    validate=validate_gather, infer=infer_gather, compute=compute_gather, lower=lower_gather, moves=True,
 )
 
 
@@ -136,5 +136,5 @@ HASHTABLE_LOOKUP = OpDef(
     OperationType.HASHTABLE_LOOKUP,
     (Signature("lookups:I32 keys:I32 values:T -> output:T hits:Q8", ("1.0: F32", "1.0: I32", "1.0: Q8")),),
     validate=validate_hashtable, infer=infer_hashtable, compute=compute_hashtable,
-    quant=("same", {OperandType.TENSOR_QUANT8_ASYMM: (1.0, 0)}),
+    quant=("same", {OperandType.TENSOR_QUANT8_ASYMM: (1.0, 0)}), coupled=False,
 )

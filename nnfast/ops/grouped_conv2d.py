@@ -57,4 +57,5 @@ def _lower(node, b):
 
 GROUPED_CONV_2D = OpDef(
     OperationType.GROUPED_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
+    multiply_adds=True,
 )

@@ -72,5 +72,5 @@ LSH_PROJECTION = OpDef(
         f"{since}: {hash_type} {name}" for since, hash_type in (("1.0", "F32"), ("1.2", "F16"))
         for name in ("F32", "F16", "I32", "Q8")
     )),),
-    validate=validate, infer=infer, compute=compute,
+    validate=validate, infer=infer, compute=compute, coupled=False,
 )

@@ -249,9 +249,9 @@ def _lower_sequence(node, b):
     return recurrent.emit(b, lstm_steps.steps(node, b, path, node["input"], *node.outputs))
 
 
-LSTM = OpDef(OperationType.LSTM, _LSTM, infer=_infer_lstm, compute=_compute_lstm, lower=_lower_lstm)
+LSTM = OpDef(OperationType.LSTM, _LSTM, infer=_infer_lstm, compute=_compute_lstm, lower=_lower_lstm, multiply_adds=True)
 
 UNIDIRECTIONAL_SEQUENCE_LSTM = OpDef(
     OperationType.UNIDIRECTIONAL_SEQUENCE_LSTM, _SEQUENCE, infer=infer_sequence, compute=_compute_sequence,
-    lower=_lower_sequence,
+    lower=_lower_sequence, multiply_adds=True,
 )

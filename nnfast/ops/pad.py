@@ -53,7 +53,7 @@ def _copy_inside(node, b):
 PAD = OpDef(
     OperationType.PAD,
     (Signature("input:T paddings:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )
 
 
@@ -91,7 +91,7 @@ PAD_V2 = OpDef(
     OperationType.PAD_V2,
     (Signature("input:T paddings:I32 pad_value:V -> output:T",
                ("1.2: F16 f16", "1.2: F32 f32", "1.2: Q8 i32", "1.3: Q8S i32")),),
-    validate=validate_v2, infer=infer, compute=compute_v2, lower=lower_v2, quant="same",
+    validate=validate_v2, infer=infer, compute=compute_v2, lower=lower_v2, quant="same", moves=True, coupled=False,
 )
 
 
@@ -147,5 +147,5 @@ MIRROR_PAD = OpDef(
     OperationType.MIRROR_PAD,
     (Signature("input:T paddings:I32 mode:i32 -> output:T",
                ("aidl3: F16", "aidl3: F32", "aidl3: Q8", "aidl3: Q8S", "aidl3: I32")),),
-    validate=validate_mirror, infer=infer_mirror, compute=compute_mirror, lower=lower_mirror, quant="same",
+    validate=validate_mirror, infer=infer_mirror, compute=compute_mirror, lower=lower_mirror, quant="same", moves=True,
 )

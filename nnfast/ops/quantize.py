@@ -71,7 +71,7 @@ def lower_dequantize(node, b):
 QUANTIZE = OpDef(
     OperationType.QUANTIZE,
     (Signature("input:T -> output:U", ("1.2: F16 Q8", "1.2: F32 Q8", "1.3: F16 Q8S", "1.3: F32 Q8S")),),
-    infer=infer, compute=compute_quantize, lower=lower_quantize, zero_sized="any",
+    infer=infer, compute=compute_quantize, lower=lower_quantize, zero_sized="any", moves=True,
 )
 DEQUANTIZE = OpDef(
     OperationType.DEQUANTIZE,
@@ -80,5 +80,5 @@ DEQUANTIZE = OpDef(
         "1.3: Q8S F16",
     )),),
     validate=validate_dequantize, infer=infer, compute=compute_dequantize, lower=lower_dequantize,
-    zero_sized="any",
+    zero_sized="any", moves=True,
 )

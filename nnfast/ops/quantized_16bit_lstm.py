@@ -98,4 +98,5 @@ def _lower(node, b):
 QUANTIZED_16BIT_LSTM = OpDef(
     OperationType.QUANTIZED_16BIT_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower,
     quant=({OperandType.TENSOR_QUANT16_SYMM: _STATE_QUANT}, {OperandType.TENSOR_QUANT8_ASYMM: _DATA_QUANT}),
+    multiply_adds=True, coupled=False,
 )

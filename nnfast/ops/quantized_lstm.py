@@ -222,4 +222,6 @@ def _lower(node, b):
     return None
 
 
-QUANTIZED_LSTM = OpDef(OperationType.QUANTIZED_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower)
+QUANTIZED_LSTM = OpDef(
+    OperationType.QUANTIZED_LSTM, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower, multiply_adds=True,
+)

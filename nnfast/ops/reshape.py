@@ -48,7 +48,7 @@ def lower(node, b):
 RESHAPE = OpDef(
     OperationType.RESHAPE,
     (Signature("input:T shape:I32 -> output:T", ("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S", "aidl2: I32")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )
 
 
@@ -84,7 +84,7 @@ def compute_squeeze(node, inputs):
 SQUEEZE = OpDef(
     OperationType.SQUEEZE,
     (Signature("input:T axes?:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate_squeeze, infer=infer_squeeze, compute=compute_squeeze, lower=lower, quant="same",
+    validate=validate_squeeze, infer=infer_squeeze, compute=compute_squeeze, lower=lower, quant="same", moves=True,
 )
 
 
@@ -104,5 +104,5 @@ def compute_expand(node, inputs):
 EXPAND_DIMS = OpDef(
     OperationType.EXPAND_DIMS,
     (Signature("input:T axis:i32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer_expand, compute=compute_expand, lower=lower, quant="same",
+    infer=infer_expand, compute=compute_expand, lower=lower, quant="same", moves=True,
 )

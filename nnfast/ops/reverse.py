@@ -44,5 +44,5 @@ def lower(node, b):
 REVERSE = OpDef(
     OperationType.REVERSE,
     (Signature("input:T axis:I32 -> output:T", ("aidl3: F16", "aidl3: F32", "aidl3: Q8", "aidl3: Q8S", "aidl3: I32")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, quant="same",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )

@@ -118,9 +118,9 @@ def _lower_sequence(node, b):
     return recurrent.emit(b, steps(node, b, path, node["input"], node.outputs[0], state_out))
 
 
-RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn, lower=_lower_rnn)
+RNN = OpDef(OperationType.RNN, _RNN, infer=_infer_rnn, compute=_compute_rnn, lower=_lower_rnn, multiply_adds=True)
 
 UNIDIRECTIONAL_SEQUENCE_RNN = OpDef(
     OperationType.UNIDIRECTIONAL_SEQUENCE_RNN, _SEQUENCE, infer=infer_sequence, compute=_compute_sequence,
-    lower=_lower_sequence,
+    lower=_lower_sequence, multiply_adds=True,
 )

@@ -46,7 +46,7 @@ SLICE = OpDef(
     OperationType.SLICE,
     (Signature("input:T begin:I32 size:I32 -> output:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer_slice, compute=compute_slice, lower=lower_slice, zero_sized="any",
+    infer=infer_slice, compute=compute_slice, lower=lower_slice, zero_sized="any", moves=True,
 )
 
 
@@ -111,5 +111,5 @@ STRIDED_SLICE = OpDef(
         "input:T begin:I32 end:I32 strides:I32 begin_mask:i32 end_mask:i32 shrink_axis_mask:i32 -> output:T",
         ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S"),
     ),),
-    validate=validate_strided, infer=infer_strided, compute=compute_strided, lower=lower_strided,
+    validate=validate_strided, infer=infer_strided, compute=compute_strided, lower=lower_strided, moves=True,
 )

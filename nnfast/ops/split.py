@@ -40,5 +40,5 @@ SPLIT = OpDef(
     OperationType.SPLIT,
     (Signature("input:T axis:i32 num_splits:i32 -> output*:T",
                ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, lower=lower, quant="same",
+    infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )

@@ -61,4 +61,4 @@ def _lower(node, b):
     return None
 
 
-SVDF = OpDef(OperationType.SVDF, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower)
+SVDF = OpDef(OperationType.SVDF, _SIGNATURES, infer=_infer, compute=_compute, lower=_lower, multiply_adds=True)

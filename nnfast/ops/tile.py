@@ -30,5 +30,5 @@ def lower(node, b):
 TILE = OpDef(
     OperationType.TILE,
     (Signature("input:T multiples:I32 -> output:T", ("1.2: F16", "1.2: F32", "1.2: I32", "1.2: Q8", "1.3: Q8S")),),
-    infer=infer, compute=compute, lower=lower, quant="same",
+    infer=infer, compute=compute, lower=lower, quant="same", moves=True,
 )

@@ -43,5 +43,5 @@ def lower(node, b):
 TRANSPOSE = OpDef(
     OperationType.TRANSPOSE,
     (Signature("input:T perm?:I32 -> output:T", ("1.1: F32", "1.1: Q8", "1.2: F16", "1.3: Q8S")),),
-    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", zero_sized="any",
+    validate=validate, infer=infer, compute=compute, lower=lower, quant="same", zero_sized="any", moves=True,
 )

@@ -140,5 +140,5 @@ def _taps(filter_, rows, columns):
 
 TRANSPOSE_CONV_2D = OpDef(
     OperationType.TRANSPOSE_CONV_2D, _SIGNATURES, validate=_validate, infer=_infer, compute=_compute, lower=_lower,
-    zero_sized="batch",
+    zero_sized="batch", multiply_adds=True,
 )

@@ -78,7 +78,7 @@ def test_what_was_possible_in_the_time_of_every_run(monkeypatch):
     """A run is set against the rates just before and after it, whatever they are at other times."""
     monkeypatch.setattr(operations, "_profiled", lambda prepared, arrays: [{
         "index": 0, "operation": "CONV_2D", "kernel": "k", "output": [], "types": ["float32"], "work": 5, "bytes": 8,
-        "packed_bytes": 0, "joined": None, "ns": next(times)}])
+        "packed_bytes": 0, "joined": None, "multiply_adds": True, "bf16": False, "ns": next(times)}])
     times, rates = iter((100, 200, 50)), iter((10.0, 30.0, 10.0, 90.0))
 
     class Meter:
@@ -102,12 +102,10 @@ def test_operations_inside_others_count_where_their_time_is():
 
 
 def test_types_that_limit():
-    def of(kernel, *types):
-        return operations._types({"kernel": kernel, "types": types})
-    assert of("nnf_conv2d_f32_nhwc__avx2_6x16", "float32") == "f32"
-    assert of("numpy", "float16") == "f32"
-    assert of("nnf_conv2d_qu8_qs8c_nhwc__avx512vnni_12x32k4", "uint8") == "s8"
-    assert of("nnf_conv2d_bf16_nhwc__avx512bf16_8x32", "float32") == "bf16"
-    assert of("nnf_conv2d_f32_nhwc__avx512bf16_8x32", "float32") == "f32"
-    assert of("nnf_depthwise_conv2d_f32_bf16_nhwc__avx512bf16_4x16", "float32") == "f32"
-    assert of("numpy") == "f32"
+    def of(type_, bf16=False):
+        return operations._types({"bf16": bf16, "types": [type_]})
+    assert of("float32") == "f32"
+    assert of("float16") == "f32"
+    assert of("uint8") == "s8"
+    assert of("float32", bf16=True) == "bf16"
+    assert operations._types({"bf16": False, "types": []}) == "f32"

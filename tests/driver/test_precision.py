@@ -10,7 +10,6 @@ import nnfast
 from helpers import models
 from helpers.caches import TOKEN, files_in
 from nnfast._native import conv2d_bf16, kernels
-from nnfast.driver.explain import multiplies_bf16
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 FLOAT = "TENSOR_FLOAT32"
@@ -61,7 +60,7 @@ def test_other_names_are_refused(bad):
 def test_it_runs_where_it_is_asked_for_and_says_so():
     exact, asked = (nnfast.Device(2, precision=p).prepare(net()) for p in (None, "bf16"))
     assert not any("bf16" in kernel for kernel in kernels_of(exact))
-    assert [multiplies_bf16(kernel) for kernel in kernels_of(asked)] == [True, False, True, True]
+    assert [row["bf16"] for row in asked.explain().rows] == [True, False, True, True]
     wanted, found = exact.run([X])[0], asked.run([X])[0]
     difference = abs(wanted - found).max() / abs(wanted).max()
     assert 0 < difference < 2.0**-6
@@ -82,7 +81,7 @@ def test_small_windows_on_few_channels_stay_in_float32():
         b.operation("CONV_2D", [x, w, bias, one, one, one, one], [y])
         x = y
     asked = nnfast.Device(1, precision="bf16").prepare(b.build())
-    assert [multiplies_bf16(kernel) for kernel in kernels_of(asked)] == [False, True]
+    assert [row["bf16"] for row in asked.explain().rows] == [False, True]
 
 
 @needs_bf16
