@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import UnsupportedOperator
-from ..model.types import LifeTime, Operand, is_raw
+from ..model.types import LifeTime, Operand, OperandType, dtype_of, is_raw
 from .own import extends, operand
-from .schema import Builtin
+from .schema import Builtin, TensorType
 
 INITIALIZING = "stores what is not known while loading"
 
@@ -59,7 +59,7 @@ def read(b, op):
     _check_main(b, op)
     name, t = _named(b, op), b.result(op)
     if name not in b.variables:
-        b.variables[name] = b.variable_inputs[name] = _state(b, op, t, b.graphs.initial.get(name))
+        b.variable_inputs[name], b.variables[name] = _state(b, op, t, b.graphs.initial.get(name))
     b.current[t.index] = b.variables[name]
     dims = b.operands[b.variables[name]].dims
     if t.dims is None or 0 in t.dims:
@@ -72,12 +72,21 @@ def _check_main(b, op):
 
 
 def _state(b, op, t, initial):
-    """Input operand for a variable's value."""
+    """(input operand, operand of a variable's value): int64 comes in as pairs of int32, since states are of NNAPI."""
     code, scale, point, _ = b.any_type(op, t)
     dims = t.dims or (1,) if initial is None else initial.shape or (1,)
-    if 0 in dims or is_raw(getattr(code, "code", code)):
+    is_wide = t.type == TensorType.INT64
+    if 0 in dims or is_raw(getattr(code, "code", code)) and not is_wide:
         b.refuse(op, f"variable of {code.name} {list(dims)} must have known dimensions and a type of NNAPI")
-    return b.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, name=t.name), b.inputs)
+    if initial is not None and initial.dtype.itemsize != dtype_of(code).itemsize:
+        b.refuse(op, f"variable of {code.name} starts with values of {initial.dtype}, must be of its type")
+    if is_wide:
+        pairs = Operand(OperandType.TENSOR_INT32, (*dims, 2), lifetime=LifeTime.SUBGRAPH_INPUT, name=t.name)
+        source, target = b.add(pairs, b.inputs), b.temporary(code, dims, name=f"{t.name}_wide")
+        b.emit_own("TFL_BITCAST", (source,), (target,))
+        return source, target
+    source = b.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, name=t.name), b.inputs)
+    return source, source
 
 
 def states_of(b):
@@ -86,10 +95,12 @@ def states_of(b):
     for name, source in b.variable_inputs.items():
         before, target = b.operands[source], b.variables[name]
         after = b.operands[target]
-        if after.dtype != before.dtype or after.dims and len(after.dims) != len(before.dims):
+        is_wide = after.dtype == np.int64 and before.dtype == np.int32 and before.dims[-1] == 2
+        rank = len(before.dims) - is_wide
+        if after.dtype != before.dtype and not is_wide or after.dims and len(after.dims) != rank:
             raise UnsupportedOperator("ASSIGN_VARIABLE", 0, f"variable {name[1]!r} changes its type or rank")
         copied = b.temporary(before.type, before.dims, before.scale, before.zero_point, f"{before.name}_out")
-        b.emit_own("TFL_COPY", (target,), (copied,))
+        b.emit_own("TFL_BITCAST" if is_wide else "TFL_COPY", (target,), (copied,))
         found.append((source, copied, _first(b.graphs.initial.get(name), before)))
     return found
 
@@ -97,6 +108,6 @@ def states_of(b):
 def _first(initial, before):
     if initial is None:
         return None
-    first = np.array(initial).reshape(before.dims).view(before.dtype)
+    first = np.array(initial).reshape(-1).view(before.dtype).reshape(before.dims)
     first.flags.writeable = False
     return first

@@ -42,8 +42,25 @@ def test_a_variable_that_is_never_assigned_keeps_its_first_value():
     assert [stream.run([START])[0].tolist() for _ in range(2)] == [START.tolist()] * 2
 
 
+@pytest.mark.parametrize("first", [None, np.array([1 << 40, -3])])
+def test_a_variable_of_int64_counts_on(first):
+    tensors = [Tensor("v", (), "resource"), Tensor("x", (2,), "int64"), Tensor("old", (2,), "int64"),
+               Tensor("new", (2,), "int64")]
+    ops = [Op("VAR_HANDLE", [], ["v"]), Op("READ_VARIABLE", ["v"], ["old"]),
+           Op("ADD", ["old", "x"], ["new"], "AddOptions"), Op("ASSIGN_VARIABLE", ["v", "new"], [])]
+    others = []
+    if first is not None:
+        ops.insert(0, Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1}))
+        others = [([Tensor("v", (), "resource"), Tensor.of("first", first)],
+                   [Op("VAR_HANDLE", [], ["v"]), Op("ASSIGN_VARIABLE", ["v", "first"], [])], [], [])]
+    stream = nnfast.Device().prepare(load(build(tensors, ops, ["x"], ["new"], others=others))).stream()
+    x, start = np.array([1 << 33, -1]), np.zeros(2, np.int64) if first is None else first
+    assert [stream.run([x])[0].tolist() for _ in range(3)] == [(start + k * x).tolist() for k in (1, 2, 3)]
+
+
 @pytest.mark.parametrize("data, reason", [
     (counter(stored=None), "has inputs, must have none"),
+    (counter(stored=np.ones((1, 2), np.int64)), "values of int64"),
     (counter(fields={"InitSubgraphIndex": 0}), "runs subgraph 0"),
     (counter(fields={"InitSubgraphIndex": 7}), "runs subgraph 7"),
 ])
