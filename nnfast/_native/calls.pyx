@@ -150,7 +150,7 @@ cdef class KnownCall:
         call[0] = 0
         if size < self.head_size + self.tail_size + self.is_numbered or \
                 memcmp(message, self.head_at, self.head_size) or \
-                memcmp(message + size - self.tail_size, self.tail_at, self.tail_size):
+                self.tail_size and memcmp(message + size - self.tail_size, self.tail_at, self.tail_size):
             return False
         digits = size - self.head_size - self.tail_size
         return _number(message + self.head_size, digits, call) if self.is_numbered else digits == 0

@@ -74,6 +74,8 @@ class RemoteDevice(Closing):
     prepared and allocated before stays dead.
     """
 
+    without_passes = frozenset()  # the driver's process leaves none out (docs/passes.md)
+
     def __init__(self, path, precision=None, seconds=None):
         vlog.init()
         self._path, self._precision = path, precision
