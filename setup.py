@@ -1,10 +1,9 @@
 """Builds the extensions. Knows suffixes and folders, no operation.
 
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
-nnfast/_native/<name>.pyx is one extension; csrc/kernels/<name>/<name>_pack.c is linked into it where there is one; the
-kernels and the registry go into `kernels`, the thread team into `threads`, the ring into `fmq`. conv2d is several
-extensions: one for each type, Winograd's method, images of few channels, 8-bit codes in place, and the steps that pack
-its weights while a program runs.
+nnfast/_native/<name>.pyx is one extension, made of the files that it includes from the folder of its name. The kernels
+and the registry are linked into `kernels`, the thread team into `threads`, the packing of weights into `conv`, the ring
+into `rings` and into the loops that measure it.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -30,18 +29,15 @@ def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
-             "digest": ["csrc/base/digest.c"], "fmq": ["csrc/fmq/ring.c"], "packet": ["csrc/fmq/packet.c"],
-             **{name: ["csrc/fmq/packet.c", "csrc/fmq/ring.c"] for name in ("burst", "burst_client")},
-             "channels": ["csrc/fmq/ring.c"],
-             "peak": csrc("peak/*.c"),
-             **{f"conv2d_{name}": ["csrc/kernels/conv2d/conv2d_pack.c"]
-                for name in ("bf16", "line", "lines_q8", "pack", "q8")}}
+             "conv": csrc("kernels/**/*_pack.c"),
+             "codec": ["csrc/base/digest.c"],
+             "rings": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"],
+             "bench": [*csrc("peak/*.c"), "csrc/fmq/ring.c"]}
     # What Cython adds to modules with memoryviews stands in one module, not in each.
     result = [extension(SHARED, [SHARED.replace(".", "/") + ".c"])]
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem
-        pack = f"csrc/kernels/{name}/{name}_pack.c"
-        sources = [str(pyx.relative_to(ROOT)), *extra.get(name, []), *([pack] if (ROOT / pack).exists() else [])]
+        sources = [str(pyx.relative_to(ROOT)), *extra.get(name, [])]
         result.append(extension(f"nnfast._native.{name}", sources))
     return result
 

@@ -25,7 +25,7 @@ import numpy as np
 import nnfast
 from nnfast import Memory, Request, RequestArgument, config
 from nnfast._native import kernels
-from nnfast._native.plan import set_poison
+from nnfast._native.engine import set_poison
 from nnfast.conformance.instances import draw, table
 from nnfast.conformance.kinds import with_unknown_outputs
 from nnfast.conformance.vectors import collect, read

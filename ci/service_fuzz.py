@@ -34,7 +34,7 @@ from fuzz_messages import Messages
 
 import nnfast
 from nnfast import Memory
-from nnfast._native.packet import build_request
+from nnfast._native.rings import build_request
 from nnfast.cli.serve import listen
 from nnfast.errors import Error, ErrorStatus, InvalidArgument
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue

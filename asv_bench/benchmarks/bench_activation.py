@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/activation, nnfast/_native/activation.pyx: functions of one operand."""
+"""Measures csrc/kernels/activation, nnfast/_native/elementwise/activation.pxi: functions of one operand."""
 
 from . import common
 

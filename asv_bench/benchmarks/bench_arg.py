@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/arg, nnfast/_native/arg.pyx: ARGMAX over the channels, in NHWC and in NCHW."""
+"""Measures csrc/kernels/arg, nnfast/_native/reduction/arg.pxi: ARGMAX over the channels, in NHWC and in NCHW."""
 
 from . import common
 

@@ -1,4 +1,4 @@
-"""Measures nnfast/_native/burst.pyx, nnfast/_native/burst_client.pyx, nnfast/driver/burst.py,
+"""Measures nnfast/_native/rings/burst.pxi, nnfast/_native/rings/burst_client.pxi, nnfast/driver/burst.py,
 nnfast/driver/controller.py: a request through a burst."""
 
 import os

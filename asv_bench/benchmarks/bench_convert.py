@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/convert, nnfast/_native/convert.pyx: CAST between float16 and float32."""
+"""Measures csrc/kernels/convert, nnfast/_native/elementwise/convert.pxi: CAST between float16 and float32."""
 
 from . import common
 

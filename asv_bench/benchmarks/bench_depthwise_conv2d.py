@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/depthwise_conv2d, nnfast/_native/depthwise_conv2d.pyx: DEPTHWISE_CONV_2D, multiplier 1."""
+"""Measures csrc/kernels/depthwise_conv2d, nnfast/_native/conv/depthwise_conv2d.pxi: DEPTHWISE_CONV_2D, multiplier 1."""
 
 from . import common
 

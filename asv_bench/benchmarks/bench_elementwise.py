@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/elementwise, nnfast/_native/elementwise.pyx: two operands of equal shapes, SELECT, PRELU."""
+"""Measures csrc/kernels/elementwise, _native/elementwise/elementwise.pxi: operands of equal shapes, SELECT, PRELU."""
 
 from . import common
 

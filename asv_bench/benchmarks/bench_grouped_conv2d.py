@@ -1,4 +1,4 @@
-"""Measures nnfast/_native/conv2d.pyx in its other forms: GROUPED_CONV_2D, TRANSPOSE_CONV_2D, padding SAME."""
+"""Measures nnfast/_native/conv/conv2d.pxi in its other forms: GROUPED_CONV_2D, TRANSPOSE_CONV_2D, padding SAME."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/normalization, nnfast/_native/normalization.pyx: the norms over channels and over pixels."""
+"""Measures csrc/kernels/normalization, _native/reduction/normalization.pxi: the norms over channels and over pixels."""
 
 from . import common
 

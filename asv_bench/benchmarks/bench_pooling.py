@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/pooling, nnfast/_native/pooling.pyx: AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D."""
+"""Measures csrc/kernels/pooling, nnfast/_native/spatial/pooling.pxi: AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D."""
 
 from . import common
 

@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/quantize, nnfast/_native/quantize.pyx: QUANTIZE, DEQUANTIZE."""
+"""Measures csrc/kernels/quantize, nnfast/_native/elementwise/quantize.pxi: QUANTIZE, DEQUANTIZE."""
 
 from . import common
 

@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/reduce, nnfast/_native/reduce.pyx: MEAN, REDUCE_MAX and _ANY over pixels, over channels."""
+"""Measures csrc/kernels/reduce, _native/reduction/reduce.pxi: MEAN, REDUCE_MAX and _ANY over pixels, over channels."""
 
 import numpy as np
 

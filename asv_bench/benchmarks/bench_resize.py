@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/resize, nnfast/_native/resize.pyx: RESIZE_BILINEAR to twice the size."""
+"""Measures csrc/kernels/resize, nnfast/_native/spatial/resize.pxi: RESIZE_BILINEAR to twice the size."""
 
 from . import common
 

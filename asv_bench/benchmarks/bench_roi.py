@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/roi, nnfast/_native/roi.pyx: ROI_ALIGN and ROI_POOLING of many regions to 7 x 7."""
+"""Measures csrc/kernels/roi, nnfast/_native/spatial/roi.pxi: ROI_ALIGN and ROI_POOLING of many regions to 7 x 7."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Measures nnfast/_native/runner.pyx, nnfast/_native/plan.pyx, nnfast/driver/stream.py: what a call and a step cost."""
+"""Measures _native/engine/runner.pxi, _native/engine/plan.pxi, nnfast/driver/stream.py: what a call and a step cost."""
 
 from . import common
 

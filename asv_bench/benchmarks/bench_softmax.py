@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/softmax, nnfast/_native/softmax.pyx: SOFTMAX and LOG_SOFTMAX over the last axis."""
+"""Measures csrc/kernels/softmax, nnfast/_native/reduction/softmax.pxi: SOFTMAX and LOG_SOFTMAX over the last axis."""
 
 from . import common
 

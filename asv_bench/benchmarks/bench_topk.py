@@ -1,4 +1,4 @@
-"""Measures csrc/kernels/topk, nnfast/_native/topk.pyx: TOPK_V2 of rows."""
+"""Measures csrc/kernels/topk, nnfast/_native/reduction/topk.pxi: TOPK_V2 of rows."""
 
 from . import common
 

@@ -3,7 +3,7 @@
 import statistics
 from pathlib import Path
 
-from .._native import peak, threads
+from .._native import bench, threads
 
 TARGET_NS = 3_000_000
 """A measurement runs about this long ..."""
@@ -51,7 +51,7 @@ def limits(counts=None, types=None, progress=None):
     force (NNFAST_CPU) allows.
     """
     counts = sorted({1, threads.default_threads()}) if counts is None else sorted(set(counts))
-    rows = [row for row in peak.rows() if types is None or row["types"] in types]
+    rows = [row for row in bench.peak_rows() if types is None or row["types"] in types]
     sets = working_sets()
     total, done = len(counts) * (len(rows) + len(sets)), 0
 
@@ -74,7 +74,7 @@ def limits(counts=None, types=None, progress=None):
         for count in counts:
             next_up(f"reads from {level}", count)
             # What the cores share is measured together: each thread reads its part.
-            array = peak.memory(size if level in ("L1", "L2") else size // count, count)
+            array = bench.peak_memory(size if level in ("L1", "L2") else size // count, count)
             rounds, best = _best(None, array, count)
             rates[count] = array.size * rounds / best
         reads.append({"level": level, "bytes": size, "rates": rates})
@@ -86,12 +86,12 @@ def _best(name, array, count, target=TARGET_NS):
     rounds = 1
     while True:
         # A thread that had to wait for a processor says nothing about the speed of a round.
-        spent = max(1, min(peak.measure(name, array, rounds, count) for _ in range(3)))
+        spent = max(1, min(bench.measure_peak(name, array, rounds, count) for _ in range(3)))
         if spent >= target / 2:
             break
         rounds = max(2 * rounds, min(int(rounds * target / spent), 1000 * rounds))
     repeats = REPEATS if spent < 4 * target else 3
-    return rounds, max(1, min([spent, *(peak.measure(name, array, rounds, count) for _ in range(repeats - 1))]))
+    return rounds, max(1, min([spent, *(bench.measure_peak(name, array, rounds, count) for _ in range(repeats - 1))]))
 
 
 class Meter:
@@ -107,7 +107,7 @@ class Meter:
 
     def __init__(self, found, types, count):
         self.rows, self._loops, self._rates, self._count = [], [], [], count
-        known = {(row["types"], row["isa"]): row for row in peak.rows()}
+        known = {(row["types"], row["isa"]): row for row in bench.peak_rows()}
         for name in sorted(types):
             levels = sorted((row for row in found["arithmetic"] if row["types"] == name),
                             key=lambda row: -row["rates"][count])
@@ -121,8 +121,8 @@ class Meter:
     def read(self):
         """Measure: 1e9 operations a second of each of `rows`, now."""
         for name, rounds, _ in self._loops[:1]:
-            peak.measure(name, None, rounds // 10 + 1, self._count)  # wakes the threads
-        self._rates.append([operations / max(1, peak.measure(name, None, rounds, self._count))
+            bench.measure_peak(name, None, rounds // 10 + 1, self._count)  # wakes the threads
+        self._rates.append([operations / max(1, bench.measure_peak(name, None, rounds, self._count))
                             for name, rounds, operations in self._loops])
         return self._rates[-1]
 

@@ -14,7 +14,7 @@ from multiprocessing import get_context, reduction
 from types import SimpleNamespace
 
 from .. import fmq
-from .._native import channels
+from .._native import bench
 from ..errors import GeneralFailure
 
 CAPACITY = 1024
@@ -53,10 +53,10 @@ class Way:
 
 def _ring(name, wakes, spins, trips, batch=1, messages=0):
     return Way(name,
-               lambda e, n: channels.ring_ping(e.out, e.come, n, wakes, spins),
-               lambda e, n: channels.ring_echo(e.come, e.out, n, wakes, spins), trips,
-               lambda e, n: channels.ring_send(e.out, n, batch, wakes),
-               lambda e, n: channels.ring_receive(e.come, n, batch, wakes), messages, True if messages else spins)
+               lambda e, n: bench.ring_ping(e.out, e.come, n, wakes, spins),
+               lambda e, n: bench.ring_echo(e.come, e.out, n, wakes, spins), trips,
+               lambda e, n: bench.ring_send(e.out, n, batch, wakes),
+               lambda e, n: bench.ring_receive(e.come, n, batch, wakes), messages, True if messages else spins)
 
 
 def _file(name, which, trips, messages):
@@ -64,10 +64,10 @@ def _file(name, which, trips, messages):
         return getattr(ends, which)
 
     return Way(name,
-               lambda e, n: channels.file_ping(fds(e)[1], fds(e)[0], n),
-               lambda e, n: channels.file_echo(*fds(e), n), trips,
-               lambda e, n: channels.file_send(fds(e)[1], n),
-               lambda e, n: channels.file_receive(fds(e)[0], n), messages)
+               lambda e, n: bench.file_ping(fds(e)[1], fds(e)[0], n),
+               lambda e, n: bench.file_echo(*fds(e), n), trips,
+               lambda e, n: bench.file_send(fds(e)[1], n),
+               lambda e, n: bench.file_receive(fds(e)[0], n), messages)
 
 
 def _queue_ping(ends, count):
@@ -106,7 +106,7 @@ WAYS = (
     _ring("ring, spinning, waking", True, True, 100, 1, 4 * CAPACITY),
     _ring(f"ring, spinning, {BATCH} in a call", False, True, 0, BATCH, 16 * CAPACITY),
     _ring(PAIR, True, False, 10),
-    Way(BARE, lambda e, n: channels.futex_ping(e.memory, n), lambda e, n: channels.futex_echo(e.memory, n), 10),
+    Way(BARE, lambda e, n: bench.futex_ping(e.memory, n), lambda e, n: bench.futex_echo(e.memory, n), 10),
     _file("pipe", "pipes", 10, 5_000),
     _file("Unix socket", "sockets", 10, 1_000),
     Way("multiprocessing.Queue", _queue_ping, _queue_echo, 5, _queue_send, _queue_receive, 200),

@@ -35,14 +35,14 @@ def collect():
     from ..ops import registry
 
     try:
-        from .._native import conv2d_bf16, kernels, threads
+        from .._native import conv, kernels, threads
     except ImportError as error:
         raise InvalidArgument(f"the native part of nnfast is not built: {error}") from None
     codes = registry.supported_codes()
     rows = kernels.table()
     return {
         "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels(),
-                "bf16": conv2d_bf16.available()},
+                "bf16": conv.bf16_available()},
         "threads": {"default": threads.default_threads(), "available": threads.available()},
         "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
         "kernels": rows,

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import FillBytes
+from .._native.movement import FillBytes
 from ..engine.definition import compute
 from ..engine.rows import new_row
 from ..model.types import OperandType

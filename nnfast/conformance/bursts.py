@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.packet import NO_TIME, build_request, parse_result
+from .._native.rings import NO_TIME, build_request, parse_result
 from ..driver.memory import Memory as SharedMemory
 from ..errors import Error, ErrorStatus, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue, RequestTag, ResultTag

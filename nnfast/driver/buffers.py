@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from .. import vlog
-from .._native.plan import aligned_bytes
+from .._native.engine import aligned_bytes
 from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
 from ..forks import importing, renewed

@@ -1,6 +1,6 @@
 """The driver's end of a burst: a thread that runs one client's requests on one prepared model [NN 4].
 
-Requests that the plan can run as they are, on memories that are known, never come here: `_native.burst` answers them
+Requests that the plan can run as they are, on memories that are known, never come here: `_native.rings` answers them
 without the GIL. The rest is done as any other request is.
 """
 
@@ -8,8 +8,7 @@ import threading
 from numbers import Integral
 
 from .. import config, forks, observe, trace, vlog
-from .._native.burst import ENDED, ILL_FORMED, MAX_SLOTS, BurstServer
-from .._native.packet import NO_TIME, build_result
+from .._native.rings import ENDED, ILL_FORMED, MAX_SLOTS, NO_TIME, BurstServer, build_result
 from .._native.threads import Cancel, now_ns
 from ..checks import shown
 from ..errors import Error, ErrorStatus, GeneralFailure, InvalidArgument, OutputInsufficientSize
@@ -105,7 +104,7 @@ class Burst:
 
     @property
     def durations(self):
-        """How many requests took how long: counts by _native.burst.bucket_of."""
+        """How many requests took how long: counts by _native.rings.bucket_of."""
         return self._server.durations
 
     def release_idle(self):

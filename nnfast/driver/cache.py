@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import trace, vlog
 from .._native import threads
-from .._native.digest import KEY_BYTES, KeyedDigest
-from .._native.plan import aligned_bytes
+from .._native.codec import KEY_BYTES, KeyedDigest
+from .._native.engine import aligned_bytes
 from ..errors import Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from ..seals import FROZEN, is_sealed
 from . import key, stored_model

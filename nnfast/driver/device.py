@@ -4,7 +4,7 @@ from weakref import WeakSet
 
 from .. import config, trace, vlog
 from .._native import threads
-from .._native.tally import UNLIMITED
+from .._native.engine import UNLIMITED
 from ..checks import chosen_from, path, sequence, shown, whole
 from ..compiler import passes
 from ..compiler.check import check_model, unsupported

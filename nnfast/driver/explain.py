@@ -3,7 +3,7 @@
 import json
 
 from .. import pace
-from .._native import conv2d_bf16, kernels
+from .._native import conv, kernels
 from ..compiler import passes
 
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
@@ -87,7 +87,7 @@ class Explanation:
 
     def _about_precision(self):
         said = f"precision {self.precision} asked for: {self.reduced} of {len(self.rows)} operations multiply in it"
-        if self.reduced == 0 and not conv2d_bf16.available():
+        if self.reduced == 0 and not conv.bf16_available():
             return f"{said}, level {kernels.level()} has no kernels for it"
         return f"{said}, with sums in float32" if self.reduced else said
 

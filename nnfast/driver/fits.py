@@ -7,7 +7,7 @@ are, which is an estimate: packing makes most of them a little larger.
 
 from math import prod
 
-from .._native.tally import UNLIMITED
+from .._native.engine import UNLIMITED
 from ..compiler.planner import Planner
 from ..engine.budget import Budget
 from ..engine.resources import Resources

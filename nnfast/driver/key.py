@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache
 
 from .. import config, vlog
-from .._native.digest import KEY_BYTES, KeyedDigest
+from .._native.codec import KEY_BYTES, KeyedDigest
 from .own_files import NotOurs, OwnFolder
 
 _of_this_process = os.urandom(KEY_BYTES)

@@ -7,8 +7,7 @@ from math import prod
 from weakref import WeakSet, ref
 
 from .. import observe, trace, vlog
-from .._native.plan import trim
-from .._native.runner import MAX_RANK, Runner
+from .._native.engine import MAX_RANK, Runner, trim
 from .._native.threads import Turn, now_ns
 from ..checks import flag
 from ..compiler.check import check_model, has_open_form, require_supported

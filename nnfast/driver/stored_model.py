@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from .._native import kernels
-from .._native.plan import aligned_bytes
+from .._native.engine import aligned_bytes
 from ..compiler.packing import Packing, StoredPacking
 from ..model.records import (
     LINE,

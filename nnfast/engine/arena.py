@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.gaps import Gaps
+from .._native.engine import Gaps
 
 ALIGNMENT = 64
 

@@ -3,7 +3,7 @@
 import weakref
 
 from .. import vlog
-from .._native.tally import UNLIMITED, Charge, Full, Tally
+from .._native.engine import UNLIMITED, Charge, Full, Tally
 from ..errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
 
 _MOST = (1 << 63) - 1

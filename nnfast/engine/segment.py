@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from .. import pace
-from .._native.plan import Frame, Poison, Program, Step, poison
+from .._native.engine import Frame, Poison, Program, Step, poison
 from .._native.threads import now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
 from .definition import compute

@@ -7,7 +7,7 @@
     reason, elements = there.read(7, timeout=None, spin_us=50)
 """
 
-from .._native.fmq import NOT_EMPTY, NOT_FULL
+from .._native.rings import NOT_EMPTY, NOT_FULL
 from .descriptor import SYNCHRONIZED, UNSYNCHRONIZED_WRITE, Descriptor, Grantor
 from .queue import MessageQueue
 from .records import DATUM_BYTES, REQUEST_DATUM, RESULT_DATUM, RequestTag, ResultTag

@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 
 from .. import vlog
-from .._native.fmq import NOW, REASONS, Ring
+from .._native.rings import NOW, REASONS, Ring
 from ..checks import dtype as checked_dtype
 from ..checks import flag, shown
 from ..errors import InvalidArgument, ResourceExhaustedTransient
@@ -106,7 +106,7 @@ class MessageQueue:
 
     @property
     def ring(self):
-        """The native ring (`_native.fmq.Ring`), for loops that run without the GIL."""
+        """The native ring (`_native.rings.Ring`), for loops that run without the GIL."""
         return self._ring
 
     def readable(self):

@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
-from .._native.elementwise import BinaryF32, BinaryQ8, obstacle
+from .._native.elementwise import BinaryF32, BinaryQ8, ClampF32, EluF32, LookupQ8, UnaryF32, obstacle
 from ..model.fixedpoint import WORD16, WORD32, input_radius, multiplier_above_one
 from ..model.quant import activation_float, activation_range, mbqm, quantize_multiplier, rdbpot, scale_product, srdhm
 from ..model.types import QUANT_RANGE, Activation, OperandType, OperationType, type_name

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.arg import Arg
+from .._native.reduction import Arg
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
 

@@ -4,10 +4,17 @@ from math import prod
 
 import numpy as np
 
-from .._native.conv2d import Conv2dF32, pack_f32
-from .._native.conv2d_pack import PackF32, PackQ8, packed_bytes
-from .._native.conv2d_q8 import Conv2dQ8, fits_q8, pack_q8
-from .._native.copy import StridedCopy
+from .._native.conv import (
+    Conv2dF32,
+    Conv2dQ8,
+    PackF32,
+    PackQ8,
+    fits_conv2d_q8,
+    pack_conv2d_f32,
+    pack_conv2d_q8,
+    packed_bytes_conv2d,
+)
+from .._native.movement import StridedCopy
 from ..model.quant import conv_multiplier, mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
@@ -81,14 +88,14 @@ def lower(node, b):
     place = Placement(inner, columns, columns, columns, groups=groups, group=rows * inner, out_group=rows * columns)
     left = _dense(b, x, node.scalar("adj_x"))
     if y.value is None:
-        packed = b.temp(packed_bytes(columns, inner, groups, quantized))
+        packed = b.temp(packed_bytes_conv2d(columns, inner, groups, quantized))
         slots = _dense(b, y, not node.scalar("adj_y")), packed
         b.emit(PackQ8(slots, columns, inner, groups, (x.zero_point, y.zero_point), *multiplier(node)) if quantized
                else PackF32(slots, columns, inner, groups))
     else:
-        size = packed_bytes(columns, inner, groups, quantized)
+        size = packed_bytes_conv2d(columns, inner, groups, quantized)
         packed = b.const(b.packed([y], np.uint8, lambda: _packed(node, columns, inner, groups), lambda found: (
-            fits_q8(found, columns, inner, groups) if quantized else found.nbytes == size)))
+            fits_conv2d_q8(found, columns, inner, groups) if quantized else found.nbytes == size)))
     slots = left, packed, b.slot(output)
     shape = POINT, rows, inner, columns
     if quantized:
@@ -117,9 +124,9 @@ def _packed(node, columns, inner, groups):
     matrices = y.value if node.scalar("adj_y") else y.value.swapaxes(-1, -2)
     matrices, count = np.ascontiguousarray(matrices).reshape(-1, inner), groups * columns
     if not is_quant8(y):
-        return pack_f32(matrices, np.zeros(count, np.float32), groups)
+        return pack_conv2d_f32(matrices, np.zeros(count, np.float32), groups)
     scale = (np.full(count, part, np.int32) for part in multiplier(node))
-    return pack_q8(matrices, np.zeros(count, np.int32), y.zero_point, x.zero_point, True, *scale, groups)
+    return pack_conv2d_q8(matrices, np.zeros(count, np.int32), y.zero_point, x.zero_point, True, *scale, groups)
 
 
 BATCH_MATMUL = OpDef(

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import Concatenate
-from .._native.walk import Pair
+from .._native.movement import Concatenate
+from .._native.recurrent import Pair
 from . import recurrent
 from .base import forms
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import FillBytes, StridedCopy
+from .._native.movement import FillBytes, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, forms
 from .movement import dense

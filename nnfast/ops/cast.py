@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.convert import Convert
-from .._native.copy import CopyBytes
+from .._native.elementwise import Convert
+from .._native.movement import CopyBytes
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
 

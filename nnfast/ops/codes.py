@@ -4,8 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import LookupQ8
-from .._native.quantize import DequantizeQ8
+from .._native.elementwise import DequantizeQ8, LookupQ8
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType
 from .base import is_quant8

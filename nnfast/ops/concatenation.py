@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import Concatenate
+from .._native.movement import Concatenate
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_bf16, conv2d_line, conv2d_lines_q8, conv2d_pack, conv2d_q8, conv2d_winograd
+from .._native import conv
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -164,21 +164,21 @@ def emit(node, b, weights, win, batch, values=None, place=None):
         return b.slot(source), b.const(array), b.slot(target)
 
     bias = node["bias"].value
-    if place is None and b.in_bf16(source) and conv2d_bf16.suits(win, depth):
-        slots = packed(lambda: conv2d_bf16.pack_bf16(matrix(), bias, win, batch, b.threads),
-                       conv2d_bf16.packed_bytes(win, batch, depth, units))
-        b.emit(conv2d_bf16.Conv2dBf16(slots, *shape, *clamp))
-    elif place is None and values is None and conv2d_winograd.suits(win, batch, units, depth):
+    if place is None and b.in_bf16(source) and conv.bf16_suits(win, depth):
+        slots = packed(lambda: conv.pack_conv2d_bf16(matrix(), bias, win, batch, b.threads),
+                       conv.packed_bytes_bf16(win, batch, depth, units))
+        b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
+    elif place is None and values is None and conv.winograd_suits(win, batch, units, depth):
         filter_ = np.ascontiguousarray(b.value(weights))  # read where the transformation does not do
-        slots = packed(lambda: conv2d_winograd.pack_f32(filter_), conv2d_winograd.packed_bytes(units, depth), ())
-        b.emit(conv2d_winograd.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
+        slots = packed(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
+        b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:
-        slots = packed(lambda: conv2d.pack_f32(matrix(), bias, groups, b.threads),
-                       conv2d_pack.packed_bytes(units // groups, prod(win.filter) * depth, groups, False))
-        if place is None and conv2d_line.suits(win, depth):
-            b.emit(conv2d_line.Conv2dLineF32(slots, *shape, *clamp))
+        slots = packed(lambda: conv.pack_conv2d_f32(matrix(), bias, groups, b.threads),
+                       conv.packed_bytes_conv2d(units // groups, prod(win.filter) * depth, groups, False))
+        if place is None and conv.line_suits(win, depth):
+            b.emit(conv.Conv2dLineF32(slots, *shape, *clamp))
         else:
-            b.emit(conv2d.Conv2dF32(slots, *shape, *clamp, place))
+            b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
 def _emit_quantized(node, b, weights, matrix, shape, groups, place):
@@ -188,8 +188,8 @@ def _emit_quantized(node, b, weights, matrix, shape, groups, place):
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
     in_place = place is None and not once and zero_point == (0 if weights.dtype == np.int8 else 128) \
-        and conv2d_lines_q8.suits(win, channels, signed)
-    blocks = conv2d_lines_q8.Blocks(win, channels) if in_place else None
+        and conv.lines_q8_suits(win, channels, signed)
+    blocks = conv.LinesBlocks(win, channels) if in_place else None
 
     def pack():
         finish, codes = requantize.requantizer(node), matrix()
@@ -197,20 +197,20 @@ def _emit_quantized(node, b, weights, matrix, shape, groups, place):
         scale = (np.ascontiguousarray(np.broadcast_to(np.int32(v), len(codes))) for v in scale)
         if in_place:
             codes = blocks.spread(codes, zero_point)
-        return conv2d_q8.pack_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups,
+        return conv.pack_conv2d_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups,
                                  once)
 
     depth = blocks.depth if in_place else prod(win.filter) * channels
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, units, depth, groups, once))
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once))
     slots = b.slot(source), b.const(packed), b.slot(target)
     if in_place:
-        b.emit(conv2d_lines_q8.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
+        b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
         return
     scale = None
     if once:
         scale = b.packed([weights], np.float64, lambda: np.full(units, requantize.real_multiplier(node)),
                          lambda found: len(found) == units)
-    b.emit(conv2d_q8.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place,
+    b.emit(conv.Conv2dQ8(slots, *shape, (weights.dtype, zero_point), source.zero_point, output, signed, place,
                               scale))
 
 

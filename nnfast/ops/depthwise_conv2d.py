@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native import depthwise_conv2d as native
+from .._native import conv as native
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -95,13 +95,13 @@ def _lower(node, b):
 
         def pack():
             weights, scale = requantize.centred(filter_, filter_.value).astype(np.int16), requantize.requantizer(node)
-            return native.pack_q8(weights, bias.value, scale.multiplier, scale.exponent, shape)
+            return native.pack_depthwise_q8(weights, bias.value, scale.multiplier, scale.exponent, shape)
 
-        packed = b.packed([filter_], np.uint8, pack, lambda found: native.fits_q8(found, shape), True)
+        packed = b.packed([filter_], np.uint8, pack, lambda found: native.fits_depthwise_q8(found, shape), True)
         b.emit(native.DepthwiseConv2DQ8(slots, batch, packed, shape))
     else:
-        size = native.packed_bytes_f32(units, filter_.shape[1] * filter_.shape[2])
-        packed = b.packed([filter_], np.float32, lambda: native.pack_f32(filter_.value, bias.value),
+        size = native.packed_bytes_depthwise_f32(units, filter_.shape[1] * filter_.shape[2])
+        packed = b.packed([filter_], np.float32, lambda: native.pack_depthwise_f32(filter_.value, bias.value),
                           lambda found: found.nbytes == size)
         clamp = quant.activation_float(node.scalar("activation"))
         b.emit(native.DepthwiseConv2DF32(slots, batch, win, packed, units, multiplier, *clamp))

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.gather import Gather
+from .._native.movement import Gather
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature
 from .movement import INDEX_BYTES, copy_choice

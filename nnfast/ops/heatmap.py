@@ -4,8 +4,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.convert import Convert
-from .._native.heatmap import HeatmapPeaks
+from .._native.elementwise import Convert
+from .._native.spatial import HeatmapPeaks
 from ..model.types import OperandType, OperationType
 from . import boxes, window
 from .base import OpDef, Signature

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.fingerprint import add_scores
+from .._native.codec import add_scores
 from ..model.types import OperationType
 from .base import OpDef, Signature
 

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import gemv, lstm, lstm_rows
+from .._native import recurrent as native
 from ..model.types import OperandType, type_name
 from . import recurrent
 
@@ -74,8 +74,8 @@ def _packed_projection(layer):
     """Packed weights of the projection, and their size."""
     node, weights = layer.node, layer.node["projection_weights"]
     bias = node["projection_bias"].value if node.has("projection_bias") else None
-    size = gemv.packed_bytes(layer.outputs, layer.units)
-    return layer.b.packed([weights], np.float32, lambda: gemv.pack_f32(weights.value, bias).reshape(-1),
+    size = native.packed_bytes_gemv(layer.outputs, layer.units)
+    return layer.b.packed([weights], np.float32, lambda: native.pack_gemv_f32(weights.value, bias).reshape(-1),
                           lambda found: found.nbytes == size), size
 
 
@@ -97,9 +97,9 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         data, width = b.slot(layer.source), size
     else:
         # The gate sums of the input, in the order in which the tiles of cells read them.
-        width = lstm.interleaved_rows(units, len(gates))
+        width = native.interleaved_rows(units, len(gates))
         data = recurrent.input_sums(b, layer.source, from_input, width, size, lambda: (
-            lstm.interleave(_known(from_input)).reshape(-1, size), lstm.interleave(_known(bias)).reshape(-1)))
+            native.interleave(_known(from_input)).reshape(-1, size), native.interleave(_known(bias)).reshape(-1)))
         size = 0
 
     def matrices():
@@ -108,8 +108,8 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         return _known(weights)
 
     half = node.relaxed and b.packed_fact(sources, lambda: _fits_half(matrices()))
-    near = lstm.packed_bytes(units, len(gates), len(seeing), size + layer.outputs, half)
-    packed = b.packed(sources, np.float32, lambda: lstm.pack_f32(
+    near = native.packed_bytes_lstm(units, len(gates), len(seeing), size + layer.outputs, half)
+    packed = b.packed(sources, np.float32, lambda: native.pack_lstm_f32(
         matrices(), _known(bias), _values(node, seeing, "cell_to_{}_weights"), half).reshape(-1),
         lambda found, wanted=near: found.nbytes == wanted)
     slots = [data, *layer.state_slots(cell_out), b.slot(layer.output), b.const(packed)]
@@ -125,7 +125,7 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
     made, walk = [], path.walk(width, layer.outputs)
     for first, last, alone in path.spans(near):
         for part in ["both" if layer.projects else "cells"] if alone else parts:
-            made.append(lstm.LstmF32(slots, part, walk, (units, size, layer.outputs), (first, last), alone, **form))
+            made.append(native.LstmF32(slots, part, walk, (units, size, layer.outputs), (first, last), alone, **form))
             form["cleared"] = None
     return made
 
@@ -140,7 +140,7 @@ def _as_they_lie(layer, constant, state_out, cell_out, cleared, clear_count):
             np.concatenate(_known(from_input)), np.zeros(units * len(gates), np.float32)))
         size = 0
     sums = b.temp(4 * path.batch * len(gates) * units)
-    slots = dict(zip(lstm_rows.FIXED, (data, *layer.state_slots(cell_out), b.slot(layer.output), sums)))
+    slots = dict(zip(native.FIXED, (data, *layer.state_slots(cell_out), b.slot(layer.output), sums)))
     kinds = [("output", "recurrent_to_{}_weights"), ("bias", "{}_gate_bias"), ("peephole", "cell_to_{}_weights"),
              ("norm", "{}_layer_norm_weights")] + [("input", "input_to_{}_weights")] * (size > 0)
     for gate in gates:
@@ -160,7 +160,7 @@ def _as_they_lie(layer, constant, state_out, cell_out, cleared, clear_count):
     for first, last, alone in path.spans(near):
         for part in [parts] if alone else [[part] for part in parts]:
             more = {} if cleared is None or made else {"cleared": cleared}
-            made.append(lstm_rows.LstmRowsF32(
+            made.append(native.LstmRowsF32(
                 slots | more, gates, part, walk, (units, size, layer.outputs), (first, last), alone, layer.activation,
                 layer.cell_clip, layer.clamp, clear_count))
     return made

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from .._native.copy import IndexedCopy, StridedCopy
+from .._native.movement import IndexedCopy, StridedCopy
 
 MOST_DIMENSIONS = 6
 """Most dimensions of a native copy of a box or a choice."""

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.normalization import InstanceNorm, L2Norm, LocalResponse
+from .._native.reduction import InstanceNorm, L2Norm, LocalResponse
 from ..model.fixedpoint import inv_sqrt
 from ..model.quant import mbqm, rdbpot, srdhm
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name

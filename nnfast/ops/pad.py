@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import FillBytes, FillItems, StridedCopy
+from .._native.movement import FillBytes, FillItems, StridedCopy
 from ..model.types import OperandType, OperationType
 from .base import OpDef, Signature, check_same_quant, is_quant8
 from .movement import INDEX_BYTES, copy_choice, dense

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native import pooling as native
+from .._native import spatial as native
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import window

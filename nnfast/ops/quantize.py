@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.quantize import DequantizeQ8, QuantizeF32
+from .._native.elementwise import DequantizeQ8, QuantizeF32
 from ..model.quant import round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature

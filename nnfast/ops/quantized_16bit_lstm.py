@@ -6,7 +6,7 @@ first columns of [recurrent | input] weights. That is what the reference and the
 
 import numpy as np
 
-from .._native.lstm_q8 import Cells16, GatesQ8
+from .._native.recurrent import Cells16, GatesQ8
 from ..model import quant
 from ..model.fixedpoint import WORD16
 from ..model.types import OperandType, OperationType

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .._native.lstm_q8 import CellsQ8, GatesQ8, ProjectionQ8
+from .._native.recurrent import CellsQ8, GatesQ8, ProjectionQ8
 from ..model import quant
 from ..model.fixedpoint import WORD16, inv_sqrt
 from ..model.types import OperationType

@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d, conv2d_pack
-from .._native.walk import Walk
+from .._native import conv
+from .._native.recurrent import Walk
 from ..model.quant import activation_float
 from ..model.types import Activation
 from . import window
@@ -112,10 +112,10 @@ def input_sums(b, source, sources, width, size, values):
     """
     rows = prod(source.shape) // size
     sums = b.temp(4 * rows * width)
-    wanted = conv2d_pack.packed_bytes(width, size, 1, False)
-    packed = b.const(b.packed(sources, np.uint8, lambda: conv2d.pack_f32(*map(np.ascontiguousarray, values())),
+    wanted = conv.packed_bytes_conv2d(width, size, 1, False)
+    packed = b.const(b.packed(sources, np.uint8, lambda: conv.pack_conv2d_f32(*map(np.ascontiguousarray, values())),
                               lambda found: found.nbytes == wanted))
-    b.emit(conv2d.Conv2dF32((b.slot(source), packed, sums), window.POINT, rows, size, width, -np.inf, np.inf))
+    b.emit(conv.Conv2dF32((b.slot(source), packed, sums), window.POINT, rows, size, width, -np.inf, np.inf))
     return sums
 
 

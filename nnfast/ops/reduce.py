@@ -4,9 +4,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import ClampF32, LookupQ8
-from .._native.convert import Convert
-from .._native.reduce import MOST_TERMS, ReduceF32, ReduceQ8
+from .._native.elementwise import ClampF32, Convert, LookupQ8
+from .._native.reduction import MOST_TERMS, ReduceF32, ReduceQ8
 from ..model import quant
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8

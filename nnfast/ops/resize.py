@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .._native.resize import ResizeBilinear
+from .._native.spatial import ResizeBilinear
 from ..model.quant import round_half_away
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, forms, is_quant8

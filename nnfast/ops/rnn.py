@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native import gemv
+from .._native import recurrent as native
 from ..model.types import OperandType, OperationType, type_name
 from . import recurrent
 from .base import OpDef, Signature, forms
@@ -91,19 +91,19 @@ def steps(node, b, path, source, output, state_out):
         weights, again, bias = tensors
 
         def pack_all():
-            return gemv.pack_f32(np.concatenate([weights.value, again.value], 1), bias.value).reshape(-1)
+            return native.pack_gemv_f32(np.concatenate([weights.value, again.value], 1), bias.value).reshape(-1)
 
         pack = pack_all
         if path.rows >= recurrent.SUMS_FROM:
             data = recurrent.input_sums(b, source, [weights], units, size, lambda: (weights.value, bias.value))
-            pack, width, size = lambda: gemv.pack_f32(again.value).reshape(-1), units, 0
-        near = gemv.packed_bytes(units, size + units)
+            pack, width, size = lambda: native.pack_gemv_f32(again.value).reshape(-1), units, 0
+        near = native.packed_bytes_gemv(units, size + units)
         parameters = [b.const(b.packed(tensors[:2], np.float32, pack, lambda found: found.nbytes == near))]
     slots = [data, b.slot(node["hidden_state_in"]), b.slot(output), *parameters]
     if state_out is not None:
         slots.append(b.slot(state_out))
     walk, curve = path.walk(width, units), recurrent.curve_and_clamp(node)
-    return [gemv.RecurrentF32(slots, walk, units, size, (first, last), alone, *curve, as_is)
+    return [native.RecurrentF32(slots, walk, units, size, (first, last), alone, *curve, as_is)
             for first, last, alone in path.spans(near)]
 
 

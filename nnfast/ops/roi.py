@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.roi import LONGEST_RATIO, RoiAlign, RoiPooling
+from .._native.spatial import LONGEST_RATIO, RoiAlign, RoiPooling
 from ..model.quant import mbqm, quantize_multiplier, round_half_away
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name
 from . import boxes, window

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.softmax import SoftmaxF32, SoftmaxQ8
+from .._native.reduction import SoftmaxF32, SoftmaxQ8
 from ..model.fixedpoint import WORD32, input_radius, multiplier_above_one
 from ..model.quant import rdbpot, srdhm
 from ..model.types import QUANT_RANGE, OperandType, OperationType, type_name

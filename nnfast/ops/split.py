@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.copy import StridedCopy
+from .._native.movement import StridedCopy
 from ..model.types import OperationType
 from .base import OpDef, Signature
 

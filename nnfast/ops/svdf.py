@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.svdf import SvdfF32
+from .._native.recurrent import SvdfF32
 from ..model.types import OperandType, OperationType, type_name
 from . import recurrent
 from .base import OpDef, Signature

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv2d_q8
-from .._native.quantize import ROW_BYTES, QuantizeRowsF32
+from .._native import conv
+from .._native.elementwise import ROW_BYTES, QuantizeRowsF32
 from ..model.quant import activation_float, round_half_away
 from . import conv2d, depthwise_conv2d, requantize, window
 from .tfl import own
@@ -67,13 +67,13 @@ def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows
     def pack():
         zeros = np.zeros(units, np.int32)
         matrix = np.ascontiguousarray(matrix_of(weights.value))
-        return conv2d_q8.pack_q8(matrix, zeros, 0, 0, False, zeros, zeros, groups, True)
+        return conv.pack_conv2d_q8(matrix, zeros, 0, 0, False, zeros, zeros, groups, True)
 
     def of_each_unit(dtype, make):
         return b.packed([weights], dtype, make, lambda found: len(found) == units)
 
     each, (height, width) = units // groups, win.output
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv2d_q8.fits_q8(found, each, depth, groups, True))
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
     sums = of_each_unit(np.int32, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int32))
     scales = of_each_unit(np.float32, lambda: np.full(units, _scales(weights)))
     biases = np.ascontiguousarray(b.value(bias)) if bias.present else np.zeros(units, np.float32)
@@ -82,7 +82,7 @@ def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
     values = sums, scales, biases, by_rows, *activation_float(node.scalar("activation"))
-    b.emit(conv2d_q8.Conv2dQ8((codes, b.const(packed), b.slot(target), rows), win, batch, channels // groups, each,
+    b.emit(conv.Conv2dQ8((codes, b.const(packed), b.slot(target), rows), win, batch, channels // groups, each,
                               (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
     return None
 

@@ -4,8 +4,8 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import LookupQ8
-from .._native.reduce import MOST_TERMS, ReduceQ8
+from .._native.elementwise import LookupQ8
+from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE

@@ -4,8 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.activation import LookupQ8, UnaryF32
-from .._native.elementwise import BinaryS32
+from .._native.elementwise import BinaryS32, LookupQ8, UnaryF32
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature, is_quant8
 from .codes import real_values

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._native.pages import Pages
+from .._native.engine import Pages
 
 WORTH = 1 << 13
 """Bytes of a constant from which on it may have pages of its own to give back."""

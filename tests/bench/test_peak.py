@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnfast._native import kernels, peak
+from nnfast._native import bench, kernels
 from nnfast.bench import peak as limits
 
 
@@ -20,43 +20,43 @@ def short(monkeypatch):
 
 def test_rows_follow_the_level_in_force(level):
     level("scalar")
-    assert {row["isa"] for row in peak.rows()} == {"scalar"}
+    assert {row["isa"] for row in bench.peak_rows()} == {"scalar"}
     level("avx2")
-    assert {row["isa"] for row in peak.rows()} <= {"scalar", "avx2"}
+    assert {row["isa"] for row in bench.peak_rows()} <= {"scalar", "avx2"}
     level(None)
-    assert {row["isa"] for row in peak.rows()} >= {"scalar", *kernels.levels()} - {"neon", "neondot"}
+    assert {row["isa"] for row in bench.peak_rows()} >= {"scalar", *kernels.levels()} - {"neon", "neondot"}
 
 
 def test_a_thread_that_comes_late_does_not_end_the_search_for_the_number_of_rounds(monkeypatch):
     late = iter([50_000_000, 100, 50_000_000, 200, 50_000_000])
-    monkeypatch.setattr(peak, "measure", lambda name, array, rounds, count: next(late, 100 * rounds))
+    monkeypatch.setattr(bench, "measure_peak", lambda name, array, rounds, count: next(late, 100 * rounds))
     rounds, best = limits._best("any", None, 2, target=1_000_000)
     assert rounds >= 4_000 and best == 100 * rounds
 
 
 def test_more_rounds_take_longer():
     def longer(name):
-        return peak.measure(name, None, 50_000, 1) > 10 * peak.measure(name, None, 500, 1)
+        return bench.measure_peak(name, None, 50_000, 1) > 10 * bench.measure_peak(name, None, 500, 1)
 
-    for row in peak.rows():
+    for row in bench.peak_rows():
         assert any(longer(row["name"]) for _ in range(50)), row
 
 
 def test_unknown_row():
     with pytest.raises(LookupError, match="no measure nnf_peak_nothing"):
-        peak.measure("nnf_peak_nothing", None, 1, 1)
+        bench.measure_peak("nnf_peak_nothing", None, 1, 1)
 
 
 def test_memory_is_whole_reads_and_is_read_by_each_thread():
-    array = peak.memory(1000, 2)
+    array = bench.peak_memory(1000, 2)
     assert array.size == 2 * 1024 and array.ctypes.data % 64 == 0 and array.all()
-    assert peak.measure(None, array, 10, 2) > 0
+    assert bench.measure_peak(None, array, 10, 2) > 0
 
 
 def test_limits_of_every_row_and_level(short):
     calls = []
     found = limits.limits((1, 2), progress=lambda *args: calls.append(args))
-    assert [row["isa"] for row in found["arithmetic"]] == [row["isa"] for row in peak.rows()]
+    assert [row["isa"] for row in found["arithmetic"]] == [row["isa"] for row in bench.peak_rows()]
     assert [row["level"] for row in found["reads"]] == ["L1", "L2", "L3", "memory"]
     assert all(set(row["rates"]) == {1, 2} and min(row["rates"].values()) > 0
                for row in found["arithmetic"] + found["reads"])
@@ -84,8 +84,8 @@ def test_a_meter_reads_the_fastest_levels_of_the_types_asked_for(short, monkeypa
 def test_a_meter_reads_the_fastest_vectors_beside_tiles(monkeypatch):
     rates = {"scalar": 5.0, "avx512vnni": 700.0, "avx512amx": 4000.0, "avx2": 60.0}
     known = [{"name": f"loop {isa}", "types": "s8", "isa": isa, "operations": 128.0} for isa in rates]
-    monkeypatch.setattr(peak, "rows", lambda: known)
-    monkeypatch.setattr(peak, "measure", lambda name, array, rounds, count: rounds * (2 if "amx" in name else 4))
+    monkeypatch.setattr(bench, "peak_rows", lambda: known)
+    monkeypatch.setattr(bench, "measure_peak", lambda name, array, rounds, count: rounds * (2 if "amx" in name else 4))
     found = {"arithmetic": [{"types": "s8", "isa": isa, "unit": "GOP/s", "rates": {2: rate}}
                             for isa, rate in rates.items()]}
     meter = limits.Meter(found, {"s8", "bf16"}, 2)

@@ -16,14 +16,14 @@ from PIL import Image
 
 import nnfast
 from helpers.commands import assert_one_error_line, call
-from nnfast._native import peak as native_peak
+from nnfast._native import bench as native_peak
 from nnfast.bench import peak, peers
 from nnfast.cli import benchmark
 from nnfast.driver import capabilities
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
 LIMITS = {"threads": [1], "arithmetic": [{**row, "unit": peak.UNITS[row["types"]], "rates": {1: 10.0}}
-                                         for row in native_peak.rows()],
+                                         for row in native_peak.peak_rows()],
           "reads": [{"level": level, "bytes": 1, "rates": {1: 10.0}} for level in ("L1", "L2", "L3", "memory")]}
 
 
@@ -104,7 +104,7 @@ def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
     model = json.loads((tmp_path / "b.json").read_text())["models"][0]
     assert sum(row["share"] for row in model["operations"]) == pytest.approx(1)
     assert {"us", "rate", "unit", "bound", "percent", "percents", "kernel"} <= set(model["operations"][0])
-    assert {row["types"] for row in model["peaks"]} == {row["types"] for row in native_peak.rows()} & {"s8"}
+    assert {row["types"] for row in model["peaks"]} == {row["types"] for row in native_peak.peak_rows()} & {"s8"}
     assert all(row["rate"] > 0 and row["isa"] in text for row in model["peaks"])
     page = (tmp_path / "b.html").read_text()
     operations = json.loads((tmp_path / "b.json").read_text())["models"][0]["operations"]

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import nnfast
-from nnfast._native import conv2d_bf16
-from nnfast._native.bands import Bands
+from nnfast._native import conv as native
+from nnfast._native.engine import Bands
 from nnfast.compiler.passes import prefetch_weights
 
-pytestmark = pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")
+pytestmark = pytest.mark.skipif(not native.bf16_available(), reason="this machine multiplies no bfloat16")
 
 FLOAT = "TENSOR_FLOAT32"
 X = np.random.default_rng(1).standard_normal((1, 20, 20, 32), np.float32)
@@ -164,9 +164,9 @@ def test_every_convolution_fetches_the_weights_of_the_next(monkeypatch):
     seen = []
 
     def refine(lowering):
-        before = [step for step in lowering.items if isinstance(step, conv2d_bf16.Conv2dBf16)]
+        before = [step for step in lowering.items if isinstance(step, native.Conv2dBf16)]
         original(lowering)
-        seen.append((before, [step for step in lowering.items if isinstance(step, conv2d_bf16.Conv2dBf16)]))
+        seen.append((before, [step for step in lowering.items if isinstance(step, native.Conv2dBf16)]))
 
     original = prefetch_weights.refine
     monkeypatch.setattr(prefetch_weights, "refine", refine)

@@ -9,7 +9,7 @@ import pytest
 import nnfast
 from helpers.shared import FLOAT_TOLERANCE, MODELS, answers, relative_error
 from nnfast import CacheFiles
-from nnfast._native import conv2d_bf16
+from nnfast._native import conv
 from nnfast.compiler import passes
 from nnfast.errors import GeneralFailure
 from nnfast.model.types import DTYPES, OperandType
@@ -82,7 +82,7 @@ def test_every_file_is_a_pass_and_every_pass_a_file():
 
 @pytest.mark.parametrize("name", passes.NAMES)
 def test_a_pass_says_why_in_one_line(name):
-    if name == "bf16_activations" and not conv2d_bf16.available():
+    if name == "bf16_activations" and not conv.bf16_available():
         pytest.skip("this machine multiplies no bfloat16")
     assert 10 < len(passes.why(name)) < 110 and "\n" not in passes.why(name)
 
@@ -92,7 +92,7 @@ def test_a_pass_says_why_in_one_line(name):
 @pytest.mark.parametrize("name", BUILT)
 def test_results_of_built_models_do_not_change(name, threads, without):
     model, precision = BUILT[name]
-    if precision and not conv2d_bf16.available():
+    if precision and not conv.bf16_available():
         pytest.skip("this machine multiplies no bfloat16")
     whole = nnfast.Device(threads, precision=precision).prepare(model)
     part = nnfast.Device(threads, precision=precision, without_passes=[without]).prepare(model)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
-from nnfast._native import conv2d
+from nnfast._native import conv as native
 from nnfast.compiler.passes import prefetch_weights
 
 FLOAT = "TENSOR_FLOAT32"
@@ -28,9 +28,9 @@ def prepared_steps(monkeypatch, *channels):
     seen = []
 
     def refine(lowering):
-        seen.append([step for step in lowering.items if isinstance(step, conv2d.Conv2dF32)])
+        seen.append([step for step in lowering.items if isinstance(step, native.Conv2dF32)])
         original(lowering)
-        seen.append([step for step in lowering.items if isinstance(step, conv2d.Conv2dF32)])
+        seen.append([step for step in lowering.items if isinstance(step, native.Conv2dF32)])
 
     original = prefetch_weights.refine
     with monkeypatch.context() as patch:

@@ -9,13 +9,13 @@ import pytest
 import nnfast
 from helpers import models
 from helpers.caches import TOKEN, files_in
-from nnfast._native import conv2d_bf16, kernels
+from nnfast._native import conv, kernels
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 FLOAT = "TENSOR_FLOAT32"
 X = np.random.default_rng(1).standard_normal((1, 24, 24, 32), np.float32)
 
-needs_bf16 = pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")
+needs_bf16 = pytest.mark.skipif(not conv.bf16_available(), reason="this machine multiplies no bfloat16")
 
 
 @pytest.fixture(autouse=True)

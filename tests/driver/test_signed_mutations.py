@@ -5,7 +5,7 @@ import pytest
 
 import nnfast
 from helpers.signed_mutations import Mutator, models
-from nnfast._native import plan, threads
+from nnfast._native import engine, threads
 from nnfast.driver import stored_model
 from nnfast.model.withheld import Withheld
 
@@ -44,12 +44,12 @@ def test_every_way_of_packing_comes_back(device, model):
 @pytest.fixture
 def planned_first():
     """No worker reads: plans are made before a byte of the data file is there, over memory full of 0xFF."""
-    before, byte = threads.limit(), plan.poison()
+    before, byte = threads.limit(), engine.poison()
     threads.set_limit(0)
-    plan.set_poison(0xFF)
+    engine.set_poison(0xFF)
     yield
     threads.set_limit(before)
-    plan.set_poison(byte)
+    engine.set_poison(byte)
 
 
 @pytest.mark.skipif(threads.available() < 2, reason="one processor: the file is read before planning")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nnfast._native.tally import Charge, Full, Tally
+from nnfast._native.engine import Charge, Full, Tally
 from nnfast.engine.budget import Budget
 from nnfast.errors import ResourceExhaustedPersistent, ResourceExhaustedTransient
 

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.processes import environment
 from nnfast import Device, ModelBuilder, profile
-from nnfast._native.plan import Frame, Poison, Program, aligned_bytes, poison, set_poison
+from nnfast._native.engine import Frame, Poison, Program, aligned_bytes, poison, set_poison
 from nnfast.compiler.lowering import Lowering
 from nnfast.errors import InvalidArgument
 
@@ -86,7 +86,7 @@ def test_only_a_byte_will_do():
 @pytest.mark.parametrize("text, told", [("0x5A", "InvalidArgument"), ("256", "InvalidArgument"), ("90", "90"),
                                         ("", "None")])
 def test_the_environment_says_it(text, told):
-    code = "from nnfast._native.plan import poison; print(poison())"
+    code = "from nnfast._native.engine import poison; print(poison())"
     done = subprocess.run([sys.executable, "-c", code], env=environment(NNFAST_POISON=text),
                           capture_output=True, text=True, timeout=600)
     assert told in done.stdout + done.stderr

@@ -10,8 +10,8 @@ import pytest
 from helpers import burst_clients as packets
 from helpers.hal_clients import NO_TIME, Pools, add_model, prepare
 from nnfast import Memory
-from nnfast._native.packet import NO_TIME as NEVER
-from nnfast._native.packet import build_result
+from nnfast._native.rings import NO_TIME as NEVER
+from nnfast._native.rings import build_result
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal import v1_2, v1_3
 from nnfast.hal.burst import ExecutionBurstController

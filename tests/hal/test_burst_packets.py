@@ -7,8 +7,8 @@ import pytest
 from helpers import burst_clients as packets
 from helpers.hal_clients import prepare
 from nnfast import Memory, ModelBuilder
-from nnfast._native.packet import NO_TIME as NEVER
-from nnfast._native.packet import build_request, parse_result
+from nnfast._native.rings import NO_TIME as NEVER
+from nnfast._native.rings import build_request, parse_result
 from nnfast.conformance import bursts
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.burst import BurstContext

@@ -6,7 +6,7 @@ import numpy as np
 
 from helpers.hal_clients import Callback as Told
 from nnfast import Memory, ModelBuilder, fmq
-from nnfast._native.packet import build_request, parse_request, parse_result
+from nnfast._native.rings import build_request, parse_request, parse_result
 from nnfast.errors import ErrorStatus as S
 from nnfast.hal.layout import from_canonical
 from nnfast.hal.pools import from_memory

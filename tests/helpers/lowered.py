@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers.nodes import node
 from nnfast._native import kernels
-from nnfast._native.plan import Frame, Program
+from nnfast._native.engine import Frame, Program
 
 
 def make(name, inputs, *outputs):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import Packs
 from helpers.steps import at_level
-from nnfast._native.plan import Frame, Program
+from nnfast._native.engine import Frame, Program
 from nnfast.model.types import OperandType, OperationType
 from nnfast.ops import registry
 from nnfast.ops.base import Node, Tensor

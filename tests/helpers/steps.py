@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnfast._native import kernels
-from nnfast._native.plan import Frame, Program
+from nnfast._native.engine import Frame, Program
 from nnfast._native.threads import Cancel
 
 every_level = pytest.mark.parametrize("level", kernels.levels())

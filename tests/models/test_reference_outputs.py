@@ -11,7 +11,7 @@ import pytest
 
 import nnfast
 from helpers.shared import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
-from nnfast._native import conv2d_bf16, kernels
+from nnfast._native import conv, kernels
 from nnfast.model.types import OperationType
 
 BF16_TOLERANCE = 0.03  # of the range of the reference: seven bits less of every product, through all layers
@@ -83,7 +83,7 @@ def test_arithmetic_of_the_standard_is_one_step_apart(path):
     assert steps_apart(standard[-1], reference[-1]) <= 1
 
 
-@pytest.mark.skipif(not conv2d_bf16.available(), reason="this machine multiplies no bfloat16")
+@pytest.mark.skipif(not conv.bf16_available(), reason="this machine multiplies no bfloat16")
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem.endswith("_f32")], ids=lambda path: path.stem)
 def test_bf16_stays_near(path):
     """At each level that has it, with one thread and with two; exact results for who does not ask."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import every_level, run_all_ways
-from nnfast._native.activation import ClampF32, EluF32, LookupQ8, UnaryF32
+from nnfast._native.elementwise import ClampF32, EluF32, LookupQ8, UnaryF32
 
 CURVES = {
     "logistic": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.convolutions import LARGE, cases, dense, sums
 from helpers.steps import at_level, every_level, run_all_ways
-from nnfast._native import conv2d, conv2d_lines_q8, conv2d_q8, kernels
+from nnfast._native import conv, kernels
 from nnfast.model import quant
 
 
@@ -20,9 +20,9 @@ def check_f32(case, level, low=-np.inf, high=np.inf):
     filter_.flags.writeable = bias.flags.writeable = False
     shape = case.batch, *window.output, case.units
     with at_level(level):
-        packed = conv2d.pack_f32(filter_.reshape(case.units, -1), bias)
+        packed = conv.pack_conv2d_f32(filter_.reshape(case.units, -1), bias)
     [actual] = run_all_ways(
-        lambda: [conv2d.Conv2dF32((0, 1, 2), window, case.batch, case.channels, case.units, low, high)],
+        lambda: [conv.Conv2dF32((0, 1, 2), window, case.batch, case.channels, case.units, low, high)],
         [image, packed], [(shape, np.float32)], level)
     wide = image.astype(np.float64), filter_.astype(np.float64)
     expected = np.clip(sums(*wide, window) + bias, low, high)
@@ -52,15 +52,15 @@ def check_q8(case, level, data, kind, in_place=False):
     output = data.draw(st.integers(*code_range(types[0]))), low, high
     matrix = filter_.reshape(case.units, -1)
     if in_place:
-        matrix = conv2d_lines_q8.Blocks(window, case.channels).spread(matrix, zero_point)
+        matrix = conv.LinesBlocks(window, case.channels).spread(matrix, zero_point)
     with at_level(level):
-        packed = conv2d_q8.pack_q8(matrix, bias, zero_point, input_zero_point, signed, multiplier, exponent)
+        packed = conv.pack_conv2d_q8(matrix, bias, zero_point, input_zero_point, signed, multiplier, exponent)
     shape = (0, 1, 2), window, case.batch, case.channels, case.units
 
     def make():
         if in_place:
-            return [conv2d_lines_q8.Conv2dLinesQ8(*shape, input_zero_point, output, signed)]
-        return [conv2d_q8.Conv2dQ8(*shape, (filter_.dtype, zero_point), input_zero_point, output, signed)]
+            return [conv.Conv2dLinesQ8(*shape, input_zero_point, output, signed)]
+        return [conv.Conv2dQ8(*shape, (filter_.dtype, zero_point), input_zero_point, output, signed)]
 
     [actual] = run_all_ways(make, [image, packed], [((case.batch, *window.output, case.units), image.dtype)], level)
     exact = sums(image.astype(np.float64) - input_zero_point, filter_.astype(np.float64) - zero_point, window)
@@ -145,13 +145,13 @@ def test_f32_large(level, case):
 def test_f32_packing_is_the_same_on_more_threads(units, depth, groups):
     rng = np.random.default_rng(1)
     weights, bias = rng.standard_normal((groups * units, depth), np.float32), np.ones(groups * units, np.float32)
-    alone, shared = (conv2d.pack_f32(weights, bias, groups, threads) for threads in (1, 3))
+    alone, shared = (conv.pack_conv2d_f32(weights, bias, groups, threads) for threads in (1, 3))
     np.testing.assert_array_equal(alone, shared)
 
 
 def test_f32_empty_batch():
     case = dense(3, 3, 4, 5)
-    packed = conv2d.pack_f32(np.ones((5, 4), np.float32), np.ones(5, np.float32))
-    step = conv2d.Conv2dF32((0, 1, 2), case.window, 0, 4, 5, 0, 6)
+    packed = conv.pack_conv2d_f32(np.ones((5, 4), np.float32), np.ones(5, np.float32))
+    step = conv.Conv2dF32((0, 1, 2), case.window, 0, 4, 5, 0, 6)
     assert (step.packed, step.work) == (packed.nbytes, 0)
     run_all_ways(lambda: [step], [np.empty((0, 3, 3, 4), np.float32), packed], [((0, 3, 3, 5), np.float32)], None)

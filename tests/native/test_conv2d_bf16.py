@@ -6,8 +6,8 @@ from hypothesis import given, settings
 
 from helpers.convolutions import LARGE, Case, cases, dense, sums
 from helpers.steps import at_level, every_level, run, run_all_ways
-from nnfast._native import conv2d_bf16, kernels
-from nnfast._native.bands import Bands
+from nnfast._native import conv, kernels
+from nnfast._native.engine import Bands
 from nnfast.ops.window import Window
 
 
@@ -31,9 +31,9 @@ def operands(case):
 def check(case, level, low=-np.inf, high=np.inf):
     image, filter_, bias = operands(case)
     with at_level(level):
-        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias, case.window, case.batch)
+        packed = conv.pack_conv2d_bf16(filter_.reshape(case.units, -1), bias, case.window, case.batch)
     [actual] = run_all_ways(
-        lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, case.batch, case.channels, case.units, low, high)],
+        lambda: [conv.Conv2dBf16((0, 1, 2), case.window, case.batch, case.channels, case.units, low, high)],
         [image, packed], [((case.batch, *case.window.output, case.units), np.float32)], level)
     exact = rounded(image), rounded(filter_)
     expected = np.clip(sums(*exact, case.window) + bias, low, high)
@@ -93,11 +93,11 @@ def test_inputs_that_are_rounded_give_the_same_bytes(level, batch, case):
     shape = (case.window, batch, case.channels, case.units, -1, 1)
     target = [((batch, *case.window.output, case.units), np.float32)]
     with at_level(level):
-        packed = conv2d_bf16.pack_bf16(filter_.reshape(case.units, -1), bias, case.window, batch)
-        pixel = conv2d_bf16.Conv2dBf16((0, 1, 2), *shape).pixel
+        packed = conv.pack_conv2d_bf16(filter_.reshape(case.units, -1), bias, case.window, batch)
+        pixel = conv.Conv2dBf16((0, 1, 2), *shape).pixel
     assert case.channels <= pixel <= 2 * case.channels
-    [plain] = run_all_ways(lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), *shape)], [image, packed], target, level)
-    [found] = run_all_ways(lambda: [conv2d_bf16.Conv2dBf16((0, 1, 2), *shape, rounded=True)],
+    [plain] = run_all_ways(lambda: [conv.Conv2dBf16((0, 1, 2), *shape)], [image, packed], target, level)
+    [found] = run_all_ways(lambda: [conv.Conv2dBf16((0, 1, 2), *shape, rounded=True)],
                            [words(image, pixel), packed], target, level)
     assert found.tobytes() == plain.tobytes()
 
@@ -106,9 +106,9 @@ def test_inputs_that_are_rounded_give_the_same_bytes(level, batch, case):
                                   dense(9, 9, 32, 32, head=1, tail=1)], ids=str)
 def test_only_rows_that_lie_in_the_image_are_read_there(case):
     shape = (case.window, 1, case.channels, case.units, 0, 1)
-    assert conv2d_bf16.Conv2dBf16((0, 1, 2), *shape).pixel == 0
+    assert conv.Conv2dBf16((0, 1, 2), *shape).pixel == 0
     with pytest.raises(ValueError, match="rounded is set, must not be: the rows of this product do not lie in"):
-        conv2d_bf16.Conv2dBf16((0, 1, 2), *shape, rounded=True)
+        conv.Conv2dBf16((0, 1, 2), *shape, rounded=True)
 
 
 @every_level
@@ -116,7 +116,7 @@ def test_packing_by_several_threads_gives_the_same_bytes(level):
     case = dense(1, 1, 1000, 1001)
     _, filter_, bias = operands(case)
     with at_level(level):
-        one, three = (conv2d_bf16.pack_bf16(filter_.reshape(1001, -1), bias, case.window, 1, threads)
+        one, three = (conv.pack_conv2d_bf16(filter_.reshape(1001, -1), bias, case.window, 1, threads)
                       for threads in (1, 3))
     assert one.tobytes() == three.tobytes()
 
@@ -128,8 +128,8 @@ def test_numbers_that_are_no_plain_ones(level):
     image, filter_, bias = np.zeros((1, 1, 6, 33), np.float32), np.ones((20, 33), np.float32), np.zeros(20, np.float32)
     image[0, 0, :5, 32] = np.nan, np.inf, -np.inf, 1e-39, 3e38
     with at_level(level):
-        packed = conv2d_bf16.pack_bf16(filter_, bias, case.window, 1)
-        step = conv2d_bf16.Conv2dBf16((0, 1, 2), case.window, 1, 33, 20, 0, np.inf)
+        packed = conv.pack_conv2d_bf16(filter_, bias, case.window, 1)
+        step = conv.Conv2dBf16((0, 1, 2), case.window, 1, 33, 20, 0, np.inf)
     y = np.full((1, 1, 6, 20), 77, np.float32)
     run([step], [image, packed, y])
     assert np.isnan(y[0, 0, 0]).all()
@@ -143,10 +143,10 @@ def test_bands_give_the_same_bytes(level):
     first, second = dense(40, 30, 24, 32, filter_=3, head=1, tail=1), dense(40, 30, 32, 40, filter_=3, head=1, tail=1)
     constants = [operands(case)[1:] for case in (first, second)]
     with at_level(level):
-        packed = [conv2d_bf16.pack_bf16(f.reshape(len(f), -1), bias, case.window, 1)
+        packed = [conv.pack_conv2d_bf16(f.reshape(len(f), -1), bias, case.window, 1)
                   for case, (f, bias) in zip((first, second), constants)]
-        steps = [conv2d_bf16.Conv2dBf16((0, 1, 2), first.window, 1, 24, 32, 0, 6),
-                 conv2d_bf16.Conv2dBf16((2, 3, 4), second.window, 1, 32, 40, 0, 6)]
+        steps = [conv.Conv2dBf16((0, 1, 2), first.window, 1, 24, 32, 0, 6),
+                 conv.Conv2dBf16((2, 3, 4), second.window, 1, 32, 40, 0, 6)]
     image, between = operands(first)[0], np.zeros((1, 40, 30, 32), np.float32)
     results = []
     for made in (steps, [Bands(steps, 1 << 16)]):
@@ -160,5 +160,5 @@ def test_levels_with_such_instructions_have_kernels():
     found = {}
     for level in kernels.levels():
         with at_level(level):
-            found[level] = conv2d_bf16.available()
+            found[level] = conv.bf16_available()
     assert all(found[level] == (level in ("avx512bf16", "avx512amx")) for level in found)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.steps import at_level, every_level, run_all_ways
-from nnfast._native.conv2d import Conv2dF32, pack_f32
-from nnfast._native.conv2d_line import Conv2dLineF32, suits
+from nnfast._native.conv import Conv2dF32, Conv2dLineF32, line_suits, pack_conv2d_f32
 from nnfast.ops import conv2d, window
 
 CASES = [
@@ -36,8 +35,8 @@ def test_equals_float64(case, level):
     bias = rng.standard_normal(units).astype(np.float32)
     x[0, 0, -1, 0] = np.nan
     with at_level(level):
-        assert suits(win, channels)
-        packed = pack_f32(filter_.reshape(units, -1), bias)
+        assert line_suits(win, channels)
+        packed = pack_conv2d_f32(filter_.reshape(units, -1), bias)
     shape = [((batch, *win.output, units), np.float32)]
     actual = run_all_ways(lambda: [Conv2dLineF32((0, 1, 2), win, batch, channels, units, -8, 8)], [x, packed], shape,
                           level)[0]
@@ -53,7 +52,7 @@ def test_equals_float64(case, level):
 
 def test_suits():
     win = geometry((28, 28), (3, 3), (2, 2), 1, (0, 0, 1, 1))
-    assert suits(win, 3)
-    assert not suits(win, 32)
-    assert not suits(geometry((20, 20), (3, 3), (2, 2), 1, (0, 0, 1, 1)), 3)
-    assert not suits(geometry((28, 28), (3, 1), (1, 1), 1, (0, 0, 0, 0)), 3)
+    assert line_suits(win, 3)
+    assert not line_suits(win, 32)
+    assert not line_suits(geometry((20, 20), (3, 3), (2, 2), 1, (0, 0, 1, 1)), 3)
+    assert not line_suits(geometry((28, 28), (3, 1), (1, 1), 1, (0, 0, 0, 0)), 3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.steps import at_level, every_level, run, run_all_ways
-from nnfast._native.conv2d_winograd import Conv2dWinogradF32, pack_f32, packed_bytes
+from nnfast._native.conv import Conv2dWinogradF32, pack_winograd_f32, packed_bytes_winograd
 from nnfast.ops import conv2d, window
 
 SHAPES = [(1, 4, 4, 16, 16, 1), (1, 5, 7, 3, 2, 1), (2, 9, 6, 17, 33, 0), (1, 1, 1, 5, 5, 1), (1, 13, 30, 40, 70, 1),
@@ -29,11 +29,11 @@ def outputs(win, x, filter_, bias, level, lo=-np.inf, hi=np.inf):
     """Output of the step, the same with 1, 2 and 3 threads; what it packs is what it says."""
     def steps():
         step = Conv2dWinogradF32((0, 1, 2), win, len(x), filter_, bias, lo, hi)
-        assert step.packed == packed_bytes(*filter_.shape[::3]) == packed.nbytes
+        assert step.packed == packed_bytes_winograd(*filter_.shape[::3]) == packed.nbytes
         return [step]
 
     with at_level(level):
-        packed = pack_f32(filter_)
+        packed = pack_winograd_f32(filter_)
     shape = len(x), *win.output, len(filter_)
     return run_all_ways(steps, [x, packed], [(shape, np.float32)], level)[0]
 
@@ -93,5 +93,5 @@ def test_writes_its_output_only():
     win, x, filter_, bias = problem(1, 6, 6, 16, 16, 1)
     memory = np.full(36 * 16 + 64, 7, np.float32)
     step = Conv2dWinogradF32((0, 1, 2), win, 1, filter_, bias, 0, 6)
-    run([step], [x, pack_f32(filter_), memory[32:-32]])
+    run([step], [x, pack_winograd_f32(filter_), memory[32:-32]])
     assert np.all(memory[:32] == 7) and np.all(memory[-32:] == 7)

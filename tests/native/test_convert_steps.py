@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.steps import every_level, run_all_ways
-from nnfast._native.convert import Convert
+from nnfast._native.elementwise import Convert
 
 ALL = np.arange(65536, dtype=np.uint16).view(np.float16)
 EDGES = np.float32([0.0, -0.0, 65504, 65519.996, 65520, 65536, 1e9, np.inf, -np.inf, 2.0**-24, 2.0**-25, 2.0**-26,

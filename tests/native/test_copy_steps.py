@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import every_level, run_all_ways
-from nnfast._native.copy import Concatenate, CopyBytes, FillBytes, StridedCopy, merge
+from nnfast._native.movement import Concatenate, CopyBytes, FillBytes, StridedCopy, merge
 
 DTYPES = st.sampled_from([np.uint8, np.float16, np.float32, np.float64])
 

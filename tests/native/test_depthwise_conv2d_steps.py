@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.lowered import at_each_level, make, run_native
 from helpers.nodes import T, ints, operand
 from helpers.steps import run
-from nnfast._native.depthwise_conv2d import DepthwiseConv2DF32, pack_f32
+from nnfast._native.conv import DepthwiseConv2DF32, pack_depthwise_f32
 from nnfast.ops.depthwise_conv2d import geometry
 
 F32 = T.TENSOR_FLOAT32
@@ -64,7 +64,7 @@ def test_float32_is_close_to_the_definition(case):
 def steps_of(case, weights, bias, **options):
     """The float32 step of a case at the level in force, and the shape of its output."""
     node = build(case, operand(F32, shape=shapes(case)[0]), operand(F32, weights), operand(F32, bias), operand(F32))
-    shape = case["batch"], geometry(node), pack_f32(weights, bias), weights.shape[3], case["multiplier"]
+    shape = case["batch"], geometry(node), pack_depthwise_f32(weights, bias), weights.shape[3], case["multiplier"]
     return DepthwiseConv2DF32((0, 1), *shape, -1, 2, **options), node.outputs[0].shape
 
 

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from nnfast._native.digest import KeyedDigest
+from nnfast._native.codec import KeyedDigest
 
 BLOCK, PIECE = 1 << 18, 4096
 SIZES = (0, 1, 7, 64, 1000, PIECE - 1, PIECE, PIECE + 1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 5)

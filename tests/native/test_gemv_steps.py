@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from helpers.recurrent import FORMS, check, known, prepared
 from helpers.steps import every_level
-from nnfast._native import gemv
-from nnfast._native.walk import Walk
+from nnfast._native import recurrent as native
+from nnfast._native.recurrent import Walk
 from nnfast.model.types import OperandType
 from nnfast.ops import recurrent
 
@@ -35,7 +35,7 @@ def test_rnn(sequence, level, units, size, batch, activation, time, time_major, 
 
 def test_panels_hold_bias_then_columns():
     weights, bias = np.arange(33 * 2, dtype=np.float32).reshape(33, 2), np.arange(33, dtype=np.float32)
-    packed = gemv.pack_f32(weights, bias)
+    packed = native.pack_gemv_f32(weights, bias)
     assert packed.shape == (2, 3, 32)
     assert np.array_equal(packed[0, 0], bias[:32]) and np.array_equal(packed[0, 2], weights[:32, 1])
     assert np.array_equal(packed[1, :, 0], [32, *weights[32]]) and not packed[1, :, 1:].any()
@@ -44,4 +44,4 @@ def test_panels_hold_bias_then_columns():
 def test_several_times_need_one_thread():
     walk = Walk(1, 2, (4, 4), (4, 4))
     with pytest.raises(ValueError, match="alone"):
-        gemv.RecurrentF32((0, 1, 2, 3), walk, 4, 4, (0, 2), False, None, (-1, 1))
+        native.RecurrentF32((0, 1, 2, 3), walk, 4, 4, (0, 2), False, None, (-1, 1))

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.lowered import check_all_ways, run_native_all
 from helpers.steps import at_level, every_level, run
-from nnfast._native.lstm_q8 import Cells16, CellsQ8
+from nnfast._native.recurrent import Cells16, CellsQ8
 from nnfast.conformance.instances import draw
 from nnfast.model import quant
 from nnfast.model.fixedpoint import WORD16

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from helpers.recurrent import F32, FORMS, Arrays, check, known, prepared
 from helpers.steps import at_level, every_level
-from nnfast._native import lstm
-from nnfast._native.lstm_q8 import GatesQ8
-from nnfast._native.plan import Frame, Program
-from nnfast._native.walk import Pair, Walk
+from nnfast._native import recurrent as native
+from nnfast._native.engine import Frame, Program
+from nnfast._native.recurrent import GatesQ8, Pair, Walk
 from nnfast.model.types import OperandType
 from nnfast.ops import recurrent
 from nnfast.ops.base import Tensor
@@ -120,5 +119,5 @@ def test_a_pair_has_no_scratch():
 def test_several_times_need_one_thread():
     walk = Walk(1, 2, (4, 4), (4, 4))
     with pytest.raises(ValueError, match="alone"):
-        lstm.LstmF32((0, 1, 2, 3, 4, 5), "cells", walk, (4, 4, 4), (0, 2), False, cifg=False, peephole=False,
+        native.LstmF32((0, 1, 2, 3, 4, 5), "cells", walk, (4, 4, 4), (0, 2), False, cifg=False, peephole=False,
                      activation=4)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make, run_native_all
 from helpers.nodes import T, ints, operand
-from nnfast._native.copy import FillItems, IndexedCopy
-from nnfast._native.gather import Gather
-from nnfast._native.plan import Frame, Program
+from nnfast._native.engine import Frame, Program
+from nnfast._native.movement import FillItems, Gather, IndexedCopy
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_FLOAT16: np.float16, T.TENSOR_QUANT8_ASYMM: np.uint8,
          T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import packet_reference as definition
-from nnfast._native import packet as native
+from nnfast._native import rings as native
 from nnfast.errors import Error, GeneralFailure, InvalidArgument
 
 uint32 = st.one_of(st.integers(0, 12), st.sampled_from([0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]), st.integers(0, 2**32 - 1))

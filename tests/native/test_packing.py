@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import at_level, every_level, run
-from nnfast._native import conv2d, conv2d_bf16, conv2d_pack, conv2d_q8, conv2d_winograd, depthwise_conv2d, gemv, lstm
-from nnfast._native.plan import aligned_bytes, set_poison
+from nnfast._native import conv
+from nnfast._native import recurrent as native
+from nnfast._native.engine import aligned_bytes, set_poison
 from nnfast.ops.window import Window
 
 PATTERNS = 0xFF, 0x5A
@@ -22,42 +23,43 @@ def codes(units):
 
 
 def f32(units, depth, groups):
-    return conv2d.pack_f32(np.ones((groups * units, depth), np.float32), dense(groups * units), groups)
+    return conv.pack_conv2d_f32(np.ones((groups * units, depth), np.float32), dense(groups * units), groups)
 
 
 def f32_on_three_threads(units, depth, groups):
-    return conv2d.pack_f32(np.ones((groups * units, depth), np.float32), dense(groups * units), groups, 3)
+    return conv.pack_conv2d_f32(np.ones((groups * units, depth), np.float32), dense(groups * units), groups, 3)
 
 
 def q8(units, depth, groups):
     bias, multiplier, exponent = codes(groups * units)
     weights = np.ones((groups * units, depth), np.uint8)
-    return conv2d_q8.pack_q8(weights, bias, 3, 5, False, multiplier, exponent, groups)
+    return conv.pack_conv2d_q8(weights, bias, 3, 5, False, multiplier, exponent, groups)
 
 
 def bf16(units, depth, groups):
     window = Window((8, 8), (1, groups), (1, 1), (1, 1), (0, 0), (8, 9 - groups))
-    return conv2d_bf16.pack_bf16(np.ones((units, groups * depth), np.float32), dense(units), window, 1)
+    return conv.pack_conv2d_bf16(np.ones((units, groups * depth), np.float32), dense(units), window, 1)
 
 
 def winograd(units, depth, groups):
-    return conv2d_winograd.pack_f32(np.ones((units, 3, 3, depth), np.float32))
+    return conv.pack_winograd_f32(np.ones((units, 3, 3, depth), np.float32))
 
 
 def recurrent(units, depth, groups):
-    return gemv.pack_f32(np.ones((units, depth), np.float32), dense(units))
+    return native.pack_gemv_f32(np.ones((units, depth), np.float32), dense(units))
 
 
 def gates(units, depth, groups):
-    return lstm.pack_f32([np.ones((units, depth), np.float32)] * 4, [dense(units)] * 4, [dense(units)] * 3, groups == 2)
+    weights = [np.ones((units, depth), np.float32)] * 4
+    return native.pack_lstm_f32(weights, [dense(units)] * 4, [dense(units)] * 3, groups == 2)
 
 
 def depthwise(units, depth, groups):
     window = Window((9, 9), (groups, depth % 4 + 1), (1, 1), (1, 1), (0, 0), (10 - groups, 9 - depth % 4))
     filter_ = np.ones((1, *window.filter, units))
-    floats = depthwise_conv2d.pack_f32(filter_.astype(np.float32), dense(units))
+    floats = conv.pack_depthwise_f32(filter_.astype(np.float32), dense(units))
     shape = window, units, 1, 4, (0, 0, 255), False
-    codes_ = depthwise_conv2d.pack_q8(filter_.astype(np.int16), np.ones(units, np.int32), np.int32([1 << 30]),
+    codes_ = conv.pack_depthwise_q8(filter_.astype(np.int16), np.ones(units, np.int32), np.int32([1 << 30]),
                                       np.int32([-3]), shape)
     return np.concatenate([packed.reshape(-1).view(np.uint8) for packed in (floats, codes_)])
 
@@ -67,9 +69,9 @@ def in_a_program(units, depth, groups):
     results = []
     for quantized in (False, True):
         x = np.ones((groups, units, depth), np.int8 if quantized else np.float32)
-        step = conv2d_pack.PackQ8((0, 1), units, depth, groups, (1, 2), 1 << 30, -3) if quantized \
-            else conv2d_pack.PackF32((0, 1), units, depth, groups)
-        packed = aligned_bytes(conv2d_pack.packed_bytes(units, depth, groups, quantized))
+        step = conv.PackQ8((0, 1), units, depth, groups, (1, 2), 1 << 30, -3) if quantized \
+            else conv.PackF32((0, 1), units, depth, groups)
+        packed = aligned_bytes(conv.packed_bytes_conv2d(units, depth, groups, quantized))
         run([step], [x, packed])
         results.append(packed)
     return np.concatenate(results)
@@ -89,7 +91,7 @@ def unpoisoned():
 def test_every_byte_is_written(pack, level):
     if pack is bf16:
         with at_level(level):
-            if not conv2d_bf16.available():
+            if not conv.bf16_available():
                 pytest.skip("no products in bfloat16")
 
     @settings(max_examples=20, deadline=None)

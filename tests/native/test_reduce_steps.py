@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, operand
-from nnfast._native.reduce import MOST_TERMS, ReduceQ8, groups
+from nnfast._native.reduction import MOST_TERMS, ReduceQ8, groups
 
 NAMES = {"MEAN": 1e-6, "REDUCE_SUM": 1e-6, "REDUCE_PROD": 1e-6, "REDUCE_MAX": 0, "REDUCE_MIN": 0}
 

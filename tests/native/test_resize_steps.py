@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand
-from nnfast._native.resize import ResizeBilinear
+from nnfast._native.spatial import ResizeBilinear
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand
 from helpers.steps import every_level, run_all_ways
-from nnfast._native.softmax import SoftmaxF32, SoftmaxQ8
+from nnfast._native.reduction import SoftmaxF32, SoftmaxQ8
 from nnfast.model.quant import rdbpot, srdhm
 
 SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand
 from helpers.rankings import TYPES, kinds, like, shapes, values
-from nnfast._native.topk import TopK
+from nnfast._native.reduction import TopK
 
 
 @pytest.mark.parametrize("type_", TYPES)

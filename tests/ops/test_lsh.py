@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.nodes import node, omitted, operand, out, refuses, run, version
 from helpers.vectors import check_vectors
-from nnfast._native.fingerprint import fingerprint64
+from nnfast._native.codec import fingerprint64
 from nnfast.ops.lsh import DENSE, LSH_PROJECTION, SPARSE, SPARSE_DEPRECATED
 
 

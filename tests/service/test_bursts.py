@@ -14,7 +14,7 @@ import nnfast
 from helpers.processes import environment
 from helpers.service import add_model, core_ns, endless_model, reach, reshape_model, serving, until
 from nnfast import Memory, Request, RequestArgument, fmq
-from nnfast._native.packet import build_request, parse_result
+from nnfast._native.rings import build_request, parse_result
 from nnfast.conformance import bursts
 from nnfast.errors import DeadObject, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from nnfast.errors import ErrorStatus as S

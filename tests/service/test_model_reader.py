@@ -10,7 +10,7 @@ import pytest
 from helpers.raw_client import refused, sealed
 from helpers.service import FLOAT, add_model, dense_model
 from nnfast import ModelBuilder, pace
-from nnfast._native.msgpack import array_head, skip
+from nnfast._native.codec import array_head, skip
 from nnfast.errors import InvalidArgument
 from nnfast.model import records
 from nnfast.model.records import encode

@@ -99,15 +99,15 @@ def test_forked_children_inherit_no_lock_and_no_import():
 
 
 def test_the_environment_is_read_in_one_place():
-    found = [str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py*") if p.suffix in (".py", ".pyx")
+    found = [str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.p*") if p.suffix in (".py", ".pyx", ".pxi")
              and "os.environ" in p.read_text()]
     assert found == ["config.py"]
 
 
 def test_threads_have_one_door():
     door = {"threads.pyx", "threads.pxd"}
-    for path in (PACKAGE / "_native").glob("*.p*"):
-        if path.name not in door and path.suffix in (".pyx", ".pxd"):
+    for path in (PACKAGE / "_native").rglob("*.p*"):
+        if path.name not in door and path.suffix in (".pyx", ".pxi", ".pxd"):
             assert "nnf_team" not in path.read_text() and "openmp" not in path.read_text(), path.name
     for path in (ROOT / "csrc" / "kernels").rglob("*.[ch]"):
         text = path.read_text()
@@ -171,7 +171,7 @@ def test_every_family_has_its_companions():
     for folder in (ROOT / "csrc" / "kernels").iterdir():
         if folder.is_dir():
             name = folder.name
-            wanted += [f"csrc/checkkernels/check_{name}.c", f"nnfast/_native/{name}.pyx",
+            wanted += [f"csrc/checkkernels/check_{name}.c", f"nnfast/_native/*/{name}.pxi",
                        f"csrc/kernels/{name}/{name}.h", f"csrc/kernels/{name}/{name}_scalar.c",
                        f"tests/native/test_{name}*.py"]
     assert [pattern for pattern in wanted if not any(ROOT.glob(pattern))] == []

@@ -30,7 +30,7 @@ def tracked():
                                 capture_output=True, check=True).stdout.decode().split("\0")
     else:
         listed = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
-    kinds = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".inc", ".sh", ".md", ".toml"}
+    kinds = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".c", ".h", ".inc", ".sh", ".md", ".toml"}
     return {name: (ROOT / name).read_text() for name in listed
             if Path(name).suffix in kinds and (ROOT / name).is_file()}
 

@@ -1,7 +1,7 @@
 /* The first stage of a keyed digest, at the speed of memory: NH, the universal hash of UMAC and VMAC, with 64-bit words.
  *
  * Two different messages of the same length give the same sum with a probability of 2^-64 over the keys. The sums are no
- * secret-keeping function: they have to go through one (digest.pyx: keyed BLAKE2b) before anybody sees them. */
+ * secret-keeping function: they have to go through one (codec/digest.pxi: keyed BLAKE2b) before anybody sees them. */
 #ifndef NNF_DIGEST_H
 #define NNF_DIGEST_H
 

@@ -5,8 +5,7 @@ Half as many bytes go through the caches, and the products read them in place. N
 
 from collections import Counter
 
-from ..._native.conv2d_bf16 import Conv2dBf16
-from ..._native.depthwise_conv2d import DepthwiseConv2DF32
+from ..._native.conv import Conv2dBf16, DepthwiseConv2DF32
 
 WHY = "outputs that only bfloat16 products read are written in bfloat16: half the bytes"
 

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from ..._native.copy import StridedCopy
+from ..._native.movement import StridedCopy
 from ...ops.base import Node
 
 WHY = "kernels take NHWC: images are transposed once and stay NHWC between operations"

@@ -1,4 +1,4 @@
-"""Chains of steps with large tensors between them run band by band, a few rows at a time (_native/bands.pyx).
+"""Chains of steps with large tensors between them run band by band, a few rows at a time (_native/engine/bands.pxi).
 
 A convolution reads the rows of the one before while they are in the cache, not after the whole image.
 Every output is computed as before, to the bit.
@@ -6,7 +6,7 @@ Every output is computed as before, to the bit.
 
 from collections import Counter
 
-from ..._native.bands import MAX_STEPS, Bands
+from ..._native.engine import MAX_STEPS, Bands
 
 WHY = "chains run a few rows at a time: each convolution reads rows that are still in the cache"
 

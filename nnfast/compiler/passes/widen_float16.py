@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from ..._native.convert import Convert
+from ..._native.elementwise import Convert
 from ...errors import InvalidArgument
 from ...model.types import OperandType
 from ...ops.base import Node

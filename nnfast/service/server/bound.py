@@ -1,5 +1,5 @@
 """Executions that a client asks for again and again: the Receiver of the connection learns their messages, and answers
-them from then on without the GIL (`nnfast._native.calls`).
+them from then on without the GIL (`nnfast._native.rings`).
 """
 
 from itertools import takewhile
@@ -7,7 +7,7 @@ from itertools import takewhile
 import msgspec
 import numpy as np
 
-from ..._native.calls import KnownCall
+from ..._native.rings import KnownCall
 from ...driver.memory import Memory
 from ...driver.pools import CHECKED_TYPES
 from ...model.types import Definition

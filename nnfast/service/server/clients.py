@@ -12,7 +12,7 @@ import socket
 import struct
 from weakref import WeakValueDictionary
 
-from ..._native.tally import UNLIMITED, Charge, Full, Tally
+from ..._native.engine import UNLIMITED, Charge, Full, Tally
 from ...driver.client import Client
 from ...engine.budget import Budget
 from ...errors import DeviceUnavailable

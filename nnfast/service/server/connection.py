@@ -6,7 +6,7 @@ import threading
 import time
 
 from ... import observe, trace, vlog
-from ..._native.calls import Receiver
+from ..._native.rings import Receiver
 from ...errors import Cancelled, DeviceUnavailable, Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from ..wire import protocol
 from ..wire.channel import ANCILLARY, LostDescriptors, Malformed

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from ... import pace
-from ..._native.msgpack import array_head, skip
-from ..._native.plan import aligned_bytes
+from ..._native.codec import array_head, skip
+from ..._native.engine import aligned_bytes
 from ...errors import InvalidArgument
 from ...model.mapped import MappedFile
 from ...model.records import (

@@ -5,7 +5,7 @@ import resource
 import threading
 from dataclasses import dataclass
 
-from ..._native.tally import Charge, Full, Tally
+from ..._native.engine import Charge, Full, Tally
 from ...errors import ResourceExhaustedTransient
 
 ADDRESS_SPACE = 1 << 46

@@ -10,7 +10,7 @@ import threading
 import weakref
 
 from ... import pace
-from ..._native.digest import KEY_BYTES, KeyedDigest
+from ..._native.codec import KEY_BYTES, KeyedDigest
 from ...driver.prepared import PreparedModel
 from ...forks import renewed
 from .turns import LOOK_SECONDS

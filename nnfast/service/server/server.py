@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..._native import threads
-from ..._native.counts import Calls
+from ..._native.rings import Calls
 from ...driver.capabilities import device_version
 from ...driver.device import Device
 from ...engine.budget import Budget

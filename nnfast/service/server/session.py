@@ -5,8 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from ..._native.calls import Cancels
-from ..._native.counts import Runs
+from ..._native.rings import Cancels, Runs
 from ..._native.threads import Cancel, now_ns
 from ...driver.buffers import Buffer
 from ...driver.device import Device

@@ -5,7 +5,7 @@ import threading
 import time
 from queue import Empty, SimpleQueue
 
-from ..._native.plan import trim
+from ..._native.engine import trim
 
 LARGE = 1000
 """Elements from which on a list is worth it."""

@@ -1,6 +1,6 @@
 """Counts of durations in buckets of a quarter of an octave, from 1 us up."""
 
-from ..._native.counts import Durations, bucket_of  # noqa: F401  (bucket_of: for whoever reads counts)
+from ..._native.rings import Durations, bucket_of  # noqa: F401  (bucket_of: for whoever reads counts)
 
 BUCKETS = 128
 

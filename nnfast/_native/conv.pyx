@@ -1,0 +1,13 @@
+"""Steps of the convolutions: CONV_2D in each type and form, DEPTHWISE_CONV_2D, and the packing of their weights."""
+
+include "conv/declarations.pxi"
+include "conv/product.pxi"
+include "conv/placement.pxi"
+include "conv/conv2d.pxi"
+include "conv/conv2d_winograd.pxi"
+include "conv/conv2d_line.pxi"
+include "conv/conv2d_bf16.pxi"
+include "conv/conv2d_q8.pxi"
+include "conv/conv2d_lines_q8.pxi"
+include "conv/conv2d_pack.pxi"
+include "conv/depthwise_conv2d.pxi"

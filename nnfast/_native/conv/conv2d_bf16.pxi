@@ -1,0 +1,478 @@
+"""Steps of CONV_2D and FULLY_CONNECTED with bfloat16 products, for clients that ask for that precision: the product of
+conv2d.pxi over rows that are gathered and rounded. Inputs and outputs are float32; pointwise convolutions also read
+bfloat16, where the step before has rounded (compiler/passes/bf16_activations.py): their rows lie in such an image as it
+is.
+
+Where a filter has several taps and the channels of a pixel fill tile rows, the image is rounded once, with its padding,
+and the tiles read their rows there: gathering takes longer than the products (56x56x32, 3x3: 46 us instead of 75). So
+are images of few channels, with an even number of them to a pixel, where the inputs of a filter row are no more than a
+tile row holds: a filter row is then one tap (224x224x3, 7x7 with stride 2: 158 us instead of 358).
+"""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint16_t
+from libc.string cimport memset
+
+from .engine cimport PART_PRODUCTS, Step
+from .kernels cimport nnf_kernel, pick, release_tiles
+from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .window cimport axis_of
+
+from math import prod
+
+import numpy as np
+
+from .engine import aligned_bytes
+
+cdef extern from "conv2d/conv2d_bf16.h":
+    ctypedef struct nnf_conv2d_bf16_tile:
+        size_t rows
+        size_t columns
+        size_t taps
+        size_t pairs
+        const size_t *tap
+        const uint16_t *a
+        size_t lda
+        size_t at
+        size_t line
+        size_t span
+        const float *w
+        float *c
+        size_t ldc
+        float lo
+        float hi
+        const char *ahead
+        size_t lines
+
+    ctypedef void (*nnf_conv2d_bf16_nhwc_fn)(const nnf_conv2d_bf16_tile *tile) noexcept nogil
+    ctypedef void (*nnf_conv2d_gather_bf16_nhwc_fn)(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
+                                                    size_t ldt) noexcept nogil
+
+    ctypedef void (*nnf_conv2d_spread_bf16_nhwc_fn)(size_t pixels, size_t channels, const float *x, size_t pixel,
+                                                    uint16_t *to) noexcept nogil
+
+    size_t nnf_conv2d_bf16_steps(size_t rows, size_t panels, size_t taps, size_t pairs) nogil
+    size_t nnf_conv2d_bf16_pairs(size_t depth, size_t k) nogil
+    size_t nnf_conv2d_bf16_panel(size_t width, size_t pairs) nogil
+    size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k) nogil
+    void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, const float *weights,
+                              const float *bias, unsigned char *packed) nogil
+
+cdef enum:
+    TAPS = 64               # most taps of a filter that is not gathered
+    BF16_NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
+    BF16_NEAR = 1 << 17          # bytes of gathered rows that leave room in the level 2 cache
+    BF16_BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    MOST_THREADS = 4        # so many find whole groups of tiles, if there are as many tiles
+    FASTER = 8              # times that tiles multiply faster than other instructions
+    TALLEST = 128           # rows of an image without gathering that are worth one tile
+    BF16_TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
+    SLICE = 1 << 16         # bytes of image rows of few channels that are rounded at once
+    NEAREST = 3 << 13       # bytes of a panel that stays in a level 1 cache beside the rows
+    NEARER = 1 << 20        # bytes of weights that stay in a level 2 cache beside rows and outputs
+    MOST_LINES = 8          # cache lines of later weights that come in the time of a step of a tile, and no more
+    MOST = 4                # one of so many rows of a tile may be dropped
+    BF16_PREFETCH = 1 << 20       # more would take the place of weights that are in use
+    BF16_PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
+
+
+cdef struct conv2d_bf16:
+    nnf_conv2d_bf16_nhwc_fn kernel
+    nnf_conv2d_gather_bf16_nhwc_fn gather
+    nnf_conv2d_spread_bf16_nhwc_fn spread   # where pixels of the rounded image hold more than the channels, else NULL
+    geometry g
+    split s
+    size_t pairs, lda           # of a row: 2 numbers each, those behind the depth zeros; numbers between rows
+    size_t taps
+    size_t tap[TAPS]            # where in the inputs of a row each tap begins
+    bint rounded                # the inputs are bfloat16, and the rows of the product lie there
+    bint direct                 # rows lie in an image that is rounded, with its padding; else they are gathered
+    size_t pixel, wide          # numbers of a pixel and of a row of that image
+    size_t slice                # output rows whose inputs are rounded at once
+    size_t span                 # rows of the product for an output row: behind its pixels come those that none reads
+    float lo, hi
+    int ahead, out              # which slots are the weights of a later step, if any, and the outputs
+    size_t fetched              # bytes of those weights
+
+
+def bf16_available():
+    """Whether the level in force has instructions for such products."""
+    return pick("conv2d_bf16_nhwc").isa > 0
+
+
+cdef void gather_row(const conv2d_bf16 *p, const float *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
+                     uint16_t *to) noexcept nogil:
+    """Inputs under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
+
+    row: the input row, NULL where the filter lies above or below the image.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
+    while r < pixels:
+        ix = x + r * g.stride_x
+        run = 1
+        if row != NULL and ix >= 0 and ix + span <= g.width:
+            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, to + r * p.lda, p.lda)
+        else:
+            lo = max(-ix, 0)
+            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
+            memset(to + r * p.lda, 0, n * sizeof(uint16_t))
+            if lo < hi:
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, to + r * p.lda + lo * channels, 0)
+        r += run
+
+
+cdef void round_image(const conv2d_bf16 *p, const float *x, ptrdiff_t first, ptrdiff_t last,
+                      uint16_t *to) noexcept nogil:
+    """Padded input rows that output rows first..last-1 read."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t iy = first * g.stride_y - g.top, wide = p.wide, row = g.width * g.channels
+    cdef ptrdiff_t end = (last - 1) * g.stride_y - g.top + (g.filter_height - 1) * g.dilation_y + 1
+    cdef ptrdiff_t pixel = p.pixel, head = min(g.left * pixel, wide), pixels = min(g.width, (wide - head) // pixel)
+    cdef ptrdiff_t tail = head + pixels * pixel
+    while iy < end:
+        if 0 <= iy < g.height:
+            memset(to, 0, head * sizeof(uint16_t))
+            if p.spread == NULL:
+                p.gather(1, pixels * pixel, x + iy * row, 0, to + head, 0)
+            else:
+                p.spread(pixels, g.channels, x + iy * row, pixel, to + head)
+            memset(to + tail, 0, (wide - tail) * sizeof(uint16_t))
+        else:
+            memset(to, 0, wide * sizeof(uint16_t))
+        iy += 1
+        to += wide
+
+
+cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last, uint16_t *to) noexcept nogil:
+    """Rows of the product for output pixels first..last."""
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, span, depth = p.s.depth, lda = p.lda, r
+    cdef const float *row
+    if depth < lda:
+        for r in range(end - pixel):
+            memset(to + r * lda + depth, 0, (lda - depth) * sizeof(uint16_t))
+    if g.plain:
+        if depth == lda:
+            p.gather(1, (end - pixel) * depth, x + pixel * depth, 0, to, 0)
+        else:
+            p.gather(end - pixel, depth, x + pixel * depth, depth, to, lda)
+        return
+    span = g.filter_width if g.dilation_x == 1 else 1
+    while pixel < end:
+        image = pixel // area
+        y = (pixel - image * area) // g.out_width
+        x0 = pixel - image * area - y * g.out_width
+        pixels = min(end - pixel, g.out_width - x0)
+        for i in range(g.filter_height):
+            iy = y * g.stride_y - g.top + i * g.dilation_y
+            row = NULL
+            if 0 <= iy < g.height:
+                row = x + (image * g.height + iy) * g.width * g.pixel
+            j = 0
+            while j < g.filter_width:
+                gather_row(p, row, x0 * g.stride_x - g.left + j * g.dilation_x, pixels, span,
+                           to + (pixel - <ptrdiff_t>first) * lda + (i * g.filter_width + j) * g.channels)
+                j += span
+        pixel += pixels
+
+
+cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const void *x, const char *w, float *y,
+                  unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`.
+
+    Meanwhile, `bytes` bytes at `ahead` go into the cache.
+    """
+    cdef uint16_t *rows = <uint16_t *>scratch
+    cdef size_t stop, block, base, count, panel, panels, t, low, begin, row
+    cdef size_t top = 0, done = 0, end = 0, width = p.g.out_width
+    cdef size_t whole = nnf_conv2d_bf16_panel(s.n, p.taps * p.pairs)
+    cdef size_t steps, fetched = (bytes + 63) // 64
+    cdef nnf_conv2d_bf16_tile tile
+    tile.taps = p.taps
+    tile.pairs = p.pairs
+    tile.tap = p.tap
+    tile.lda = p.lda
+    tile.ldc = s.columns
+    tile.ahead = ahead
+    tile.lines = 0
+    if fetched and item < last:
+        steps = nnf_conv2d_bf16_steps(s.height, last - item, p.taps, p.pairs)
+        tile.lines = min((fetched + steps - 1) // steps, MOST_LINES)
+    tile.at = 0
+    tile.line = tile.span = s.m
+    tile.lo = p.lo
+    tile.hi = p.hi
+    if p.direct and item < last:
+        end = (origin + tile_start(s, (last - 1) // s.panels + 1) - 1) // p.span + 1
+        tile.line, tile.span = width, p.span
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        begin = origin + tile_start(s, base)
+        if p.rounded:
+            rows = <uint16_t *>x + begin * p.lda
+        elif not p.direct:
+            gather(p, <const float *>x, begin, origin + tile_start(s, base + count), rows)
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
+        while item < stop:
+            low = origin + tile_start(s, t)
+            tile.rows = origin + tile_start(s, t + 1) - low
+            # A tile that is alone in its group takes all panels that are left of its share.
+            panels = min(s.panels - panel, stop - item) if count == 1 else 1
+            tile.columns = min(panels * s.n, s.columns - panel * s.n)
+            tile.w = <const float *>(w + panel * whole)
+            tile.c = y + panel * s.n
+            if p.direct:
+                row = low // p.span
+                tile.at = low - row * p.span
+                if (low + tile.rows - 1) // p.span >= done:
+                    top = row
+                    done = min(end, row + p.slice)
+                    round_image(p, <const float *>x, top, done, rows)
+                tile.a = rows + (row - top) * p.g.stride_y * p.wide + tile.at * p.lda
+                tile.c += (row * width + min(tile.at, width)) * tile.ldc
+            else:
+                tile.a = rows + (low - begin) * p.lda
+                tile.c += low * tile.ldc
+            p.kernel(&tile)
+            if tile.lines:
+                steps = nnf_conv2d_bf16_steps(tile.rows, panels, p.taps, p.pairs)
+                tile.ahead += 64 * tile.lines * steps
+                if tile.ahead >= ahead + bytes:
+                    tile.lines = 0
+            item += panels
+            t += 1
+            if t == base + count:
+                t = base
+                panel += panels
+
+
+cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
+    cdef size_t item, last
+    nnf_share(p.s.tiles * p.s.panels, thread, threads, &item, &last)
+    product(p, &p.s, 0, run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
+            <float *>run.slot[step.slots[p.out]], run.scratch + thread * run.scratch_stride, item, last,
+            <const char *>run.slot[step.slots[p.ahead]], p.fetched)
+    release_tiles()
+
+
+cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, void *y, size_t first, size_t last,
+                    unsigned char *scratch) noexcept nogil:
+    cdef const conv2d_bf16 *p = <const conv2d_bf16 *>step.params
+    cdef split s = p.s
+    cdef size_t before = p.fetched * first // p.g.out_height, after = p.fetched * last // p.g.out_height
+    cut(&s, (last - first - 1) * p.span + p.g.out_width)
+    product(p, &s, first * p.span, x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
+            0, s.tiles * s.panels, <const char *>run.slot[step.slots[p.ahead]] + before, after - before)
+    release_tiles()
+
+
+cdef struct packing_bf16:
+    size_t columns, depth, n, k
+    const float *weights
+    const float *bias
+    unsigned char *to
+
+
+cdef void run_pack(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const packing_bf16 *p = <const packing_bf16 *>step.params
+    cdef size_t first, last, columns
+    nnf_share((p.columns + p.n - 1) // p.n, thread, threads, &first, &last)
+    if first < last:
+        # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
+        columns = min((last - first) * p.n, p.columns - first * p.n)
+        nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, p.weights + first * p.n * p.depth, p.bias + first * p.n,
+                             p.to + first * nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k)))
+
+
+def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t batch, int threads=1):
+    """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step of such a window made now
+    will run; uint8 array. threads: how many may share the work."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t taps = window.filter[0] * window.filter[1], channels = weights.shape[1] // taps
+    cdef size_t pixel = spread_pixel(window, batch, channels)
+    cdef packing_bf16 p
+    if pixel:
+        whole = np.zeros((weights.shape[0], taps, pixel), np.float32)
+        whole[:, :, :channels] = np.asarray(weights).reshape(-1, taps, channels)
+        weights = whole.reshape(len(whole), -1)
+    p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, 2 if pixel else row.k
+    cdef size_t size = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
+    packed = aligned_bytes(size)
+    cdef unsigned char[::1] to = packed
+    p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
+    run_alone(run_pack, &p, min(threads, <int>(size // BF16_PACKING_GRAIN) + 1))
+    return packed
+
+
+def packed_bytes_bf16(window, size_t batch, size_t channels, size_t units):
+    """Size of what pack_conv2d_bf16 returns."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t taps = window.filter[0] * window.filter[1], pixel = spread_pixel(window, batch, channels)
+    return nnf_pack_conv2d_bf16_size(units, taps * (pixel or channels), row.n, 2 if pixel else row.k)
+
+
+cdef size_t spread_pixel(window, size_t batch, size_t channels) except? 0:
+    """Numbers of a pixel in a rounded image whose filter rows are taps, less than a tile row each; 0 where there is
+    no such image."""
+    cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+    cdef size_t pixel = channels + channels % 2
+    if row.m < BF16_BLOCK or batch != 1 or window.dilation[1] != 1 or window.filter[1] == 1 or window.filter[0] > TAPS \
+            or window.filter[1] * pixel > row.k or not part_of(window.output[1]):
+        return 0
+    return pixel
+
+
+def bf16_suits(window, size_t channels):
+    """Whether products in bfloat16 are there and worth their error: not with windows so small that gathering them is
+    most of the time."""
+    return bf16_available() and not (prod(window.filter) * channels <= 32 and line_suits(window, channels))
+
+
+cdef size_t row_elements(size_t depth, size_t k):
+    """Numbers of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
+    cdef size_t size = 2 * nnf_conv2d_bf16_pairs(depth, k), unit = 2
+    while k > 2 and unit < size and unit < 32:
+        unit *= 2
+    return (size + unit - 1) // unit * unit
+
+
+cdef class Conv2dBf16(Step):
+    """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
+
+    window, batch, channels, units: as Conv2dF32. ahead: bytes of a later step's weights that this one fetches into the
+    cache while it runs; those are then the third slot, before y. rounded: x is bfloat16, `pixel` numbers to a pixel,
+    the channels first, zeros behind them.
+    """
+
+    multiplies_bf16 = True
+
+    cdef conv2d_bf16 p
+    cdef readonly size_t pixel      # numbers of a pixel of a bfloat16 image that it can read; 0: it reads none
+    cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
+                 size_t ahead=0, bint rounded=False):
+        cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+        cdef geometry *g = &self.p.g
+        measure(g, window, channels, channels)
+        cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
+        cdef size_t blocks
+        cdef double cost
+        self.p.kernel = <nnf_conv2d_bf16_nhwc_fn>row.fn
+        self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
+        self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
+        self.p.lda = row_elements(depth, row.k)
+        self.p.ahead, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, ahead
+        self.p.lo = lo
+        self.p.hi = hi
+        cdef size_t pixel = spread_pixel(window, batch, channels)
+        self.packed = nnf_pack_conv2d_bf16_size(units, depth // channels * pixel, row.n, 2) if pixel else \
+            nnf_pack_conv2d_bf16_size(units, depth, row.n, row.k)
+        cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
+        cdef nnf_kernel shape = row[0]
+        if shape.m > BF16_BLOCK:
+            blocks = max(1, BF16_TALL // row_bytes // BF16_BLOCK)
+            if rows >= 4 * BF16_BLOCK or self.packed <= 2 * NEAREST:
+                # Two tiles even of a small image, so that two threads share rows, and find most of them where they
+                # wrote them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels. Few rows are
+                # not worth reading many weights twice.
+                blocks = max(1, min(blocks, (rows + 2 * BF16_BLOCK - 1) // (2 * BF16_BLOCK)))
+            shape.m = min(shape.m, blocks * BF16_BLOCK)
+        self.p.taps = 1
+        self.p.tap[0] = 0
+        self.p.span = g.out_width
+        self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
+        self.pixel = self.p.lda if g.plain else 0
+        self.prefetch = BF16_PREFETCH
+        if rounded and not self.pixel:
+            raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
+        self.p.rounded = rounded
+        cdef size_t panel = nnf_conv2d_bf16_panel(row.n, self.p.taps * self.p.pairs), near
+        if self.p.span > <size_t>g.out_width or self.p.direct and not part_of(g.out_width):
+            # Tiles run on through the image.
+            rows = (g.out_height - 1) * self.p.span + g.out_width
+            # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
+            shape.m = BF16_BLOCK if panel > NEAREST and self.packed <= NEARER else 3 * BF16_BLOCK
+        elif self.p.direct:
+            shape.m = part_of(g.out_width)
+        # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
+        near = 0 if self.p.direct or self.p.rounded or panel > NEAREST else BF16_NEAR
+        plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
+        if self.packed <= WEIGHTS:
+            # Likewise: a group is shared by its panels.
+            self.p.s.group = max(1, min(self.p.s.group, self.p.s.tiles // MOST_THREADS))
+        if self.p.direct:
+            self.p.s.group = 1
+        elif not self.p.rounded:
+            self.scratch = lines(self.p.s.group * self.p.s.m * row_bytes)
+        self.work = <double>batch * g.out_height * g.out_width * units * depth
+        # Weights that meet few rows take as long as if those were a block.
+        cost = self.work if row.m < BF16_BLOCK else self.work * max(rows, BF16_BLOCK) / max(rows, 1) / FASTER
+        self.tiles = <int>min(<double>(self.p.s.tiles * self.p.s.panels), cost / CONV_GRAIN + 1)
+        self.part = PART_PRODUCTS
+        self.bind(run_bf16, &self.p, slots, row.name.decode())
+        if batch == 1:
+            self.bands(band_bf16, axis_of(window, 0),
+                       g.width * (sizeof(uint16_t) * self.pixel if rounded else sizeof(float) * channels),
+                       sizeof(float) * g.out_width * units)
+
+    cdef size_t in_place(self, const nnf_kernel *row, size_t batch):
+        """Whether rows of the product are read where they lie in a rounded image: its bytes then, else 0.
+
+        Without strides, the last pixels of a row and the first of the next are neighbours but for the padding: tiles
+        run on through the image, and what they make of windows that begin in it is dropped.
+        """
+        cdef conv2d_bf16 *p = &self.p
+        cdef geometry *g = &p.g
+        cdef size_t taps = g.filter_height * g.filter_width, i
+        cdef size_t width = (g.out_width - 1) * g.stride_x + (g.filter_width - 1) * g.dilation_x + 1
+        cdef size_t wide = width * g.channels, size = self.rows_read(g.out_height) * wide * sizeof(uint16_t)
+        cdef bint on = g.stride_y == g.stride_x == 1 and MOST * (width - g.out_width) <= width
+        if row.m < BF16_BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > ROWS \
+                or not (on or part_of(g.out_width)):
+            return 0
+        if on:
+            p.span = width
+        p.direct, p.slice = True, g.out_height
+        p.pixel, p.wide, p.taps = g.channels, wide, taps
+        p.pairs, p.lda = g.channels // 2, g.stride_x * g.channels
+        for i in range(taps):
+            p.tap[i] = i // g.filter_width * g.dilation_y * wide + i % g.filter_width * g.dilation_x * g.channels
+        return lines(size)
+
+    cdef size_t by_row(self, size_t pixel):
+        """Read rows of the product in an image of such pixels, a filter row at a time; bytes of a slice of it."""
+        cdef conv2d_bf16 *p = &self.p
+        cdef geometry *g = &p.g
+        cdef size_t wide = pixel * ((g.out_width - 1) * g.stride_x + g.filter_width), row = wide * sizeof(uint16_t), i
+        p.direct, p.slice = True, 1
+        p.spread = <nnf_conv2d_spread_bf16_nhwc_fn>pick("conv2d_spread_bf16_nhwc").fn
+        p.pixel, p.wide, p.taps = pixel, wide, g.filter_height
+        p.pairs, p.lda = g.filter_width * pixel // 2, g.stride_x * pixel
+        for i in range(p.taps):
+            p.tap[i] = i * g.dilation_y * wide
+        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= SLICE:
+            p.slice += 1
+        return lines(self.rows_read(p.slice) * row)
+
+    cdef size_t rows_read(self, size_t rows):
+        """Input rows under so many neighbouring output rows."""
+        return (rows - 1) * self.p.g.stride_y + (self.p.g.filter_height - 1) * self.p.g.dilation_y + 1
+
+
+cdef size_t part_of(size_t width):
+    """The longest equal parts of an output row that are tiles of good height; 0 where there are none."""
+    cdef size_t parts = (width + TALLEST - 1) // TALLEST
+    while width // parts >= BF16_NARROW:
+        if width % parts == 0:
+            return width // parts
+        parts += 1
+    return 0

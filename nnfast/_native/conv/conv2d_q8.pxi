@@ -1,0 +1,378 @@
+"""Steps of CONV_2D and FULLY_CONNECTED in 8-bit codes: the product of conv2d.pxi over gathered rows of codes."""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from .engine cimport PART_PRODUCTS, Step
+from .kernels cimport nnf_kernel, pick, release_tiles
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+from .engine import aligned_bytes
+
+cdef extern from "conv2d/conv2d.h":
+    enum:
+        NNF_CONV2D_Q8_BLOCK
+
+    ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
+    ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
+                                                   uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
+
+    size_t nnf_conv2d_q8_groups(size_t depth, size_t k) nogil
+    size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
+    bint nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed) nogil
+
+cdef extern from "quantize/quantize.h":
+    ctypedef struct nnf_codes:
+        int32_t zero_point, lo, hi
+        uint8_t flip
+
+    ctypedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                    const double *scale, const nnf_codes *codes, uint8_t *y,
+                                                    size_t ldy) noexcept nogil
+
+    ctypedef struct nnf_row_codes:
+        float step
+        int32_t zero
+
+    ctypedef struct nnf_sum_scales:
+        const int32_t *weights
+        const float *scale
+        const float *bias
+        bint by_rows
+        float lo, hi
+
+    ctypedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                    const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
+                                                    size_t ldy) noexcept nogil
+
+cdef enum:
+    Q8_NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
+    FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
+    Q8_BLOCK = 32              # rows that a kernel of tall tiles takes at once
+    LIGHT = 1 << 19         # bytes of weights that each thread may read for some rows, rather than all rows for some
+    Q8_TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
+
+
+cdef struct conv2d_q8:
+    nnf_conv2d_qu8_qs8c_nhwc_fn kernel
+    nnf_conv2d_gather_qu8_nhwc_fn gather
+    geometry g
+    placement place
+    split s
+    size_t groups, lda          # of a row: 4 codes each, those behind the depth without weight; bytes between rows
+    size_t rows                 # where in the scratch, behind the row offsets, the gathered rows of a block begin
+    size_t tile                 # offset in the scratch of a tile that is yet to be scattered, or of its sums
+    size_t weights              # bytes of a group's packed weights
+    bint direct                 # the input can be read in place
+    bint by_rows                # threads share the rows of a single tile
+    bint wide                   # the kernel takes several panels at once
+    int32_t weight_zero_point, input_zero_point
+    nnf_codes codes
+    nnf_requantize_s32_qu8_rows_fn requantize   # of the sums that the kernel gives; NULL where it gives codes
+    const double *scale
+    nnf_dequantize_s32_f32_rows_fn dequantize   # of sums over codes that were made at run time, an image at a time
+    nnf_sum_scales by
+    size_t bytes                # of an output value
+
+
+cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
+                        int32_t pad, uint8_t *to, uint32_t *sums) noexcept nogil:
+    """Codes under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
+
+    row: the input row, NULL where the filter lies above or below the image; pad: the code beside the image.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
+    while r < pixels:
+        ix = x + r * g.stride_x
+        run = 1
+        if row != NULL and ix >= 0 and ix + span <= g.width:
+            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
+            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.codes.flip, to + r * p.lda, p.lda, sums)
+        else:
+            lo = max(-ix, 0)
+            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
+            memset(to + r * p.lda, pad, n)
+            if lo < hi:
+                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.codes.flip,
+                         to + r * p.lda + lo * channels, 0, sums)
+            if sums != NULL:
+                sums[0] += <uint32_t>(pad * (n - (hi - lo) * channels))
+        if sums != NULL:
+            sums += run
+        r += run
+
+
+cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *images, size_t first, size_t last,
+                    uint8_t *to, uint32_t *sums) noexcept nogil:
+    """Rows of the product for output pixels first..last, and -zw times the sum of each where `sums` is not NULL.
+
+    images: how each was quantized, NULL where all have the input's zero point.
+    """
+    cdef const geometry *g = &p.g
+    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
+    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth, lda = p.lda
+    cdef const uint8_t *row
+    cdef int32_t pad = p.input_zero_point
+    cdef size_t r
+    if sums != NULL:
+        memset(sums, 0, (last - first) * sizeof(uint32_t))
+    if g.plain and depth == lda and g.pixel == depth and sums == NULL:
+        p.gather(1, (last - first) * depth, x + first * depth, 0, p.codes.flip, to, 0, sums)
+    elif g.plain:
+        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.codes.flip, to, p.lda, sums)
+    else:
+        span = g.filter_width if g.dilation_x == 1 and g.pixel == g.channels else 1
+        while pixel < end:
+            image = pixel // area
+            y = (pixel - image * area) // g.out_width
+            x0 = pixel - image * area - y * g.out_width
+            pixels = min(end - pixel, g.out_width - x0)
+            if images != NULL:
+                pad = images[image].zero
+            for i in range(g.filter_height):
+                iy = y * g.stride_y - g.top + i * g.dilation_y
+                row = NULL
+                if 0 <= iy < g.height:
+                    row = x + (image * g.height + iy) * g.width * g.pixel
+                j = 0
+                while j < g.filter_width:
+                    ix = x0 * g.stride_x - g.left + j * g.dilation_x
+                    r = pixel - first
+                    gather_row_q8(p, row, ix, pixels, span, pad, to + r * p.lda + (i * g.filter_width + j) * g.channels,
+                                  sums + r if sums != NULL else NULL)
+                    j += span
+            pixel += pixels
+    if sums != NULL:
+        for r in range(last - first):
+            sums[r] *= <uint32_t>-p.weight_zero_point
+
+
+cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const nnf_row_codes *images, size_t low,
+                          size_t unit, size_t n, float *y) noexcept nogil:
+    """Values of a tile of sums whose first row is output pixel `low`, and whose first column belongs to `unit`."""
+    cdef size_t area = p.g.out_height * p.g.out_width, row = 0, image, end
+    cdef nnf_sum_scales by = p.by
+    by.weights += unit
+    by.scale += unit
+    by.bias += unit
+    while row < tile.rows:
+        image = (low + row) // area
+        end = min(tile.rows, (image + 1) * area - low)
+        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * n, n, images + image, &by,
+                     y + row * p.place.out_pixel, p.place.out_pixel)
+        row = end
+
+
+cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *w, uint8_t *y,
+                   const nnf_row_codes *images, size_t unit, unsigned char *scratch, size_t item,
+                   size_t last) noexcept nogil:
+    """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`."""
+    cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
+    cdef uint8_t *rows = scratch + p.rows
+    cdef size_t stop, block, base, count, panel, t, low, begin, more
+    cdef nnf_conv2d_q8_tile tile
+    tile.groups = p.groups
+    tile.lda = p.g.pixel if p.direct else p.lda
+    cdef bint raw = p.requantize != NULL or p.dequantize != NULL
+    tile.ldc = s.n if p.place.scattered or raw else p.place.out_pixel
+    tile.zero_point = p.codes.zero_point
+    tile.lo = p.codes.lo
+    tile.hi = p.codes.hi
+    tile.flip = p.codes.flip
+    while item < last:
+        block = item // (s.group * s.panels)
+        base = block * s.group
+        count = min(s.group, s.tiles - base)
+        stop = min(last, (base + count) * s.panels)
+        begin = tile_start(s, base)
+        if not p.direct:
+            gather_q8(p, x, images, begin, tile_start(s, base + count), rows, offsets)
+        panel = (item - base * s.panels) // count
+        t = base + item - base * s.panels - panel * count
+        while item < stop:
+            low = tile_start(s, t)
+            tile.rows = tile_start(s, t + 1) - low
+            # One tile alone takes all its panels at once, if the kernel does.
+            more = stop - item if p.wide and count == 1 else 1
+            tile.columns = min(more * s.n, s.columns - panel * s.n)
+            tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
+            tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
+            tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
+            tile.c = y + low * p.place.out_pixel + panel * s.n
+            if p.place.scattered or raw:
+                tile.c = scratch + p.tile
+            p.kernel(&tile)
+            if p.requantize != NULL:
+                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + panel * s.n, &p.codes,
+                             y + low * p.place.out_pixel + panel * s.n, p.place.out_pixel)
+            elif p.dequantize != NULL:
+                dequantize_tile(p, &tile, images, low, unit + panel * s.n, s.n,
+                                <float *>y + low * p.place.out_pixel + panel * s.n)
+            elif p.place.scattered:
+                scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
+                        y + panel * s.n, tile.columns, 1)
+            item += more
+            t += 1
+            if t == base + count:
+                t = base
+                panel += 1
+
+
+cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const conv2d_q8 *p = <const conv2d_q8 *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first * p.bytes
+    cdef const nnf_row_codes *images = NULL
+    if p.dequantize != NULL:
+        images = <const nnf_row_codes *>run.slot[step.slots[3]]
+    cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
+    cdef size_t item, last, group, stop, each
+    cdef split s = p.s
+    if p.by_rows and threads > 1:
+        # What a thread reads is then mostly what it wrote: another processor's cache is further than shared weights.
+        s.m = max(<size_t>Q8_BLOCK, (s.rows + threads - 1) // threads)
+        cut(&s, s.rows)
+    each = s.tiles * s.panels
+    nnf_share(p.place.groups * each, thread, threads, &item, &last)
+    while item < last:
+        group = item // each
+        stop = min(last, (group + 1) * each)
+        group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group * p.bytes,
+                 images, group * s.columns, scratch, item - group * each, stop - group * each)
+        item = stop
+    release_tiles()
+
+
+cdef size_t row_bytes(size_t depth, size_t k):
+    """Bytes of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
+    cdef size_t size = 4 * nnf_conv2d_q8_groups(depth, k), unit = 4
+    while k > 4 and unit < size and unit < 64:
+        unit *= 2
+    return (size + unit - 1) // unit * unit
+
+
+cdef str _op(bint raw):
+    return "conv2d_s32_qu8_qs8c_nhwc" if raw else "conv2d_qu8_qs8c_nhwc"
+
+
+def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
+                   const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1, bint raw=False):
+    """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
+
+    bias, multiplier, exponent: int32 [units]; the zero points are those of the operands; groups as in pack_f32; raw:
+    for a step with a `scale`, which has no use for multiplier and exponent.
+    """
+    cdef const nnf_kernel *row = pick(_op(raw))
+    cdef bint signed_weights = weights.dtype == np.int8
+    cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
+    cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
+    cdef size_t size = nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k), each = lines(size)
+    cdef nnf_conv2d_q8_scheme scheme
+    scheme.flip = 0 if signed_weights else 0x80
+    scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
+    scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
+    packed = aligned_bytes(groups * each)
+    cdef unsigned char[::1] to = packed
+    with nogil:
+        for i in range(groups):
+            scheme.bias = &bias[i * columns]
+            scheme.multiplier = &multiplier[i * columns]
+            scheme.exponent = &exponent[i * columns]
+            nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
+            clear_rest(&to[i * each], size, each)
+    return packed
+
+
+def fits_conv2d_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size_t groups=1, bint raw=False):
+    """Whether an array has the form of what pack_conv2d_q8 returns, and does no harm whatever it holds."""
+    cdef const nnf_kernel *row = pick(_op(raw))
+    cdef size_t each = lines(nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k)), i
+    cdef bint fits = <size_t>packed.shape[0] == groups * each
+    with nogil:
+        for i in range(groups):
+            fits = fits and nnf_fits_conv2d_q8(columns, depth, row.n, row.k, &packed[i * each])
+    return fits
+
+
+cdef class Conv2dQ8(Step):
+    """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
+
+    window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
+    (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8. scale: None, or a
+    float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors. values: None, or
+    (int32 sums of weights, float32 scales, float32 biases of all units, by_rows, low, high) for float32 results of
+    codes that QuantizeRowsF32 has made, whose third slot is the fourth here; `output` and `scale` do not count then.
+    """
+
+    cdef conv2d_q8 p
+
+    def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
+                 output, bint signed, place=None, const double[::1] scale=None,
+                 values=None):
+        cdef bint raw = scale is not None or values is not None
+        cdef const int32_t[::1] sums
+        cdef const float[::1] scales, biases
+        cdef const nnf_kernel *row = pick(_op(raw))
+        cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
+        cdef geometry *g = &self.p.g
+        cdef int shift = 128 if signed else 0
+        self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
+        measure(g, window, channels, self.p.place.pixel)
+        cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
+        dtype, zero_point = weights
+        self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
+        self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
+        self.p.groups = nnf_conv2d_q8_groups(depth, row.k)
+        self.p.lda = row_bytes(depth, row.k)
+        self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
+        self.p.input_zero_point = input_zero_point + shift
+        self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
+        self.p.codes.flip = 0x80 if signed else 0
+        self.p.bytes = 1
+        if raw and self.p.place.scattered:
+            raise ValueError("sums are for dense outputs")
+        if values is not None:
+            sums, scales, biases, self.p.by.by_rows, self.p.by.lo, self.p.by.hi = values
+            if not sums.shape[0] == scales.shape[0] == biases.shape[0] == <Py_ssize_t>(units * self.p.place.groups):
+                raise ValueError("there must be a sum, a scale and a bias for each unit")
+            self.keep = values
+            self.p.by.weights, self.p.by.scale, self.p.by.bias = &sums[0], &scales[0], &biases[0]
+            self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
+            self.p.bytes = sizeof(float)
+        elif raw:
+            if <size_t>scale.shape[0] != units:
+                raise ValueError("there must be a scale for each unit")
+            self.keep = scale
+            self.p.scale = &scale[0]
+            self.p.requantize = <nnf_requantize_s32_qu8_rows_fn>pick("requantize_s32_qu8_rows").fn
+        self.p.direct = g.plain and self.p.weight_zero_point == 0 and depth == self.p.lda
+        if self.p.direct and signed:
+            # One kernel of this level reads signed codes as they are, from the same packed weights, or none does.
+            self.p.direct = in_place.isa == row.isa and rows >= FEW and not raw
+            if self.p.direct:
+                self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>in_place.fn
+                row = in_place
+        self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
+        self.packed = self.p.place.groups * self.p.weights
+        self.p.wide = row.k == NNF_CONV2D_Q8_BLOCK and not self.p.place.scattered
+        cdef nnf_kernel shape = row[0]
+        if not self.p.direct and shape.m > Q8_BLOCK:
+            shape.m = min(shape.m, max(1, Q8_TALL // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
+        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, Q8_NEAR)
+        cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
+        self.p.rows = lines(gathered * sizeof(uint32_t))
+        self.p.tile = self.p.rows + lines(gathered * self.p.lda)
+        self.scratch = self.p.tile
+        if raw or self.p.place.scattered:
+            self.scratch += self.p.s.m * self.p.s.n * (sizeof(int32_t) if raw else 1)
+        self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * Q8_BLOCK and shape.m > Q8_BLOCK and self.p.weights < LIGHT
+        self.work = <double>self.p.place.groups * rows * units * depth
+        cdef size_t tiles = rows // Q8_BLOCK if self.p.by_rows else self.p.s.tiles
+        self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / CONV_GRAIN + 1)
+        self.part = PART_PRODUCTS
+        self.bind(run_conv2d_q8, &self.p, slots, row.name.decode())

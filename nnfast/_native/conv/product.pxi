@@ -1,0 +1,76 @@
+# The implicit matrix product of a convolution, whatever its type: the pixels it reads, and how it is cut into tiles.
+from libc.stddef cimport ptrdiff_t
+
+from .kernels cimport nnf_kernel
+
+cdef enum:
+    CONV_GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
+    WEIGHTS = 5 << 18       # bytes of weights that may stream by for every tile: they stay in a level 2 cache
+    ROWS = 1 << 19          # bytes of input rows that may stream by for every panel of larger weights
+    SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
+
+
+ctypedef struct geometry:
+    ptrdiff_t height, width, channels           # of the input
+    ptrdiff_t pixel                             # elements between input pixels
+    ptrdiff_t out_height, out_width
+    ptrdiff_t filter_height, filter_width
+    ptrdiff_t stride_y, stride_x, dilation_y, dilation_x, top, left
+    bint plain      # input pixel i is all that output pixel i reads
+    bint by_row     # a tap is a filter row, all its columns and channels in one
+
+
+ctypedef struct split:
+    size_t rows, columns, depth     # of the whole product
+    size_t m, n                     # of the kernel
+    size_t tiles, panels, group     # group: tiles that share a panel before the next panel
+    size_t height, taller           # of a tile; so many tiles are one row taller
+
+
+cdef inline int measure(geometry *g, window, size_t channels, size_t pixel) except -1:
+    g.height, g.width = window.input
+    g.channels = channels
+    g.pixel = pixel
+    g.out_height, g.out_width = window.output
+    g.filter_height, g.filter_width = window.filter
+    g.stride_y, g.stride_x = window.stride
+    g.dilation_y, g.dilation_x = window.dilation
+    g.top, g.left = window.head
+    g.plain = window.filter == (1, 1) and window.stride == (1, 1) and window.output == window.input \
+        and window.head == (0, 0)
+    g.by_row = channels < SHALLOW and pixel == channels and g.dilation_x == 1 and g.filter_width > 1
+    return 0
+
+
+# Cuts so many rows into tiles.
+cdef inline void cut(split *s, size_t rows) noexcept nogil:
+    s.rows = rows
+    s.tiles = (rows + s.m - 1) // s.m
+    s.height = rows // s.tiles if s.tiles else 0
+    s.taller = rows - s.tiles * s.height
+
+
+cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, const nnf_kernel *kernel,
+                           size_t weight_bytes, size_t row_bytes, size_t near) except -1:
+    s.columns = columns
+    s.depth = depth
+    s.m = kernel.m
+    s.n = kernel.n
+    s.panels = (columns + s.n - 1) // s.n
+    cut(s, rows)
+    # One tile after the other over all panels keeps inputs and outputs near, and so do the few tiles of `near` bytes
+    # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead.
+    cdef size_t budget = near if weight_bytes <= WEIGHTS else ROWS
+    s.group = min(s.tiles, budget // (s.m * row_bytes))
+    if s.group == 0:
+        s.group = 1
+    return 0
+
+
+cdef inline size_t tile_start(const split *s, size_t tile) noexcept nogil:
+    return tile * s.height + min(tile, s.taller)
+
+
+# `size` bytes rounded up to whole cache lines, as the packed weights of groups follow each other.
+cdef inline size_t lines(size_t size) noexcept nogil:
+    return (size + 63) // 64 * 64

@@ -1,0 +1,147 @@
+"""Steps between float32 values and 8-bit codes."""
+
+from libc.stdint cimport int32_t, uint8_t
+
+from .engine cimport Step
+from .kernels cimport nnf_kernel, pick
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+cdef extern from "quantize/quantize.h":
+    ctypedef void (*nnf_quantize_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, float scale, int32_t zero,
+                                                  int32_t lo, int32_t hi) noexcept nogil
+    ctypedef void (*nnf_dequantize_q8_f32_flat_fn)(size_t n, const uint8_t *x, float *y, int32_t zero,
+                                                   const float *scale, size_t step) noexcept nogil
+
+    ctypedef struct nnf_row_codes:
+        float step
+        int32_t zero
+
+    ctypedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, bint is_asymmetric,
+                                                      nnf_row_codes *row) noexcept nogil
+
+ROW_BYTES = sizeof(nnf_row_codes)
+"""Of what QuantizeRowsF32 says of a row."""
+
+cdef enum:
+    QUANTIZE_GRAIN = 16384  # elements below which a second thread costs more than it saves
+
+
+cdef struct quantize:
+    nnf_quantize_f32_qu8_flat_fn kernel
+    size_t count
+    float scale
+    int32_t zero
+    int32_t lo
+    int32_t hi
+
+
+cdef void run_quantize(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const quantize *p = <const quantize *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    p.kernel(last - first, x + first, y + first, p.scale, p.zero, p.lo, p.hi)
+
+
+cdef class QuantizeF32(Step):
+    """Codes of `count` float32 values, within `clamp` (lowest and highest code, of either sign); slots x, y."""
+
+    cdef quantize p
+
+    def __init__(self, slots, size_t count, float scale, int32_t zero, clamp):
+        cdef const nnf_kernel *row = pick("quantize_f32_qu8_flat")
+        self.p.kernel = <nnf_quantize_f32_qu8_flat_fn>row.fn
+        self.p.count = count
+        self.p.scale = scale
+        self.p.zero = zero
+        self.p.lo, self.p.hi = clamp
+        self.work = count
+        self.tiles = <int>min(1 + count // QUANTIZE_GRAIN, 64)
+        self.bind(run_quantize, &self.p, slots, row.name.decode())
+
+
+cdef struct dequantize:
+    nnf_dequantize_q8_f32_flat_fn kernel
+    size_t rows, n, step, channels   # row r takes the scale of channel r % channels, or walks all of them
+    const float *scales
+    int32_t zero
+
+
+cdef void run_dequantize(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const dequantize *p = <const dequantize *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef float *y = <float *>run.slot[step.slots[1]]
+    cdef size_t row, first, last
+    if p.rows == 1:
+        nnf_share(p.n, thread, threads, &first, &last)
+        p.kernel(last - first, x + first, y + first, p.zero, p.scales + first * p.step, p.step)
+        return
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        p.kernel(p.n, x + row * p.n, y + row * p.n, p.zero, p.scales + row % p.channels, p.step)
+
+
+cdef class DequantizeQ8(Step):
+    """float32 values of codes [outer, channels, inner] with a scale for each channel; slots x, y.
+
+    is_signed: codes are int8; scales: as many as there are channels.
+    """
+
+    cdef dequantize p
+
+    def __init__(self, slots, bint is_signed, size_t outer, size_t inner, int32_t zero, scales):
+        cdef const nnf_kernel *row = pick(f"dequantize_{'qs8' if is_signed else 'qu8'}_f32_flat")
+        cdef const float[::1] values = np.ascontiguousarray(scales, np.float32)
+        cdef size_t channels = values.shape[0]
+        if channels == 0:
+            raise ValueError("there must be a scale")
+        self.keep = values
+        self.p.kernel = <nnf_dequantize_q8_f32_flat_fn>row.fn
+        self.p.scales = &values[0]
+        self.p.zero = zero
+        self.p.step = inner == 1 and channels > 1
+        if channels == 1:
+            self.p.rows, self.p.n, self.p.channels = 1, outer * inner, 1
+        elif inner == 1:
+            self.p.rows, self.p.n, self.p.channels = outer, channels, 1
+        else:
+            self.p.rows, self.p.n, self.p.channels = outer * channels, inner, channels
+        self.work = self.p.rows * self.p.n
+        self.tiles = <int>min(1 + <size_t>self.work // QUANTIZE_GRAIN, 64)
+        self.bind(run_dequantize, &self.p, slots, row.name.decode())
+
+
+cdef struct quantize_rows:
+    nnf_quantize_row_f32_qu8_flat_fn kernel
+    size_t rows, n
+    bint is_asymmetric
+
+
+cdef void run_quantize_rows(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const quantize_rows *p = <const quantize_rows *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef nnf_row_codes *made = <nnf_row_codes *>run.slot[step.slots[2]]
+    cdef size_t row, first, last
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        p.kernel(p.n, x + row * p.n, y + row * p.n, p.is_asymmetric, made + row)
+
+
+cdef class QuantizeRowsF32(Step):
+    """Unsigned codes of `rows` rows of n float32 values, each row by its own range; slots x, codes, ROW_BYTES a row."""
+
+    cdef quantize_rows p
+
+    def __init__(self, slots, size_t rows, size_t n, bint is_asymmetric):
+        cdef const nnf_kernel *row = pick("quantize_row_f32_qu8_flat")
+        if n == 0:
+            raise ValueError("a row must have values")
+        self.p.kernel = <nnf_quantize_row_f32_qu8_flat_fn>row.fn
+        self.p.rows, self.p.n, self.p.is_asymmetric = rows, n, is_asymmetric
+        self.work = rows * n
+        self.tiles = <int>min(min(1 + rows * n // QUANTIZE_GRAIN, rows), 64)
+        self.bind(run_quantize_rows, &self.p, slots, row.name.decode())

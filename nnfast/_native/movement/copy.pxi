@@ -1,0 +1,414 @@
+"""Steps that move elements: plain copies, fills, strided copies, concatenation. No kernels: memcpy and simple loops."""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from .engine cimport Step
+from .kernels cimport nnf_kernel, pick
+from .threads cimport nnf_run, nnf_share, nnf_step
+
+import numpy as np
+
+cdef extern from "activation/activation.h":
+    ctypedef void (*nnf_lookup_qu8_flat_fn)(size_t n, const uint8_t *x, uint8_t *y, const uint8_t *table) noexcept nogil
+
+cdef enum:
+    COPY_GRAIN = 262144  # bytes below which a second thread costs more than it saves
+    LOOPS = 6       # most dimensions of a strided copy
+    CHOICES = 12    # most of a copy by indices: each of six may be repeated
+
+
+cdef int tiles_of(size_t count):
+    return <int>min(1 + count // COPY_GRAIN, 64)
+
+
+cdef struct span:
+    size_t count
+    int value
+
+
+cdef void run_copy_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const span *p = <const span *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if last > first:
+        memcpy(y + first, x + first, last - first)
+
+
+cdef class CopyBytes(Step):
+    """`count` bytes from slot x to slot y, which do not overlap."""
+
+    cdef span p
+
+    def __init__(self, slots, size_t count):
+        self.p.count = count
+        self.work = count
+        self.tiles = tiles_of(count)
+        self.bind(run_copy_bytes, &self.p, slots, "copy")
+
+
+cdef void run_fill_bytes(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const span *p = <const span *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[0]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if last > first:
+        memset(y + first, p.value, last - first)
+
+
+cdef class FillBytes(Step):
+    """`count` bytes of slot y become `value`."""
+
+    cdef span p
+
+    def __init__(self, slots, size_t count, int value):
+        self.p.count = count
+        self.p.value = value & 255
+        self.work = count
+        self.tiles = tiles_of(count)
+        self.bind(run_fill_bytes, &self.p, slots, "fill")
+
+
+cdef struct strided:
+    int loops                   # around the columns
+    size_t size[LOOPS]
+    size_t from_[LOOPS]         # strides in bytes
+    size_t to[LOOPS]
+    size_t rows, columns, column_from, column_to, item, start, offset
+
+
+cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y) noexcept nogil:
+    cdef size_t i
+    if p.item == 4:
+        for i in range(p.columns):
+            (<uint32_t *>(y + i * p.column_to))[0] = (<const uint32_t *>(x + i * p.column_from))[0]
+    elif p.item == 1:
+        for i in range(p.columns):
+            y[i * p.column_to] = x[i * p.column_from]
+    elif p.item == 2:
+        for i in range(p.columns):
+            (<uint16_t *>(y + i * p.column_to))[0] = (<const uint16_t *>(x + i * p.column_from))[0]
+    else:
+        for i in range(p.columns):
+            memcpy(y + i * p.column_to, x + i * p.column_from, p.item)
+
+
+cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const strided *p = <const strided *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]] + p.offset
+    cdef size_t row, first, last, rest, source, target
+    cdef int d
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        rest = row
+        source = target = 0
+        for d in range(p.loops - 1, -1, -1):
+            source += rest % p.size[d] * p.from_[d]
+            target += rest % p.size[d] * p.to[d]
+            rest //= p.size[d]
+        move(p, x + source, y + target)
+
+
+def merge(shape, from_, to, size_t item):
+    """Dimensions of a strided copy as few (size, from, to), outermost first, and the bytes that lie together.
+
+    Strides are in bytes; neighbours that step alike are one dimension, and what is dense at the end joins the item.
+    """
+    dims, inner = [], None
+    for row in reversed([row for row in zip(shape, from_, to) if row[0] != 1]):
+        size, source, target = row
+        if inner is None and not dims and source == item and target == item:
+            item *= size
+        elif inner is not None and source == inner[0] * inner[1] and target == inner[0] * inner[2]:
+            inner = (inner[0] * size, inner[1], inner[2])
+        else:
+            if inner is not None:
+                dims.append(inner)
+            inner = row
+    if inner is not None:
+        dims.append(inner)
+    dims.reverse()
+    return dims, item
+
+
+cdef class StridedCopy(Step):
+    """Elements of `item` bytes from slot x to slot y, along `shape` with strides in bytes.
+
+    start, offset: bytes of x and y before the first element. Nothing overlaps; at most 6 dimensions are left when
+    those that step alike are merged.
+    """
+
+    cdef strided p
+
+    def __init__(self, slots, shape, from_, to, size_t item, size_t offset=0, size_t start=0):
+        dims, self.p.item = merge(shape, from_, to, item)
+        if len(dims) > LOOPS:
+            raise ValueError("more dimensions than a step can walk")
+        self.p.offset = offset
+        self.p.start = start
+        self.p.loops = max(0, len(dims) - 1)
+        self.p.rows = 1
+        self.p.columns = 1
+        for d in range(self.p.loops):
+            self.p.size[d], self.p.from_[d], self.p.to[d] = dims[d]
+            self.p.rows *= self.p.size[d]
+        if dims:
+            self.p.columns, self.p.column_from, self.p.column_to = dims[self.p.loops]
+        self.work = self.p.rows * self.p.columns * self.p.item
+        self.tiles = <int>min(tiles_of(<size_t>self.work), max(1, self.p.rows))
+        self.bind(run_strided, &self.p, slots, "strided copy")
+
+
+cdef struct fill_items:
+    size_t count, item
+    uint8_t value[8]
+
+
+cdef void run_fill_items(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const fill_items *p = <const fill_items *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[0]]
+    cdef size_t i, first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if p.item == 4:
+        for i in range(first, last):
+            (<uint32_t *>y)[i] = (<const uint32_t *>p.value)[0]
+    else:
+        for i in range(first, last):
+            memcpy(y + i * p.item, p.value, p.item)
+
+
+cdef class FillItems(Step):
+    """`count` items of slot y become `value`, bytes of one item, at most 8."""
+
+    cdef fill_items p
+
+    def __init__(self, slots, size_t count, bytes value):
+        if not 1 <= len(value) <= 8:
+            raise ValueError(f"item has {len(value)} bytes, must have 1 to 8")
+        self.p.count = count
+        self.p.item = len(value)
+        memcpy(self.p.value, <const char *>value, self.p.item)
+        self.work = count * self.p.item
+        self.tiles = tiles_of(<size_t>self.work)
+        self.bind(run_fill_items, &self.p, slots, "fill")
+
+
+cdef struct indexed:
+    int loops                       # around the columns
+    size_t size[CHOICES]
+    const size_t *offset[CHOICES]   # byte offsets in x, along each loop; NULL: multiples of `stride`
+    Py_ssize_t stride[CHOICES]
+    const size_t *column
+    Py_ssize_t column_stride
+    size_t rows, columns, item, start
+
+
+cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) noexcept nogil:
+    cdef size_t i
+    cdef Py_ssize_t k
+    if p.column == NULL:
+        if p.item == 4:
+            for k in range(<Py_ssize_t>p.columns):
+                (<uint32_t *>y)[k] = (<const uint32_t *>(x + k * p.column_stride))[0]
+        elif p.item == 1 and p.column_stride == 0:
+            memset(y, x[0], p.columns)
+        elif p.item == 1:
+            for k in range(<Py_ssize_t>p.columns):
+                y[k] = x[k * p.column_stride]
+        else:
+            for k in range(<Py_ssize_t>p.columns):
+                memcpy(y + k * p.item, x + k * p.column_stride, p.item)
+    elif p.item == 4:
+        for i in range(p.columns):
+            (<uint32_t *>y)[i] = (<const uint32_t *>(x + p.column[i]))[0]
+    elif p.item == 1:
+        for i in range(p.columns):
+            y[i] = x[p.column[i]]
+    else:
+        for i in range(p.columns):
+            memcpy(y + i * p.item, x + p.column[i], p.item)
+
+
+cdef void run_indexed(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const indexed *p = <const indexed *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t row, first, last, rest
+    cdef Py_ssize_t source
+    cdef int d
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        rest = row
+        source = 0
+        for d in range(p.loops - 1, -1, -1):
+            if p.offset[d] != NULL:
+                source += <Py_ssize_t>p.offset[d][rest % p.size[d]]
+            else:
+                source += <Py_ssize_t>(rest % p.size[d]) * p.stride[d]
+            rest //= p.size[d]
+        pick_columns(p, x + source, y + row * p.columns * p.item)
+
+
+def choices(shape, indices, size_t item):
+    """Dimensions of a copy by indices as few (count, positions or None, stride in bytes), the bytes that lie together
+    and where the first lie; arguments as of IndexedCopy. Positions are None where the stride alone tells them, so that
+    nothing is made that is as long as a dimension."""
+    dims, stride, together, start = [], item, True, 0
+    for size, chosen in zip(reversed(shape), reversed(indices), strict=True):
+        if isinstance(chosen, int):
+            if chosen < 0 or chosen % size:
+                raise ValueError(f"{chosen} positions of {size}, must be a multiple")
+            if together:
+                item *= size
+            elif size > 1:
+                dims.append((size, None, stride))
+            if chosen == 0:
+                dims = [(0, None, 0)]
+            elif chosen > size:
+                dims.append((chosen // size, None, 0))
+            together = together and chosen == size
+        elif isinstance(chosen, range):
+            ends = chosen.start, chosen.start + (len(chosen) - 1) * chosen.step
+            if chosen and not 0 <= min(ends) <= max(ends) < size:
+                raise ValueError(f"{chosen} must lie in [0, {size})")
+            start += chosen.start * stride if chosen else 0
+            dims.append((len(chosen), None, chosen.step * stride))
+            together = False
+        else:
+            chosen = np.ascontiguousarray(chosen, np.int64)
+            if chosen.size and not 0 <= chosen.min() <= chosen.max() < size:
+                raise ValueError(f"indices span {chosen.min()} to {chosen.max()}, must lie in [0, {size})")
+            dims.append((chosen.size, chosen, stride))
+            together = False
+        stride *= size
+    merged, inner = [], None
+    for outer in dims:
+        if inner is not None and outer[1] is None and inner[1] is None and outer[2] == inner[0] * inner[2]:
+            inner = outer[0] * inner[0], None, inner[2]
+        else:
+            if inner is not None:
+                merged.append(inner)
+            inner = outer
+    if inner is not None:
+        merged.append(inner)
+    merged.reverse()
+    return merged, item, start
+
+
+cdef class IndexedCopy(Step):
+    """y[i, j, ...] = x[indices[0][i], indices[1][j], ...]: any choice of positions along each dimension; slots x, y.
+
+    shape: of x; indices: for each of its dimensions, the positions that y takes, all in range, as an
+    array, a range, or a number: so many in order, from the first again and again. item: bytes of an element. At most 6
+    dimensions.
+    """
+
+    cdef indexed p
+
+    def __init__(self, slots, shape, indices, size_t item):
+        cdef const size_t[::1] offsets
+        cdef const size_t *table
+        cdef int d
+        dims, self.p.item, self.p.start = ([(0, None, 0)], item, 0) if 0 in shape else choices(shape, indices, item)
+        dims = dims or [(1, None, 0)]
+        if len(dims) > CHOICES:
+            raise ValueError("more dimensions than a step can walk")
+        self.keep = []
+        self.p.loops = len(dims) - 1
+        self.p.rows = 1
+        for d, (count, chosen, stride) in enumerate(dims):
+            table = NULL
+            if chosen is not None and count:
+                offsets = (chosen * stride).astype(np.uintp)
+                table = &offsets[0]
+                self.keep.append(offsets)
+                self.packed += 8 * count
+            if d < self.p.loops:
+                self.p.size[d], self.p.stride[d], self.p.offset[d] = count, stride, table
+                self.p.rows *= count
+            else:
+                self.p.columns, self.p.column_stride, self.p.column = count, stride, table
+        self.work = self.p.rows * self.p.columns * self.p.item
+        self.tiles = <int>max(1, min(tiles_of(<size_t>self.work), self.p.rows))
+        self.bind(run_indexed, &self.p, slots, "indexed copy")
+
+
+cdef struct part:
+    size_t size
+    bint mapped
+    uint8_t table[256]
+
+
+cdef struct concatenation:
+    nnf_lookup_qu8_flat_fn lookup
+    size_t rows, width
+    int count
+    part *parts
+
+
+cdef inline void put(const concatenation *p, const part *each, const uint8_t *x, uint8_t *y,
+                     size_t count) noexcept nogil:
+    if each.mapped:
+        p.lookup(count, x, y, each.table)
+    elif count:
+        memcpy(y, x, count)
+
+
+cdef void run_concatenation(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const concatenation *p = <const concatenation *>step.params
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[p.count]]
+    cdef const uint8_t *x
+    cdef const part *each
+    cdef size_t row, first, last, at = 0
+    cdef int i
+    for i in range(p.count):
+        each = &p.parts[i]
+        x = <const uint8_t *>run.slot[step.slots[i]]
+        if p.rows == 1:
+            nnf_share(each.size, thread, threads, &first, &last)
+            put(p, each, x + first, y + at + first, last - first)
+        else:
+            nnf_share(p.rows, thread, threads, &first, &last)
+            for row in range(first, last):
+                put(p, each, x + row * each.size, y + row * p.width + at, each.size)
+        at += each.size
+
+
+cdef class Concatenate(Step):
+    """Rows of the inputs side by side; slots: the inputs, then y.
+
+    sizes: bytes of a row of each input; tables: uint8[256] for an input whose bytes are mapped, else None.
+    """
+
+    cdef concatenation p
+
+    def __init__(self, slots, size_t rows, sizes, tables):
+        cdef const nnf_kernel *row = pick("lookup_qu8_flat")
+        cdef const uint8_t[::1] codes
+        cdef int i
+        self.p.lookup = <nnf_lookup_qu8_flat_fn>row.fn
+        self.p.rows = rows
+        self.p.count = len(sizes)
+        self.p.parts = <part *>PyMem_Calloc(max(1, self.p.count), sizeof(part))
+        if self.p.parts == NULL:
+            raise MemoryError()
+        for i in range(self.p.count):
+            self.p.parts[i].size = sizes[i]
+            self.p.width += self.p.parts[i].size
+            if tables[i] is not None:
+                codes = np.ascontiguousarray(tables[i], np.uint8)
+                if codes.shape[0] != 256:
+                    raise ValueError(f"table has {codes.shape[0]} entries, must have 256")
+                memcpy(self.p.parts[i].table, &codes[0], 256)
+                self.p.parts[i].mapped = True
+                self.packed += 256
+        self.work = rows * self.p.width
+        self.tiles = tiles_of(<size_t>self.work)
+        self.bind(run_concatenation, &self.p, slots, row.name.decode() if self.packed else "copy")
+
+    def __dealloc__(self):
+        PyMem_Free(self.p.parts)

@@ -1,0 +1,6 @@
+"""Steps over the pixels of an image: pooling, RESIZE_BILINEAR, regions of interest, heatmaps."""
+
+include "spatial/pooling.pxi"
+include "spatial/resize.pxi"
+include "spatial/roi.pxi"
+include "spatial/heatmap.pxi"
