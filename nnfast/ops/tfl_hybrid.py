@@ -34,8 +34,8 @@ def asymmetric(rows):
     from_low, from_high = -128 - low / wide, 127 - high / wide
     zeros = np.where(128 + np.abs(low / wide) < 127 + np.abs(high / wide), from_low, from_high)
     zeros = np.where(empty, 0, round_half_away(np.clip(zeros, -128, 127))).astype(np.int32)
-    values = zeros.astype(np.float32)[:, None] + rows * (_ONE / scales)[:, None]
-    return np.clip(round_half_away(values), -128, 127).astype(np.int8), scales, zeros
+    codes = round_half_away(rows * (_ONE / scales)[:, None]) + zeros.astype(np.float32)[:, None]
+    return np.clip(codes, -128, 127).astype(np.int8), scales, zeros
 
 
 def _finished(node, value, bias):

@@ -114,7 +114,7 @@ def quantized(row):
     scale = (high - low) / 255
     zero = int(rounded(-128 - low / scale if abs(low) < abs(high) else 127 - high / scale))
     step = np.float32(1) / np.float32(scale)
-    return np.clip(rounded(np.float32(zero) + row * step), -128, 127) - zero, np.float32(scale)
+    return np.clip(rounded(row * step) + zero, -128, 127) - zero, np.float32(scale)
 
 
 @pytest.mark.parametrize("is_asymmetric", [False, True])
@@ -134,6 +134,14 @@ def test_hybrid_fully_connected(is_asymmetric, keep):
             row, scale = rounded(row * (np.float32(127) / largest)), largest / np.float32(127)
         wanted.append((w.astype(float) @ row).astype(np.float32) * (scale * np.float32(0.01)) + bias)
     np.testing.assert_allclose(one.run()[0].reshape(6, 7), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_hybrid_inputs_are_rounded_before_their_zero_point():
+    """Scale 1 and zero point -28: ties go away from zero in the input, not in its codes."""
+    x = np.float32([[-100, 155, 2.5, -2.5, 0.5, -0.5, 100.5, -30.5]])
+    one = One("FULLY_CONNECTED", [x, Const(np.eye(8, dtype=np.int8))], [((1, 8), "float32")], "FullyConnectedOptions",
+              {"AsymmetricQuantizeInputs": True}, {"i1": (1.0, 0)})
+    np.testing.assert_array_equal(one.run()[0], [[-100, 155, 3, -3, 1, -1, 101, -31]])
 
 
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])

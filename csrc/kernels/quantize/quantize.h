@@ -33,7 +33,8 @@ typedef struct nnf_row_codes {
 } nnf_row_codes;
 
 /* Codes of n values, n >= 1, as LiteRT quantizes the inputs of operators with int8 weights: over all codes with a zero
- * point, or if not is_asymmetric between 1 and 255 around 128; codes are signed ones with the top bit flipped. */
+ * point, or if not is_asymmetric between 1 and 255 around 128; codes are signed ones with the top bit flipped. Steps are
+ * rounded, ties away from zero, before the zero point is added. */
 typedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, int is_asymmetric,
                                                  nnf_row_codes *row);
 

@@ -86,9 +86,9 @@ void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y,
         factor = 127.0f / range;
     }
     row->zero = zero + 128;
-    const float lo = is_asymmetric ? -128 : -127;
+    const int32_t lo = is_asymmetric ? -128 : -127;
     for (size_t i = 0; i < n; i++)
-        y[i] = (uint8_t)(nearest((float)zero + x[i] * factor, lo, 127) + 128);
+        y[i] = (uint8_t)(nnf_clamp_s32(nearest(x[i] * factor, -512, 512) + zero, lo, 127) + 128);
 }
 
 void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
