@@ -220,6 +220,15 @@ class Builder:
             if before != after:
                 self.refuse(op, f"output has (scale, zero point) {after}, NNAPI gives it the input's {before}")
 
+    def source(self, op, count, types, low=0, high=4):
+        """(tensor, its dims) of input 0, one of `count`, whose type and quantization the output shares."""
+        self.check_counts(op, count)
+        x = self.tensor(op, 0)
+        self.check_types(op, types, x, self.result(op))
+        self.check_same_quant(op, x, self.result(op))
+        self.check_rank(op, x, low, high)
+        return x, self.dims(op, x)
+
     def activation(self, op, allowed=(0, 1, 2, 3)):
         """Fused activation; TFLite's numbers are NNAPI's up to TANH."""
         code = op.options.activation
@@ -239,6 +248,13 @@ class Builder:
         if value < 1:
             self.refuse(op, f"{field} is {value}, must be at least 1")
         return self.i32(value)
+
+    def image_size(self, op):
+        """[height, width], the constant input 1 of a RESIZE operator."""
+        size = self.integers(op, self.tensor(op, 1), "size")
+        if len(size) != 2 or min(size) < 1:
+            self.refuse(op, f"size {size} must be two values of at least 1")
+        return size
 
     # -- tensors of the file -----------------------------------------------------------------------------------------
     def tensor(self, op, place):

@@ -83,6 +83,16 @@ def result(b, op, place, dims=None):
     return b.temporary(code, dims, scale, point, t.name)
 
 
+def resize(b, op, name):
+    """A RESIZE operator to a constant size as an operation of nnfast's own that keeps the codes."""
+    b.check_counts(op, 2)
+    height, width = b.image_size(op)
+    options = op.options
+    scalars = [b.i32(width), b.i32(height), b.bool(False), b.bool(options.align_corners),
+               b.bool(options.half_pixel_centers)]
+    translate(b, op, name, scalars, [b.tensor(op, 0)])
+
+
 def raw_result(b, op, place):
     """As result, of numbers without a quantization: of codes that no quantized type of ours can have."""
     t = b.result(op, place)

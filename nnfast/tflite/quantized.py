@@ -7,7 +7,7 @@ import numpy as np
 from ..forks import importing
 from ..model.types import OperandType
 from .forms import CODES, check_ratio, is_hybrid, is_int16, one_scale, takes
-from .own import translate
+from .own import resize, translate
 from .schema import Builtin, TensorType
 
 _INTEGERS = (*CODES, TensorType.INT16, TensorType.INT32)
@@ -54,13 +54,7 @@ def reduce(b, op):
 @takes(_recoded_or_int16, Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
     """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
-    b.check_counts(op, 2)
-    size, options = b.integers(op, b.tensor(op, 1), "size"), op.options
-    if len(size) != 2 or min(size) < 1:
-        b.refuse(op, f"size {size} must be two values above 0")
-    scalars = [b.i32(size[1]), b.i32(size[0]), b.bool(False), b.bool(options.align_corners),
-               b.bool(options.half_pixel_centers)]
-    translate(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR", scalars, [b.tensor(op, 0)])
+    resize(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR")
 
 
 def _codes(x, y, out):

@@ -3,7 +3,7 @@
 from ..model.types import OperandType
 from . import own
 from .forms import CODES, check_ratio, is_int16, one_scale, takes
-from .own import translate
+from .own import resize, translate
 from .schema import Builtin, TensorType
 
 
@@ -84,12 +84,6 @@ def pool(b, op):
 
 
 @takes(is_int16, Builtin.RESIZE_NEAREST_NEIGHBOR)
-def resize(b, op):
+def resize_nearest(b, op):
     """RESIZE_NEAREST_NEIGHBOR of codes."""
-    b.check_counts(op, 2)
-    size, options = b.integers(op, b.tensor(op, 1), "size"), op.options
-    if len(size) != 2 or min(size) < 1:
-        b.refuse(op, f"size {size} must be two values above 0")
-    scalars = [b.i32(size[1]), b.i32(size[0]), b.bool(False), b.bool(options.align_corners),
-               b.bool(options.half_pixel_centers)]
-    translate(b, op, "TFL_INT16_RESIZE_NEAREST_NEIGHBOR", scalars, [b.tensor(op, 0)])
+    resize(b, op, "TFL_INT16_RESIZE_NEAREST_NEIGHBOR")

@@ -150,23 +150,23 @@ class Graphs:
 
 
 def translation(key):
-    """Function(builder, operator) of a builtin code or custom name, or None. Files are imported until one has it."""
-    for area in AREAS:
-        if key in TRANSLATIONS:
-            break
-        with importing:
-            import_module(f".translate_{area}", __package__)
-    return TRANSLATIONS.get(key)
+    """Function(builder, operator) of a builtin code or custom name, or None."""
+    return _found(key, TRANSLATIONS, AREAS)
 
 
 def extension(key):
     """As translation, of operators and forms that the standard lacks."""
-    for area in OWN_AREAS:
-        if key in EXTENDED:
+    return _found(key, EXTENDED, OWN_AREAS)
+
+
+def _found(key, registry, areas):
+    """Imports the files of areas until one has registered the key."""
+    for area in areas:
+        if key in registry:
             break
         with importing:
             import_module(f".translate_{area}", __package__)
-    return EXTENDED.get(key)
+    return registry.get(key)
 
 
 def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):

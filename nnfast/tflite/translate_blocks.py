@@ -1,4 +1,4 @@
-"""Pixels moved and framed: DEPTH_TO_SPACE to SPACE_TO_BATCH_ND, PADV2, MIRROR_PAD, RESIZE_NEAREST_NEIGHBOR."""
+"""Operators that move pixels or pad: DEPTH_TO_SPACE to SPACE_TO_BATCH_ND, PAD, PADV2, MIRROR_PAD, RESIZE_*."""
 
 from ..model.types import OperandType, OperationType
 from .builder import FLOATS, FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
@@ -7,20 +7,10 @@ from .schema import Builtin
 T = OperandType
 
 
-def _source(b, op, count, types=FLOATS_QUANT8, rank=4):
-    """(tensor, its dims) of input 0, whose type and quantization the output shares."""
-    b.check_counts(op, count)
-    x = b.tensor(op, 0)
-    b.check_types(op, types, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, rank)
-    return x, b.dims(op, x)
-
-
 @translates(Builtin.DEPTH_TO_SPACE, Builtin.SPACE_TO_DEPTH)
 def depth(b, op):
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
-    x, dims = _source(b, op, 1)
+    x, dims = b.source(op, 1, FLOATS_QUANT8, 4)
     size, result = b.positive(op, "block_size"), ()
     block = op.options.block_size
     if dims and 0 not in dims[1:]:
@@ -51,7 +41,7 @@ def _block(b, op):
 @translates(Builtin.SPACE_TO_BATCH_ND)
 def space_to_batch(b, op):
     """SPACE_TO_BATCH_ND of images."""
-    x, dims = _source(b, op, 3)
+    x, dims = b.source(op, 3, FLOATS_QUANT8, 4)
     block = _block(b, op)
     frame = _pairs(b, op, 2, "paddings", 2)
     result = ()
@@ -67,7 +57,7 @@ def space_to_batch(b, op):
 @translates(Builtin.BATCH_TO_SPACE_ND)
 def batch_to_space(b, op):
     """BATCH_TO_SPACE_ND of images; crops are cut off by a SLICE."""
-    x, dims = _source(b, op, 3)
+    x, dims = b.source(op, 3, FLOATS_QUANT8, 4)
     block = _block(b, op)
     crops = _pairs(b, op, 2, "crops", 2)
     known, whole = bool(dims) and 0 not in dims, ()
@@ -97,10 +87,18 @@ def _padded(b, op, dims):
     return values, tuple(d and d + values[2 * k] + values[2 * k + 1] for k, d in enumerate(dims))
 
 
+@translates(Builtin.PAD)
+def pad(b, op):
+    """PAD with zeros (the zero point)."""
+    x, dims = b.source(op, 2, FLOATS_QUANT8, 1)
+    values, result = _padded(b, op, dims)
+    b.emit(OperationType.PAD, (b.operand(op, x), b.ints(values, (len(values) // 2, 2))), (b.output(op, result),))
+
+
 @translates(Builtin.PADV2)
 def pad_v2(b, op):
     """PAD_V2 with a constant value; of quantized tensors a code of the input's quantization."""
-    x, dims = _source(b, op, 3, rank=1)
+    x, dims = b.source(op, 3, FLOATS_QUANT8, 1)
     values, result = _padded(b, op, dims)
     filler = b.tensor(op, 2)
     code = b.check_types(op, FLOATS_QUANT8, x, filler)
@@ -116,7 +114,7 @@ def pad_v2(b, op):
 @translates(Builtin.MIRROR_PAD)
 def mirror_pad(b, op):
     """MIRROR_PAD; the modes 0 REFLECT and 1 SYMMETRIC are NNAPI's."""
-    x, dims = _source(b, op, 2, FLOATS_QUANT8_INT, rank=1)
+    x, dims = b.source(op, 2, FLOATS_QUANT8_INT, 1)
     mode = op.options.mode
     if mode not in (0, 1):
         b.refuse(op, f"mode is {mode}, must be 0 (REFLECT) or 1 (SYMMETRIC)")
@@ -128,17 +126,18 @@ def mirror_pad(b, op):
            (b.output(op, result),))
 
 
-@translates(Builtin.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest(b, op):
-    """RESIZE_NEAREST_NEIGHBOR to a constant size; NNAPI has the width first."""
-    x, dims = _source(b, op, 2)
-    size = b.integers(op, b.tensor(op, 1), "size")
-    if len(size) != 2 or min(size) < 1:
-        b.refuse(op, f"size {size} must be two values of at least 1")
+@translates(Builtin.RESIZE_BILINEAR, Builtin.RESIZE_NEAREST_NEIGHBOR)
+def resize(b, op):
+    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a constant size; NNAPI has the width first."""
+    x, dims = b.source(op, 2, FLOATS_QUANT8, 4)
+    height, width = b.image_size(op)
     align, half = op.options.align_corners, op.options.half_pixel_centers
     if align and half:
         b.refuse(op, "has align_corners and half_pixel_centers, NNAPI takes one of them")
-    inputs = [b.operand(op, x), b.i32(size[1]), b.i32(size[0]), b.bool(False)]
+    inputs = [b.operand(op, x), b.i32(width), b.i32(height)]
+    if align or half or op.code == Builtin.RESIZE_NEAREST_NEIGHBOR:
+        inputs.append(b.bool(False))
     if align or half:
         inputs += [b.bool(align), b.bool(half)]
-    b.emit(OperationType.RESIZE_NEAREST_NEIGHBOR, inputs, (b.output(op, (dims[0], *size, dims[3]) if dims else ()),))
+    result = (dims[0], height, width, dims[3]) if dims else ()
+    b.emit(OperationType[op.name], inputs, (b.output(op, result),))

@@ -16,11 +16,7 @@ BIAS_TOLERANCE = 0.02
 @translates(Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
 def pool(b, op):
     """AVERAGE_POOL_2D, MAX_POOL_2D with an implicit padding scheme."""
-    b.check_counts(op, 1)
-    x, out = b.tensor(op, 0), b.result(op)
-    b.check_types(op, FLOATS_QUANT8, x, out)
-    b.check_rank(op, x, 4)
-    b.check_same_quant(op, x, out)
+    x, _ = b.source(op, 1, FLOATS_QUANT8, 4)
     parameters = [b.positive(op, field) for field in ("stride_w", "stride_h", "filter_w", "filter_h")]
     b.emit(OperationType[op.name], (b.operand(op, x), b.padding(op), *parameters, b.activation(op)), (b.output(op),))
 

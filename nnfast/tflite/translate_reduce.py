@@ -19,13 +19,8 @@ _KINDS = {
 def reduce(b, op):
     """MEAN, SUM and REDUCE_* over constant axes."""
     kind, types = _KINDS[op.code]
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, types, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 1)
+    x, dims = b.source(op, 2, types, 1)
     axes = b.integers(op, b.tensor(op, 1), "axes")
-    dims = b.dims(op, x)
     if not axes or (dims and any(not -len(dims) <= a < len(dims) for a in axes)):
         b.refuse(op, f"axes {axes} must be at least one, within the rank of {list(dims)}")
     keep = op.options.keep_dims

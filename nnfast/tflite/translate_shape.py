@@ -1,4 +1,4 @@
-"""Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, PAD, TRANSPOSE, RESIZE_BILINEAR."""
+"""Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, TRANSPOSE."""
 
 from ..model.types import OperationType
 from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
@@ -72,33 +72,11 @@ def concatenation(b, op):
     b.emit(OperationType.CONCATENATION, (*operands, b.i32(axis % rank)), (b.output(op),))
 
 
-@translates(Builtin.PAD)
-def pad(b, op):
-    """PAD with zeros (the zero point)."""
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 1)
-    values = b.integers(op, b.tensor(op, 1), "paddings")
-    dims = b.dims(op, x)
-    if len(values) % 2 or not values or (dims and len(values) != 2 * len(dims)) or min(values) < 0:
-        b.refuse(op, f"paddings {values} must be two values of at least 0 for each dimension of {list(dims)}")
-    paddings = b.ints(values, (len(values) // 2, 2))
-    result = tuple(d and d + values[2 * k] + values[2 * k + 1] for k, d in enumerate(dims))
-    b.emit(OperationType.PAD, (b.operand(op, x), paddings), (b.output(op, result),))
-
-
 @translates(Builtin.TRANSPOSE)
 def transpose(b, op):
     """TRANSPOSE by a constant permutation."""
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 1)
+    x, dims = b.source(op, 2, FLOATS_QUANT8, 1)
     perm = b.integers(op, b.tensor(op, 1), "permutation")
-    dims = b.dims(op, x)
     rank = len(dims) or len(perm)
     if not perm or len(perm) != rank or any(not -rank <= p < rank for p in perm):
         b.refuse(op, f"permutation {perm} must hold each dimension of {list(dims)} once")
@@ -107,25 +85,3 @@ def transpose(b, op):
         b.refuse(op, f"permutation {perm} must hold each dimension once")
     result = tuple(dims[p] for p in perm) if dims else ()
     b.emit(OperationType.TRANSPOSE, (b.operand(op, x), b.ints(perm)), (b.output(op, result),))
-
-
-@translates(Builtin.RESIZE_BILINEAR)
-def resize_bilinear(b, op):
-    """RESIZE_BILINEAR to a constant size; NNAPI has the width first."""
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, FLOATS_QUANT8, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 4)
-    size = b.integers(op, b.tensor(op, 1), "size")
-    if len(size) != 2 or min(size) < 1:
-        b.refuse(op, f"size {size} must be two values of at least 1")
-    align, half = op.options.align_corners, op.options.half_pixel_centers
-    if align and half:
-        b.refuse(op, "has align_corners and half_pixel_centers, NNAPI takes one of them")
-    inputs = [b.operand(op, x), b.i32(size[1]), b.i32(size[0])]
-    if align or half:
-        inputs += [b.bool(False), b.bool(align), b.bool(half)]
-    dims = b.dims(op, x)
-    result = (dims[0], *size, dims[3]) if dims else ()
-    b.emit(OperationType.RESIZE_BILINEAR, inputs, (b.output(op, result),))

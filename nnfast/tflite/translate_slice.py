@@ -246,11 +246,6 @@ def expand_dims(b, op):
 @translates(Builtin.REVERSE_V2)
 def reverse_v2(b, op):
     """REVERSE along one axis."""
-    b.check_counts(op, 2)
-    x = b.tensor(op, 0)
-    b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op))
-    b.check_same_quant(op, x, b.result(op))
-    b.check_rank(op, x, 1, 8)
-    dims = b.dims(op, x)
+    x, dims = b.source(op, 2, FLOATS_QUANT8_INT, 1, 8)
     axis = _axis(b, op, _one(b, op, 1, "axis"), len(dims))
     b.emit(OperationType.REVERSE, (b.operand(op, x), b.ints([axis])), (b.output(op, dims),))
