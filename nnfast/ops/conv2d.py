@@ -16,17 +16,7 @@ TYPE_SETS = (
 )
 """Input and output, filter, bias: the type sets of every convolution."""
 
-_TENSORS = "input:T filter:W bias:B"
-_END = "activation:i32"
-_SIGNATURES = forms(
-    (f"{_TENSORS} {window.EXPLICIT} {_END} -> output:T", "1.0"),
-    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool -> output:T", "1.2"),
-    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} -> output:T", "1.0"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool -> output:T", "1.2"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
-    sets=TYPE_SETS,
-)
+_SIGNATURES = forms(*window.forms_of("input:T filter:W bias:B", "activation:i32", dilated=True), sets=TYPE_SETS)
 
 
 def _validate(node):

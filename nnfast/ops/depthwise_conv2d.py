@@ -9,17 +9,8 @@ from . import requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 from .conv2d import TYPE_SETS
 
-_TENSORS = "input:T filter:W bias:B"
-_END = "depth_multiplier:i32 activation:i32"
-_SIGNATURES = forms(
-    (f"{_TENSORS} {window.EXPLICIT} {_END} -> output:T", "1.0"),
-    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool -> output:T", "1.2"),
-    (f"{_TENSORS} {window.EXPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} -> output:T", "1.0"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool -> output:T", "1.2"),
-    (f"{_TENSORS} {window.IMPLICIT} {_END} layout:bool {window.DILATION} -> output:T", "1.2"),
-    sets=TYPE_SETS,
-)
+_FORMS = window.forms_of("input:T filter:W bias:B", "depth_multiplier:i32 activation:i32", dilated=True)
+_SIGNATURES = forms(*_FORMS, sets=TYPE_SETS)
 
 
 def _validate(node):

@@ -8,13 +8,7 @@ from ..model.types import OperandType, OperationType
 from . import window
 from .base import OpDef, check_activation, forms, is_quant8
 
-_FILTER = "filter_width:i32 filter_height:i32 activation:i32"
-_FORMS = (
-    (f"input:T {window.EXPLICIT} {_FILTER} -> output:T", "1.0"),
-    (f"input:T {window.EXPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
-    (f"input:T {window.IMPLICIT} {_FILTER} -> output:T", "1.0"),
-    (f"input:T {window.IMPLICIT} {_FILTER} layout:bool -> output:T", "1.2"),
-)
+_FORMS = window.forms_of("input:T", "filter_width:i32 filter_height:i32 activation:i32")
 _SIGNATURES = forms(*_FORMS, sets=("1.0: F32", "1.0: Q8", "1.2: F16", "1.3: Q8S"))
 _FLOAT_SIGNATURES = forms(*_FORMS, sets=("1.0: F32", "1.2: F16"))
 

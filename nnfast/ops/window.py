@@ -16,6 +16,13 @@ IMPLICIT = "padding_scheme:i32 stride_width:i32 stride_height:i32"
 DILATION = "dilation_width:i32 dilation_height:i32"
 
 
+def forms_of(tensors, end, dilated=False):
+    """(text, since) of the forms of an operation with windows: either padding; a layout and dilations from 1.2 on."""
+    more = [("", "1.0"), (" layout:bool", "1.2"), *([(f" layout:bool {DILATION}", "1.2")] if dilated else [])]
+    return [(f"{tensors} {padding} {end}{extra} -> output:T", since) for padding in (EXPLICIT, IMPLICIT)
+            for extra, since in more]
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Geometry of one sliding window; every field is a (height, width) pair.
