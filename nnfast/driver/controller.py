@@ -6,6 +6,7 @@ from math import prod
 
 from .. import config, errors, forks, trace, vlog
 from .._native.rings import NO_TIME, BurstClient
+from ..alignment import align
 from ..checks import flag
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
@@ -15,7 +16,6 @@ from .burst import window
 from .memory import Memory
 from .request import ExecutionResult, OutputShape, Request, RequestArgument, Timing
 
-_ALIGNMENT = 64
 _CLASSES = {kind.status: kind for kind in (errors.DeviceUnavailable, errors.GeneralFailure,
                                            errors.OutputInsufficientSize, errors.InvalidArgument)}
 
@@ -264,7 +264,7 @@ class _Arrays:
         ends, arguments = 0, []
         for shape, dtype in (*inputs, *outputs):
             arguments.append(RequestArgument(0, ends, prod(shape) * dtype.itemsize))
-            ends += -(-arguments[-1].length // _ALIGNMENT) * _ALIGNMENT
+            ends += align(arguments[-1].length)
         memory = Memory.create(ends)
         views = [memory.array()[a.offset:a.offset + a.length].view(dtype).reshape(shape)
                  for a, (shape, dtype) in zip(arguments, (*inputs, *outputs))]

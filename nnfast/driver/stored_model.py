@@ -17,14 +17,13 @@ import numpy as np
 
 from .._native import kernels
 from .._native.engine import aligned_bytes
+from ..alignment import LINE, align
 from ..compiler.packing import Packing, StoredPacking
 from ..model.records import (
-    LINE,
     Constants,
     Data,
     ModelRecord,
     Record,
-    align,
     array_of,
     encode,
     is_withheld,

@@ -3,16 +3,10 @@
 import numpy as np
 
 from .._native.engine import Gaps
-
-ALIGNMENT = 64
+from ..alignment import align
 
 SLICE = 256
 """Blocks that are placed between two looks at the limits of a preparation."""
-
-
-def align(size):
-    """Size rounded up to whole cache lines."""
-    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
 def place(blocks, go_on=lambda: None):

@@ -12,10 +12,11 @@ import zlib
 import msgspec
 import numpy as np
 
+from ..alignment import align
 from ..checks import path as checked_path
 from ..errors import InvalidArgument
 from .mapped import read_file
-from .records import LINE, ModelRecord, laid_out, model_of
+from .records import ModelRecord, laid_out, model_of
 from .validate import validate_model
 
 MAGIC = b"NNFMODEL"
@@ -91,7 +92,7 @@ def _decoded(data):
     _, version, total, header, end = _START.unpack_from(data)
     if version != VERSION:
         raise InvalidArgument(f"is in version {version} of the format, this nnfast reads {VERSION}")
-    start = (_START.size + header + LINE - 1) // LINE * LINE
+    start = align(_START.size + header)
     if end != len(data) or start > end:
         raise InvalidArgument(f"has {len(data)} bytes, must have {end}, and {start} before the constants")
     if zlib.crc32(data[_SUMMED:]) != total:

@@ -10,23 +10,16 @@ from math import prod
 import msgspec
 import numpy as np
 
+from ..alignment import LINE, align
 from ..errors import InvalidArgument
 from .types import ChannelQuant, Model, Operand, Operation, Signature, State, Subgraph
 from .withheld import SCALES, Withheld
-
-LINE = 64
-"""Every array begins at a multiple of it."""
 
 MAX_RANK = 64
 """Of an array of numpy."""
 
 _WITHHELD = -1
 _DTYPE = re.compile(r"[<|](f[248]|[iu][1248]|b1)")
-
-
-def align(size):
-    """The next multiple of LINE."""
-    return (size + LINE - 1) // LINE * LINE
 
 
 def _plain(value):

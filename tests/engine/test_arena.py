@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import nnfast
-from nnfast.engine.arena import align, place
+from nnfast.alignment import align
+from nnfast.engine.arena import place
 from nnfast.errors import Cancelled
 
 F32 = "TENSOR_FLOAT32"

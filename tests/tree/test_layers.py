@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "nnfast"
 
 MAY = {
+    "alignment": set(),
     "errors": set(),
     "forks": set(),
     "checks": {"errors"},
@@ -20,16 +21,16 @@ MAY = {
     "seals": set(),
     "vlog": {"checks", "forks", "errors", "config", "observe"},
     "trace": {"checks", "errors", "observe"},
-    "model": {"checks", "errors", "forks", "pace", "vlog"},
+    "model": {"alignment", "checks", "errors", "forks", "pace", "vlog"},
     "_native": {"errors", "config"},
     "ops": {"forks", "errors", "model", "_native"},
     "fmq": {"checks", "errors", "seals", "vlog", "_native"},
-    "engine": {"forks", "errors", "pace", "vlog", "model", "_native"},
+    "engine": {"alignment", "forks", "errors", "pace", "vlog", "model", "_native"},
     "extensions": {"checks", "forks", "errors", "vlog", "model", "ops"},
     "compiler": {"forks", "errors", "pace", "trace", "model", "ops", "engine", "_native"},
     "tflite": {"checks", "forks", "errors", "vlog", "trace", "model", "ops", "_native"},
-    "driver": {"checks", "forks", "errors", "version", "config", "observe", "pace", "seals", "vlog", "trace", "model",
-               "_native", "engine", "compiler", "ops", "extensions", "fmq"},
+    "driver": {"alignment", "checks", "forks", "errors", "version", "config", "observe", "pace", "seals", "vlog",
+               "trace", "model", "_native", "engine", "compiler", "ops", "extensions", "fmq"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 

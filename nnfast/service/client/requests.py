@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
+from ...alignment import align
 from ...driver.buffers import Buffer
 from ...driver.memory import ASHMEM, Memory
 from ...driver.pools import bytes_of
 from ...driver.request import Request
 from ...errors import InvalidArgument
-from ...model.records import align
 from ..wire import protocol
 from ..wire.records import ATTACHED, INLINE
 

@@ -6,8 +6,8 @@ in any shared memory: indexes and sizes are copied before they are looked at.
 
 import numpy as np
 
+from ...alignment import LINE
 from ...errors import InvalidArgument
-from ...model.records import LINE
 from .held_memory import HeldMemory
 
 

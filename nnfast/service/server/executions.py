@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from ..._native.threads import now_ns
+from ...alignment import align
 from ...driver.durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
 from ...driver.execution import Limits, limits_of
 from ...driver.fence import Fence
@@ -12,7 +13,6 @@ from ...driver.fenced import execute_fenced
 from ...driver.pools import CHECKED_TYPES, bind_request, failed
 from ...driver.request import Request
 from ...errors import Cancelled, Error, InvalidArgument
-from ...model.records import align
 from ...model.types import Definition
 from ..wire import protocol
 from ..wire.channel import sealed_memfd

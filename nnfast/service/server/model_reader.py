@@ -17,6 +17,7 @@ import numpy as np
 from ... import pace
 from ..._native.codec import array_head, skip
 from ..._native.engine import aligned_bytes
+from ...alignment import align
 from ...errors import InvalidArgument
 from ...model.mapped import MappedFile
 from ...model.records import (
@@ -24,7 +25,6 @@ from ...model.records import (
     OperationRecord,
     SignatureRecord,
     StateRecord,
-    align,
     dtype_of,
     signature_of,
 )
