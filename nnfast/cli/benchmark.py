@@ -13,9 +13,10 @@ from ..errors import InvalidArgument
 from . import arrays, shapes
 from .output import (
     Output,
-    add_precision_argument,
+    add_device_arguments,
     add_trace_argument,
     check_target,
+    device_of,
     positive,
     progress,
     rich_table,
@@ -38,9 +39,8 @@ def add_arguments(parser):
     parser.add_argument("--via", action="append", choices=WAYS, metavar="WAY",
                         help="also through: burst (rings in shared memory, both ends polling), service (a driver's "
                              "process); both: a burst to that process too")
-    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     shapes.add_argument(parser)
-    add_precision_argument(parser)
+    add_device_arguments(parser)
     parser.add_argument("--runs", type=positive, metavar="N",
                         help="runs of each engine (default: two seconds of them); turns of --rings (20)")
     parser.add_argument("--per-op", action="store_true",
@@ -51,8 +51,6 @@ def add_arguments(parser):
 
 
 def main(args):
-    import nnfast
-
     output = Output(args.json)
     for path in (args.html, args.plot):
         if path:
@@ -63,8 +61,10 @@ def main(args):
         return main_rings(args, output)
     if not args.models or args.plot:
         raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")
+    if args.without_passes is not None and "service" in (args.via or ()):
+        raise InvalidArgument("--without-passes: a driver's process runs all passes; leave out --via service")
     with tracing(args.trace, "nnfast benchmark"):
-        device = nnfast.Device(num_threads=args.threads, precision=args.precision)
+        device = device_of(args)
         subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move, opened(args.via or (), device) as others:
@@ -114,8 +114,8 @@ def surroundings(device, relaxed):
     from ..driver.capabilities import processor
 
     return {"nnfast": __version__, "cpu": processor(), "level": kernels.level(), "threads": device.num_threads,
-            "precision": device.precision, "relaxed": relaxed, "processors": os.cpu_count(),
-            "load": os.getloadavg()[0]}
+            "precision": device.precision, "relaxed": relaxed, "without_passes": sorted(device.without_passes),
+            "processors": os.cpu_count(), "load": os.getloadavg()[0]}
 
 
 def load(path, device, relaxed, given=()):
@@ -210,7 +210,7 @@ def difference(subject, theirs):
 def table_of_models(document):
     threads = f"{document['threads']} of {document['processors']} threads"
     precision = (f", {document['precision']}" if document["precision"] else "") + \
-        (", relaxed" if document["relaxed"] else "")
+        (", relaxed" if document["relaxed"] else "") + "".join(f", no {name}" for name in document["without_passes"])
     title = f"{document['cpu']}, level {document['level']}{precision}, {threads}, load {document['load']:.1f}"
     rows, notes = [], []
     for model in document["models"]:

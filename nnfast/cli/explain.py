@@ -3,13 +3,12 @@
 import json
 
 from ..model.types import CONSTANT_LIFETIMES
-from .output import Output, add_precision_argument, positive
+from .output import Output, add_device_arguments, device_of
 
 
 def add_arguments(parser):
     parser.add_argument("model", metavar="MODEL", help="model file (.tflite)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
-    add_precision_argument(parser)
+    add_device_arguments(parser)
     Output.add_argument(parser)
 
 
@@ -18,7 +17,7 @@ def main(args):
 
     output = Output(args.json)
     model = nnfast.load(args.model, args.relaxed)
-    explanation = nnfast.Device(num_threads=args.threads, precision=args.precision).prepare(model).explain()
+    explanation = device_of(args).prepare(model).explain()
     weights = weight_bytes(model)
     output.say(str(explanation))
     output.say(f"weights {weights:,} B in the model")

@@ -36,12 +36,23 @@ def seconds(text):
     return value
 
 
-def add_precision_argument(parser):
-    """--precision, as nnfast.Device takes it, and --relaxed, as nnfast.load does."""
+def add_device_arguments(parser):
+    """--threads, --precision and --without-passes, as nnfast.Device takes them, and --relaxed, as nnfast.load does."""
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     parser.add_argument("--precision", metavar="P", help="bf16: faster and less exact convolutions and fully connected "
                                                          "layers in float32 models (default: exact)")
     parser.add_argument("--relaxed", action="store_true", help="float32 may be computed as precisely as float16: large "
                                                                "LSTM weights are stored as halves")
+    parser.add_argument("--without-passes", metavar="PASS[,PASS]", help="rewrites of the compiler to leave out, as "
+                        "row_fusion (docs/passes.md lists all)")
+
+
+def device_of(args):
+    """The nnfast.Device that the arguments of add_device_arguments ask for."""
+    import nnfast
+
+    names = args.without_passes.split(",") if args.without_passes is not None else ()
+    return nnfast.Device(num_threads=args.threads, precision=args.precision, without_passes=names)
 
 
 def check_target(path):

@@ -12,9 +12,10 @@ from ..tflite import metadata
 from . import arrays, image, shapes
 from .output import (
     Output,
-    add_precision_argument,
+    add_device_arguments,
     add_trace_argument,
     check_target,
+    device_of,
     positive,
     table,
     tracing,
@@ -43,8 +44,7 @@ def add_arguments(parser):
     parser.add_argument("--labels", metavar="F", help="text file, one class name per line (default: the file's own)")
     parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
     parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
-    parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
-    add_precision_argument(parser)
+    add_device_arguments(parser)
     add_trace_argument(parser)
     Output.add_argument(parser)
 
@@ -134,14 +134,12 @@ def measure(prepared, calls, sequence):
 
 
 def main(args):
-    import nnfast
-
     output = Output(args.json)
     if args.output:
         check_target(args.output)
     labels = read_labels(args.labels) if args.labels else None
     with tracing(args.trace, "nnfast run"):
-        device = nnfast.Device(num_threads=args.threads, precision=args.precision)
+        device = device_of(args)
         model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
         known_inputs, known_outputs, note = read_metadata(args, file)
         with trace.span("LA", "PC", "prepare"):

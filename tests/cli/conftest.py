@@ -14,7 +14,7 @@ def fake_model(monkeypatch):
         prepared = FakePrepared(inputs, outputs, compute)
 
         class Device:
-            def __init__(self, num_threads=None, precision=None):
+            def __init__(self, num_threads=None, precision=None, without_passes=()):
                 prepared.threads = num_threads
 
             def prepare(self, model, input_shapes=None):

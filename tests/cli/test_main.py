@@ -324,3 +324,29 @@ def test_shipped_model_runs_and_is_explained(tmp_path):
     assert len(best) == 3 and best[0]["class"] == scores[0].argmax()
     done = outside("explain", model)
     assert done.returncode == 0 and "CONV_2D" in done.stdout and "arena" in done.stdout
+
+
+def test_passes_left_out(tmp_path):
+    model = ROOT / "nnfast" / "data" / "digits_int8.tflite"
+    outputs = []
+    for name, options in (("all", ()), ("some", ("--without-passes", "row_fusion,share_memory"))):
+        done = outside("run", model, "--output", tmp_path / f"{name}.npz", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        outputs.append(np.load(tmp_path / f"{name}.npz")["output_0"])
+    np.testing.assert_array_equal(*outputs)
+    done = outside("explain", model, "--without-passes", "row_fusion,share_memory", "--json", "-")
+    explained = json.loads(done.stdout)
+    assert explained["without_passes"] == ["row_fusion", "share_memory"] and "share_memory" not in explained["passes"]
+    done = outside("benchmark", model, "--runs", 1, "--without-passes", "row_fusion", "--json", "-")
+    assert json.loads(done.stdout)["without_passes"] == ["row_fusion"]
+
+
+@pytest.mark.parametrize("verb, options, words", [
+    ("run", ("row_fusion,other",), "without_passes: element 1 is 'other', must be one of bf16_activations, "),
+    ("explain", ("",), "without_passes: element 0 is '', must be one of "),
+    ("benchmark", ("row_fusion", "--via", "service"), "--without-passes: a driver's process runs all passes"),
+])
+def test_passes_that_cannot_be_left_out(verb, options, words):
+    done = outside(verb, ROOT / "nnfast" / "data" / "digits_int8.tflite", "--without-passes", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr and done.stderr.count("\n") == 1
