@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.movement import FillBytes
+from .._native.movement import CopyBytes, FillBytes
 from ..engine.definition import compute
 from ..engine.rows import new_row
 from ..model.types import OperandType
@@ -60,7 +60,7 @@ class Lowering:
                 if stand_in.value is None else self.const(stand_in.value)
         elif operand not in self.slot_of:
             record, known = self.facts.graph.operands[operand], self.facts.of[operand]
-            if record.is_constant:
+            if record.is_constant or known.folded:
                 self.packing.read.add(operand)
                 self.slot_of[operand] = self.const(known.value)
             else:
@@ -121,6 +121,8 @@ class Lowering:
 
     def bind(self, operand):
         """Mark an operand as bound from outside; its slot."""
+        if self.facts.of[operand].folded:
+            self.slot_of[operand] = self._new(self.facts.of[operand].value.nbytes)
         slot = self.slot(operand)
         self.bound.add(slot)
         return slot
@@ -215,6 +217,12 @@ class Lowering:
     def lower(self, index, node):
         """Steps of one operation: native where there are any, else numpy; records the explain() row."""
         before = len(self.items)
+        if all(self.facts.of[t.operand].folded for t in node.outputs):
+            self._give_out(node)
+            self.rows.append(new_row(index, node.op, "folded", output=[list(t.shape) for t in node.outputs],
+                                     types=[_dtype_name(t.dtype) for t in node.outputs],
+                                     steps=(before, len(self.items))))
+            return
         self._packed.clear()
         self._applied.clear()
         try:
@@ -238,6 +246,13 @@ class Lowering:
             work=sum(s.work for s in steps) if native else 0.0, steps=(before, len(self.items)),
             passes=list(dict.fromkeys(self._applied)), bf16=any(getattr(s, "multiplies_bf16", False) for s in steps),
         ))
+
+    def _give_out(self, node):
+        """Write the folded outputs of a node that leave the segment."""
+        for tensor in node.outputs:
+            if self.slot_of.get(tensor.operand) in self.bound:
+                value = self.facts.of[tensor.operand].value
+                self.emit(CopyBytes((self.const(value), self.slot_of[tensor.operand]), value.nbytes))
 
     def _clear(self, tensor):
         """Fill an output that no step writes with zeros: whoever reads it must not see what was in its memory before.

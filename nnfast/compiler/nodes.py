@@ -17,13 +17,17 @@ MAX_RANK = 64
 
 @dataclass(slots=True)
 class Known:
-    """What is known of an operand: shape as in ops.base.Tensor, quantization in force, value, presence."""
+    """What is known of an operand: shape as in ops.base.Tensor, quantization in force, value, presence.
+
+    folded: the value was computed while planning (folding.py), so that no step writes it.
+    """
 
     shape: tuple | None
     scale: float
     zero_point: int
     value: np.ndarray | None = None
     present: bool = True
+    folded: bool = False
 
 
 class _Operands(dict):

@@ -21,6 +21,7 @@ from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
 from . import passes
+from .folding import fold
 from .lowering import Lowering
 from .nodes import Facts, check_zero_sized
 
@@ -184,6 +185,7 @@ class Planner:
             except ValueUnknown as unknown:
                 return nodes, index, unknown.operand
             facts.settle(node, shapes)
+            fold(facts, node, self.resources, self._go_on)
             nodes.append((index, node))
         return nodes, len(self.graph.operations), None
 

@@ -181,6 +181,7 @@ class OpDef:
     moves: it only changes layout or type: a trace marks it as transformation, all others as computation.
     multiply_adds: `work` of its steps counts multiply-adds; that of all others counts elements.
     coupled: its forms for unsigned and for signed codes must agree.
+    of_shapes: its outputs follow from the shapes of its inputs, whatever these hold.
     """
 
     type: OperationType | Definition
@@ -196,6 +197,7 @@ class OpDef:
     moves: bool = False
     multiply_adds: bool = False
     coupled: bool = True
+    of_shapes: bool = False
     name: str = field(init=False)
     forms: dict = field(init=False, default_factory=dict, repr=False)
 

@@ -34,8 +34,10 @@ def compute_zeros(node, inputs):
     return [np.zeros_like(inputs[0])]
 
 
-TFL_SHAPE = own("TFL_SHAPE", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_shape, infer_shape)
-TFL_RANK = own("TFL_RANK", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_rank, infer_rank)
+TFL_SHAPE = own("TFL_SHAPE", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_shape, infer_shape,
+                of_shapes=True)
+TFL_RANK = own("TFL_RANK", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_rank, infer_rank,
+               of_shapes=True)
 TFL_ZEROS_LIKE = own("TFL_ZEROS_LIKE", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_zeros, same_shape,
                      same_dtype("input"))
 
