@@ -127,7 +127,11 @@ class Burst:
                     server.send(*self._refusal(GeneralFailure(server.reason())))
                     continue
                 answer = self._answer()
-                if not server.is_closed:
+                if server.is_closed:
+                    continue
+                if answer is None:
+                    server.succeed()
+                else:
                     server.send(*answer)
         finally:
             self._end()
@@ -144,7 +148,9 @@ class Burst:
             queue.close()
 
     def _answer(self):
-        """(status, shapes, time on device, time in driver) of the request that lies in the server."""
+        """(status, shapes, time on device, time in driver) of the request that lies in the server; None for a success
+        that the server can tell itself, because the request lacked no more than a frame and memories.
+        """
         prepared, server = self.prepared, self._server
         try:
             with server, trace.span("LD", "PE", "burst"):
@@ -152,6 +158,8 @@ class Burst:
                     self._take_frame()
                 inputs, outputs, slots, measure = server.values()
                 self._fetch(sorted(set(slots).difference(self._memories)))
+                if server.run():
+                    return None
                 request = Request(tuple(map(_argument, inputs)), tuple(map(_argument, outputs)),
                                   tuple(self._memories[slot] for slot in slots))
                 result = prepared.execute_arguments(bind_request(prepared, request), Limits(self._cancel),

@@ -13,7 +13,7 @@ def hold_all(tally):
 def test_a_small_client_finds_room_beside_many_that_want_everything():
     user = tallies_of_user(1000, Capacity(20_000).tallies())
     clients = [tallies_of_client(Quotas(), user) for _ in range(21)]
-    for name, small in (("descriptors", 32), ("threads", 8)):
+    for name, small in (("descriptors", 64), ("threads", 8)):
         held = [hold_all(client[name]) for client in clients]
         assert min(held) == small and sum(held) <= user[name].limit
         assert held == sorted(held, reverse=True)

@@ -215,10 +215,29 @@ cdef class BurstServer:
                 return 0
             if not done:
                 return 2
-            self.runs += 1
-            self._count()
-            if not self._write(self.template, self.template_size):
+            if not self._succeed():
                 return 0
+
+    def run(self):
+        """Run the request that `serve` came back with, which lacked a frame or memories; False when it is for Python.
+
+        Under the lock, so that the memories stay; `succeed` answers without it.
+        """
+        cdef bint done
+        with nogil:
+            done = self.ready and not self.watched and self._run()
+        return done
+
+    def succeed(self):
+        """Answer the request that `run` has run."""
+        with nogil:
+            self._succeed()
+
+    cdef bint _succeed(self) noexcept nogil:
+        """Count and answer a request that has been run; False at the end."""
+        self.runs += 1
+        self._count()
+        return self._write(self.template, self.template_size)
 
     cdef void _count(self) noexcept nogil:
         self.took[bucket_of(<uint64_t>(nnf_now_ns() - self.began) // 1000)] += 1

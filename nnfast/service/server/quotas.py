@@ -16,7 +16,7 @@ LARGEST_RESERVE = 4096
 HELD = ("descriptors", "threads", "mapped")
 """What every user gets a share of."""
 
-SMALL = {"descriptors": 32, "threads": 8, "mapped": 1 << 30}
+SMALL = {"descriptors": 64, "threads": 8, "mapped": 1 << 30}
 """What a client may hold of its user's share however many others want more: a few models and connections."""
 
 _WORDS = {"descriptors": "descriptors", "threads": "threads", "mapped": "mapped bytes"}
