@@ -1,7 +1,11 @@
 """TFLite's SLICE, STRIDED_SLICE and DYNAMIC_UPDATE_SLICE, for tensors of any rank and type."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.movement import CopyBytes, PutBox, SetItem
+from .movement import MOST_DIMENSIONS, copy_box, copy_choice
 from .tfl import ANY, INDEXES, is_same_kind, own
 
 
@@ -25,6 +29,12 @@ def compute_slice(node, inputs):
     """That part."""
     begin, size = _box(node)
     return [np.ascontiguousarray(inputs[0][tuple(slice(b, b + s) for b, s in zip(begin, size))])]
+
+
+def lower_slice(node, b):
+    """A strided copy."""
+    begin, size = _box(node)
+    return copy_box(b, node["input"], node.outputs[0], begin, size, [1] * len(size))
 
 
 # -- STRIDED_SLICE ---------------------------------------------------------------------------------------------------
@@ -84,6 +94,19 @@ def compute_strided(node, inputs):
     return [np.ascontiguousarray(part).reshape(part.shape)]
 
 
+def lower_strided(node, b):
+    """A strided copy, or one by indices where a stride is negative."""
+    source, index = node["input"], [part for part in _index(node) if part is not None]
+    place = index.index(Ellipsis) if Ellipsis in index else len(index)
+    index[place:place + 1] = [slice(None)] * (len(source.shape) - len(index) + (Ellipsis in index))
+    ranges = [range(size)[part] if isinstance(part, slice) else range(part % size, part % size + 1)
+              for size, part in zip(source.shape, index, strict=True)]
+    if all(places.step > 0 for places in ranges):
+        first, stride = [places.start for places in ranges], [places.step for places in ranges]
+        return copy_box(b, source, node.outputs[0], first, [len(places) for places in ranges], stride)
+    return copy_choice(b, source, node.outputs[0], ranges)
+
+
 # -- DYNAMIC_UPDATE_SLICE --------------------------------------------------------------------------------------------
 def infer_update(node):
     """Shape of the operand, in which the update fits."""
@@ -101,13 +124,54 @@ def compute_update(node, inputs):
     return [result]
 
 
+def lower_update(node, b):
+    """A copy of the operand, and the update over it."""
+    source, update, start, output = node["input"], node["update"], node["start"], node.outputs[0]
+    if start.dtype != np.int32:
+        return f"no native kernel for a start of {start.dtype}"
+    if not 1 <= len(source.shape) <= MOST_DIMENSIONS:
+        return f"rank is {len(source.shape)}, native from 1 to {MOST_DIMENSIONS}"
+    item = source.dtype.itemsize
+    b.emit(CopyBytes((b.slot(source), b.slot(output)), prod(source.shape) * item))
+    b.emit(PutBox((b.slot(update), b.slot(start), b.slot(output)), source.shape, update.shape, item))
+    return None
+
+
+# -- an item of a list -----------------------------------------------------------------------------------------------
+def infer_item(node):
+    """Shape of the list, whose items have the item's."""
+    shape, item = node["input"].shape, node["item"].shape
+    if not shape or item != (1, *shape[1:]) or node["index"].shape != (1,):
+        node.fail("item", f"shape is {list(item)}, must be {[1, *shape[1:]]}, with one index")
+    return [shape]
+
+
+def compute_item(node, inputs):
+    """The list with another item at the index."""
+    result, (index,) = inputs[0].copy(), inputs[2]
+    if not 0 <= index < len(result):
+        node.fail_run("index", f"is {index}, must be in [0, {len(result)})")
+    result[index] = inputs[1][0]
+    return [result]
+
+
+def lower_item(node, b):
+    """One copy."""
+    source = node["input"]
+    slots = [b.slot(t) for t in (*node.inputs, node.outputs[0])]
+    b.emit(SetItem(slots, source.shape[0], prod(source.shape[1:]) * source.dtype.itemsize), declines=True)
+    return None
+
+
 _TYPES = {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES, "K": INDEXES}
 TFL_SLICE = own("TFL_SLICE", {"input:T begin:I size:J -> output:U": _TYPES}, compute_slice, infer_slice,
-                is_same_kind("input"))
+                is_same_kind("input"), lower=lower_slice, moves=True)
 TFL_STRIDED_SLICE = own(
     "TFL_STRIDED_SLICE",
     {f"input:T begin:I end:J strides:K {' '.join(f'{mask}:i32' for mask in MASKS)} offset:bool -> output:U": _TYPES},
-    compute_strided, infer_strided, is_same_kind("input"))
+    compute_strided, infer_strided, is_same_kind("input"), lower=lower_strided, moves=True)
 TFL_DYNAMIC_UPDATE_SLICE = own(
     "TFL_DYNAMIC_UPDATE_SLICE", {"input:T update:V start:I -> output:U": _TYPES | {"V": ANY}}, compute_update,
-    infer_update, is_same_kind("input", "update"))
+    infer_update, is_same_kind("input", "update"), lower=lower_update, moves=True)
+TFL_SET_ITEM = own("TFL_SET_ITEM", {"input:T item:U index:I32 -> output:V": {"T": ANY, "U": ANY, "V": ANY}},
+                   compute_item, infer_item, is_same_kind("input", "item"), lower=lower_item, moves=True)

@@ -11,6 +11,7 @@ from ..model.types import Model, Subgraph
 from .builder import TRANSLATIONS
 from .follow import learn
 from .forms import form
+from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of
 from .schema import CUSTOM
 
@@ -64,8 +65,9 @@ class Graphs:
         self.running.pop()
         if parent is not None:
             parent.created, parent.widened = builder.created, builder.widened
-        return Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
-                        tuple(builder.outputs)), states
+        graph = Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
+                         tuple(builder.outputs))
+        return graph if parent is None else with_items_set(graph), states
 
     def operator(self, b, op):
         """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
