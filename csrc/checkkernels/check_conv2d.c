@@ -280,10 +280,10 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     multiply_q8(c, twin, &p, (size_t)twin->n, expected);
     multiply_q8(c, kernel, &p, (size_t)kernel->n, actual);
     nnf_check_bytes(c, expected, actual, bytes);
-    if (k == NNF_CONV2D_Q8_BLOCK && p.columns > (size_t)kernel->n) {
-        memset(actual, 0, p.rows * p.columns);
+    if (nnf_conv2d_q8_wide((size_t)kernel->m, k) && p.columns > (size_t)kernel->n) {
+        memset(actual, 0, bytes);
         multiply_q8(c, kernel, &p, p.columns, actual);
-        nnf_check_bytes(c, expected, actual, p.rows * p.columns);
+        nnf_check_bytes(c, expected, actual, bytes);
     }
     nnf_check_done(c, "rows=%zu columns=%zu depth=%zu kind=%d", p.rows, p.columns, p.depth, kind);
 }
@@ -294,7 +294,7 @@ static void layer_q8(const nnf_kernel *kernel, const size_t *layer, const uint8_
     const size_t rows = layer[0], columns = layer[1], depth = layer[2];
     const size_t n = (size_t)kernel->n, tiles = (rows + (size_t)kernel->m - 1) / (size_t)kernel->m;
     const size_t groups = nnf_conv2d_q8_groups(depth, (size_t)kernel->k);
-    const size_t step = kernel->k == NNF_CONV2D_Q8_BLOCK ? columns : n;
+    const size_t step = nnf_conv2d_q8_wide((size_t)kernel->m, (size_t)kernel->k) ? columns : n;
     for (size_t j = 0; j < columns; j += step) {
         for (size_t t = 0; t < tiles; t++) {
             const size_t first = t * rows / tiles, last = (t + 1) * rows / tiles;

@@ -116,8 +116,14 @@ static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
 }
 
 /* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). A kernel that
- * takes a block of codes at once (its k) takes any number of columns too, of panels that follow each other at w. */
-enum { NNF_CONV2D_Q8_BLOCK = 64 };
+ * takes a block of codes at once (its k), or is tall (its m), takes any number of columns too, of panels that follow
+ * each other at w. */
+enum { NNF_CONV2D_Q8_BLOCK = 64, NNF_CONV2D_Q8_TALL = 24 };
+
+static inline int nnf_conv2d_q8_wide(size_t m, size_t k)
+{
+    return k == NNF_CONV2D_Q8_BLOCK || m >= NNF_CONV2D_Q8_TALL;
+}
 
 typedef struct nnf_conv2d_q8_tile {
     size_t rows, columns; /* 1..m, 1..n of the kernel */

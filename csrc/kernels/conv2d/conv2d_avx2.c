@@ -1,12 +1,10 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
-#include <string.h>
 
-#include "nnf/requantize_avx2.h"
 #include "nnf/unroll.h"
 
-enum { M = 6, N = 16, STEPS = 4, M_Q8 = 4 };
+enum { M = 6, N = 16, STEPS = 4 };
 
 /* sum += x * w in the sum's own register. Of the intrinsic gcc makes forms that overwrite a factor, and then moves and
  * spills sums: fifteen of sixteen registers are in use. */
@@ -188,144 +186,4 @@ void nnf_conv2d_line_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_line *l)
         run_lines(l, 2);
     else
         run_lines(l, 1);
-}
-
-/* Codes of one row from its sums. */
-static inline __attribute__((always_inline)) void store_q8(const nnf_conv2d_q8_tile *t, size_t row, const int vectors,
-                                                           const __m256i sum[2])
-{
-    __m256i x[2];
-    NNF_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        const __m256i *header = (const __m256i *)t->w + v;
-        x[v] = sum[v];
-        if (t->offset)
-            x[v] = _mm256_add_epi32(x[v], _mm256_set1_epi32(t->offset[row]));
-        x[v] = nnf_mbqm_avx2(x[v], header[NNF_CONV2D_Q8_MULTIPLIER * vectors], header[NNF_CONV2D_Q8_LEFT * vectors],
-                             header[NNF_CONV2D_Q8_RIGHT * vectors]);
-    }
-    /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
-    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(x[0], x[vectors - 1]), 0xD8);
-    words = _mm256_adds_epi16(words, _mm256_set1_epi16((short)t->zero_point));
-    __m128i codes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    codes = _mm_max_epu8(codes, _mm_set1_epi8((char)t->lo));
-    codes = _mm_min_epu8(codes, _mm_set1_epi8((char)t->hi));
-    codes = _mm_xor_si128(codes, _mm_set1_epi8((char)t->flip));
-    uint8_t *c = t->c + row * t->ldc;
-    if (t->columns == N) {
-        _mm_storeu_si128((__m128i *)c, codes);
-    } else {
-        uint8_t all[N];
-        _mm_storeu_si128((__m128i *)all, codes);
-        memcpy(c, all, t->columns);
-    }
-}
-
-/* The sums of one row as they are. */
-static inline __attribute__((always_inline)) void store_s32(const nnf_conv2d_q8_tile *t, size_t row, const int vectors,
-                                                            const __m256i sum[2])
-{
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i offset = _mm256_set1_epi32(t->offset ? t->offset[row] : 0);
-    int *c = (int *)t->c + row * t->ldc;
-    NNF_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)t->columns - 8 * v), lane);
-        _mm256_maskstore_epi32(c + 8 * v, mask, _mm256_add_epi32(sum[v], offset));
-    }
-}
-
-/* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. raw: the sums are
- * the result. */
-static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
-                                                         const int raw)
-{
-    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(8 * vectors));
-    const __m256i low_bytes = _mm256_set1_epi16(0xFF);
-    __m256i sum[M_Q8][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = ((const __m256i *)t->w)[v];
-    }
-    for (size_t g = 0; g < t->groups; g++) {
-        __m256i even[2], odd[2];
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            const __m256i bytes = _mm256_load_si256((const __m256i *)w + v);
-            even[v] = _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8);
-            odd[v] = _mm256_srai_epi16(bytes, 8);
-        }
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            int32_t codes;
-            memcpy(&codes, t->a + (size_t)i * t->lda + 4 * g, 4);
-            const __m256i x = _mm256_set1_epi32(codes);
-            const __m256i x_even = _mm256_and_si256(x, low_bytes), x_odd = _mm256_srli_epi16(x, 8);
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                sum[i][v] = _mm256_add_epi32(sum[i][v], _mm256_madd_epi16(x_even, even[v]));
-                sum[i][v] = _mm256_add_epi32(sum[i][v], _mm256_madd_epi16(x_odd, odd[v]));
-            }
-        }
-        w += 32 * vectors;
-    }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        if (raw)
-            store_s32(t, (size_t)i, vectors, sum[i]);
-        else
-            store_q8(t, (size_t)i, vectors, sum[i]);
-    }
-}
-
-static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors,
-                                                              const int raw)
-{
-    switch (t->rows) {
-    case 1: run_q8(t, 1, vectors, raw); break;
-    case 2: run_q8(t, 2, vectors, raw); break;
-    case 3: run_q8(t, 3, vectors, raw); break;
-    default: run_q8(t, 4, vectors, raw); break;
-    }
-}
-
-void nnf_conv2d_qu8_qs8c_nhwc__avx2_4x16k4(const nnf_conv2d_q8_tile *t)
-{
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2, 0);
-    else
-        run_rows_q8(t, 1, 0);
-}
-
-void nnf_conv2d_s32_qu8_qs8c_nhwc__avx2_4x16k4(const nnf_conv2d_q8_tile *t)
-{
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2, 1);
-    else
-        run_rows_q8(t, 1, 1);
-}
-
-void nnf_conv2d_gather_qu8_nhwc__avx2_32(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
-                                         uint8_t *to, size_t ldt, uint32_t *sums)
-{
-    const __m256i flips = _mm256_set1_epi8((char)flip), zero = _mm256_setzero_si256();
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        __m256i sum = zero;
-        size_t k = 0;
-        for (; k + 32 <= n; k += 32) {
-            const __m256i codes = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(x + k)), flips);
-            _mm256_storeu_si256((__m256i *)(to + k), codes);
-            sum = _mm256_add_epi64(sum, _mm256_sad_epu8(codes, zero));
-        }
-        const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-        uint32_t total = (uint32_t)(_mm_extract_epi64(half, 0) + _mm_extract_epi64(half, 1));
-        for (; k < n; k++) {
-            to[k] = x[k] ^ flip;
-            total += to[k];
-        }
-        if (sums)
-            sums[i] += total;
-    }
 }

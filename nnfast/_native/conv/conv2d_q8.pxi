@@ -20,6 +20,7 @@ cdef extern from "conv2d/conv2d.h":
     ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
                                                    uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
 
+    bint nnf_conv2d_q8_wide(size_t m, size_t k) nogil
     size_t nnf_conv2d_q8_groups(size_t depth, size_t k) nogil
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
     bint nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed) nogil
@@ -359,11 +360,12 @@ cdef class Conv2dQ8(Step):
                 row = in_place
         self.p.weights = lines(nnf_pack_conv2d_q8_size(units, depth, row.n, row.k))
         self.packed = self.p.place.groups * self.p.weights
-        self.p.wide = row.k == NNF_CONV2D_Q8_BLOCK and not self.p.place.scattered
+        self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered and not raw
         cdef nnf_kernel shape = row[0]
         if not self.p.direct and shape.m > Q8_BLOCK:
             shape.m = min(shape.m, max(1, Q8_TALL // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
-        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, Q8_NEAR)
+        # A tile that takes all panels at once needs no others beside it.
+        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, 0 if self.p.wide else Q8_NEAR)
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)

@@ -1,0 +1,151 @@
+/* From int32 sums of a panel of 16 columns to 8-bit codes. Include only from files of AVX2 and levels above it. */
+#ifndef NNF_CONV2D_REQUANTIZE_AVX2_H
+#define NNF_CONV2D_REQUANTIZE_AVX2_H
+
+#include <string.h>
+
+#include "conv2d.h"
+#include "nnf/requantize_avx2.h"
+#include "nnf/unroll.h"
+
+enum { NNF_CONV2D_FINISH_N = 16 };
+
+/* What all rows of a panel share. A simple panel is scaled by the formula of small sums in depthwise_conv2d.h: both
+ * roundings, the zero point and the shift are one 64-bit sum. Of other panels `twice` and `twice_odd` hold the
+ * multiplier and the left shift. */
+typedef struct nnf_conv2d_finish {
+    __m256i twice[2], twice_odd[2], round[2], round_odd[2], right[2];
+    __m256i zero_point, lo, hi, flip;
+    int32_t start; /* added to sums beside their row's offset */
+    int simple, clipped; /* clipped: no code below the zero point is left, so that negative sums need no care */
+} nnf_conv2d_finish;
+
+static inline __attribute__((always_inline)) void nnf_conv2d_finish_of(nnf_conv2d_finish *f,
+                                                                       const nnf_conv2d_q8_tile *t, const int32_t *w,
+                                                                       const int vectors)
+{
+    const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi64x(INT64_C(1) << 31);
+    f->simple = *nnf_conv2d_q8_simple(w, (size_t)(8 * vectors)) != 0;
+    f->clipped = f->simple && t->lo >= t->zero_point;
+    f->start = f->simple ? INT32_MIN : 0;
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const __m256i *header = (const __m256i *)w + v;
+        const __m256i multiplier = header[NNF_CONV2D_Q8_MULTIPLIER * vectors];
+        const __m256i right = header[NNF_CONV2D_Q8_RIGHT * vectors];
+        f->right[v] = right;
+        f->twice[v] = multiplier;
+        f->twice_odd[v] = header[NNF_CONV2D_Q8_LEFT * vectors];
+        if (f->simple) {
+            /* 2^(right - 1) - 1 - multiplier + zero_point * 2^right, and the 2^32 of sums of 0 or more. */
+            __m256i high = _mm256_sub_epi32(_mm256_srli_epi32(_mm256_sllv_epi32(one, right), 1), multiplier);
+            high = _mm256_add_epi32(high, _mm256_sllv_epi32(_mm256_set1_epi32(t->zero_point), right));
+            high = f->clipped ? high : _mm256_sub_epi32(high, one);
+            f->twice[v] = _mm256_add_epi32(multiplier, multiplier);
+            f->twice_odd[v] = _mm256_srli_epi64(f->twice[v], 32);
+            f->round[v] = _mm256_or_si256(_mm256_slli_epi64(high, 32), half);
+            f->round_odd[v] = _mm256_blend_epi32(half, high, 0xAA);
+        }
+    }
+    f->zero_point = _mm256_set1_epi16((short)(f->simple ? 0 : t->zero_point));
+    f->lo = _mm256_set1_epi8((char)t->lo);
+    f->hi = _mm256_set1_epi8((char)t->hi);
+    f->flip = _mm256_set1_epi8((char)t->flip);
+}
+
+static inline __attribute__((always_inline)) __m256i nnf_conv2d_scale(const nnf_conv2d_finish *f, const int v,
+                                                                      const int simple, const int clipped, __m256i x)
+{
+    if (!simple)
+        return nnf_mbqm_avx2(x, f->twice[v], f->twice_odd[v], f->right[v]);
+    __m256i even = _mm256_mul_epu32(x, f->twice[v]);
+    __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f->twice_odd[v]);
+    even = _mm256_srli_epi64(_mm256_add_epi64(even, f->round[v]), 32);
+    odd = _mm256_add_epi64(odd, f->round_odd[v]);
+    __m256i high = _mm256_blend_epi32(even, odd, 0xAA);
+    if (!clipped)
+        high = _mm256_add_epi32(high, _mm256_srli_epi32(x, 31));
+    return _mm256_srav_epi32(high, f->right[v]);
+}
+
+static inline __attribute__((always_inline)) void nnf_conv2d_store_codes(uint8_t *c, size_t columns, __m128i codes)
+{
+    if (columns == NNF_CONV2D_FINISH_N) {
+        _mm_storeu_si128((__m128i *)c, codes);
+    } else if (columns == NNF_CONV2D_FINISH_N / 2) {
+        _mm_storel_epi64((__m128i *)c, codes);
+    } else {
+        uint8_t all[NNF_CONV2D_FINISH_N];
+        _mm_storeu_si128((__m128i *)all, codes);
+        memcpy(c, all, columns);
+    }
+}
+
+static inline __attribute__((always_inline)) void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f,
+                                                                         const nnf_conv2d_q8_tile *t, size_t columns,
+                                                                         const int32_t *sum, uint8_t *c,
+                                                                         const int vectors, const int simple,
+                                                                         const int clipped)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (size_t i = 0; i < t->rows; i += 2, c += 2 * t->ldc, sum += 2 * NNF_CONV2D_FINISH_N) {
+        const size_t other = i + 1 < t->rows; /* the last row alone is its own neighbour */
+        __m256i words[2];
+        NNF_UNROLL
+        for (int r = 0; r < 2; r++) {
+            const size_t row = r ? other : 0;
+            const int32_t offset = t->offset ? t->offset[i + row] : 0;
+            const __m256i start = _mm256_set1_epi32((int32_t)((uint32_t)offset + (uint32_t)f->start));
+            __m256i x[2];
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const __m256i *from = (const __m256i *)(sum + row * NNF_CONV2D_FINISH_N) + v;
+                x[v] = nnf_conv2d_scale(f, v, simple, clipped, _mm256_add_epi32(*from, start));
+            }
+            words[r] = _mm256_packs_epi32(x[0], x[vectors - 1]);
+            if (!simple)
+                words[r] = _mm256_adds_epi16(words[r], f->zero_point);
+        }
+        /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
+        __m256i codes = _mm256_packus_epi16(words[0], words[1]);
+        codes = _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(codes, f->lo), f->hi), f->flip);
+        codes = _mm256_permutevar8x32_epi32(codes, order);
+        nnf_conv2d_store_codes(c, columns, _mm256_castsi256_si128(codes));
+        if (other)
+            nnf_conv2d_store_codes(c + t->ldc, columns, _mm256_extracti128_si256(codes, 1));
+    }
+}
+
+/* Codes of all rows of the tile, at c, of the panel w, from sums [rows][16]. */
+static inline __attribute__((always_inline)) void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t,
+                                                                          const int32_t *w, size_t columns,
+                                                                          const int32_t *sum, uint8_t *c,
+                                                                          const int vectors)
+{
+    nnf_conv2d_finish f;
+    nnf_conv2d_finish_of(&f, t, w, vectors);
+    if (f.clipped)
+        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 1, 1);
+    else if (f.simple)
+        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 1, 0);
+    else
+        nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 0, 0);
+}
+
+/* The sums themselves, with the offsets of their rows. */
+static inline __attribute__((always_inline)) void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns,
+                                                                        const int32_t *sum, int32_t *c,
+                                                                        const int vectors)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (size_t i = 0; i < t->rows; i++, c += t->ldc, sum += NNF_CONV2D_FINISH_N) {
+        const __m256i offset = _mm256_set1_epi32(t->offset ? t->offset[i] : 0);
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)columns - 8 * v), lane);
+            _mm256_maskstore_epi32(c + 8 * v, mask, _mm256_add_epi32(((const __m256i *)sum)[v], offset));
+        }
+    }
+}
+
+#endif
