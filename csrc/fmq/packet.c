@@ -15,34 +15,45 @@ static int is_zero(const uint8_t *bytes, size_t count)
     return all == 0;
 }
 
-/* -- requests --------------------------------------------------------------------------------------------------- */
-static enum nnf_packet_fault request_element(const walk *w, const nnf_request_datum *packet, uint8_t tag)
+/* What is wrong with the next element, which must be of this kind; requests and results have elements of their own. */
+#define ELEMENT(w, packet, kind)                                                                                       \
+    ((w)->at >= (w)->count                                           ? NNF_PACKET_ENDS                                 \
+     : (packet)[(w)->at].tag != (kind)                               ? NNF_PACKET_TAG                                  \
+     : !is_zero((packet)[(w)->at].padding, sizeof (packet)->padding) ? NNF_PACKET_PADDING                              \
+                                                                     : NNF_PACKET_OK)
+
+/* Likewise of the first one, which tells how many there are. */
+#define FIRST(w, packet, kind)                                                                                         \
+    ((w)->count == 0                                         ? NNF_PACKET_EMPTY                                        \
+     : (packet)->tag != (kind)                               ? NNF_PACKET_FIRST                                        \
+     : !is_zero((packet)->padding, sizeof (packet)->padding) ? NNF_PACKET_PADDING                                      \
+     : (packet)->as.packet.size != (w)->count                ? NNF_PACKET_SIZE                                         \
+                                                             : NNF_PACKET_OK)
+
+/* Of an operand that has come as far: its bool, the padding behind that, and dimensions that follow. */
+static enum nnf_packet_fault operand(const walk *w, uint8_t flag, const uint8_t padding[3], uint32_t rank)
 {
-    if (w->at >= w->count)
-        return NNF_PACKET_ENDS;
-    if (packet[w->at].tag != tag)
-        return NNF_PACKET_TAG;
-    if (!is_zero(packet[w->at].padding, sizeof packet[w->at].padding))
+    if (flag > 1)
+        return NNF_PACKET_VALUE;
+    if (!is_zero(padding, 3))
         return NNF_PACKET_PADDING;
-    return NNF_PACKET_OK;
+    return rank > w->count - w->at - 1 ? NNF_PACKET_RANK : NNF_PACKET_OK;
 }
 
+/* -- requests --------------------------------------------------------------------------------------------------- */
 /* One operand and its dimensions. */
 static enum nnf_packet_fault request_operand(walk *w, const nnf_request_datum *packet, uint8_t tag, uint8_t dim_tag)
 {
-    enum nnf_packet_fault fault = request_element(w, packet, tag);
+    enum nnf_packet_fault fault = ELEMENT(w, packet, tag);
     if (fault)
         return fault;
     const nnf_request_datum *info = &packet[w->at];
-    if (info->as.operand.has_no_value > 1)
-        return NNF_PACKET_VALUE;
-    if (!is_zero(info->as.operand.padding, sizeof info->as.operand.padding))
-        return NNF_PACKET_PADDING;
-    if (info->as.operand.rank > w->count - w->at - 1)
-        return NNF_PACKET_RANK;
+    fault = operand(w, info->as.operand.has_no_value, info->as.operand.padding, info->as.operand.rank);
+    if (fault)
+        return fault;
     w->at++;
     for (uint32_t axis = 0; axis < info->as.operand.rank; axis++, w->at++)
-        if ((fault = request_element(w, packet, dim_tag)))
+        if ((fault = ELEMENT(w, packet, dim_tag)))
             return fault;
     return NNF_PACKET_OK;
 }
@@ -50,15 +61,9 @@ static enum nnf_packet_fault request_operand(walk *w, const nnf_request_datum *p
 static enum nnf_packet_fault walk_request(nnf_request *r, walk *w)
 {
     const nnf_request_datum *packet = r->packet;
-    enum nnf_packet_fault fault;
-    if (w->count == 0)
-        return NNF_PACKET_EMPTY;
-    if (packet[0].tag != NNF_REQUEST_PACKET)
-        return NNF_PACKET_FIRST;
-    if (!is_zero(packet[0].padding, sizeof packet[0].padding))
-        return NNF_PACKET_PADDING;
-    if (packet[0].as.packet.size != w->count)
-        return NNF_PACKET_SIZE;
+    enum nnf_packet_fault fault = FIRST(w, packet, NNF_REQUEST_PACKET);
+    if (fault)
+        return fault;
     r->inputs = packet[0].as.packet.inputs;
     r->outputs = packet[0].as.packet.outputs;
     r->pools = packet[0].as.packet.pools;
@@ -77,9 +82,9 @@ static enum nnf_packet_fault walk_request(nnf_request *r, walk *w)
     }
     r->first_pool = (uint32_t)w->at;
     for (uint32_t i = 0; i < r->pools; i++, w->at++)
-        if ((fault = request_element(w, packet, NNF_REQUEST_POOL)))
+        if ((fault = ELEMENT(w, packet, NNF_REQUEST_POOL)))
             return fault;
-    if ((fault = request_element(w, packet, NNF_REQUEST_TIMING)))
+    if ((fault = ELEMENT(w, packet, NNF_REQUEST_TIMING)))
         return fault;
     r->measure = packet[w->at].as.measure;
     if (r->measure != 0 && r->measure != 1)
@@ -143,32 +148,18 @@ size_t nnf_request_build(nnf_request_datum *packet, size_t room, const nnf_argum
 }
 
 /* -- results ---------------------------------------------------------------------------------------------------- */
-static enum nnf_packet_fault result_element(const walk *w, const nnf_result_datum *packet, uint8_t tag)
-{
-    if (w->at >= w->count)
-        return NNF_PACKET_ENDS;
-    if (packet[w->at].tag != tag)
-        return NNF_PACKET_TAG;
-    if (!is_zero(packet[w->at].padding, sizeof packet[w->at].padding))
-        return NNF_PACKET_PADDING;
-    return NNF_PACKET_OK;
-}
-
 static enum nnf_packet_fault result_operand(walk *w, const nnf_result_datum *packet)
 {
-    enum nnf_packet_fault fault = result_element(w, packet, NNF_RESULT_OPERAND);
+    enum nnf_packet_fault fault = ELEMENT(w, packet, NNF_RESULT_OPERAND);
     if (fault)
         return fault;
     const nnf_result_datum *info = &packet[w->at];
-    if (info->as.operand.is_sufficient > 1)
-        return NNF_PACKET_VALUE;
-    if (!is_zero(info->as.operand.padding, sizeof info->as.operand.padding))
-        return NNF_PACKET_PADDING;
-    if (info->as.operand.rank > w->count - w->at - 1)
-        return NNF_PACKET_RANK;
+    fault = operand(w, info->as.operand.is_sufficient, info->as.operand.padding, info->as.operand.rank);
+    if (fault)
+        return fault;
     w->at++;
     for (uint32_t axis = 0; axis < info->as.operand.rank; axis++, w->at++)
-        if ((fault = result_element(w, packet, NNF_RESULT_DIM)))
+        if ((fault = ELEMENT(w, packet, NNF_RESULT_DIM)))
             return fault;
     return NNF_PACKET_OK;
 }
@@ -176,15 +167,9 @@ static enum nnf_packet_fault result_operand(walk *w, const nnf_result_datum *pac
 static enum nnf_packet_fault walk_result(nnf_result *r, walk *w)
 {
     const nnf_result_datum *packet = r->packet;
-    enum nnf_packet_fault fault;
-    if (w->count == 0)
-        return NNF_PACKET_EMPTY;
-    if (packet[0].tag != NNF_RESULT_PACKET)
-        return NNF_PACKET_FIRST;
-    if (!is_zero(packet[0].padding, sizeof packet[0].padding))
-        return NNF_PACKET_PADDING;
-    if (packet[0].as.packet.size != w->count)
-        return NNF_PACKET_SIZE;
+    enum nnf_packet_fault fault = FIRST(w, packet, NNF_RESULT_PACKET);
+    if (fault)
+        return fault;
     r->operands = packet[0].as.packet.operands;
     if ((uint64_t)r->operands + NNF_SHORTEST_RESULT > w->count)
         return NNF_PACKET_COUNTS;
@@ -197,7 +182,7 @@ static enum nnf_packet_fault walk_result(nnf_result *r, walk *w)
         if ((fault = result_operand(w, packet)))
             return fault;
     }
-    if ((fault = result_element(w, packet, NNF_RESULT_TIMING)))
+    if ((fault = ELEMENT(w, packet, NNF_RESULT_TIMING)))
         return fault;
     r->on_device = packet[w->at].as.timing.on_device;
     r->in_driver = packet[w->at].as.timing.in_driver;
