@@ -215,41 +215,35 @@ static uint8_t holds(int relation, double a, double b)
     return (relation & (isnan(a) || isnan(b) ? 8 : a < b ? 1 : a > b ? 4 : 2)) != 0;
 }
 
-static void check_relation_f32(nnf_check *c, const nnf_kernel *kernel, int relation)
-{
-    const nnf_compare_f32_flat_fn fast = (nnf_compare_f32_flat_fn)kernel->fn;
-    static const float values[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f};
-    for (size_t form = 0; form < 64; form++) {
-        const size_t n = 1 + form, step_a = form & 1, step_b = form >> 1 & 1;
-        float *a = nnf_check_alloc(c, 4 * (step_a ? n : 1)), *b = nnf_check_alloc(c, 4 * (step_b ? n : 1));
-        uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
-        for (size_t i = 0; i < (step_a ? n : 1); i++)
-            a[i] = values[nnf_check_below(c, 8)];
-        for (size_t i = 0; i < (step_b ? n : 1); i++)
-            b[i] = values[nnf_check_below(c, 8)];
-        for (size_t i = 0; i < n; i++)
-            expected[i] = holds(relation, a[i * step_a], b[i * step_b]);
-        fast(n, a, step_a, b, step_b, actual);
-        nnf_check_bytes(c, expected, actual, n);
-        nnf_check_done(c, "n=%zu step_a=%zu step_b=%zu", n, step_a, step_b);
-    }
-}
+typedef union word {
+    float f;
+    int32_t s;
+} word;
 
-static void check_relation_s32(nnf_check *c, const nnf_kernel *kernel, int relation)
+static void check_relation(nnf_check *c, const nnf_kernel *kernel, int relation, int is_float)
 {
-    const nnf_compare_s32_flat_fn fast = (nnf_compare_s32_flat_fn)kernel->fn;
-    static const int32_t values[] = {0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX - 1, 7, INT32_MIN + 1};
+    static const float floats[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f};
+    static const int32_t integers[] = {0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX - 1, 7, INT32_MIN + 1};
     for (size_t form = 0; form < 64; form++) {
         const size_t n = 1 + form, step_a = form & 1, step_b = form >> 1 & 1;
-        int32_t *a = nnf_check_alloc(c, 4 * (step_a ? n : 1)), *b = nnf_check_alloc(c, 4 * (step_b ? n : 1));
+        const size_t sizes[] = {step_a ? n : 1, step_b ? n : 1};
+        word *x[2];
+        for (size_t side = 0; side < 2; side++) {
+            x[side] = nnf_check_alloc(c, sizeof(word) * sizes[side]);
+            for (size_t i = 0; i < sizes[side]; i++) {
+                const size_t chosen = nnf_check_below(c, 8);
+                x[side][i] = is_float ? (word){.f = floats[chosen]} : (word){.s = integers[chosen]};
+            }
+        }
         uint8_t *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
-        for (size_t i = 0; i < (step_a ? n : 1); i++)
-            a[i] = values[nnf_check_below(c, 8)];
-        for (size_t i = 0; i < (step_b ? n : 1); i++)
-            b[i] = values[nnf_check_below(c, 8)];
-        for (size_t i = 0; i < n; i++)
-            expected[i] = holds(relation, a[i * step_a], b[i * step_b]);
-        fast(n, a, step_a, b, step_b, actual);
+        for (size_t i = 0; i < n; i++) {
+            const word a = x[0][i * step_a], b = x[1][i * step_b];
+            expected[i] = is_float ? holds(relation, a.f, b.f) : holds(relation, a.s, b.s);
+        }
+        if (is_float)
+            ((nnf_compare_f32_flat_fn)kernel->fn)(n, &x[0]->f, step_a, &x[1]->f, step_b, actual);
+        else
+            ((nnf_compare_s32_flat_fn)kernel->fn)(n, &x[0]->s, step_a, &x[1]->s, step_b, actual);
         nnf_check_bytes(c, expected, actual, n);
         nnf_check_done(c, "n=%zu step_a=%zu step_b=%zu", n, step_a, step_b);
     }
@@ -348,14 +342,14 @@ CHECK(mul_s32_flat, check_s32(c, kernel, '*'))
 CHECK(div_s32_flat, check_s32(c, kernel, '/'))
 CHECK(max_s32_flat, check_s32(c, kernel, '>'))
 CHECK(min_s32_flat, check_s32(c, kernel, '<'))
-CHECK(equal_f32_flat, check_relation_f32(c, kernel, 2))
-CHECK(not_equal_f32_flat, check_relation_f32(c, kernel, 13))
-CHECK(less_f32_flat, check_relation_f32(c, kernel, 1))
-CHECK(less_equal_f32_flat, check_relation_f32(c, kernel, 3))
-CHECK(equal_s32_flat, check_relation_s32(c, kernel, 2))
-CHECK(not_equal_s32_flat, check_relation_s32(c, kernel, 13))
-CHECK(less_s32_flat, check_relation_s32(c, kernel, 1))
-CHECK(less_equal_s32_flat, check_relation_s32(c, kernel, 3))
+CHECK(equal_f32_flat, check_relation(c, kernel, 2, 1))
+CHECK(not_equal_f32_flat, check_relation(c, kernel, 13, 1))
+CHECK(less_f32_flat, check_relation(c, kernel, 1, 1))
+CHECK(less_equal_f32_flat, check_relation(c, kernel, 3, 1))
+CHECK(equal_s32_flat, check_relation(c, kernel, 2, 0))
+CHECK(not_equal_s32_flat, check_relation(c, kernel, 13, 0))
+CHECK(less_s32_flat, check_relation(c, kernel, 1, 0))
+CHECK(less_equal_s32_flat, check_relation(c, kernel, 3, 0))
 CHECK(equal_b8_flat, check_u8(c, kernel, '?', 2))
 CHECK(not_equal_b8_flat, check_u8(c, kernel, '?', 13))
 CHECK(less_b8_flat, check_u8(c, kernel, '?', 1))

@@ -4,53 +4,21 @@
 #include <string.h>
 
 #include "nnf/requantize_avx2.h"
+#include "nnf/simd/f32_avx2.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
+/* a where either is NaN */
+static inline V larger(V a, V b) { return _mm256_max_ps(b, a); }
+static inline V smaller(V a, V b) { return _mm256_min_ps(b, a); }
 
-static inline __attribute__((always_inline)) __m256 apply(enum op op, __m256 a, __m256 b)
+static inline V sloped(V a, V b)
 {
-    switch (op) {
-    case OP_ADD:
-        return _mm256_add_ps(a, b);
-    case OP_SUB:
-        return _mm256_sub_ps(a, b);
-    case OP_MUL:
-        return _mm256_mul_ps(a, b);
-    case OP_DIV:
-        return _mm256_div_ps(a, b);
-    case OP_MAX: /* the second operand stays when either is NaN */
-        return _mm256_max_ps(b, a);
-    case OP_MIN:
-        return _mm256_min_ps(b, a);
-    default:
-        return _mm256_blendv_ps(_mm256_mul_ps(a, b), a, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GE_OQ));
-    }
+    return _mm256_blendv_ps(_mm256_mul_ps(a, b), a, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GE_OQ));
 }
 
-static inline __attribute__((always_inline)) void binary(enum op op, size_t n, const float *a, size_t step_a,
-                                                         const float *b, size_t step_b, float *y, float lo, float hi)
-{
-    if (n == 0)
-        return;
-    /* min/max return the second operand when either is NaN: the value comes second, so that a NaN stays one. */
-    const __m256 low = _mm256_set1_ps(lo), high = _mm256_set1_ps(hi);
-    const __m256 first_a = _mm256_set1_ps(*a), first_b = _mm256_set1_ps(*b);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256 value = apply(op, step_a ? _mm256_loadu_ps(a + i) : first_a,
-                                   step_b ? _mm256_loadu_ps(b + i) : first_b);
-        _mm256_storeu_ps(y + i, _mm256_min_ps(high, _mm256_max_ps(low, value)));
-    }
-    if (i == n)
-        return;
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    const __m256 value = apply(op, step_a ? _mm256_maskload_ps(a + i, mask) : first_a,
-                               step_b ? _mm256_maskload_ps(b + i, mask) : first_b);
-    _mm256_maskstore_ps(y + i, mask, _mm256_min_ps(high, _mm256_max_ps(low, value)));
-}
+#include "elementwise/elementwise_f32_simd.h"
 
 /* Eight codes less the zero point; `count` of them exist, a repeated operand gives its first one. */
-static inline __attribute__((always_inline)) __m256i load(int is_signed, const uint8_t *x, size_t i, size_t step,
+INLINE __m256i load_codes(int is_signed, const uint8_t *x, size_t i, size_t step,
                                                           size_t count, __m256i zero)
 {
     uint64_t raw = 0;
@@ -64,14 +32,14 @@ static inline __attribute__((always_inline)) __m256i load(int is_signed, const u
     return _mm256_sub_epi32(is_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes), zero);
 }
 
-static inline __attribute__((always_inline)) __m256i scale(__m256i value, const nnf_binary_q8 *p)
+INLINE __m256i scale(__m256i value, const nnf_binary_q8 *p)
 {
     return nnf_mbqm_avx2(value, _mm256_set1_epi32(p->multiplier_y), _mm256_setzero_si256(),
                          _mm256_set1_epi32(p->shift_y));
 }
 
 /* Clamped before the zero point is added: a multiplier above 1 reaches the ends of 32 bits. */
-static inline __attribute__((always_inline)) void store(uint8_t *y, size_t count, __m256i value, const nnf_binary_q8 *p)
+INLINE void store_codes(uint8_t *y, size_t count, __m256i value, const nnf_binary_q8 *p)
 {
     value = _mm256_max_epi32(value, _mm256_set1_epi32(p->lo - p->zero_y));
     value = _mm256_min_epi32(value, _mm256_set1_epi32(p->hi - p->zero_y));
@@ -88,7 +56,7 @@ static inline __attribute__((always_inline)) void store(uint8_t *y, size_t count
         memcpy(y, &raw, count);
 }
 
-static inline __attribute__((always_inline)) void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+INLINE void add_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
                                                          const uint8_t *b, size_t step_b, uint8_t *y,
                                                          const nnf_binary_q8 *p)
 {
@@ -97,27 +65,27 @@ static inline __attribute__((always_inline)) void add_q8(int is_signed, size_t n
     const __m256i shift_a = _mm256_set1_epi32(p->shift_a), shift_b = _mm256_set1_epi32(p->shift_b);
     const __m256i raise = _mm256_set1_epi32(NNF_ADD_SHIFT);
     for (size_t i = 0; i < n; i += 8) {
-        const __m256i scaled_a = nnf_mbqm_avx2(load(is_signed, a, i, step_a, n - i, zero_a), multiplier_a, raise,
+        const __m256i scaled_a = nnf_mbqm_avx2(load_codes(is_signed, a, i, step_a, n - i, zero_a), multiplier_a, raise,
                                                shift_a);
-        const __m256i scaled_b = nnf_mbqm_avx2(load(is_signed, b, i, step_b, n - i, zero_b), multiplier_b, raise,
+        const __m256i scaled_b = nnf_mbqm_avx2(load_codes(is_signed, b, i, step_b, n - i, zero_b), multiplier_b, raise,
                                                shift_b);
-        store(y + i, n - i, scale(_mm256_add_epi32(scaled_a, scaled_b), p), p);
+        store_codes(y + i, n - i, scale(_mm256_add_epi32(scaled_a, scaled_b), p), p);
     }
 }
 
-static inline __attribute__((always_inline)) void mul_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+INLINE void mul_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
                                                          const uint8_t *b, size_t step_b, uint8_t *y,
                                                          const nnf_binary_q8 *p)
 {
     const __m256i zero_a = _mm256_set1_epi32(p->zero_a), zero_b = _mm256_set1_epi32(p->zero_b);
     for (size_t i = 0; i < n; i += 8) {
-        const __m256i product = _mm256_mullo_epi32(load(is_signed, a, i, step_a, n - i, zero_a),
-                                                   load(is_signed, b, i, step_b, n - i, zero_b));
-        store(y + i, n - i, scale(product, p), p);
+        const __m256i product = _mm256_mullo_epi32(load_codes(is_signed, a, i, step_a, n - i, zero_a),
+                                                   load_codes(is_signed, b, i, step_b, n - i, zero_b));
+        store_codes(y + i, n - i, scale(product, p), p);
     }
 }
 
-static inline __attribute__((always_inline)) void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
+INLINE void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t step_a,
                                                            const uint8_t *b, size_t step_b, uint8_t *y,
                                                            const nnf_binary_q8 *p)
 {
@@ -126,10 +94,10 @@ static inline __attribute__((always_inline)) void prelu_q8(int is_signed, size_t
     const __m256i lefts[2] = {_mm256_set1_epi32(p->left_a), _mm256_set1_epi32(p->left_y)};
     const __m256i rights[2] = {_mm256_set1_epi32(p->shift_a), _mm256_set1_epi32(p->shift_y)};
     for (size_t i = 0; i < n; i += 8) {
-        const __m256i value = load(is_signed, a, i, step_a, n - i, zero_a);
-        const __m256i product = _mm256_mullo_epi32(value, load(is_signed, b, i, step_b, n - i, zero_b));
+        const __m256i value = load_codes(is_signed, a, i, step_a, n - i, zero_a);
+        const __m256i product = _mm256_mullo_epi32(value, load_codes(is_signed, b, i, step_b, n - i, zero_b));
         const __m256i below = _mm256_srai_epi32(value, 31);
-        store(y + i, n - i,
+        store_codes(y + i, n - i,
               nnf_mbqm_avx2(_mm256_blendv_epi8(value, product, below),
                             _mm256_blendv_epi8(multipliers[0], multipliers[1], below),
                             _mm256_blendv_epi8(lefts[0], lefts[1], below),

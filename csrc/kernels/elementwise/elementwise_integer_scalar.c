@@ -1,19 +1,6 @@
 #include "elementwise.h"
 
-enum word_op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN };
-
-enum byte_op {
-    OP_LARGER,
-    OP_SMALLER,
-    OP_LARGER_SIGNED,
-    OP_SMALLER_SIGNED,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_LESS,
-    OP_LESS_EQUAL,
-    OP_AND,
-    OP_OR
-};
+#include "elementwise_ops.h"
 
 static inline int32_t quotient(int32_t a, int32_t b)
 {

@@ -3,23 +3,9 @@
 #define NNF_ELEMENTWISE_INTEGER_SIMD_H
 
 #include "elementwise/elementwise.h"
+#include "elementwise/elementwise_ops.h"
 
 #define INLINE static inline __attribute__((always_inline))
-
-enum word_op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN };
-
-enum byte_op {
-    OP_LARGER,
-    OP_SMALLER,
-    OP_LARGER_SIGNED,
-    OP_SMALLER_SIGNED,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_LESS,
-    OP_LESS_EQUAL,
-    OP_AND,
-    OP_OR
-};
 
 INLINE S word(enum word_op op, S a, S b)
 {

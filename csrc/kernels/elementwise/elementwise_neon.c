@@ -2,52 +2,17 @@
 
 #include "nnf/partial_neon.h"
 #include "nnf/requantize_neon.h"
+#include "nnf/simd/f32_neon.h"
 
-#define INLINE static inline __attribute__((always_inline))
+/* a where either is NaN: vmaxq would give a NaN of b */
+static inline V larger(V a, V b) { return vbslq_f32(vcgtq_f32(b, a), b, a); }
+static inline V smaller(V a, V b) { return vbslq_f32(vcltq_f32(b, a), b, a); }
+static inline V sloped(V a, V b) { return vbslq_f32(vcgezq_f32(a), a, vmulq_f32(a, b)); }
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
-
-INLINE float32x4_t apply(enum op op, float32x4_t a, float32x4_t b)
-{
-    switch (op) {
-    case OP_ADD:
-        return vaddq_f32(a, b);
-    case OP_SUB:
-        return vsubq_f32(a, b);
-    case OP_MUL:
-        return vmulq_f32(a, b);
-    case OP_DIV:
-        return vdivq_f32(a, b);
-    case OP_MAX: /* a choice, since vmaxq would give a NaN of b */
-        return vbslq_f32(vcgtq_f32(b, a), b, a);
-    case OP_MIN:
-        return vbslq_f32(vcltq_f32(b, a), b, a);
-    default:
-        return vbslq_f32(vcgezq_f32(a), a, vmulq_f32(a, b));
-    }
-}
-
-INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                   float lo, float hi)
-{
-    if (n == 0)
-        return;
-    const float32x4_t low = vdupq_n_f32(lo), high = vdupq_n_f32(hi); /* the clamp keeps a NaN */
-    const float32x4_t first_a = vdupq_n_f32(*a), first_b = vdupq_n_f32(*b);
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const float32x4_t value = apply(op, step_a ? vld1q_f32(a + i) : first_a, step_b ? vld1q_f32(b + i) : first_b);
-        vst1q_f32(y + i, vminq_f32(high, vmaxq_f32(low, value)));
-    }
-    if (i == n)
-        return;
-    const float32x4_t value = apply(op, step_a ? nnf_load_f32_neon(a + i, n - i) : first_a,
-                                    step_b ? nnf_load_f32_neon(b + i, n - i) : first_b);
-    nnf_store_f32_neon(y + i, vminq_f32(high, vmaxq_f32(low, value)), n - i);
-}
+#include "elementwise/elementwise_f32_simd.h"
 
 /* Up to eight codes less the zero point; a repeated operand gives its first one. */
-INLINE int16x8_t load(int is_signed, const uint8_t *x, size_t i, size_t step, size_t live, int32_t zero)
+INLINE int16x8_t load_codes(int is_signed, const uint8_t *x, size_t i, size_t step, size_t live, int32_t zero)
 {
     const uint8x8_t bytes = step ? nnf_load_u8_neon(x + i, live) : vdup_n_u8(*x);
     const int16x8_t code = is_signed ? vmovl_s8(vreinterpret_s8_u8(bytes)) : vreinterpretq_s16_u16(vmovl_u8(bytes));
@@ -60,7 +25,7 @@ INLINE int32x4_t scale(int32x4_t x, int32_t multiplier, int32_t shift)
 }
 
 /* Codes of scaled values. Saturation to 16 bits does not disturb the clamp, whose limits are codes. */
-INLINE void store(uint8_t *y, size_t live, int32x4_t first, int32x4_t second, const nnf_binary_q8 *p)
+INLINE void store_codes(uint8_t *y, size_t live, int32x4_t first, int32x4_t second, const nnf_binary_q8 *p)
 {
     const int16x8_t scaled = vcombine_s16(vqmovn_s32(first), vqmovn_s32(second));
     int16x8_t code = vqaddq_s16(scaled, vdupq_n_s16((int16_t)p->zero_y));
@@ -72,8 +37,8 @@ INLINE void store(uint8_t *y, size_t live, int32x4_t first, int32x4_t second, co
 INLINE void add_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_t step_a, const uint8_t *b,
                    size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
 {
-    const int16x8_t code_a = load(is_signed, a, i, step_a, live, p->zero_a);
-    const int16x8_t code_b = load(is_signed, b, i, step_b, live, p->zero_b);
+    const int16x8_t code_a = load_codes(is_signed, a, i, step_a, live, p->zero_a);
+    const int16x8_t code_b = load_codes(is_signed, b, i, step_b, live, p->zero_b);
     int32x4_t sum[2];
     for (int half = 0; half < 2; half++) {
         const int32x4_t wide_a = vmovl_s16(half ? vget_high_s16(code_a) : vget_low_s16(code_a));
@@ -82,17 +47,17 @@ INLINE void add_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_
                               scale(vshlq_n_s32(wide_b, NNF_ADD_SHIFT), p->multiplier_b, p->shift_b));
         sum[half] = scale(sum[half], p->multiplier_y, p->shift_y);
     }
-    store(y + i, live, sum[0], sum[1], p);
+    store_codes(y + i, live, sum[0], sum[1], p);
 }
 
 INLINE void mul_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_t step_a, const uint8_t *b,
                    size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
 {
-    const int16x8_t code_a = load(is_signed, a, i, step_a, live, p->zero_a);
-    const int16x8_t code_b = load(is_signed, b, i, step_b, live, p->zero_b);
+    const int16x8_t code_a = load_codes(is_signed, a, i, step_a, live, p->zero_a);
+    const int16x8_t code_b = load_codes(is_signed, b, i, step_b, live, p->zero_b);
     const int32x4_t low = vmull_s16(vget_low_s16(code_a), vget_low_s16(code_b));
     const int32x4_t high = vmull_high_s16(code_a, code_b);
-    store(y + i, live, scale(low, p->multiplier_y, p->shift_y), scale(high, p->multiplier_y, p->shift_y), p);
+    store_codes(y + i, live, scale(low, p->multiplier_y, p->shift_y), scale(high, p->multiplier_y, p->shift_y), p);
 }
 
 /* The multiplier of y for the product where the value is negative, else that of a for the value. */
@@ -108,11 +73,11 @@ INLINE int32x4_t prelu(int32x4_t value, int32x4_t product, const nnf_binary_q8 *
 INLINE void prelu_q8(int is_signed, size_t i, size_t live, const uint8_t *a, size_t step_a, const uint8_t *b,
                      size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
 {
-    const int16x8_t code_a = load(is_signed, a, i, step_a, live, p->zero_a);
-    const int16x8_t code_b = load(is_signed, b, i, step_b, live, p->zero_b);
+    const int16x8_t code_a = load_codes(is_signed, a, i, step_a, live, p->zero_a);
+    const int16x8_t code_b = load_codes(is_signed, b, i, step_b, live, p->zero_b);
     const int32x4_t low = vmull_s16(vget_low_s16(code_a), vget_low_s16(code_b));
     const int32x4_t high = vmull_high_s16(code_a, code_b);
-    store(y + i, live, prelu(vmovl_s16(vget_low_s16(code_a)), low, p), prelu(vmovl_high_s16(code_a), high, p), p);
+    store_codes(y + i, live, prelu(vmovl_s16(vget_low_s16(code_a)), low, p), prelu(vmovl_high_s16(code_a), high, p), p);
 }
 
 /* A copy, whose fields no store of codes can change for all that a compiler knows, stays in registers. */

@@ -173,58 +173,56 @@ void nnf_prelu_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const
     prelu_q8(1, n, a, step_a, b, step_b, y, p);
 }
 
+#define EACH(relation)                                                                                                 \
+    do {                                                                                                               \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            y[i] = a[i * step_a] relation b[i * step_b];                                                               \
+    } while (0)
+
 void nnf_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
                                 uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] == b[i * step_b];
+    EACH(==);
 }
 
 void nnf_not_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
                                     uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] != b[i * step_b];
+    EACH(!=);
 }
 
 void nnf_less_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
                                uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] < b[i * step_b];
+    EACH(<);
 }
 
 void nnf_less_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
                                      uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] <= b[i * step_b];
+    EACH(<=);
 }
 
 void nnf_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                 uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] == b[i * step_b];
+    EACH(==);
 }
 
 void nnf_not_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                     uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] != b[i * step_b];
+    EACH(!=);
 }
 
 void nnf_less_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] < b[i * step_b];
+    EACH(<);
 }
 
 void nnf_less_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
                                      uint8_t *y)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i * step_a] <= b[i * step_b];
+    EACH(<=);
 }

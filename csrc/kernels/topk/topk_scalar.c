@@ -2,16 +2,22 @@
 
 #include "topk_heap.h"
 
+/* The first k keys make a heap, the others are offered to it; `key` is that of element i. */
+#define TOPK(key)                                                                                                      \
+    do {                                                                                                               \
+        for (size_t i = 0; i < k; i++)                                                                                 \
+            heap[i] = key;                                                                                             \
+        nnf_topk_start(heap, k);                                                                                       \
+        for (size_t i = k; i < n; i++)                                                                                 \
+            nnf_topk_offer(heap, k, key);                                                                              \
+        nnf_topk_finish(heap, k, indices);                                                                             \
+        for (size_t i = 0; i < k; i++)                                                                                 \
+            values[i] = x[indices[i]];                                                                                 \
+    } while (0)
+
 void nnf_topk_f32_rows__scalar(size_t n, size_t k, const float *x, float *values, int32_t *indices, uint64_t *heap)
 {
-    for (size_t i = 0; i < k; i++)
-        heap[i] = nnf_topk_key_f32(x[i], i);
-    nnf_topk_start(heap, k);
-    for (size_t i = k; i < n; i++)
-        nnf_topk_offer(heap, k, nnf_topk_key_f32(x[i], i));
-    nnf_topk_finish(heap, k, indices);
-    for (size_t i = 0; i < k; i++)
-        values[i] = x[indices[i]];
+    TOPK(nnf_topk_key_f32(x[i], i));
 }
 
 static inline uint64_t key_s32(int32_t value, size_t index)
@@ -21,14 +27,7 @@ static inline uint64_t key_s32(int32_t value, size_t index)
 
 void nnf_topk_s32_rows__scalar(size_t n, size_t k, const int32_t *x, int32_t *values, int32_t *indices, uint64_t *heap)
 {
-    for (size_t i = 0; i < k; i++)
-        heap[i] = key_s32(x[i], i);
-    nnf_topk_start(heap, k);
-    for (size_t i = k; i < n; i++)
-        nnf_topk_offer(heap, k, key_s32(x[i], i));
-    nnf_topk_finish(heap, k, indices);
-    for (size_t i = 0; i < k; i++)
-        values[i] = x[indices[i]];
+    TOPK(key_s32(x[i], i));
 }
 
 static inline uint64_t key_qu8(uint8_t code, size_t index)
@@ -39,12 +38,5 @@ static inline uint64_t key_qu8(uint8_t code, size_t index)
 void nnf_topk_qu8_rows__scalar(size_t n, size_t k, const uint8_t *x, uint8_t *values, int32_t *indices, uint64_t *heap,
                                uint8_t flip)
 {
-    for (size_t i = 0; i < k; i++)
-        heap[i] = key_qu8(x[i] ^ flip, i);
-    nnf_topk_start(heap, k);
-    for (size_t i = k; i < n; i++)
-        nnf_topk_offer(heap, k, key_qu8(x[i] ^ flip, i));
-    nnf_topk_finish(heap, k, indices);
-    for (size_t i = 0; i < k; i++)
-        values[i] = x[indices[i]];
+    TOPK(key_qu8(x[i] ^ flip, i));
 }

@@ -1,0 +1,48 @@
+/* Floats in vectors. Include after nnf/simd/f32_<isa>.h and larger, smaller and sloped, which differ in what they make
+ * of NaN. */
+#ifndef NNF_ELEMENTWISE_F32_SIMD_H
+#define NNF_ELEMENTWISE_F32_SIMD_H
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
+
+INLINE V apply(enum op op, V a, V b)
+{
+    switch (op) {
+    case OP_ADD:
+        return add(a, b);
+    case OP_SUB:
+        return sub(a, b);
+    case OP_MUL:
+        return mul(a, b);
+    case OP_DIV:
+        return divide(a, b);
+    case OP_MAX:
+        return larger(a, b);
+    case OP_MIN:
+        return smaller(a, b);
+    default:
+        return sloped(a, b);
+    }
+}
+
+INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
+                   float lo, float hi)
+{
+    if (n == 0)
+        return;
+    const V low = all(lo), high = all(hi), first_a = all(*a), first_b = all(*b);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const V value = apply(op, step_a ? load_whole(a + i) : first_a, step_b ? load_whole(b + i) : first_b);
+        store_whole(y + i, between(low, high, value));
+    }
+    if (i == n)
+        return;
+    const M live = first_lanes(n - i);
+    const V value = apply(op, step_a ? load(live, a + i) : first_a, step_b ? load(live, b + i) : first_b);
+    store(y + i, live, between(low, high, value));
+}
+
+#endif
