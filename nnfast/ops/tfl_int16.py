@@ -7,6 +7,7 @@ from math import frexp
 
 import numpy as np
 
+from .._native.elementwise import BinaryQ16, obstacle
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
@@ -15,11 +16,15 @@ from .tfl import own, same_shape
 _LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
 
+def clamp_of(node):
+    """(lowest, highest) int16 code that the fused activation leaves."""
+    target = node.outputs[0]
+    return quant.activation_range(node.scalar("activation", 0), target.type, target.scale, target.zero_point)
+
+
 def clamped(node, values):
-    """int16 codes of scaled values, within the fused activation."""
-    target, activation = node.outputs[0], node.scalar("activation", 0)
-    low, high = quant.activation_range(activation, target.type, target.scale, target.zero_point)
-    return np.clip(values + target.zero_point, low, high).astype(target.dtype)
+    """int16 codes of scaled values, within the fused activation; their zero point is 0."""
+    return np.clip(values, *clamp_of(node)).astype(node.outputs[0].dtype)
 
 
 def _scale(tensor):
@@ -28,6 +33,18 @@ def _scale(tensor):
 
 # -- ADD, SUB, MUL ---------------------------------------------------------------------------------------------------
 _SHIFT = 15
+_KEEP = 1 << 30, 1, 0
+
+
+def fixed(multiplier, exponent):
+    """(multiplier, left shift, right shift) of a quantized multiplier."""
+    return multiplier, max(exponent, 0), max(-exponent, 0)
+
+
+def shifts_too_far(scales):
+    """Why no native step takes (multiplier, left shift, right shift) of these, or None."""
+    far = max(left for _, left, _ in scales)
+    return f"left shift of {far} bits, native up to 31" if far > 31 else None
 
 
 def _power_of_two(scale):
@@ -35,24 +52,36 @@ def _power_of_two(scale):
     return exponent if fraction == 0.5 else None
 
 
-def _shifted(x, shift):
-    return x if shift == 0 else quant.rdbpot(x, -shift)
+def _scaled(x, scale):
+    multiplier, left, right = scale
+    return quant.rdbpot(quant.srdhm(quant.wrap32(x << left), multiplier), right)
 
 
-def _sum(node, inputs, sign):
+def _sum_scales(node):
+    """As `fixed`, of both inputs and of their sum."""
     scales = [_scale(t) for t in (node["input0"], node["input1"], node.outputs[0])]
-    x, y = (array.astype(np.int64) for array in inputs[:2])
     powers = [_power_of_two(scale) for scale in scales]
     if node.scalar("shifts") and None not in powers:
         shifts = [power - powers[2] for power in powers[:2]]
         if max(shifts) > 0 or 0 not in shifts:
             node.fail(0, f"scale is {scales[2]:.9g}, must be the larger one of the inputs' where all are powers of two")
-        return clamped(node, np.clip(_shifted(x, shifts[0]) + sign * _shifted(y, shifts[1]), _LOW, _HIGH))
+        return [(*_KEEP[:2], min(-shift, 31)) for shift in shifts] + [_KEEP]
     twice = 2 * max(scales[:2])
-    first, second = (quant.quantize_multiplier(scale / twice) for scale in scales[:2])
+    inputs = [fixed(*quant.quantize_multiplier(scale / twice)) for scale in scales[:2]]
     last = quant.quantize_multiplier(twice / float(np.float32(1 << _SHIFT) * np.float32(scales[2])))
-    total = quant.mbqm(x << _SHIFT, *first) + sign * quant.mbqm(y << _SHIFT, *second)
-    return clamped(node, quant.mbqm(total, *last))
+    return [(multiplier, left + _SHIFT, right) for multiplier, left, right in inputs] + [fixed(*last)]
+
+
+def _mul_scales(node):
+    """As `fixed`, of the product, in a list."""
+    scales = [np.float32(t.scale) for t in (node["input0"], node["input1"], node.outputs[0])]
+    return [fixed(*quant.quantize_multiplier(float(scales[0] * scales[1] / scales[2])))]
+
+
+def _sum(node, inputs, sign):
+    first, second, last = _sum_scales(node)
+    x, y = (array.astype(np.int64) for array in inputs[:2])
+    return clamped(node, _scaled(_scaled(x, first) + sign * _scaled(y, second), last))
 
 
 def compute_add(node, inputs):
@@ -67,9 +96,20 @@ def compute_sub(node, inputs):
 
 def compute_mul(node, inputs):
     """The int32 product, by the multiplier that float32 gives."""
-    scales = [np.float32(t.scale) for t in (node["input0"], node["input1"], node.outputs[0])]
     x, y = (array.astype(np.int64) for array in inputs[:2])
-    return [clamped(node, quant.mbqm(x * y, *quant.quantize_multiplier(float(scales[0] * scales[1] / scales[2]))))]
+    return [clamped(node, _scaled(x * y, _mul_scales(node)[0]))]
+
+
+def _lower_binary(op):
+    def lower(node, b):
+        x, y, target = node["input0"], node["input1"], node.outputs[0]
+        scales = _mul_scales(node) if op == "mul" else _sum_scales(node)
+        reason = shifts_too_far(scales) or obstacle(x.shape, y.shape)
+        if reason is None:
+            b.emit(BinaryQ16((b.slot(x), b.slot(y), b.slot(target)), op, x.shape, y.shape, scales, clamp_of(node)))
+        return reason
+
+    return lower
 
 
 def infer_binary(node):
@@ -79,9 +119,10 @@ def infer_binary(node):
 
 
 _PAIR = "input0:T input1:T activation:i32 shifts:bool -> output:T"
-TFL_INT16_ADD = own("TFL_INT16_ADD", {_PAIR: {"T": ("Q16S",)}}, compute_add, infer_binary)
-TFL_INT16_SUB = own("TFL_INT16_SUB", {_PAIR: {"T": ("Q16S",)}}, compute_sub, infer_binary)
-TFL_INT16_MUL = own("TFL_INT16_MUL", {_PAIR.replace(" shifts:bool", ""): {"T": ("Q16S",)}}, compute_mul, infer_binary)
+TFL_INT16_ADD = own("TFL_INT16_ADD", {_PAIR: {"T": ("Q16S",)}}, compute_add, infer_binary, lower=_lower_binary("add"))
+TFL_INT16_SUB = own("TFL_INT16_SUB", {_PAIR: {"T": ("Q16S",)}}, compute_sub, infer_binary, lower=_lower_binary("sub"))
+TFL_INT16_MUL = own("TFL_INT16_MUL", {_PAIR.replace(" shifts:bool", ""): {"T": ("Q16S",)}}, compute_mul, infer_binary,
+                    lower=_lower_binary("mul"))
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------

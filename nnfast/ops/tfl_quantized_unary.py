@@ -3,9 +3,11 @@ codes are interpolated between; int16 LOGISTIC and TANH by one table of the logi
 """
 
 from functools import cache
+from math import prod
 
 import numpy as np
 
+from .._native.elementwise import CurveQ16, SigmoidQ16
 from ..model import quant
 from . import softmax
 from .tfl import own, same_shape
@@ -66,20 +68,24 @@ def _rsqrt(node, x):
 _CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt}
 
 
+def _table_of(name, node):
+    """table16 of a curve of int16 codes."""
+    source, target = node["input"], node.outputs[0]
+    pair = (source.scale, source.zero_point), (target.scale, target.zero_point)
+    with np.errstate(all="ignore"):
+        return table16(*pair, lambda x: _CURVES[name](node, x), np.float32)
+
+
 def _compute_curve(name):
     def compute(node, inputs):
         """The curve, in float32, by a table of codes."""
         source, target = node["input"], node.outputs[0]
-
-        def curve(x):
-            return _CURVES[name](node, x)
-
+        if source.dtype == np.int16:
+            return [looked_up(_table_of(name, node), inputs[0].astype(np.int64))]
         with np.errstate(all="ignore"):
-            pair = (source.scale, source.zero_point), (target.scale, target.zero_point)
-            if source.dtype == np.int16:
-                return [looked_up(table16(*pair, curve, np.float32), inputs[0].astype(np.int64))]
             x = np.float32(source.scale) * (inputs[0].astype(np.int64) - source.zero_point).astype(np.float32)
-            steps = curve(x.astype(np.float64)).astype(np.float32) * (np.float32(1) / np.float32(target.scale))
+            steps = _CURVES[name](node, x.astype(np.float64)).astype(np.float32)
+            steps *= np.float32(1) / np.float32(target.scale)
         low, high = RANGES[target.dtype]
         codes = np.clip(quant.round_half_away(steps).astype(np.float64) + target.zero_point, low, high)
         return [codes.astype(target.dtype)]
@@ -89,8 +95,16 @@ def _compute_curve(name):
 
 def _curve(name, types, more=""):
     compute = _compute_curve(name)
-    return own(f"TFL_QUANTIZED_{name}", {f"input:T{more} -> output:T": {"T": types}}, compute, same_shape,
-               lower=lower_by_table(compute))
+    by_codes = lower_by_table(compute)
+
+    def lower(node, b):
+        if node["input"].dtype != np.int16:
+            return by_codes(node, b)
+        slots = b.slot(node["input"]), b.slot(node.outputs[0])
+        b.emit(CurveQ16(slots, prod(node["input"].shape), _table_of(name, node).astype(np.int16)))
+        return None
+
+    return own(f"TFL_QUANTIZED_{name}", {f"input:T{more} -> output:T": {"T": types}}, compute, same_shape, lower=lower)
 
 
 TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name in ("EXP", "LOG"))
@@ -116,48 +130,52 @@ _BITS = 12
 """Bits behind the point of a code whose scale is a power of two that needs no multiplier."""
 
 
-def _scaled(node, codes, shifts):
-    """int32 codes in steps of 1 / (3 * 2^12): by a shift, where the scale is a power of two, else by a multiplier.
+_FORMS = {"LOGISTIC": (9, 0x7FFF << 10, 0, 1 << 25, 10), "TANH": (8, 0xFFFF << 8, 1 << 23, 1 << 23, 8)}
+"""Bits between values of the table, the value beyond it, what is taken off it, what values at x and -x make together,
+and bits behind the point of the result."""
 
-    shifts: the left shifts that LiteRT leaves to powers of two.
+
+def _to_table(name, node):
+    """(multiplier, right shift) of codes to steps of 1 / (3 * 2^12), for TANH half of them.
+
+    A scale that is a power of two takes shifts alone where LiteRT leaves them to it.
     """
     scale = float(np.float32(node["input"].scale))
     fraction, exponent = np.frexp(scale)
     shift = _BITS + int(exponent) - 1
-    if fraction == 0.5 and shift in shifts:
-        return codes * (3 << shift)
+    if fraction == 0.5 and shift in ((0,) if name == "LOGISTIC" else (0, 1)):
+        return 3 << shift, 0
     multiplier, right = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767 / 2 and right <= 30:
         multiplier, right = multiplier * 2, right + 1
-    return quant.wrap32(codes * int(multiplier) + (1 << right >> 1)) >> right
+    return int(multiplier), right
 
 
-def _between(x, bits):
-    """Values of the logistic table at x / 2^bits, in steps of 2^-(16 + bits)."""
-    place, part = x >> bits, x & (1 << bits) - 1
-    place = np.minimum(place, 254)
-    return (_LOGISTIC[place] << bits) + part * (_LOGISTIC[place + 1] - _LOGISTIC[place])
+def _sigmoid(name):
+    bits, cap, less, total, shift = _FORMS[name]
+
+    def compute(node, inputs):
+        """Between two entries of the table by a line, in steps of 2^-15; tanh(x) is 2 logistic(2 x) - 1."""
+        multiplier, right = _to_table(name, node)
+        x = quant.wrap32(inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
+        size = np.abs(x)
+        place, part = np.minimum(size >> bits, 254), size & (1 << bits) - 1
+        value = (_LOGISTIC[place] << bits) + part * (_LOGISTIC[place + 1] - _LOGISTIC[place])
+        value = np.where(size >> bits >= 255, cap, value)
+        return [(np.where(x >= 0, value - less, total - value - 1) + (1 << shift >> 1) >> shift).astype(np.int16)]
+
+    def lower(node, b):
+        scale = _to_table(name, node)
+        if scale[0] >= 1 << 31:
+            return f"input scale is {node['input'].scale:.9g}, native only where codes reach the table in 32 bits"
+        b.emit(SigmoidQ16((b.slot(node["input"]), b.slot(node.outputs[0])), prod(node["input"].shape), scale,
+                          _FORMS[name], _LOGISTIC.astype(np.uint16)))
+        return None
+
+    return own(f"TFL_INT16_{name}", {"input:T -> output:T": {"T": ("Q16S",)}}, compute, same_shape, lower=lower)
 
 
-def compute_logistic(node, inputs):
-    """Halfway between two entries of the table by a line, in steps of 2^-15."""
-    x = _scaled(node, inputs[0].astype(np.int64), (0,))
-    size = np.abs(x)
-    value = np.where(size >> 9 >= 255, 0x7FFF << 10, _between(size, 9))
-    return [(np.where(x >= 0, value, (1 << 25) - value - 1) + (1 << 9) >> 10).astype(np.int16)]
-
-
-def compute_tanh(node, inputs):
-    """2 logistic(2 x) - 1."""
-    x = _scaled(node, inputs[0].astype(np.int64), (0, 1))
-    size = np.abs(x)
-    value = np.where(size >> 8 >= 255, 0xFFFF << 8, _between(size, 8)) - (1 << 23)
-    return [(np.where(x >= 0, value, -value - 1) + (1 << 7) >> 8).astype(np.int16)]
-
-
-TFL_INT16_LOGISTIC, TFL_INT16_TANH = (
-    own(f"TFL_INT16_{name}", {"input:T -> output:T": {"T": ("Q16S",)}}, compute, same_shape)
-    for name, compute in (("LOGISTIC", compute_logistic), ("TANH", compute_tanh)))
+TFL_INT16_LOGISTIC, TFL_INT16_TANH = (_sigmoid(name) for name in _FORMS)
 
 
 # -- SOFTMAX ---------------------------------------------------------------------------------------------------------

@@ -4,12 +4,12 @@ from math import prod
 
 import numpy as np
 
-from .._native.elementwise import LookupQ8
+from .._native.elementwise import RESCALED, LookupQ8, RescaleQ16
 from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE
-from . import reduce, resize
+from . import reduce, resize, tfl_int16
 from .base import broadcast_shape, check_activation, is_quant8
 from .tfl import QUANTIZED, own, same_shape
 
@@ -30,19 +30,47 @@ def lower_by_table(compute):
     return lower
 
 
+def lower_by_scales(compute, scales_of):
+    """lower: as lower_by_table, and of other codes by RescaleQ16.
+
+    scales_of(node): (multiplier, exponent) of values from zero on, the same of values below, and the lowest and highest
+    code of the output.
+    """
+    by_table = lower_by_table(compute)
+
+    def lower(node, b):
+        source, target = node["input"], node.outputs[0]
+        zeros = node.scalar("zero", source.zero_point), node.scalar("new_zero", target.zero_point)
+        dtypes = source.dtype, target.dtype
+        if dtypes not in RESCALED or target.dtype == np.int32 and zeros[1]:
+            return by_table(node, b)
+        above, below, clamp = scales_of(node)
+        scales = tfl_int16.fixed(*above), tfl_int16.fixed(*below)
+        reason = tfl_int16.shifts_too_far(scales)
+        if reason is None:
+            b.emit(RescaleQ16((b.slot(source), b.slot(target)), prod(source.shape), dtypes, *scales, zeros, clamp))
+        return reason
+
+    return lower
+
+
 # -- QUANTIZE --------------------------------------------------------------------------------------------------------
+def _multiplier(node):
+    return quant.quantize_multiplier(node.scalar("scale") / node.scalar("new_scale"))
+
+
 def compute(node, inputs):
     """(x - zero) * scale / new scale + new zero, by a quantized multiplier."""
     target = node.outputs[0]
-    multiplier = quant.quantize_multiplier(node.scalar("scale") / node.scalar("new_scale"))
-    codes = quant.mbqm(inputs[0].astype(np.int64) - node.scalar("zero"), *multiplier) + node.scalar("new_zero")
+    codes = quant.mbqm(inputs[0].astype(np.int64) - node.scalar("zero"), *_multiplier(node)) + node.scalar("new_zero")
     return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
 
 
 TFL_REQUANTIZE = own(
     "TFL_REQUANTIZE", {"input:T scale:f32 zero:i32 new_scale:f32 new_zero:i32 -> output:U":
                        {"T": ("I32", "I16", *QUANTIZED), "U": ("I32", *QUANTIZED)}},
-    compute, same_shape, lower=lower_by_table(compute),
+    compute, same_shape, lower=lower_by_scales(compute, lambda node: (_multiplier(node), _multiplier(node),
+                                                                      RANGES[node.outputs[0].dtype])),
 )
 
 
@@ -86,47 +114,69 @@ TFL_REQUANTIZE_SUM = own("TFL_REQUANTIZE_SUM", _REDUCTION, compute_sum, reduce.i
 
 
 # -- LEAKY_RELU, RSQRT -----------------------------------------------------------------------------------------------
-def compute_leaky_relu(node, inputs):
-    """Values below zero times alpha; both multipliers are formed in float32."""
+def _leaky_scales(node):
+    """Both multipliers are formed in float32; alpha may be negative."""
     source, target = node["input"], node.outputs[0]
     ratio = np.float32(source.scale), np.float32(target.scale), np.float32(node.scalar("alpha"))
-    above = quant.quantize_multiplier(float(ratio[0] / ratio[1]))
-    below = quant.quantize_multiplier(abs(float(ratio[0] * ratio[2] / ratio[1])))
+    multiplier, exponent = quant.quantize_multiplier(abs(float(ratio[0] * ratio[2] / ratio[1])))
+    return (quant.quantize_multiplier(float(ratio[0] / ratio[1])),
+            (-multiplier if ratio[2] < 0 else multiplier, exponent), RANGES[target.dtype])
+
+
+def compute_leaky_relu(node, inputs):
+    """Values below zero times alpha."""
+    source, target = node["input"], node.outputs[0]
+    above, below, clamp = _leaky_scales(node)
     x = inputs[0].astype(np.int64) - source.zero_point
-    sign = -1 if ratio[2] < 0 else 1
-    codes = np.where(x >= 0, quant.mbqm(x, *above), quant.mbqm(x, sign * below[0], below[1])) + target.zero_point
-    return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
+    codes = np.where(x >= 0, quant.mbqm(x, *above), quant.mbqm(x, *below)) + target.zero_point
+    return [np.clip(codes, *clamp).astype(target.dtype)]
 
 
 TFL_REQUANTIZE_LEAKY_RELU = own(
     "TFL_REQUANTIZE_LEAKY_RELU", {"input:T alpha:f32 -> output:T": {"T": QUANTIZED}}, compute_leaky_relu, same_shape,
-    lower=lower_by_table(compute_leaky_relu),
+    lower=lower_by_scales(compute_leaky_relu, _leaky_scales),
 )
 
-def compute_relu(node, inputs):
-    """RELU, RELU_N1_TO_1 and RELU6, by the number of the fused activation; the multiplier is formed in float32."""
+
+def _relu_scales(node):
+    """The multiplier is formed in float32."""
     source, target = node["input"], node.outputs[0]
     multiplier = quant.quantize_multiplier(float(np.float32(source.scale) / np.float32(target.scale)))
-    codes = quant.mbqm(inputs[0].astype(np.int64) - source.zero_point, *multiplier) + target.zero_point
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
+    return multiplier, multiplier, clamp
+
+
+def compute_relu(node, inputs):
+    """RELU, RELU_N1_TO_1 and RELU6, by the number of the fused activation."""
+    source, target = node["input"], node.outputs[0]
+    multiplier, _, clamp = _relu_scales(node)
+    codes = quant.mbqm(inputs[0].astype(np.int64) - source.zero_point, *multiplier) + target.zero_point
     return [np.clip(codes, *clamp).astype(target.dtype)]
 
 
 TFL_REQUANTIZE_RELU = own("TFL_REQUANTIZE_RELU", {"input:T activation:i32 -> output:T": {"T": QUANTIZED}},
-                          compute_relu, same_shape, lower=lower_by_table(compute_relu))
+                          compute_relu, same_shape, lower=lower_by_scales(compute_relu, _relu_scales))
+
+
+def _abs_scales(node):
+    """The multiplier is formed in float32; 2^30 * 2 keeps a value."""
+    source, target = node["input"], node.outputs[0]
+    scales, (multiplier, exponent) = np.float32([source.scale, target.scale]), (1 << 30, 1)
+    if scales[0] != scales[1]:
+        multiplier, exponent = quant.quantize_multiplier(float(scales[0] / scales[1]))
+    return (multiplier, exponent), (-multiplier, exponent), RANGES[target.dtype]
 
 
 def compute_abs(node, inputs):
-    """The size of values; the multiplier is formed in float32."""
+    """The size of values."""
     source, target = node["input"], node.outputs[0]
-    size, scales = np.abs(inputs[0].astype(np.int64) - source.zero_point), np.float32([source.scale, target.scale])
-    if scales[0] != scales[1]:
-        size = quant.mbqm(size, *quant.quantize_multiplier(float(scales[0] / scales[1])))
-    return [np.clip(size + target.zero_point, *RANGES[target.dtype]).astype(target.dtype)]
+    multiplier, _, clamp = _abs_scales(node)
+    size = quant.mbqm(np.abs(inputs[0].astype(np.int64) - source.zero_point), *multiplier)
+    return [np.clip(size + target.zero_point, *clamp).astype(target.dtype)]
 
 
 TFL_REQUANTIZE_ABS = own("TFL_REQUANTIZE_ABS", {"input:T -> output:T": {"T": ("Q8S", "Q16S")}}, compute_abs, same_shape,
-                         lower=lower_by_table(compute_abs))
+                         lower=lower_by_scales(compute_abs, _abs_scales))
 
 
 def infer_mul(node):

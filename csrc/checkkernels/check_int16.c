@@ -1,0 +1,186 @@
+#include "check.h"
+#include "checks.h"
+
+#include "int16/int16.h"
+#include "nnf/kernel.h"
+
+static nnf_fixed fixed(nnf_check *c, int lo, int hi)
+{
+    nnf_fixed made;
+    int32_t exponent;
+    nnf_check_multiplier(c, &made.multiplier, &exponent, lo, hi);
+    made.left = exponent > 0 ? exponent : 0;
+    made.right = exponent > 0 ? 0 : -exponent;
+    return made;
+}
+
+static void check_binary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, bool is_sum)
+{
+    const nnf_binary_qs16_flat_fn slow = (nnf_binary_qs16_flat_fn)twin->fn;
+    const nnf_binary_qs16_flat_fn fast = (nnf_binary_qs16_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t n = sizes[s], count_a = form & 1 ? 1 : n, count_b = form & 2 ? 1 : n;
+            int16_t *a = nnf_check_alloc(c, 2 * count_a), *b = nnf_check_alloc(c, 2 * count_b);
+            int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+            nnf_check_fill_bytes(c, a, 2 * count_a);
+            nnf_check_fill_bytes(c, b, 2 * count_b);
+            nnf_binary_q16 p = {fixed(c, -12, 0), fixed(c, -12, 0), fixed(c, -14, 0), (form & 4) != 0, -32768, 32767};
+            p.a.left = p.b.left = 15;
+            if (is_sum) {
+                p.a.right += 1;
+                p.b.right += 1;
+                p.y.left = form & 8 ? 0 : 1;
+            }
+            if (form & 8)
+                p.lo = 0;
+            slow(n, a, !(form & 1), b, !(form & 2), expected, &p);
+            fast(n, a, !(form & 1), b, !(form & 2), actual, &p);
+            nnf_check_bytes(c, expected, actual, 2 * n);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 4096;
+    int16_t *a = nnf_check_alloc(c, 2 * n), *b = nnf_check_alloc(c, 2 * n), *y = nnf_check_alloc(c, 2 * n);
+    const nnf_binary_q16 p = {{1 << 30, 15, 1}, {1 << 30, 15, 2}, {1 << 30, 0, 12}, 0, -32768, 32767};
+    nnf_check_fill_bytes(c, a, 2 * n);
+    nnf_check_fill_bytes(c, b, 2 * n);
+    NNF_BENCH(c, "n=4096", n, fast(n, a, 1, b, 1, y, &p));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_add_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_binary(c, twin, kernel, true);
+}
+
+void nnf_check_mul_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_binary(c, twin, kernel, false);
+}
+
+/* from, to: bytes of an element. */
+static void check_rescale(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t from, size_t to)
+{
+    const nnf_rescale_flat_fn slow = (nnf_rescale_flat_fn)twin->fn, fast = (nnf_rescale_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 16; form++) {
+            const size_t n = sizes[s];
+            void *x = nnf_check_alloc(c, from * n), *expected = nnf_check_alloc(c, to * n);
+            void *actual = nnf_check_alloc(c, to * n);
+            nnf_check_fill_bytes(c, x, from * n);
+            const int32_t most = (int32_t)((UINT32_C(1) << (8 * to - 1)) - 1), least = -most - 1;
+            nnf_rescale p = {fixed(c, -31, 8), fixed(c, -12, 3), 0, 0, form & 1 ? 0 : least, most};
+            if (form & 2)
+                p.below.multiplier = -p.below.multiplier;
+            if (form & 4)
+                p.zero_x = (int32_t)nnf_check_below(c, 256) - 128;
+            if (form & 8 && to < 4)
+                p.zero_y = (int32_t)nnf_check_below(c, 256) - 128;
+            slow(n, x, expected, &p);
+            fast(n, x, actual, &p);
+            nnf_check_bytes(c, expected, actual, to * n);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 4096;
+    void *x = nnf_check_alloc(c, from * n), *y = nnf_check_alloc(c, to * n);
+    const nnf_rescale p = {{1 << 30, 0, 1}, {1 << 30, 0, 3}, 0, 0, -128, 127};
+    nnf_check_fill_bytes(c, x, from * n);
+    NNF_BENCH(c, "n=4096", n, fast(n, x, y, &p));
+    nnf_check_done(c, "bench");
+}
+
+#define RESCALE(types, from, to)                                                                           \
+    void nnf_check_rescale_##types##_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)  \
+    {                                                                                                      \
+        check_rescale(c, twin, kernel, from, to);                                                          \
+    }
+
+RESCALE(qs16, 2, 2)
+RESCALE(qs16_qs8, 2, 1)
+RESCALE(qs16_s32, 2, 4)
+RESCALE(qs8_qs16, 1, 2)
+RESCALE(s32_qs16, 4, 2)
+RESCALE(s32_qs8, 4, 1)
+
+/* Every code. */
+enum { CODES = 65536 };
+
+static int16_t *all_codes(nnf_check *c)
+{
+    int16_t *x = nnf_check_alloc(c, 2 * CODES);
+    for (size_t i = 0; i < CODES; i++)
+        x[i] = (int16_t)i;
+    return x;
+}
+
+void nnf_check_curve_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_curve_qs16_flat_fn slow = (nnf_curve_qs16_flat_fn)twin->fn, fast = (nnf_curve_qs16_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        int16_t *x = nnf_check_alloc(c, 2 * n), *table = nnf_check_alloc(c, 2 * 513);
+        int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+        nnf_check_fill_bytes(c, x, 2 * n);
+        for (size_t i = 0; i < 513; i++)
+            table[i] = (int16_t)nnf_check_u32(c);
+        slow(n, x, expected, table);
+        fast(n, x, actual, table);
+        nnf_check_bytes(c, expected, actual, 2 * n);
+        nnf_check_done(c, "n=%zu", n);
+    }
+    int16_t *x = all_codes(c), *table = nnf_check_alloc(c, 2 * 513);
+    int16_t *expected = nnf_check_alloc(c, 2 * CODES), *actual = nnf_check_alloc(c, 2 * CODES);
+    for (size_t i = 0; i < 513; i++)
+        table[i] = (int16_t)nnf_check_u32(c);
+    slow(CODES, x, expected, table);
+    fast(CODES, x, actual, table);
+    nnf_check_bytes(c, expected, actual, 2 * CODES);
+    NNF_BENCH(c, "n=4096", 4096, fast(4096, x, actual, table));
+    nnf_check_done(c, "all codes");
+}
+
+void nnf_check_sigmoid_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_sigmoid_qs16_flat_fn slow = (nnf_sigmoid_qs16_flat_fn)twin->fn;
+    const nnf_sigmoid_qs16_flat_fn fast = (nnf_sigmoid_qs16_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (int form = 0; form < 8; form++) {
+            const bool is_tanh = form & 1;
+            const size_t n = form == 7 ? CODES : sizes[s];
+            int16_t *x = form == 7 ? all_codes(c) : nnf_check_alloc(c, 2 * n);
+            uint16_t *table = nnf_check_alloc(c, 2 * 256);
+            int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+            if (form != 7)
+                nnf_check_fill_bytes(c, x, 2 * n);
+            for (size_t i = 0; i < 256; i++)
+                table[i] = (uint16_t)(32768 + 128 * i);
+            nnf_sigmoid_q16 p = {.multiplier = form & 2 ? 3 : 30000, .right = form & 4 ? 6 : 0, .table = table};
+            p.bits = is_tanh ? 8 : 9;
+            p.cap = is_tanh ? 0xFFFF << 8 : 0x7FFF << 10;
+            p.less = is_tanh ? 1 << 23 : 0;
+            p.sum = is_tanh ? 1 << 23 : 1 << 25;
+            p.shift = is_tanh ? 8 : 10;
+            slow(n, x, expected, &p);
+            fast(n, x, actual, &p);
+            nnf_check_bytes(c, expected, actual, 2 * n);
+            nnf_check_done(c, "n=%zu form=%d", n, form);
+        }
+    }
+    int16_t *x = all_codes(c), *y = nnf_check_alloc(c, 2 * CODES);
+    uint16_t *table = nnf_check_alloc(c, 2 * 256);
+    const nnf_sigmoid_q16 p = {3, 1, 9, 0x7FFF << 10, 0, 1 << 25, 10, table};
+    for (size_t i = 0; i < 256; i++)
+        table[i] = (uint16_t)(32768 + 128 * i);
+    NNF_BENCH(c, "n=4096", 4096, fast(4096, x, y, &p));
+    nnf_check_done(c, "bench");
+}

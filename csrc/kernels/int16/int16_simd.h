@@ -1,0 +1,163 @@
+/* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h and a file that defines s32_load_s16,
+ * s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled, s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits,
+ * s32_pairs and WIDE, the bytes of a vector. */
+#ifndef NNF_INT16_SIMD_H
+#define NNF_INT16_SIMD_H
+
+#include <string.h>
+
+#include "int16/int16.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum word_type { TYPE_S8 = 1, TYPE_S16 = 2, TYPE_S32 = 4 }; /* bytes of one */
+
+INLINE S load_words(enum word_type type, const void *x)
+{
+    return type == TYPE_S8 ? s32_load_s8(x) : type == TYPE_S16 ? s32_load_s16(x) : s32_load_whole(x);
+}
+
+INLINE void store_words(enum word_type type, void *y, S value)
+{
+    if (type == TYPE_S8)
+        s32_store_s8(y, value);
+    else if (type == TYPE_S16)
+        s32_store_s16(y, value);
+    else
+        s32_store_whole(y, value);
+}
+
+typedef struct scale {
+    S multiplier, left, right;
+} scale;
+
+INLINE scale scale_of(const nnf_fixed *by)
+{
+    return (scale){s32_all(by->multiplier), s32_all(by->left), s32_all(by->right)};
+}
+
+INLINE S scaled(S x, const scale *by) { return s32_scaled(x, by->multiplier, by->left, by->right); }
+
+/* What a kernel makes of one vector of each operand. */
+typedef struct binary {
+    int is_sum, is_minus;
+    scale a, b, y;
+    S lo, hi;
+} binary;
+
+INLINE S both(const binary *by, S a, S b)
+{
+    S value;
+    if (by->is_sum) {
+        a = scaled(a, &by->a);
+        b = scaled(b, &by->b);
+        value = by->is_minus ? s32_sub(a, b) : s32_add(a, b);
+    } else {
+        value = s32_mul(a, b);
+    }
+    return s32_min(s32_max(scaled(value, &by->y), by->lo), by->hi);
+}
+
+INLINE void binary_rows(int is_sum, int is_minus, size_t n, const int16_t *a, size_t step_a, const int16_t *b,
+                        size_t step_b, int16_t *y, const nnf_binary_q16 *p)
+{
+    if (n == 0)
+        return;
+    const binary by = {is_sum, is_minus, scale_of(&p->a), scale_of(&p->b), scale_of(&p->y), s32_all(p->lo),
+                       s32_all(p->hi)};
+    S left = s32_all(*a), right = s32_all(*b);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        if (step_a)
+            left = s32_load_s16(a + i);
+        if (step_b)
+            right = s32_load_s16(b + i);
+        s32_store_s16(y + i, both(&by, left, right));
+    }
+    if (i == n)
+        return;
+    int16_t rest[3][LANES] = {{0}};
+    if (step_a)
+        left = s32_load_s16(memcpy(rest[0], a + i, (n - i) * sizeof *a));
+    if (step_b)
+        right = s32_load_s16(memcpy(rest[1], b + i, (n - i) * sizeof *b));
+    s32_store_s16(rest[2], both(&by, left, right));
+    memcpy(y + i, rest[2], (n - i) * sizeof *y);
+}
+
+INLINE void add_rows(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
+                     const nnf_binary_q16 *p)
+{
+    if (p->is_minus)
+        binary_rows(1, 1, n, a, step_a, b, step_b, y, p);
+    else
+        binary_rows(1, 0, n, a, step_a, b, step_b, y, p);
+}
+
+typedef S (*map)(const void *by, S x);
+
+/* y = each(x), by vectors; the last one by way of the stack. */
+INLINE void map_rows(enum word_type from, enum word_type to, size_t n, const void *x, void *y, map each, const void *by)
+{
+    const char *in = x;
+    char *out = y;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_words(to, out + i * to, each(by, load_words(from, in + i * from)));
+    if (i == n)
+        return;
+    char rest[2][WIDE] = {{0}};
+    memcpy(rest[0], in + i * from, (n - i) * from);
+    store_words(to, rest[1], each(by, load_words(from, rest[0])));
+    memcpy(out + i * to, rest[1], (n - i) * to);
+}
+
+typedef struct rescale {
+    scale above, below;
+    S zero_x, zero_y, lo, hi;
+} rescale;
+
+INLINE S rescaled(const void *params, S x)
+{
+    const rescale *by = params;
+    x = s32_sub(x, by->zero_x);
+    const scale side = {s32_if_negative(x, by->below.multiplier, by->above.multiplier),
+                        s32_if_negative(x, by->below.left, by->above.left),
+                        s32_if_negative(x, by->below.right, by->above.right)};
+    return s32_add(s32_min(s32_max(scaled(x, &side), by->lo), by->hi), by->zero_y);
+}
+
+INLINE void rescale_rows(enum word_type from, enum word_type to, size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    const rescale by = {scale_of(&p->above), scale_of(&p->below), s32_all(p->zero_x), s32_all(p->zero_y),
+                        s32_all(p->lo - p->zero_y), s32_all(p->hi - p->zero_y)};
+    map_rows(from, to, n, x, y, rescaled, &by);
+}
+
+INLINE S curved(const void *table, S x)
+{
+    S first, second;
+    s32_pairs(table, s32_add(s32_right(x, 7), s32_all(256)), &first, &second);
+    const S slope = s32_right(s32_left(s32_sub(second, first), 16), 16);
+    const S part = s32_sub(x, s32_left(s32_right(x, 7), 7));
+    const S rise = s32_right(s32_add(s32_mul(slope, part), s32_all(64)), 7);
+    /* Wraps as an int16 number does, whatever the store makes of others. */
+    return s32_right(s32_left(s32_add(first, rise), 16), 16);
+}
+
+INLINE S sigmoid(const void *params, S x)
+{
+    const nnf_sigmoid_q16 *p = params;
+    const int32_t half = (int32_t)((UINT32_C(1) << p->right) >> 1);
+    const S t = s32_right(s32_add(s32_mul(x, s32_all(p->multiplier)), s32_all(half)), p->right);
+    const S size = s32_size(t), place = s32_right_bits(size, p->bits);
+    S first, second;
+    s32_pairs(p->table, s32_min(place, s32_all(254)), &first, &second);
+    const S part = s32_sub(size, s32_left(place, p->bits));
+    S value = s32_add(s32_left(first, p->bits), s32_mul(part, s32_sub(second, first)));
+    value = s32_if_negative(s32_sub(place, s32_all(255)), value, s32_all(p->cap));
+    value = s32_if_negative(t, s32_sub(s32_all(p->sum - 1), value), s32_sub(value, s32_all(p->less)));
+    return s32_right(s32_add(value, s32_all(1 << p->shift >> 1)), p->shift);
+}
+
+#endif

@@ -1,0 +1,99 @@
+"""Native steps of int16 tensors against their numpy definitions: every level, one and two threads."""
+
+import numpy as np
+import pytest
+
+from helpers.lowered import check_all_ways, make, run_native
+from helpers.nodes import flag, ints, operand, out
+from nnfast.ops import tfl_int16, tfl_quantized_unary, tfl_requantize
+
+RANDOM = np.random.default_rng(16)
+SHAPES = [((37,), (37,)), ((3, 5, 33), (33,)), ((4, 1, 17), (1, 6, 1)), ((2, 3, 1), (1,)), ((1,), (70000,))]
+
+
+def words(shape, dtype=np.int16):
+    info = np.iinfo(dtype)
+    made = RANDOM.integers(info.min, info.max + 1, shape).astype(dtype)
+    made.reshape(-1)[:2] = (info.min, info.max)[:made.size]
+    return made
+
+
+def q16(values, scale):
+    return operand("Q16S", values, scale)
+
+
+# -- ADD, SUB, MUL ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize(("scales", "shifts"), [((3e-4, 1.7e-4, 4e-4), False), ((2e-5, 3e-4, 1e-6), False),
+                                                ((2**-15, 2**-12, 2**-12), True), ((2**-15, 2**-40, 2**-15), True)])
+@pytest.mark.parametrize("op", [tfl_int16.TFL_INT16_ADD, tfl_int16.TFL_INT16_SUB])
+def test_sums(op, scales, shifts, shapes):
+    x, y = map(words, shapes)
+    for activation in (0, 1):
+        made = make(op, [q16(x, scales[0]), q16(y, scales[1]), *ints(activation), flag(shifts)], out("Q16S", scales[2]))
+        check_all_ways(made, [x, y])
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize("scales", [(3e-4, 1.7e-4, 4e-4), (0.5, 1.7e-4, 2e-3)])
+def test_products(scales, shapes):
+    x, y = map(words, shapes)
+    made = make(tfl_int16.TFL_INT16_MUL, [q16(x, scales[0]), q16(y, scales[1]), *ints(3)], out("Q16S", scales[2]))
+    check_all_ways(made, [x, y])
+
+
+def test_a_multiplier_beyond_32_bits_is_left_to_numpy():
+    made = make(tfl_int16.TFL_INT16_MUL, [q16(words(4), 2.0**20), q16(words(4), 2.0**20), *ints(0)], out("Q16S", 2**-9))
+    assert run_native(made, words(4)) == (None, "left shift of 50 bits, native up to 31")
+
+
+# -- other quantizations ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("count", [1, 15, 16, 40000])
+@pytest.mark.parametrize(("source", "target", "zeros"), [
+    ("Q16S", "Q16S", (0, 0)), ("Q16S", "Q8S", (0, -7)), ("Q16S", "I32", (0, 0)), ("Q8S", "Q16S", (11, 0)),
+    ("I32", "Q16S", (-5, 0)), ("I32", "Q8S", (1000, 3))])
+def test_requantized(source, target, zeros, count):
+    x = words(count, operand(source, shape=(1,)).dtype)
+    scales = {"I32": 3e-8, "Q8S": 0.02}
+    made = make(tfl_requantize.TFL_REQUANTIZE, [
+        operand(source, x, scales.get(source, 1e-4), zeros[0] if source == "Q8S" else 0),
+        operand("f32", scales.get(source, 1e-4)), *ints(zeros[0]), operand("f32", scales.get(target, 1.3e-4)),
+        *ints(zeros[1])], out(target, 0.02, zeros[1] if target == "Q8S" else 0))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.5, -0.3])
+def test_leaky_relu(alpha):
+    x = words(1003)
+    made = make(tfl_requantize.TFL_REQUANTIZE_LEAKY_RELU, [q16(x, 1e-4), operand("f32", alpha)], out("Q16S", 1.7e-4))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("activation", [1, 2, 3])
+def test_relu(activation):
+    x = words(1003)
+    made = make(tfl_requantize.TFL_REQUANTIZE_RELU, [q16(x, 3e-4), *ints(activation)], out("Q16S", 2e-4))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("scale", [1e-4, 3e-4])
+def test_sizes(scale):
+    x = words(1003)
+    check_all_ways(make(tfl_requantize.TFL_REQUANTIZE_ABS, [q16(x, 1e-4)], out("Q16S", scale)), [x])
+
+
+# -- curves ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["EXP", "LOG", "GELU", "RSQRT"])
+def test_curves(name):
+    x = np.arange(-1 << 15, 1 << 15).astype(np.int16)
+    more = [flag(True)] if name == "GELU" else []
+    made = make(getattr(tfl_quantized_unary, f"TFL_QUANTIZED_{name}"), [q16(x, 2e-4), *more], out("Q16S", 3e-4))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("scale", [2**-12, 2**-11, 2**-15, 3.1e-4, 2e-5, 4.0, 1e4])
+@pytest.mark.parametrize("name", ["LOGISTIC", "TANH"])
+def test_logistic_and_tanh(name, scale):
+    x = np.arange(-1 << 15, 1 << 15).astype(np.int16)
+    made = make(getattr(tfl_quantized_unary, f"TFL_INT16_{name}"), [q16(x, scale)], out("Q16S", 2**-15))
+    check_all_ways(made, [x])
