@@ -71,4 +71,15 @@ static inline V codes_float(C x, int part)
 /* The whole part of floats, of as many registers as C has. */
 static inline C codes_whole(const V *x) { return _mm256_cvttps_epi32(x[0]); }
 
+/* Floats below 2^22 to the nearest whole number, ties away from zero: less than a half more, of the same sign, then cut. */
+static inline C codes_nearest(const V *x)
+{
+    return _mm256_cvttps_epi32(add(x[0], bits_or(all(0.49999997f), bits_and(x[0], all(-0.0f)))));
+}
+
+static inline C codes_load_s32(size_t count, const int32_t *x)
+{
+    return count >= CODES ? _mm256_loadu_si256((const __m256i *)x) : _mm256_maskload_epi32(x, first_lanes(count).lanes);
+}
+
 #endif

@@ -63,5 +63,17 @@ static inline void codes_store_whole(uint8_t *y, C x) { codes_store(y, CODES, x)
 static inline V codes_float(C x, int part) { return vcvtq_f32_s32(part ? x.high : x.low); }
 /* The whole part of floats, of as many registers as C has. */
 static inline C codes_whole(const V *x) { return (C){vcvtq_s32_f32(x[0]), vcvtq_s32_f32(x[1])}; }
+/* To the nearest whole number, ties away from zero. */
+static inline C codes_nearest(const V *x) { return (C){vcvtaq_s32_f32(x[0]), vcvtaq_s32_f32(x[1])}; }
+
+static inline int32x4_t codes_four(size_t count, const int32_t *x)
+{
+    return vreinterpretq_s32_u8(nnf_loadq_u8_neon((const uint8_t *)x, 4 * count));
+}
+
+static inline C codes_load_s32(size_t count, const int32_t *x)
+{
+    return (C){codes_four(count, x), count > 4 ? codes_four(count - 4, x + 4) : vdupq_n_s32(0)};
+}
 
 #endif

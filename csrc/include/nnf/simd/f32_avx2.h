@@ -80,5 +80,18 @@ static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x)
 static inline V negative(V x) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return _mm256_min_ps(hi, x); }
+/* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
+static inline V larger(V a, V b) { return _mm256_max_ps(a, b); }
+static inline V smaller(V a, V b) { return _mm256_min_ps(a, b); }
+
+/* The largest lane. */
+static inline float most_of(V x)
+{
+    __m128 best = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    best = _mm_max_ps(best, _mm_movehl_ps(best, best));
+    return _mm_cvtss_f32(_mm_max_ss(best, _mm_movehdup_ps(best)));
+}
+/* The lanes that count of `yes`, the others of `no`. */
+static inline V choose(M live, V yes, V no) { return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(live.lanes)); }
 
 #endif

@@ -40,5 +40,12 @@ static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x)
 static inline V negative(V x) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return _mm512_min_ps(hi, x); }
+/* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
+static inline V larger(V a, V b) { return _mm512_max_ps(a, b); }
+static inline V smaller(V a, V b) { return _mm512_min_ps(a, b); }
+/* The largest lane. */
+static inline float most_of(V x) { return _mm512_reduce_max_ps(x); }
+/* The lanes that count of `yes`, the others of `no`. */
+static inline V choose(M live, V yes, V no) { return _mm512_mask_mov_ps(no, live, yes); }
 
 #endif

@@ -83,5 +83,12 @@ static inline V size_of(V x) { return vabsq_f32(x); }
 static inline V negative(V x) { return vnegq_f32(x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return vminq_f32(hi, x); }
+/* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
+static inline V larger(V a, V b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+static inline V smaller(V a, V b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+/* The largest lane. */
+static inline float most_of(V x) { return vmaxvq_f32(x); }
+/* The lanes that count of `yes`, the others of `no`. */
+static inline V choose(M live, V yes, V no) { return vbslq_f32(lane_mask(live), yes, no); }
 
 #endif

@@ -52,4 +52,6 @@ static inline S s32_most(S x)
     return s32_max(x, _mm256_shuffle_epi32(x, 0xB1));
 }
 
+static inline V s32_values(S x) { return _mm256_cvtepi32_ps(x); }
+
 #endif

@@ -60,4 +60,6 @@ static inline int s32_place(P p)
 /* The largest lane, in all. */
 static inline S s32_most(S x) { return s32_all(vmaxvq_s32(x)); }
 
+static inline V s32_values(S x) { return vcvtq_f32_s32(x); }
+
 #endif

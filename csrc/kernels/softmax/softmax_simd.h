@@ -1,0 +1,93 @@
+/* Softmax of floats in vectors. Include after nnf/simd/f64_<isa>.h and exponential of V. */
+#ifndef NNF_SOFTMAX_SIMD_H
+#define NNF_SOFTMAX_SIMD_H
+
+#include <math.h>
+
+#include "nnf/unroll.h"
+#include "softmax/softmax.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The largest of n values times `sign`, -1 or 1. A NaN may get lost here: it spoils the sum anyway. */
+INLINE float extreme(size_t n, const float *x, float sign)
+{
+    const V turn = all(sign);
+    V best[2] = {all(sign * x[0]), all(sign * x[0])};
+    size_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        best[0] = larger(best[0], mul(turn, load_whole(x + i)));
+        best[1] = larger(best[1], mul(turn, load_whole(x + i + LANES)));
+    }
+    for (; i < n; i += LANES) {
+        const M live = first_lanes(n - i);
+        best[0] = larger(best[0], choose(live, mul(turn, load(live, x + i)), best[0]));
+    }
+    return most_of(larger(best[0], best[1]));
+}
+
+INLINE void softmax(size_t n, const float *x, float *y, float beta)
+{
+    const V most = all(extreme(n, x, 1)), scale = all(beta);
+    V sum[2] = {zero(), zero()};
+    size_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        NNF_UNROLL
+        for (size_t v = 0; v < 2; v++) {
+            const V power = exponential(mul(sub(load_whole(x + i + v * LANES), most), scale));
+            sum[v] = add(sum[v], power);
+            store_whole(y + i + v * LANES, power);
+        }
+    }
+    for (; i < n; i += LANES) {
+        const M live = first_lanes(n - i);
+        const V power = exponential(mul(sub(load(live, x + i), most), scale));
+        sum[0] = add(sum[0], keep(live, power));
+        store(y + i, live, power);
+    }
+    const V inverse = all(1.0f / total(add(sum[0], sum[1])));
+    for (i = 0; i + LANES <= n; i += LANES)
+        store_whole(y + i, mul(load_whole(y + i), inverse));
+    if (i < n)
+        store(y + i, first_lanes(n - i), mul(load(first_lanes(n - i), y + i), inverse));
+}
+
+/* (x - most) beta - less */
+INLINE V scaled(V x, D most, D beta, D less)
+{
+    D parts[PARTS];
+    NNF_UNROLL
+    for (int p = 0; p < PARTS; p++)
+        parts[p] = f64_sub(f64_mul(f64_sub(f64_part(x, p), most), beta), less);
+    return f64_floats(parts);
+}
+
+INLINE void add_powers(D *sum, V power)
+{
+    NNF_UNROLL
+    for (int p = 0; p < PARTS; p++)
+        sum[p] = f64_add(sum[p], f64_part(power, p));
+}
+
+INLINE void log_softmax(size_t n, const float *x, float *y, float beta)
+{
+    const float sign = beta < 0 ? -1.0f : 1.0f;
+    const D most = f64_all((double)(sign * extreme(n, x, sign))), scale = f64_all(beta), none = f64_all(0);
+    D sum[PARTS];
+    NNF_UNROLL
+    for (int p = 0; p < PARTS; p++)
+        sum[p] = none;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        add_powers(sum, exponential(scaled(load_whole(x + i), most, scale, none)));
+    if (i < n)
+        add_powers(sum, keep(first_lanes(n - i),
+                             exponential(scaled(load(first_lanes(n - i), x + i), most, scale, none))));
+    const D logarithm = f64_all(log(f64_total(PARTS == 2 ? f64_add(sum[0], sum[PARTS - 1]) : sum[0])));
+    for (i = 0; i + LANES <= n; i += LANES)
+        store_whole(y + i, scaled(load_whole(x + i), most, scale, logarithm));
+    if (i < n)
+        store(y + i, first_lanes(n - i), scaled(load(first_lanes(n - i), x + i), most, scale, logarithm));
+}
+
+#endif
