@@ -247,14 +247,16 @@ def _memory(lowering, go_on):
         size = max(lowering.sizes[slot], blocks.get(root, (0,))[0])
         blocks[root] = (size, first[root], last[root])
     offsets, total = place(blocks, go_on)
-    aliases = []
+    aliases, constants = [], dict(lowering.constants)
     for slot in range(lowering.slots):
         root = lowering.root(slot)
         if slot == root:
             continue
         if root in offsets:
             offsets[slot] = offsets[root]
+        elif root in constants:
+            constants[slot] = constants[root]
         else:
             aliases.append((slot, root))
-    spec = {"slots": lowering.slots, "offsets": offsets, "arena_bytes": total, "constants": lowering.constants}
+    spec = {"slots": lowering.slots, "offsets": offsets, "arena_bytes": total, "constants": constants}
     return spec, tuple(aliases)

@@ -184,3 +184,16 @@ def test_a_pickle_keeps_the_choice():
 
 def test_the_built_models_try_every_pass():
     assert set().union(*CHANGES.values()) == set(passes.NAMES)
+
+
+def test_constants_in_another_shape_are_read():
+    """A RESHAPE of a constant shares its memory, also where the plan is one native program."""
+    b, values = nnfast.ModelBuilder(), np.random.default_rng(8).standard_normal((96, 48)).astype(np.float32)
+    x, y = b.input(FLOAT, (2, 3, 48)), b.operand(FLOAT, (2, 48, 48))
+    out = b.output(FLOAT, (2, 3, 48))
+    b.operation("RESHAPE", [b.constant(values), b.constant(np.int32([2, 48, 48]))], [y])
+    b.operation("BATCH_MATMUL", [x, y, b.scalar(False), b.scalar(False)], [out])
+    rows = np.random.default_rng(9).standard_normal((2, 3, 48)).astype(np.float32)
+    prepared = nnfast.Device(num_threads=1).prepare(b.build())
+    for _ in range(2):
+        np.testing.assert_allclose(prepared.run([rows])[0], rows @ values.reshape(2, 48, 48), rtol=0, atol=1e-4)
