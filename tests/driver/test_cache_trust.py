@@ -1,8 +1,9 @@
 """What the compilation cache believes: files signed with the user's key, folders that are the user's alone."""
 
-import multiprocessing
 import os
 import stat
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import nnfast
 from helpers import models
+from helpers.processes import environment
 from nnfast import CacheFiles, config
 from nnfast.driver import key, stored_model
 from nnfast.driver.cache_files import version_string
@@ -49,22 +51,17 @@ def test_the_key_is_made_once_for_its_user_alone(other_key, tmp_path):
     assert key.digest().of(b"x") == one
 
 
-def _digest_in_child(barrier, path, results):
-    os.environ["NNFAST_KEY"] = path
-    barrier.wait(600)
-    results.put(key.digest().of(b"x"))
-
-
 def test_processes_that_start_together_agree_on_the_key(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(4), context.Queue()
-    children = [context.Process(target=_digest_in_child, args=(barrier, str(tmp_path / "key"), results))
-                for _ in range(4)]
+    program = "from nnfast.driver import key; print(); input(); print(key.digest().of(b'x').hex())"
+    children = [subprocess.Popen([sys.executable, "-u", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=environment(NNFAST_KEY=str(tmp_path / "key"))) for _ in range(4)]
     for child in children:
-        child.start()
-    assert len({results.get(timeout=600) for _ in children}) == 1
+        child.stdout.readline()
     for child in children:
-        child.join(600)
+        child.stdin.write("\n")
+        child.stdin.flush()
+    answers = {child.communicate(timeout=600)[0] for child in children}
+    assert len(answers) == 1 and len(answers.pop()) > 32
     assert os.listdir(tmp_path) == ["key"]
 
 
