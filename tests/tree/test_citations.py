@@ -1,15 +1,13 @@
 """Citations of the standard: each `[NN x.y]` has its section in docs/standard; no page outside of the tree is cited."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from helpers.tree import ROOT, sources
+
 STANDARD = ROOT / "docs" / "standard"
-FOLDERS = {"nnfast", "csrc", "tests", "ci", "asv_bench", "examples", "docs"}
-SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".inc", ".sh", ".md", ".toml", ".txt"}
 
 HEADING = re.compile(r"^##+ (\d+(?:\.\d+)?) (?=\S)", re.MULTILINE)
 CITATION = re.compile(r"\[NN\s[^\]]*\]")
@@ -19,17 +17,8 @@ ABSENT = re.compile(r"(?<![\w/.])(?:hal\.md,?\s§?\d|(?:ops_[ab]|mlts|random_gra
 
 
 def texts():
-    """(path, text) of every text file under version control; in an unpacked source package, of every one there is."""
-    paths = ROOT.rglob("*")
-    if (ROOT / ".git").exists():
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                                capture_output=True, check=True)
-        paths = [ROOT / name for name in listed.stdout.decode().split("\0")]
-    for path in paths:
-        place = path.relative_to(ROOT)
-        if path.suffix in SUFFIXES and path.is_file() and path != Path(__file__).resolve() and \
-                (len(place.parts) == 1 or place.parts[0] in FOLDERS):
-            yield str(place), path.read_text()
+    """(name, text) of the files that may cite: all but this one."""
+    return [(name, text) for name, text in sources().items() if ROOT / name != Path(__file__).resolve()]
 
 
 def sections(pages):

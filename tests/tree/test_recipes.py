@@ -5,13 +5,13 @@ A recipe is a heading and a table of rows `file | text that it holds | why`; `<w
 
 import ast
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from helpers.tree import ROOT, sources
+
 PAGE = ROOT / "docs" / "architecture.md"
 ROW = re.compile(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 
@@ -20,19 +20,6 @@ def recipes():
     """{title: [(file, text)]}"""
     page = PAGE.read_text().split("\n## Recipes\n")[1].split("\n## ")[0]
     return {part.partition("\n")[0]: [row[:2] for row in ROW.findall(part)] for part in page.split("\n### ")[1:]}
-
-
-@cache
-def tracked():
-    """{name: text} of the source files."""
-    if (ROOT / ".git").exists():
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                                capture_output=True, check=True).stdout.decode().split("\0")
-    else:
-        listed = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
-    kinds = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".c", ".h", ".inc", ".sh", ".md", ".toml"}
-    return {name: (ROOT / name).read_text() for name in listed
-            if Path(name).suffix in kinds and (ROOT / name).is_file()}
 
 
 def filled(text, example):
@@ -45,14 +32,14 @@ def files(pattern):
     """Names of files that a pattern of a recipe means."""
     rule = re.compile("".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(part, re.escape(part))
                               for part in re.split(r"(\*\*/|\*)", pattern)))
-    return [name for name in tracked() if rule.fullmatch(name)]
+    return [name for name in sources() if rule.fullmatch(name)]
 
 
 def holds(pattern, text):
     """Whether a file of that name has the text, as words of its own."""
     before, after = r"(?<![A-Za-z0-9])" * text[0].isalnum(), r"(?![A-Za-z0-9])" * text[-1].isalnum()
     word = re.compile(before + re.escape(text) + after)
-    return any(word.search(tracked()[name]) for name in files(pattern))
+    return any(word.search(sources()[name]) for name in files(pattern))
 
 
 # -- examples: what there is now ---------------------------------------------------------------------------------------
@@ -68,12 +55,12 @@ def kernel_families():
 
 def variants():
     found = {(Path(name).parent.name, level) for name in files("csrc/kernels/*/*.inc")
-             for level in re.findall(r"NNF_K\(\w+__([a-z0-9]+)", tracked()[name])}
+             for level in re.findall(r"NNF_K\(\w+__([a-z0-9]+)", sources()[name])}
     return [{"family": family, "level": level} for family, level in sorted(found) if level != "scalar"]
 
 
 def levels():
-    names = re.search(r"names\[\] = \{([^}]*)\}", tracked()["csrc/base/cpu.c"])[1]
+    names = re.search(r"names\[\] = \{([^}]*)\}", sources()["csrc/base/cpu.c"])[1]
     return [{"level": level, "LEVEL": level.upper()} for level in re.findall(r'"(\w+)"', names) if level != "scalar"]
 
 
@@ -101,7 +88,7 @@ def messages():
 def methods():
     found = set()
     for name in files("nnfast/hal/v1_*.py"):
-        for made in ast.walk(ast.parse(tracked()[name])):
+        for made in ast.walk(ast.parse(sources()[name])):
             if isinstance(made, ast.ClassDef) and made.name in ("Device", "PreparedModel"):
                 found |= {node.name for node in made.body if isinstance(node, ast.FunctionDef)}
     return [{"method": method} for method in sorted(found) if not method.startswith("_") and not method.islower()]
@@ -132,7 +119,7 @@ def test_no_other_file_lists_the_same(title):
              for name in files(filled(file, example))}
     words = {next(example[word] for word in ("OPERATION", "level", "OPERATOR", "Message") if word in example)
              for example in examples}
-    others = [name for name, text in tracked().items()
+    others = [name for name, text in sources().items()
               if name not in known and len(words & set(re.findall(r"\w+", text))) > 0.75 * len(words)]
     assert others == []
 
