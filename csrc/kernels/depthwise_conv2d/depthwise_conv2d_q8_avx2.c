@@ -9,11 +9,12 @@
 #define INLINE static inline __attribute__((always_inline))
 #define LANES 32
 
-/* One block of output channels: 32 channels of a pixel or 16 of two. */
+/* One block of output channels: 32 channels of a pixel, 16 of two or 8 of four. */
 typedef struct block {
     const uint8_t *x;    /* first channel of the block, first pixel of the image */
     const int32_t *rows; /* the packed block */
     size_t channels;     /* those that exist */
+    ptrdiff_t last;      /* where from x the last vector of `width` channels begins that the image has whole */
     __m256i flip, out_zero, lo, hi;
     uint8_t zero[LANES]; /* stands for positions outside of the image */
 } block;
@@ -28,26 +29,36 @@ INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nn
     return b->x + (y * p->g.x.size + x) * p->g.channels;
 }
 
-INLINE __m256i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border,
+INLINE __m256i load(const nnf_depthwise_q8 *p, const block *b, const int width, bool careful, bool border,
                     const nnf_depthwise_tap *tap, const uint8_t *start, size_t y0, size_t o)
 {
     const size_t step = p->g.x.stride * p->g.channels;
-    const uint8_t *at[2];
-#pragma GCC unroll 2
+    const uint8_t *at[4];
+#pragma GCC unroll 4
     for (int s = 0; s < LANES / width; s++)
         at[s] = border ? tap_at(p, b, tap, y0, o + (size_t)s) : start + tap->offset + (size_t)s * step;
-    uint8_t copy[LANES] = {0};
-    if (!full) {
+    /* Channels of the next pixel do no harm, but behind the image there is none. */
+    uint8_t copy[LANES];
+    if (careful) {
         for (int s = 0; s < LANES / width; s++) {
-            memcpy(copy + s * width, at[s], b->channels);
-            at[s] = copy + s * width;
+            if (at[s] != b->zero && at[s] - b->x > b->last) {
+                memcpy(copy + s * width, at[s], b->channels);
+                at[s] = copy + s * width;
+            }
         }
     }
     __m256i v;
-    if (width == 32)
+    if (width == 32) {
         v = _mm256_loadu_si256((const __m256i *)at[0]);
-    else
+    } else if (width == 16) {
         v = _mm256_set_m128i(_mm_loadu_si128((const __m128i *)at[1]), _mm_loadu_si128((const __m128i *)at[0]));
+    } else {
+        const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)at[0]),
+                                               _mm_loadl_epi64((const __m128i *)at[1]));
+        const __m128i high = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)at[2]),
+                                                _mm_loadl_epi64((const __m128i *)at[3]));
+        v = _mm256_set_m128i(high, low);
+    }
     return _mm256_xor_si256(v, b->flip);
 }
 
@@ -94,8 +105,8 @@ INLINE __m256i codes(const nnf_depthwise_q8 *p, const block *b, const __m256i su
 }
 
 /* One output of each pixel of the block, beginning at column o. */
-INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, size_t y0,
-                 size_t o, uint8_t *y)
+INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, bool full, bool border, bool careful,
+                 size_t y0, size_t o, uint8_t *y)
 {
     const uint8_t *start =
         border ? NULL : b->x + (y0 * p->g.x.size + o * p->g.x.stride - p->g.x.head) * p->g.channels;
@@ -106,8 +117,8 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
     for (int v = 0; v < 4; v++)
         sum[v] = row_of(b->rows + 8 * v, NNF_DEPTHWISE_FOLDED);
     for (size_t g = 0; g < p->groups; g++, w += LANES) {
-        const __m256i r = load(p, b, width, full, border, p->taps + 2 * g, start, y0, o);
-        const __m256i s = load(p, b, width, full, border, p->taps + 2 * g + 1, start, y0, o);
+        const __m256i r = load(p, b, width, careful, border, p->taps + 2 * g, start, y0, o);
+        const __m256i s = load(p, b, width, careful, border, p->taps + 2 * g + 1, start, y0, o);
         /* The two taps of a channel side by side, widened to 16 bits. */
         const __m256i low = _mm256_unpacklo_epi8(r, s), high = _mm256_unpackhi_epi8(r, s);
         const __m256i x[4] = {_mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero),
@@ -124,9 +135,8 @@ INLINE void tile(const nnf_depthwise_q8 *p, const block *b, const int width, boo
     }
     uint8_t copy[LANES];
     _mm256_storeu_si256((__m256i *)copy, code);
-    memcpy(target, copy, full ? 16 : b->channels);
-    if (width == 16 && o + 1 < p->g.x.out)
-        memcpy(target + p->g.channels, copy + 16, full ? 16 : b->channels);
+    for (size_t s = 0; s < (size_t)(LANES / width) && o + s < p->g.x.out; s++)
+        memcpy(target + s * p->g.channels, copy + s * (size_t)width, full ? (size_t)width : b->channels);
 }
 
 /* One output row of a block. */
@@ -137,18 +147,22 @@ INLINE void block_row(const nnf_depthwise_q8 *p, const block *b, const int width
     nnf_axis_taps(&p->g.y, row, &top, &bottom);
     nnf_axis_full(&p->g.x, &inner, &outer);
     const bool whole = top == 0 && bottom == p->g.y.taps;
+    const size_t below = (p->g.y.taps - 1) * p->g.y.dilation, beside = (p->g.x.taps - 1) * p->g.x.dilation;
     for (size_t o = 0; o < p->g.x.out; o += each) {
-        if (whole && o >= inner && o + each <= outer)
-            tile(p, b, width, full, false, y0, o, y);
+        if (!whole || o < inner || o + each > outer)
+            tile(p, b, width, full, true, !full, y0, o, y);
+        else if (full || (ptrdiff_t)(((y0 + below) * p->g.x.size + (o + each - 1) * p->g.x.stride - p->g.x.head + beside) *
+                                     p->g.channels) <= b->last)
+            tile(p, b, width, full, false, false, y0, o, y);
         else
-            tile(p, b, width, full, true, y0, o, y);
+            tile(p, b, width, full, false, true, y0, o, y);
     }
 }
 
 static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
                uint8_t *y, int flip)
 {
-    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups;
+    const size_t rows = NNF_DEPTHWISE_ROWS + p->groups, image = p->g.y.size * p->g.x.size * p->g.channels;
     block b = {.flip = _mm256_set1_epi8((char)flip), .out_zero = _mm256_set1_epi16((short)(p->small ? 0 : p->out_zero)),
                .lo = _mm256_set1_epi8((char)p->lo), .hi = _mm256_set1_epi8((char)p->hi)};
     memset(b.zero, p->in_zero ^ flip, sizeof b.zero);
@@ -158,14 +172,19 @@ static void q8(const nnf_depthwise_q8 *p, size_t first, size_t last, size_t begi
             b.x = x + c;
             b.rows = p->blocks + c * rows;
             b.channels = rest < width ? rest : width;
+            b.last = (ptrdiff_t)(image - c) - (ptrdiff_t)width;
             if (rest >= 32)
                 block_row(p, &b, 32, true, row, y + c);
             else if (width == 32)
                 block_row(p, &b, 32, false, row, y + c);
             else if (rest == 16)
                 block_row(p, &b, 16, true, row, y + c);
-            else
+            else if (width == 16)
                 block_row(p, &b, 16, false, row, y + c);
+            else if (rest == 8)
+                block_row(p, &b, 8, true, row, y + c);
+            else
+                block_row(p, &b, 8, false, row, y + c);
         }
     }
 }
