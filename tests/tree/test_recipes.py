@@ -78,6 +78,12 @@ def operators():
     return [{"OPERATOR": code.name} for code in TRANSLATIONS if not isinstance(code, str)]
 
 
+def commands():
+    from nnfast.cli.main import COMMANDS
+
+    return [{"command": name} for name in COMMANDS]
+
+
 def messages():
     from nnfast.service.server.connection import HANDLERS
     from nnfast.service.wire import protocol
@@ -97,7 +103,7 @@ def methods():
 EXAMPLES = {
     "An operation": operations, "Its native form": kernel_families, "A faster variant of a kernel": variants,
     "An instruction level": levels, "A compiler pass": compiler_passes, "A TFLite operator": operators,
-    "A message of the service": messages, "A method of the HAL": methods,
+    "A command": commands, "A message of the service": messages, "A method of the HAL": methods,
 }
 
 

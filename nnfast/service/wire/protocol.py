@@ -31,7 +31,9 @@ MAX_FDS = 250
 
 
 class Message(Record, tag_field="tag"):
-    """What all messages are; its subclasses have a number as `tag`."""
+    """What all messages are. Its subclasses have a number as `tag`: 1 to 9 of the client without an answer, 10 to 59
+    calls, 60 to 99 events of the driver, 100 to 255 answers.
+    """
 
 
 class Hello(msgspec.Struct, array_like=True, frozen=True):
@@ -393,13 +395,12 @@ class Stats(Message, tag=115):
     text: str
 
 
-ONE_WAY = (Arena, AddMemory, Release, Cancel, Memories)
-CALLS = (Ping, GetCapabilities, GetStats, Check, GetUnsupported, Prepare, CheckCache, Load, Allocate, WriteBuffer,
-         ReadBuffer, GetBuffer, Run, Execute, Fenced, GetFencedInfo, OpenStream, ResetStream, Explain, Store, OpenBurst,
-         FreeMemory, GetBurstError)
-EVENTS = (GetMemories,)
-ANSWERS = (Done, Failure, Welcome, Launched, Text, Number, Unsupported, CapabilitiesReply, Prepared, Allocated,
-           BufferState, Results, Executed, FencedInfo, FencedLaunched, Explained, Stats)
+def _tagged(first, end):
+    """Messages whose tags lie in [first, end)."""
+    return tuple(kind for kind in Message.__subclasses__() if first <= kind.__struct_config__.tag < end)
+
+
+ONE_WAY, CALLS, EVENTS, ANSWERS = _tagged(1, 10), _tagged(10, 60), _tagged(60, 100), _tagged(100, 256)
 
 
 def _union(kinds):
