@@ -25,4 +25,10 @@ static inline C codes_nearest_double(const D *x)
     return _mm256_set_m128i(codes_nearest_four(x[1]), codes_nearest_four(x[0]));
 }
 
+/* Their whole parts. */
+static inline C codes_whole_double(const D *x)
+{
+    return _mm256_set_m128i(_mm256_cvttpd_epi32(x[1]), _mm256_cvttpd_epi32(x[0]));
+}
+
 #endif

@@ -25,4 +25,10 @@ static inline C codes_nearest_double(const D *x)
     return _mm512_inserti32x8(_mm512_castsi256_si512(codes_nearest_eight(x[0])), codes_nearest_eight(x[1]), 1);
 }
 
+/* Their whole parts. */
+static inline C codes_whole_double(const D *x)
+{
+    return _mm512_inserti32x8(_mm512_castsi256_si512(_mm512_cvttpd_epi32(x[0])), _mm512_cvttpd_epi32(x[1]), 1);
+}
+
 #endif

@@ -22,4 +22,12 @@ static inline int32x4_t codes_nearest_four(D x)
 
 static inline C codes_nearest_double(const D *x) { return (C){codes_nearest_four(x[0]), codes_nearest_four(x[1])}; }
 
+static inline int32x4_t codes_whole_four(D x)
+{
+    return vmovn_high_s64(vmovn_s64(vcvtq_s64_f64(x.low)), vcvtq_s64_f64(x.high));
+}
+
+/* Their whole parts. */
+static inline C codes_whole_double(const D *x) { return (C){codes_whole_four(x[0]), codes_whole_four(x[1])}; }
+
 #endif

@@ -5,7 +5,8 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "nnf/partial.h"
 
 enum { BYTES = 32 };
 
@@ -15,19 +16,36 @@ static inline B u8_all(uint8_t value) { return _mm256_set1_epi8((char)value); }
 static inline B u8_load_whole(const uint8_t *x) { return _mm256_loadu_si256((const __m256i *)x); }
 static inline void u8_store_whole(uint8_t *y, B value) { _mm256_storeu_si256((__m256i *)y, value); }
 
+static inline __m128i u8_half(size_t count, const uint8_t *x)
+{
+    if (count >= 16)
+        return _mm_loadu_si128((const __m128i *)x);
+    const uint64_t high = count > 8 ? nnf_load_bytes(x + 8, count - 8) : 0;
+    return _mm_set_epi64x((long long)high, (long long)nnf_load_bytes(x, count));
+}
+
+static inline void u8_store_half(uint8_t *y, size_t count, __m128i value)
+{
+    if (count >= 16) {
+        _mm_storeu_si128((__m128i *)y, value);
+        return;
+    }
+    nnf_store_bytes(y, (uint64_t)_mm_cvtsi128_si64(value), count);
+    if (count > 8)
+        nnf_store_bytes(y + 8, (uint64_t)_mm_extract_epi64(value, 1), count - 8);
+}
+
 /* The first `count` bytes, fewer than all, and zeros behind them. */
 static inline B u8_load(size_t count, const uint8_t *x)
 {
-    uint8_t copy[BYTES] = {0};
-    memcpy(copy, x, count);
-    return u8_load_whole(copy);
+    return _mm256_set_m128i(count > 16 ? u8_half(count - 16, x + 16) : _mm_setzero_si128(), u8_half(count, x));
 }
 
 static inline void u8_store(uint8_t *y, size_t count, B value)
 {
-    uint8_t copy[BYTES];
-    u8_store_whole(copy, value);
-    memcpy(y, copy, count);
+    u8_store_half(y, count, _mm256_castsi256_si128(value));
+    if (count > 16)
+        u8_store_half(y + 16, count - 16, _mm256_extracti128_si256(value, 1));
 }
 
 static inline B u8_max(B a, B b) { return _mm256_max_epu8(a, b); }
@@ -40,10 +58,9 @@ static inline B u8_xor(B a, B b) { return _mm256_xor_si256(a, b); }
 /* The first `count` bytes, fewer than all, and those of `others` behind them. */
 static inline B u8_load_or(B others, size_t count, const uint8_t *x)
 {
-    uint8_t copy[BYTES];
-    u8_store_whole(copy, others);
-    memcpy(copy, x, count);
-    return u8_load_whole(copy);
+    const __m256i number = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                            22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    return _mm256_blendv_epi8(others, u8_load(count, x), _mm256_cmpgt_epi8(u8_all((uint8_t)count), number));
 }
 
 /* 1 where the relation holds, else 0. */
@@ -58,6 +75,26 @@ static inline B u8_less(B a, B b)
 static inline B u8_less_equal(B a, B b)
 {
     return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_min_epu8(a, b), a), u8_all(1));
+}
+
+typedef __m256i U; /* sums of bytes */
+
+static inline U u8_sum_none(void) { return _mm256_setzero_si256(); }
+static inline U u8_sum(U sum, B x) { return _mm256_add_epi64(sum, _mm256_sad_epu8(x, _mm256_setzero_si256())); }
+
+static inline int64_t u8_sum_total(U sum)
+{
+    int64_t lanes[4];
+    _mm256_storeu_si256((__m256i *)lanes, sum);
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
+/* The smallest byte. */
+static inline uint8_t u8_least(B x)
+{
+    __m128i best = _mm_min_epu8(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    best = _mm_min_epu8(best, _mm_srli_epi16(best, 8)); /* of each pair, with a 0 above it */
+    return (uint8_t)_mm_extract_epi8(_mm_minpos_epu16(best), 0);
 }
 
 #endif

@@ -36,4 +36,19 @@ static inline B u8_not_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmp
 static inline B u8_less(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(a, b), u8_all(1)); }
 static inline B u8_less_equal(B a, B b) { return _mm512_maskz_mov_epi8(_mm512_cmple_epu8_mask(a, b), u8_all(1)); }
 
+typedef __m512i U; /* sums of bytes */
+
+static inline U u8_sum_none(void) { return _mm512_setzero_si512(); }
+static inline U u8_sum(U sum, B x) { return _mm512_add_epi64(sum, _mm512_sad_epu8(x, _mm512_setzero_si512())); }
+static inline int64_t u8_sum_total(U sum) { return _mm512_reduce_add_epi64(sum); }
+
+/* The smallest byte. */
+static inline uint8_t u8_least(B x)
+{
+    const __m256i half = _mm256_min_epu8(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
+    __m128i best = _mm_min_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    best = _mm_min_epu8(best, _mm_srli_epi16(best, 8)); /* of each pair, with a 0 above it */
+    return (uint8_t)_mm_extract_epi8(_mm_minpos_epu16(best), 0);
+}
+
 #endif

@@ -45,4 +45,12 @@ static inline B u8_not_equal(B a, B b) { return vbicq_u8(u8_all(1), vceqq_u8(a, 
 static inline B u8_less(B a, B b) { return vandq_u8(vcltq_u8(a, b), u8_all(1)); }
 static inline B u8_less_equal(B a, B b) { return vandq_u8(vcleq_u8(a, b), u8_all(1)); }
 
+typedef uint32x4_t U; /* sums of bytes, below 2^32 each */
+
+static inline U u8_sum_none(void) { return vdupq_n_u32(0); }
+static inline U u8_sum(U sum, B x) { return vpadalq_u16(sum, vpaddlq_u8(x)); }
+static inline int64_t u8_sum_total(U sum) { return (int64_t)vaddlvq_u32(sum); }
+/* The smallest byte. */
+static inline uint8_t u8_least(B x) { return vminvq_u8(x); }
+
 #endif
