@@ -3,10 +3,13 @@
 #define NNF_ARG_SIMD_H
 
 #include "arg/arg.h"
+#include "nnf/unroll.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 enum kind { F32, S32, QU8 };
+
+enum { VECTORS = 4 };
 
 /* The first `count`, at most LANES, values as integers of the same order, the two zeros alike; a NaN and what is not
  * asked for come below all others. */
@@ -52,22 +55,36 @@ INLINE void rows(const enum kind kind, size_t count, const void *x, int32_t *y, 
     *y = (int32_t)i + place;
 }
 
-/* `live` columns, at most LANES. */
-INLINE void columns(const enum kind kind, size_t count, size_t stride, size_t live, const void *x, size_t at,
-                    int32_t *y, S turn)
+/* LANES columns in each of `vectors`, or the `live` that are left in a single one. More than a cache line at once:
+ * columns far apart in memory fall into few sets of a cache and would push each other out before the next pass. */
+INLINE void columns(const enum kind kind, const int vectors, size_t count, size_t stride, size_t live, const void *x,
+                    size_t at, int32_t *y, S turn)
 {
-    S best = keys(kind, live, x, at, turn), place = s32_all(0);
-    if (kind == F32) /* nothing beats a NaN that stands first */
-        best = s32_choose(s32_is_number(load(first_lanes(live), (const float *)x + at)), best, s32_all(INT32_MAX));
-    for (size_t a = 1; a < count; a++) {
-        const S key = keys(kind, live, x, a * stride + at, turn);
-        place = s32_choose(s32_greater(key, best), s32_all((int32_t)a), place);
-        best = s32_max(best, key);
+    S best[VECTORS], place[VECTORS];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const size_t from = at + LANES * (size_t)v;
+        best[v] = keys(kind, live, x, from, turn);
+        place[v] = s32_all(0);
+        if (kind == F32) /* nothing beats a NaN that stands first */
+            best[v] = s32_choose(s32_is_number(load(first_lanes(live), (const float *)x + from)), best[v],
+                                 s32_all(INT32_MAX));
     }
-    if (live == LANES)
-        s32_store_whole(y + at, place);
-    else
-        s32_store(y + at, first_lanes(live), place);
+    for (size_t a = 1; a < count; a++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const S key = keys(kind, live, x, a * stride + at + LANES * (size_t)v, turn);
+            place[v] = s32_choose(s32_greater(key, best[v]), s32_all((int32_t)a), place[v]);
+            best[v] = s32_max(best[v], key);
+        }
+    }
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        if (live == LANES)
+            s32_store_whole(y + at + LANES * (size_t)v, place[v]);
+        else
+            s32_store(y + at, first_lanes(live), place[v]);
+    }
 }
 
 INLINE void across(const enum kind kind, size_t count, size_t stride, size_t n, const void *x, int32_t *y,
@@ -75,10 +92,12 @@ INLINE void across(const enum kind kind, size_t count, size_t stride, size_t n, 
 {
     const S turn = s32_all((int32_t)flip);
     size_t i = 0;
+    for (; i + VECTORS * LANES <= n; i += VECTORS * LANES)
+        columns(kind, VECTORS, count, stride, LANES, x, i, y, turn);
     for (; i + LANES <= n; i += LANES)
-        columns(kind, count, stride, LANES, x, i, y, turn);
+        columns(kind, 1, count, stride, LANES, x, i, y, turn);
     if (i < n)
-        columns(kind, count, stride, n - i, x, i, y, turn);
+        columns(kind, 1, count, stride, n % LANES, x, i, y, turn);
 }
 
 #endif
