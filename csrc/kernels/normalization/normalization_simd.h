@@ -1,41 +1,47 @@
-/* Normalisations in vectors of doubles. Include after what gives these their meaning for a level:
- *   D, WIDE        a vector of WIDE doubles
- *   L, lanes(n)    which lanes count: the first n, or all where n is larger
- *   widen, narrow  floats to doubles and back, in the lanes that count; zeros in the others
- *   take, put      doubles, likewise
- *   keep           zeros outside the lanes that count */
+/* Normalisations in vectors of doubles. Include after nnf/simd/f64_<isa>.h. */
 #ifndef NNF_NORMALIZATION_SIMD_H
 #define NNF_NORMALIZATION_SIMD_H
 
 #include <math.h>
 #include <string.h>
 
-#include "normalization/normalization.h"
 #include "nnf/unroll.h"
+#include "normalization/normalization.h"
 
-static inline void l2_norm(size_t n, const float *x, float *y)
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void l2_norm(size_t n, const float *x, float *y)
 {
-    D sum[2] = {all(0), all(0)};
-    for (size_t i = 0; i < n; i += WIDE) {
-        const D value = widen(lanes(n - i), x + i);
-        sum[i / WIDE % 2] = fmadd(value, value, sum[i / WIDE % 2]);
+    D sum[2] = {f64_all(0), f64_all(0)};
+    size_t i = 0;
+    for (; i + 2 * WIDE <= n; i += 2 * WIDE) {
+        const D first = f64_widen(WIDE, x + i), second = f64_widen(WIDE, x + i + WIDE);
+        sum[0] = f64_fmadd(first, first, sum[0]);
+        sum[1] = f64_fmadd(second, second, sum[1]);
     }
-    const double root = sqrt(total(add(sum[0], sum[1])));
-    const D inverse = all(1 / (root < 1e-6 ? 1e-6 : root));
-    for (size_t i = 0; i < n; i += WIDE)
-        narrow(y + i, lanes(n - i), mul(widen(lanes(n - i), x + i), inverse));
+    for (; i < n; i += WIDE) {
+        const D value = f64_widen(n - i, x + i);
+        sum[0] = f64_fmadd(value, value, sum[0]);
+    }
+    const double root = sqrt(f64_total(f64_add(sum[0], sum[1])));
+    const D inverse = f64_all(1 / (root < 1e-6 ? 1e-6 : root));
+    for (i = 0; i + WIDE <= n; i += WIDE)
+        f64_narrow(y + i, WIDE, f64_mul(f64_widen(WIDE, x + i), inverse));
+    if (i < n)
+        f64_narrow(y + i, n - i, f64_mul(f64_widen(n - i, x + i), inverse));
 }
 
 /* to[i] += from[i]; from may lie behind to. */
-static inline void add_up(size_t n, double *to, const double *from)
+INLINE void add_up(size_t n, double *to, const double *from)
 {
-    for (size_t i = 0; i < n; i += WIDE) {
-        const D more = take(lanes(n - i), from + i);
-        put(to + i, lanes(n - i), add(take(lanes(n - i), to + i), more));
-    }
+    size_t i = 0;
+    for (; i + WIDE <= n; i += WIDE)
+        f64_store_whole(to + i, f64_add(f64_load_whole(to + i), f64_load_whole(from + i)));
+    if (i < n)
+        f64_store(to + i, n - i, f64_add(f64_load(n - i, to + i), f64_load(n - i, from + i)));
 }
 
-static inline void lrn(const nnf_lrn *p, size_t n, const float *x, float *y, double *sums)
+INLINE void lrn(const nnf_lrn *p, size_t n, const float *x, float *y, double *sums)
 {
     if (p->beta != 0.5 && p->beta != 0.75 && p->beta != 1.0) {
         nnf_lrn_f32_rows__scalar(p, n, x, y, sums);
@@ -45,8 +51,8 @@ static inline void lrn(const nnf_lrn *p, size_t n, const float *x, float *y, dou
     size_t width = n + 2 * p->radius, start = 0, size = 1;
     memset(sums, 0, 2 * (n + p->radius) * sizeof *sums);
     for (size_t i = 0; i < n; i += WIDE) {
-        const D value = widen(lanes(n - i), x + i);
-        put(block + p->radius + i, lanes(n - i), mul(value, value));
+        const D value = f64_widen(n - i, x + i);
+        f64_store(block + p->radius + i, n - i, f64_mul(value, value));
     }
     for (size_t left = 2 * p->radius + 1; left; left >>= 1, size *= 2) {
         if (left & 1) {
@@ -58,81 +64,94 @@ static inline void lrn(const nnf_lrn *p, size_t n, const float *x, float *y, dou
             add_up(width, block, block + size);
         }
     }
-    const D bias = all(p->bias), alpha = all(p->alpha);
+    const D bias = f64_all(p->bias), alpha = f64_all(p->alpha);
     for (size_t i = 0; i < n; i += WIDE) {
-        const L live = lanes(n - i);
         /* Without FMA, and with a positive zero: what is left of a cancellation decides. */
-        D base = add(add(bias, mul(alpha, take(live, sum + i))), all(0));
-        const D once = root(base);
+        D base = f64_add(f64_add(bias, f64_mul(alpha, f64_load(n - i, sum + i))), f64_all(0));
+        const D once = f64_root(base);
         if (p->beta == 0.5)
             base = once;
         else if (p->beta == 0.75)
-            base = mul(once, root(once));
-        narrow(y + i, live, mul(widen(live, x + i), divide(all(1), base)));
+            base = f64_mul(once, f64_root(once));
+        f64_narrow(y + i, n - i, f64_mul(f64_widen(n - i, x + i), f64_divide(f64_all(1), base)));
     }
 }
 
 /* WIDE channels in each of `vectors`; only a single vector may have fewer. */
-static inline __attribute__((always_inline)) void columns(const nnf_instance_norm *p, const int vectors, L live,
+INLINE void columns(const nnf_instance_norm *p, const int vectors, size_t live,
                                                           const float *x, float *y)
 {
-    const D pixels = all((double)p->pixels), epsilon = all(p->epsilon), beta = all(p->beta);
+    const D pixels = f64_all((double)p->pixels), epsilon = f64_all(p->epsilon), beta = f64_all(p->beta);
     D mean[2], square[2];
     NNF_UNROLL
     for (int v = 0; v < vectors; v++)
-        mean[v] = square[v] = all(0);
+        mean[v] = square[v] = f64_all(0);
     for (size_t i = 0; i < p->pixels; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
-            mean[v] = add(mean[v], widen(live, x + i * p->stride + WIDE * v));
+            mean[v] = f64_add(mean[v], f64_widen(live, x + i * p->stride + WIDE * v));
     }
     NNF_UNROLL
     for (int v = 0; v < vectors; v++)
-        mean[v] = divide(mean[v], pixels);
+        mean[v] = f64_divide(mean[v], pixels);
     for (size_t i = 0; i < p->pixels; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const D centred = sub(widen(live, x + i * p->stride + WIDE * v), mean[v]);
-            square[v] = fmadd(centred, centred, square[v]);
+            const D centred = f64_sub(f64_widen(live, x + i * p->stride + WIDE * v), mean[v]);
+            square[v] = f64_fmadd(centred, centred, square[v]);
         }
     }
     NNF_UNROLL
     for (int v = 0; v < vectors; v++)
-        square[v] = divide(all(p->gamma), root(add(divide(square[v], pixels), epsilon)));
+        square[v] = f64_divide(f64_all(p->gamma), f64_root(f64_add(f64_divide(square[v], pixels), epsilon)));
     for (size_t i = 0; i < p->pixels; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const D centred = sub(widen(live, x + i * p->stride + WIDE * v), mean[v]);
-            narrow(y + i * p->stride + WIDE * v, live, fmadd(centred, square[v], beta));
+            const D centred = f64_sub(f64_widen(live, x + i * p->stride + WIDE * v), mean[v]);
+            f64_narrow(y + i * p->stride + WIDE * v, live, f64_fmadd(centred, square[v], beta));
         }
     }
 }
 
-static inline void instance_norm_nhwc(const nnf_instance_norm *p, size_t n, const float *x, float *y)
+INLINE void instance_norm_nhwc(const nnf_instance_norm *p, size_t n, const float *x, float *y)
 {
     size_t c = 0;
     for (; c + 2 * WIDE <= n; c += 2 * WIDE)
-        columns(p, 2, lanes(WIDE), x + c, y + c);
-    for (; c < n; c += WIDE)
-        columns(p, 1, lanes(n - c), x + c, y + c);
+        columns(p, 2, WIDE, x + c, y + c);
+    for (; c + WIDE <= n; c += WIDE)
+        columns(p, 1, WIDE, x + c, y + c);
+    if (c < n)
+        columns(p, 1, n % WIDE, x + c, y + c); /* known to be less than WIDE: no question in its loops */
 }
 
-static inline void instance_norm_nchw(const nnf_instance_norm *p, const float *x, float *y)
+INLINE void instance_norm_nchw(const nnf_instance_norm *p, const float *x, float *y)
 {
     const size_t n = p->pixels;
-    D sum[2] = {all(0), all(0)};
-    for (size_t i = 0; i < n; i += WIDE)
-        sum[i / WIDE % 2] = add(sum[i / WIDE % 2], widen(lanes(n - i), x + i));
-    const D mean = all(total(add(sum[0], sum[1])) / (double)n), beta = all(p->beta);
-    sum[0] = sum[1] = all(0);
-    for (size_t i = 0; i < n; i += WIDE) {
-        const D centred = keep(lanes(n - i), sub(widen(lanes(n - i), x + i), mean));
-        sum[i / WIDE % 2] = fmadd(centred, centred, sum[i / WIDE % 2]);
+    D sum[2] = {f64_all(0), f64_all(0)};
+    size_t i = 0;
+    for (; i + 2 * WIDE <= n; i += 2 * WIDE) {
+        sum[0] = f64_add(sum[0], f64_widen(WIDE, x + i));
+        sum[1] = f64_add(sum[1], f64_widen(WIDE, x + i + WIDE));
     }
-    const double variance = total(add(sum[0], sum[1])) / (double)n;
-    const D factor = all(p->gamma / sqrt(variance + p->epsilon));
-    for (size_t i = 0; i < n; i += WIDE)
-        narrow(y + i, lanes(n - i), fmadd(sub(widen(lanes(n - i), x + i), mean), factor, beta));
+    for (; i < n; i += WIDE)
+        sum[0] = f64_add(sum[0], f64_widen(n - i, x + i));
+    const D mean = f64_all(f64_total(f64_add(sum[0], sum[1])) / (double)n), beta = f64_all(p->beta);
+    sum[0] = sum[1] = f64_all(0);
+    for (i = 0; i + 2 * WIDE <= n; i += 2 * WIDE) {
+        const D first = f64_sub(f64_widen(WIDE, x + i), mean), second = f64_sub(f64_widen(WIDE, x + i + WIDE), mean);
+        sum[0] = f64_fmadd(first, first, sum[0]);
+        sum[1] = f64_fmadd(second, second, sum[1]);
+    }
+    for (; i < n; i += WIDE) {
+        const D centred = f64_keep(n - i, f64_sub(f64_widen(n - i, x + i), mean));
+        sum[0] = f64_fmadd(centred, centred, sum[0]);
+    }
+    const double variance = f64_total(f64_add(sum[0], sum[1])) / (double)n;
+    const D factor = f64_all(p->gamma / sqrt(variance + p->epsilon));
+    for (i = 0; i + WIDE <= n; i += WIDE)
+        f64_narrow(y + i, WIDE, f64_fmadd(f64_sub(f64_widen(WIDE, x + i), mean), factor, beta));
+    if (i < n)
+        f64_narrow(y + i, n - i, f64_fmadd(f64_sub(f64_widen(n - i, x + i), mean), factor, beta));
 }
 
 #endif
