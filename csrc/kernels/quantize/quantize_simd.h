@@ -37,7 +37,7 @@ INLINE void quantize(size_t n, const float *x, uint8_t *y, float scale, int32_t 
     for (; i + CODES <= n; i += CODES)
         quantize_codes(CODES, x + i, y + i, unit, zero_point, lo, hi);
     if (i < n)
-        quantize_codes(n - i, x + i, y + i, unit, zero_point, lo, hi);
+        quantize_codes(n % CODES, x + i, y + i, unit, zero_point, lo, hi);
 }
 
 /* scale is NULL where all codes have that of the row. */
@@ -72,7 +72,7 @@ INLINE void dequantize(const bool is_signed, size_t n, const uint8_t *x, float *
             dequantize_codes(is_signed, CODES, x + i, y + i, zero_point, NULL, same);
     }
     if (i < n)
-        dequantize_codes(is_signed, n - i, x + i, y + i, zero_point, step ? scale + i : NULL, same);
+        dequantize_codes(is_signed, n % CODES, x + i, y + i, zero_point, step ? scale + i : NULL, same);
 }
 
 INLINE void requantize_codes(size_t count, const int32_t *x, const double *scale, const nnf_codes *to, uint8_t *y)
@@ -103,7 +103,7 @@ INLINE void requantize(size_t rows, size_t columns, const int32_t *x, size_t ldx
         for (; j + CODES <= columns; j += CODES)
             requantize_codes(CODES, x + i * ldx + j, scale + j, &to, y + i * ldy + j);
         if (j < columns)
-            requantize_codes(columns - j, x + i * ldx + j, scale + j, &to, y + i * ldy + j);
+            requantize_codes(columns % CODES, x + i * ldx + j, scale + j, &to, y + i * ldy + j);
     }
 }
 
@@ -134,7 +134,7 @@ INLINE void dequantize_sums(size_t rows, size_t columns, const int32_t *x, size_
     for (; j + LANES <= columns; j += LANES)
         sums_columns(LANES, rows, x, ldx, row, by, j, y, ldy);
     if (j < columns)
-        sums_columns(columns - j, rows, x, ldx, row, by, j, y, ldy);
+        sums_columns(columns % LANES, rows, x, ldx, row, by, j, y, ldy);
 }
 
 #endif

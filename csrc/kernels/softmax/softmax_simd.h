@@ -49,7 +49,7 @@ INLINE void softmax(size_t n, const float *x, float *y, float beta)
     for (i = 0; i + LANES <= n; i += LANES)
         store_whole(y + i, mul(load_whole(y + i), inverse));
     if (i < n)
-        store(y + i, first_lanes(n - i), mul(load(first_lanes(n - i), y + i), inverse));
+        store(y + i, first_lanes(n % LANES), mul(load(first_lanes(n % LANES), y + i), inverse));
 }
 
 /* (x - most) beta - less */
@@ -80,14 +80,14 @@ INLINE void log_softmax(size_t n, const float *x, float *y, float beta)
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         add_powers(sum, exponential(scaled(load_whole(x + i), most, scale, none)));
+    const M live = first_lanes(n % LANES);
     if (i < n)
-        add_powers(sum, keep(first_lanes(n - i),
-                             exponential(scaled(load(first_lanes(n - i), x + i), most, scale, none))));
+        add_powers(sum, keep(live, exponential(scaled(load(live, x + i), most, scale, none))));
     const D logarithm = f64_all(log(f64_total(PARTS == 2 ? f64_add(sum[0], sum[PARTS - 1]) : sum[0])));
     for (i = 0; i + LANES <= n; i += LANES)
         store_whole(y + i, scaled(load_whole(x + i), most, scale, logarithm));
     if (i < n)
-        store(y + i, first_lanes(n - i), scaled(load(first_lanes(n - i), x + i), most, scale, logarithm));
+        store(y + i, live, scaled(load(live, x + i), most, scale, logarithm));
 }
 
 #endif
