@@ -6,8 +6,8 @@
 #include "nnf/simd/f32_avx512.h"
 
 /* a where either is NaN */
-static inline V larger(V a, V b) { return _mm512_max_ps(b, a); }
-static inline V smaller(V a, V b) { return _mm512_min_ps(b, a); }
+static inline V first_or_larger(V a, V b) { return _mm512_max_ps(b, a); }
+static inline V first_or_smaller(V a, V b) { return _mm512_min_ps(b, a); }
 
 static inline V sloped(V a, V b)
 {

@@ -1,5 +1,5 @@
-/* Floats in vectors. Include after nnf/simd/f32_<isa>.h and larger, smaller and sloped, which differ in what they make
- * of NaN. */
+/* Floats in vectors. Include after nnf/simd/f32_<isa>.h and first_or_larger, first_or_smaller and sloped, which differ
+ * in what they make of NaN. */
 #ifndef NNF_ELEMENTWISE_F32_SIMD_H
 #define NNF_ELEMENTWISE_F32_SIMD_H
 
@@ -19,9 +19,9 @@ INLINE V apply(enum op op, V a, V b)
     case OP_DIV:
         return divide(a, b);
     case OP_MAX:
-        return larger(a, b);
+        return first_or_larger(a, b);
     case OP_MIN:
-        return smaller(a, b);
+        return first_or_smaller(a, b);
     default:
         return sloped(a, b);
     }

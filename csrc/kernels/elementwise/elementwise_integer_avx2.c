@@ -104,8 +104,8 @@ void nnf_or_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const ui
 }
 
 /* Items of `item` bytes: `second` where the byte of the choice, stretched to an item, is 0. */
-static inline __attribute__((always_inline)) void choose(int item, size_t n, const uint8_t *choice, const uint8_t *a,
-                                                         const uint8_t *b, uint8_t *y)
+static inline __attribute__((always_inline)) void choose_items(int item, size_t n, const uint8_t *choice,
+                                                               const uint8_t *a, const uint8_t *b, uint8_t *y)
 {
     const __m256i zero = _mm256_setzero_si256();
     const size_t each = 32 / (size_t)item;
@@ -128,15 +128,15 @@ static inline __attribute__((always_inline)) void choose(int item, size_t n, con
 
 void nnf_select_qu8_flat__avx2_32(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
-    choose(1, n, choice, a, b, y);
+    choose_items(1, n, choice, a, b, y);
 }
 
 void nnf_select_f16_flat__avx2_16(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
-    choose(2, n, choice, a, b, y);
+    choose_items(2, n, choice, a, b, y);
 }
 
 void nnf_select_s32_flat__avx2_8(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
-    choose(4, n, choice, a, b, y);
+    choose_items(4, n, choice, a, b, y);
 }

@@ -104,7 +104,7 @@ void nnf_or_b8_flat__neon_16(size_t n, const uint8_t *a, size_t step_a, const ui
 }
 
 /* 16 bytes of items: `second` where the mask of the choice has ones. */
-INLINE void choose(uint8_t *y, const uint8_t *first, const uint8_t *second, uint8x16_t none)
+INLINE void choose_items(uint8_t *y, const uint8_t *first, const uint8_t *second, uint8x16_t none)
 {
     vst1q_u8(y, vbslq_u8(none, vld1q_u8(second), vld1q_u8(first)));
 }
@@ -123,7 +123,7 @@ void nnf_select_qu8_flat__neon_16(size_t n, const uint8_t *choice, const void *a
     uint8_t *to = y;
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
-        choose(to + i, first + i, second + i, vceqzq_u8(vld1q_u8(choice + i)));
+        choose_items(to + i, first + i, second + i, vceqzq_u8(vld1q_u8(choice + i)));
     choose_rest(1, i, n, choice, a, b, y);
 }
 
@@ -134,7 +134,7 @@ void nnf_select_f16_flat__neon_8(size_t n, const uint8_t *choice, const void *a,
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const uint16x8_t none = vceqzq_u16(vmovl_u8(vld1_u8(choice + i)));
-        choose(to + 2 * i, first + 2 * i, second + 2 * i, vreinterpretq_u8_u16(none));
+        choose_items(to + 2 * i, first + 2 * i, second + 2 * i, vreinterpretq_u8_u16(none));
     }
     choose_rest(2, i, n, choice, a, b, y);
 }
@@ -147,8 +147,8 @@ void nnf_select_s32_flat__neon_8(size_t n, const uint8_t *choice, const void *a,
     for (; i + 8 <= n; i += 8) {
         const uint16x8_t wide = vmovl_u8(vld1_u8(choice + i));
         const uint32x4_t low = vceqzq_u32(vmovl_u16(vget_low_u16(wide))), high = vceqzq_u32(vmovl_high_u16(wide));
-        choose(to + 4 * i, first + 4 * i, second + 4 * i, vreinterpretq_u8_u32(low));
-        choose(to + 4 * i + 16, first + 4 * i + 16, second + 4 * i + 16, vreinterpretq_u8_u32(high));
+        choose_items(to + 4 * i, first + 4 * i, second + 4 * i, vreinterpretq_u8_u32(low));
+        choose_items(to + 4 * i + 16, first + 4 * i + 16, second + 4 * i + 16, vreinterpretq_u8_u32(high));
     }
     choose_rest(4, i, n, choice, a, b, y);
 }

@@ -5,8 +5,8 @@
 #include "nnf/simd/f32_neon.h"
 
 /* a where either is NaN: vmaxq would give a NaN of b */
-static inline V larger(V a, V b) { return vbslq_f32(vcgtq_f32(b, a), b, a); }
-static inline V smaller(V a, V b) { return vbslq_f32(vcltq_f32(b, a), b, a); }
+static inline V first_or_larger(V a, V b) { return vbslq_f32(vcgtq_f32(b, a), b, a); }
+static inline V first_or_smaller(V a, V b) { return vbslq_f32(vcltq_f32(b, a), b, a); }
 static inline V sloped(V a, V b) { return vbslq_f32(vcgezq_f32(a), a, vmulq_f32(a, b)); }
 
 #include "elementwise/elementwise_f32_simd.h"
