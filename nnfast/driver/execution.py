@@ -14,6 +14,7 @@ from ..errors import GeneralFailure, MissedDeadlineTransient
 from ..forks import importing, renewed
 from ..model.types import OperationType
 from .durations import DEFAULT_LOOP_TIMEOUT_NS, deadline_to_ns, loop_timeout_to_ns
+from .rounds import native_rounds
 
 PRIORITIES = ("low", "medium", "high")
 
@@ -158,16 +159,21 @@ class GraphRunner:
     def _while(self, step, operation, values, limits):
         condition, body = (self._runner(operand) for operand in operation.inputs[:2])
         first = [self._value(operand, values) for operand in operation.inputs[2:]]
-        state = list(first)
         began = now_ns()
-        while True:
-            (go_round,) = yield condition, state
-            if not go_round.reshape(-1)[0]:
-                break
+
+        def check():
             if now_ns() - began > limits.loop_timeout_ns:
                 raise MissedDeadlineTransient(f"{step.path}: the loop ran longer than "
                                               f"{limits.loop_timeout_ns / 1e6:g} ms; allow more time with loop_timeout")
             check_go_on(limits.cancel, limits.deadline_ns, step.path)
+
+        found = None if observe.watchers else native_rounds(condition, body, first, limits, check)
+        state = first[:] if found is None else found
+        while found is None:
+            (go_round,) = yield condition, state
+            if not go_round.reshape(-1)[0]:
+                break
+            check()
             # The body gives fresh arrays, so that it reads the old state while it writes the new.
             result = yield body, state
             state[:len(result)] = result

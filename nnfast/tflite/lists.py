@@ -1,8 +1,8 @@
 """Lists of tensors in loops: what converters write to put an item into a list becomes one operation.
 
 TensorFlow's loops keep a result for each round in a list, a tensor of one more dimension. Files spell "list[i] = item"
-as CONCATENATION(list[:i], item, list[i + 1:]) with two SLICEs whose sizes are computed, so that each round has shapes of
-its own and is planned anew. TFL_SET_ITEM has the shape of the list whatever i is.
+as CONCATENATION(list[:i], item, list[i + 1:]) with two SLICEs whose sizes are computed, so that each round has shapes
+of its own and is planned anew. TFL_SET_ITEM has the shape of the list whatever i is.
 """
 
 from collections import Counter
