@@ -1,9 +1,11 @@
 """TFLite's operations that make tensors of a given size: FILL, RANGE, ONE_HOT, TILE, paddings, BROADCAST_TO."""
 
-from math import ceil, inf, nan
+from math import ceil, inf, nan, prod
 
 import numpy as np
 
+from .._native.movement import FillItems, StridedCopy
+from .movement import INDEX_BYTES, MOST_DIMENSIONS, copy_choice, dense
 from .tfl import ANY, INDEXES, NUMBERS, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
 
@@ -24,6 +26,22 @@ def infer_fill(node):
 def compute_fill(node, inputs):
     """One value everywhere."""
     return [np.full(_dims(node, "dims"), inputs[1].reshape(-1)[0])]
+
+
+def _fill(b, output, value):
+    """Emit a fill of the output with a value; None, or why it is not native."""
+    if output.dtype.itemsize > MOST_ITEM:
+        return f"no native fill for {output.dtype}"
+    b.emit(FillItems((b.slot(output),), prod(output.shape), np.asarray(value, output.dtype).tobytes()))
+    return None
+
+
+def lower_fill(node, b):
+    """A fill with a known value, or a copy of one element again and again."""
+    output, value = node.outputs[0], node["value"]
+    if value.value is not None:
+        return _fill(b, output, value.value.reshape(-1)[0])
+    return copy_choice(b, value, output, (prod(output.shape),), (1,))
 
 
 def infer_range(node):
@@ -61,8 +79,11 @@ def compute_one_hot(node, inputs):
     return [np.where(np.expand_dims(indices, axis) == counts, on, off).astype(node.outputs[0].dtype)]
 
 
+MOST_ITEM = 8
+"""Most bytes of an element of a native fill."""
 _VALUED = {"T": ANY, "U": ANY, "I": INDEXES, "V": ANY, "J": INDEXES}
-TFL_FILL = own("TFL_FILL", {"dims:I value:T -> output:U": _VALUED}, compute_fill, infer_fill, same_dtype("value"))
+TFL_FILL = own("TFL_FILL", {"dims:I value:T -> output:U": _VALUED}, compute_fill, infer_fill, same_dtype("value"),
+               lower=lower_fill, moves=True)
 TFL_RANGE = own("TFL_RANGE", {"start:A limit:B delta:C -> output:D": dict.fromkeys("ABCD", NUMBERS)}, compute_range,
                 infer_range, same_dtype("start", "limit", "delta"))
 TFL_ONE_HOT = own("TFL_ONE_HOT", {"indices:I depth:J on:T off:V axis:i32 -> output:U": _VALUED}, compute_one_hot,
@@ -81,6 +102,11 @@ def infer_tile(node):
 def compute_tile(node, inputs):
     """The input again and again."""
     return [np.tile(inputs[0], infer_tile(node) and node.numbers("multiples"))]
+
+
+def lower_tile(node, b):
+    """A copy by indices."""
+    return copy_choice(b, node["input"], node.outputs[0], infer_tile(node)[0])
 
 
 def _broadcast(node, name, *shapes):
@@ -103,6 +129,13 @@ def compute_broadcast_to(node, inputs):
     return [np.ascontiguousarray(np.broadcast_to(inputs[0], infer_broadcast_to(node)[0]))]
 
 
+def lower_broadcast_to(node, b):
+    """A copy by indices."""
+    source, output = node["input"], node.outputs[0]
+    shape = (1,) * (len(output.shape) - len(source.shape)) + source.shape
+    return copy_choice(b, source, output, output.shape, shape)
+
+
 def infer_broadcast_args(node):
     """One size for each dimension of the longer shape."""
     return [(max(node[name].shape[0] if node[name].shape else 1 for name in ("first", "second")),)]
@@ -115,9 +148,9 @@ def compute_broadcast_args(node, inputs):
 
 
 TFL_TILE = own("TFL_TILE", {"input:T multiples:I -> output:U": _VALUED}, compute_tile, infer_tile,
-               is_same_kind("input"))
+               is_same_kind("input"), lower=lower_tile, moves=True)
 TFL_BROADCAST_TO = own("TFL_BROADCAST_TO", {"input:T shape:I -> output:U": _VALUED}, compute_broadcast_to,
-                       infer_broadcast_to, is_same_kind("input"))
+                       infer_broadcast_to, is_same_kind("input"), lower=lower_broadcast_to, moves=True)
 TFL_BROADCAST_ARGS = own("TFL_BROADCAST_ARGS", {"first:I second:J -> output:K": _VALUED | {"K": INDEXES}},
                          compute_broadcast_args, infer_broadcast_args, same_dtype("first", "second"))
 
@@ -142,6 +175,23 @@ def compute_pad(node, inputs):
     return [np.pad(inputs[0], _paddings(node), constant_values=value)]
 
 
+def lower_pad(node, b):
+    """Fill the output, then copy the input into it."""
+    source, output = node["input"], node.outputs[0]
+    if len(source.shape) > MOST_DIMENSIONS:
+        return f"rank is {len(source.shape)}, native up to {MOST_DIMENSIONS}"
+    if node.has("value") and node["value"].value is None:
+        return "the value is not a constant"
+    reason = _fill(b, output, node["value"].value.reshape(-1)[0] if node.has("value") else output.zero_point)
+    if reason is not None:
+        return reason
+    item = source.dtype.itemsize
+    target = dense(output.shape, item)
+    offset = sum(before * step for (before, _), step in zip(_paddings(node), target))
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), source.shape, dense(source.shape, item), target, item, offset))
+    return None
+
+
 def infer_mirror(node):
     """As PAD; there must be enough to mirror."""
     shape, edge = node["input"].shape, node.check_in("mode", (0, 1)) == 0
@@ -155,11 +205,21 @@ def compute_mirror(node, inputs):
     return [np.pad(inputs[0], _paddings(node), "symmetric" if node.scalar("mode") else "reflect")]
 
 
-TFL_PAD = own("TFL_PAD", {"input:T paddings:I -> output:U": _VALUED}, compute_pad, infer_pad, is_same_kind("input"))
+def lower_mirror(node, b):
+    """A copy by indices, which continue backwards as the elements do."""
+    source, mode, indices = node["input"], "symmetric" if node.scalar("mode") else "reflect", []
+    for size, pads in zip(source.shape, _paddings(node)):
+        b.reserve(INDEX_BYTES * (size + sum(pads)))
+        indices.append(np.pad(np.arange(size), pads, mode) if any(pads) else size)
+    return copy_choice(b, source, node.outputs[0], indices)
+
+
+TFL_PAD = own("TFL_PAD", {"input:T paddings:I -> output:U": _VALUED}, compute_pad, infer_pad, is_same_kind("input"),
+              lower=lower_pad, moves=True)
 TFL_PADV2 = own("TFL_PADV2", {"input:T paddings:I value:V -> output:U": _VALUED}, compute_pad, infer_pad,
-                is_same_kind("input", "value"))
+                is_same_kind("input", "value"), lower=lower_pad, moves=True)
 TFL_MIRROR_PAD = own("TFL_MIRROR_PAD", {"input:T paddings:I mode:i32 -> output:U": _VALUED}, compute_mirror,
-                     infer_mirror, is_same_kind("input"))
+                     infer_mirror, is_same_kind("input"), lower=lower_mirror, moves=True)
 
 
 # -- diagonals -------------------------------------------------------------------------------------------------------

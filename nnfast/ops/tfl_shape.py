@@ -4,6 +4,8 @@ from math import prod
 
 import numpy as np
 
+from .._native.movement import Concatenate, FillBytes, StridedCopy
+from .movement import MOST_DIMENSIONS, copy_choice, copy_order
 from .reshape import lower as no_copy
 from .tfl import ANY, INDEXES, is_same_kind, own, same_dtype, same_shape
 
@@ -34,12 +36,19 @@ def compute_zeros(node, inputs):
     return [np.zeros_like(inputs[0])]
 
 
+def lower_zeros(node, b):
+    """One fill: the zeros of every type are bytes of 0."""
+    output = node.outputs[0]
+    b.emit(FillBytes((b.slot(output),), prod(output.shape) * output.dtype.itemsize, 0))
+    return None
+
+
 TFL_SHAPE = own("TFL_SHAPE", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_shape, infer_shape,
                 of_shapes=True)
 TFL_RANK = own("TFL_RANK", {"input:T -> output:I": {"T": ANY, "I": INDEXES}}, compute_rank, infer_rank,
                of_shapes=True)
 TFL_ZEROS_LIKE = own("TFL_ZEROS_LIKE", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_zeros, same_shape,
-                     same_dtype("input"))
+                     same_dtype("input"), lower=lower_zeros)
 
 
 # -- the same elements in another shape ------------------------------------------------------------------------------
@@ -124,17 +133,44 @@ def compute_transpose(node, inputs):
     return [np.ascontiguousarray(inputs[0].transpose(_order(node)))]
 
 
+def lower_transpose(node, b):
+    """A strided copy in the order of the output."""
+    source, order = node["input"], _order(node)
+    count = len(merged_order(source.shape, order))
+    if count > MOST_DIMENSIONS:
+        return f"reorders {count} dimensions, native up to {MOST_DIMENSIONS}"
+    copy_order(b, source, node.outputs[0], source.shape, order)
+    return None
+
+
+def merged_order(shape, order):
+    """The order with one number for dimensions that follow each other before and after; those of size 1 do not count.
+    """
+    order = [axis for axis in order if shape[axis] != 1]
+    kept = sorted(order)
+    return [axis for place, axis in enumerate(order)
+            if not place or kept.index(axis) != kept.index(order[place - 1]) + 1]
+
+
 def infer_reverse(node):
-    """Shape of the input; the axes exist."""
-    shape = node["input"].shape
-    for axis in node.numbers("axes"):
-        place_of(node, "axes", axis, len(shape))
+    """Shape of the input; the axes exist, each once."""
+    shape, axes = node["input"].shape, node.numbers("axes")
+    if len({place_of(node, "axes", axis, len(shape)) for axis in axes}) != len(axes):
+        node.fail("axes", f"are {axes}, must be different dimensions")
     return [shape]
 
 
 def compute_reverse(node, inputs):
     """Every listed dimension the other way round."""
     return [np.ascontiguousarray(np.flip(inputs[0], node.numbers("axes")))]
+
+
+def lower_reverse(node, b):
+    """A copy by indices."""
+    source = node["input"]
+    axes = {place_of(node, "axes", axis, len(source.shape)) for axis in node.numbers("axes")}
+    return copy_choice(b, source, node.outputs[0],
+                       [range(size - 1, -1, -1) if axis in axes else size for axis, size in enumerate(source.shape)])
 
 
 def infer_reverse_sequence(node):
@@ -162,9 +198,9 @@ def compute_reverse_sequence(node, inputs):
 
 
 TFL_TRANSPOSE = own("TFL_TRANSPOSE", {"input:T order:I -> output:U": _SHAPED}, compute_transpose, infer_transpose,
-                    same_dtype("input"))
+                    same_dtype("input"), lower=lower_transpose, moves=True)
 TFL_REVERSE_V2 = own("TFL_REVERSE_V2", {"input:T axes:I -> output:U": _SHAPED}, compute_reverse, infer_reverse,
-                     same_dtype("input"))
+                     same_dtype("input"), lower=lower_reverse, moves=True)
 TFL_REVERSE_SEQUENCE = own(
     "TFL_REVERSE_SEQUENCE", {"input:T lengths:I seq_axis:i32 batch_axis:i32 -> output:U": _SHAPED},
     compute_reverse_sequence, infer_reverse_sequence, same_dtype("input"))
@@ -186,6 +222,21 @@ def compute_concatenation(node, inputs):
     return [np.concatenate(inputs[:-1], node.scalar("axis"))]
 
 
+def _side_by_side(node, b, shapes, axis):
+    """Emit the copy of inputs, seen in these shapes, next to each other along an axis."""
+    item = node.outputs[0].dtype.itemsize
+    slots = [b.slot(t) for t in (*node.group("inputs"), node.outputs[0])]
+    b.emit(Concatenate(slots, prod(shapes[0][:axis]), [prod(shape[axis:]) * item for shape in shapes],
+                       [None] * len(shapes)))
+
+
+def lower_concatenation(node, b):
+    """One step."""
+    shapes = [t.shape for t in node.group("inputs")]
+    _side_by_side(node, b, shapes, node.scalar("axis") % len(shapes[0]))
+    return None
+
+
 def infer_pack(node):
     """A new dimension for the parts."""
     shape, count = node["inputs"].shape, len(node.group("inputs"))
@@ -201,6 +252,13 @@ def compute_pack(node, inputs):
     return [np.stack(inputs[:-1], node.scalar("axis"))]
 
 
+def lower_pack(node, b):
+    """One step."""
+    shapes = [t.shape for t in node.group("inputs")]
+    _side_by_side(node, b, shapes, node.scalar("axis") % (len(shapes[0]) + 1))
+    return None
+
+
 def infer_unpack(node):
     """Without the dimension, whose size is the number of outputs."""
     shape = node["input"].shape
@@ -213,6 +271,26 @@ def infer_unpack(node):
 def compute_unpack(node, inputs):
     """Each part alone."""
     return [np.ascontiguousarray(part) for part in np.moveaxis(inputs[0], node.scalar("axis"), 0)]
+
+
+def _apart(node, b, axis, sizes):
+    """Emit a copy of each part of the input along an axis."""
+    source = node["input"]
+    item = source.dtype.itemsize
+    before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:]) * item
+    at, whole = 0, source.shape[axis] * after
+    for size, output in zip(sizes, node.outputs, strict=True):
+        part = size * after
+        b.emit(StridedCopy((b.slot(source), b.slot(output)), (before,), (whole,), (part,), part, 0, at))
+        at += part
+
+
+def lower_unpack(node, b):
+    """A strided copy for each part."""
+    shape = node["input"].shape
+    axis = node.scalar("axis") % len(shape)
+    _apart(node, b, axis, [1] * shape[axis])
+    return None
 
 
 def _sizes(node):
@@ -245,13 +323,20 @@ def compute_split(node, inputs):
     return [np.ascontiguousarray(part) for part in parts]
 
 
+def lower_split(node, b):
+    """A strided copy for each part."""
+    _apart(node, b, *_sizes(node))
+    return None
+
+
 TFL_CONCATENATION = own("TFL_CONCATENATION", {"inputs*:T axis:i32 -> output:U": {"T": ANY, "U": ANY}},
-                        compute_concatenation, infer_concatenation, is_same_kind("inputs"))
+                        compute_concatenation, infer_concatenation, is_same_kind("inputs"),
+                        lower=lower_concatenation, moves=True)
 TFL_PACK = own("TFL_PACK", {"inputs*:T axis:i32 -> output:U": {"T": ANY, "U": ANY}}, compute_pack, infer_pack,
-               is_same_kind("inputs"))
+               is_same_kind("inputs"), lower=lower_pack, moves=True)
 TFL_UNPACK = own("TFL_UNPACK", {"input:T axis:i32 -> outputs*:U": {"T": ANY, "U": ANY}}, compute_unpack, infer_unpack,
-                 is_same_kind("input"))
+                 is_same_kind("input"), lower=lower_unpack, moves=True)
 TFL_SPLIT = own("TFL_SPLIT", {"axis:I input:T -> outputs*:U": _SHAPED}, compute_split, infer_split,
-                is_same_kind("input"))
+                is_same_kind("input"), lower=lower_split, moves=True)
 TFL_SPLIT_V = own("TFL_SPLIT_V", {"input:T sizes:J axis:I -> outputs*:U": _SHAPED | {"J": INDEXES}}, compute_split,
-                  infer_split, is_same_kind("input"))
+                  infer_split, is_same_kind("input"), lower=lower_split, moves=True)

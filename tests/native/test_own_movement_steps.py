@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, flag, ints, operand
+from nnfast.errors import InvalidArgument
 from nnfast.model.own import BY_NAME as TYPES
 from nnfast.ops.base import Tensor
 from nnfast.ops.own import BY_NAME
@@ -87,3 +88,108 @@ def test_set_item_in_a_list_for_several_threads():
     for index in (0, 437, 999):
         check("TFL_SET_ITEM", 4, shape, tensor(4, (1, 300)), Tensor(0, T.TENSOR_INT32, (1,)),
               arrays=[-np.ones((1, 300), np.float32), np.array([index], np.int32)])
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_transpose(item, shape, data):
+    check("TFL_TRANSPOSE", item, shape, table(data.draw(st.permutations(range(len(shape))))))
+
+
+@pytest.mark.parametrize("order", [(0, 3, 1, 4, 2, 5, 6), (6, 5, 4, 0, 1, 2, 3), (0, 2, 1, 3, 4, 5, 6)])
+def test_transpose_of_seven_dimensions(order):
+    check("TFL_TRANSPOSE", 4, (2, 3, 1, 2, 3, 2, 2), table(order))
+
+
+def test_a_transpose_of_too_many_dimensions_has_no_native_form():
+    node = make(BY_NAME["TFL_TRANSPOSE"].op, [tensor(4, (2,) * 7), table(range(6, -1, -1))], tensor(4))
+    assert "7 dimensions" in node.op.lower(node, None)
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_reverse(item, shape, data):
+    check("TFL_REVERSE_V2", item, shape, table(data.draw(st.lists(st.sampled_from(range(len(shape))), unique=True))))
+
+
+def test_reversing_a_dimension_twice_is_refused():
+    with pytest.raises(InvalidArgument, match="must be different dimensions"):
+        make(BY_NAME["TFL_REVERSE_V2"].op, [tensor(4, (2, 3)), table([1, -1])], tensor(4))
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_parts_and_wholes(item, shape, data):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    sizes = data.draw(st.lists(st.sampled_from([0, 1, 3]), min_size=1, max_size=4))
+    parts = []
+    for size in sizes:
+        part = list(shape)
+        part[axis] = size
+        parts.append(tuple(part))
+    whole = list(shape)
+    whole[axis] = sum(sizes)
+    others = [numbered(item, part) for part in parts[1:]]
+    check("TFL_CONCATENATION", item, parts[0], *(tensor(item, part) for part in parts[1:]), *ints(axis), arrays=others)
+    node = make(BY_NAME["TFL_SPLIT_V"].op, [tensor(item, tuple(whole)), table(sizes), *ints(axis)],
+                *(tensor(item) for _ in sizes))
+    check_all_ways(node, [numbered(item, tuple(whole))])
+
+
+@given(item=items, shape=SHAPES, count=st.integers(1, 4), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_pack_and_unpack(item, shape, count, data):
+    axis = data.draw(st.integers(-len(shape) - 1, len(shape)))
+    others = [numbered(item, shape)] * (count - 1)
+    node = check("TFL_PACK", item, shape, *(tensor(item, shape) for _ in others), *ints(axis), arrays=others)
+    check("TFL_UNPACK", item, node.outputs[0].shape, *ints(axis), outputs=count)
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_repeats(item, shape, data):
+    check("TFL_TILE", item, shape, table([data.draw(st.integers(0, 3)) for _ in shape]))
+    wide = tuple(data.draw(st.sampled_from([0, 1, 4])) if size == 1 else size for size in shape)
+    check("TFL_BROADCAST_TO", item, shape, table((2, *wide) if len(wide) < 5 else wide))
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_paddings(item, shape, data):
+    pads = [[data.draw(st.integers(0, 3)) for _ in range(2)] for _ in shape]
+    dtype = tensor(item).dtype
+    if dtype.itemsize <= 8:
+        check("TFL_PAD", item, shape, table(pads))
+        value = Tensor(0, ITEMS[item], (1,), value=np.array([3], dtype))
+        check("TFL_PADV2", item, shape, table(pads), value)
+    mirrored = [[min(n, max(0, size - 1)) for n in pair] for pair, size in zip(pads, shape)]
+    if 0 not in shape:
+        check("TFL_MIRROR_PAD", item, shape, table(mirrored), *ints(data.draw(st.integers(0, 1))))
+
+
+@given(item=items, shape=SHAPES, data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_fills(item, shape, data):
+    dtype = tensor(item).dtype
+    check("TFL_ZEROS_LIKE", item, shape)
+    for value in (np.array([3], dtype), None):
+        if value is not None and dtype.itemsize > 8:
+            continue
+        node = make(BY_NAME["TFL_FILL"].op, [table(shape), Tensor(0, ITEMS[item], (1,), value=value)], tensor(item))
+        check_all_ways(node, [None, np.array([3], dtype)])
+
+
+@given(item=items, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_blocks(item, data):
+    count = data.draw(st.integers(1, 2))
+    sizes = [data.draw(st.integers(1, 3)) for _ in range(count)]
+    edges = [[data.draw(st.integers(0, 2)) for _ in range(2)] for _ in range(count)]
+    if tensor(item).dtype.itemsize > 8:
+        edges = [[0, 0]] * count
+    batches, behind = data.draw(st.integers(1, 2)), data.draw(st.sampled_from([(1,), (3,), (2, 3)]))
+    space = [data.draw(st.integers(1, 3)) * size + 6 * size for size in sizes]
+    inside = [whole - sum(pair) for whole, pair in zip(space, edges)]
+    shape = (batches, *inside, *behind)
+    node = check("TFL_SPACE_TO_BATCH_ND", item, shape, table(sizes), table(edges))
+    check("TFL_BATCH_TO_SPACE_ND", item, node.outputs[0].shape, table(sizes), table(edges))
