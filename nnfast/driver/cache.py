@@ -146,7 +146,7 @@ def _load(device, content, data, deadline):
 def _plan(device, content, data, deadline, is_late=False):
     """(prepared model, its StoredPacking or None, which is to be finished)."""
     with trace.span("LD", "PC", "restore"):
-        model, options, packing = stored_model.unpack(content, data, is_late)
+        model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late)
         return PreparedModel(device, model, *options, deadline, packing=packing), packing
 
 

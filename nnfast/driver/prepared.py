@@ -80,7 +80,11 @@ class PreparedModel(Closing):
                 require_supported(model, go_on)  # what it is cannot be said: some operation on it will not run
             self._set_up(device, resized(model, input_shapes))
             with trace.span("LD", "PC", "plan"):
-                segment = self._plan_ahead(deadline_ns, cancel, go_on, packing)
+                segment = None if packing is None else packing.restored(self.model, self._kept, self._resources)
+                if segment is None:
+                    segment = self._plan_ahead(deadline_ns, cancel, go_on, packing)
+                else:
+                    self._main.adopt(segment)
             self._start(segment)
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)

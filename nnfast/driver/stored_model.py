@@ -4,9 +4,11 @@ A model file is a magic number, the keyed digest of the rest, and the rest: a ms
 in it. A data file is a magic number, random bytes that make it belong to this one head, and what was packed and the
 large constants, each at a multiple of 64 bytes; the head holds its keyed digest. Offsets count on into the small ones.
 
-What is stored is the model and what was packed from its constants, but no plan: loading checks the model as that of any
-client and plans it anew, without the packing, which takes most of the time. Constants that only packing has read are
-not stored themselves. So whatever files say, they can choose numbers to calculate with, and nothing else.
+What is stored is the model, what was packed from its constants, and the plan where all of its steps have records
+(compiler/stored_plan.py). Loading checks the structure of the model as that of any client, and every step of the plan
+against the memory that it touches; a model without a stored plan is planned anew, without the packing. Constants that
+only packing has read are not stored themselves. So whatever files say, they can choose numbers to calculate with, and
+nothing else.
 """
 
 import hmac
@@ -19,6 +21,9 @@ from .._native import kernels
 from .._native.engine import aligned_bytes
 from ..alignment import LINE, align
 from ..compiler.packing import Packing, StoredPacking
+from ..compiler.passes.drop_constants import spare as spare_of
+from ..compiler.stored_plan import PlanRecord, Restoring, plan_of, restore
+from ..compiler.stored_steps import Misfit
 from ..model.records import (
     Constants,
     Data,
@@ -32,7 +37,7 @@ from ..model.records import (
 )
 from .arguments import plain_keys, plain_shapes
 
-MODEL_MAGIC, DATA_MAGIC = b"NNFMDL06", b"NNFDAT06"
+MODEL_MAGIC, DATA_MAGIC = b"NNFMDL07", b"NNFDAT07"
 MAX_HEAD = 1 << 24
 """Most bytes of a model file: some tens of thousands of operations."""
 
@@ -62,7 +67,7 @@ class Content(Record):
     """The model as it was given to `prepare`, and its options.
 
     packed: what was packed, in the order in which planning asks for it; None: nothing, the model is stored as a whole.
-    small: the small constants.
+    small: the small constants. plan: None where it is to be planned anew.
     """
 
     model: ModelRecord
@@ -74,6 +79,7 @@ class Content(Record):
     small: bytes
     data_length: int
     data_digest: bytes
+    plan: PlanRecord | None
 
 
 class File(Record):
@@ -84,7 +90,7 @@ class File(Record):
 _SAID = {"level": "instruction level", "without_passes": "set of compiler passes left out"}
 """Names of fields of a Stamp in messages, where they differ."""
 
-_FILES, _CONTENTS = msgspec.msgpack.Decoder(File), msgspec.msgpack.Decoder(Content)
+_FILES, _CONTENTS, _PLANS = map(msgspec.msgpack.Decoder, (File, Content, PlanRecord))
 
 
 def stamp_of(driver, device, token):
@@ -95,12 +101,14 @@ def stamp_of(driver, device, token):
 # -- storing -----------------------------------------------------------------------------------------------------------
 def pack(prepared, stamp, digest):
     """(bytes of the model file, array of the data file) of a prepared model. Raises Unusable, TypeError."""
-    model, spare = prepared._original, prepared.spare
-    packing = Packing() if spare is None else prepared._static.packing
+    model, segment = prepared._original, prepared._static
+    spare = _spare(prepared)
+    packing = Packing() if spare is None else segment.packing
     constants = Constants(LINE)
-    _add_late(constants, packing, model, spare or ())
+    _add_late(constants, packing, model, segment, spare)
     large, end = len(constants.arrays), constants.end
     packed = None if spare is None else [constants.add(array) for array in packing.arrays]
+    plan = None if spare is None else _plan_of(prepared, constants)
     record = record_of(model, constants, spare or ())
     if spare is None or constants.end - end > _MOST_SMALL:
         large, end = len(constants.arrays), constants.end
@@ -110,7 +118,7 @@ def pack(prepared, stamp, digest):
     shapes, keep = plain_shapes(shapes), plain_keys(keep)
     text = encode(File(stamp, msgspec.Raw(encode(Content(
         record, preference, priority, list(shapes.items()) if shapes else None, keep, packed, small.tobytes(),
-        content.nbytes, digest.of(content, prepared.num_threads))))))
+        content.nbytes, digest.of(content, prepared.num_threads), plan)))))
     if len(text) > MAX_HEAD:
         raise Unusable(f"the model takes {len(text)} bytes without its constants, must be at most {MAX_HEAD}")
     return sign(text, digest), content
@@ -121,14 +129,46 @@ def sign(text, digest):
     return MODEL_MAGIC + digest.of(text) + text
 
 
-def _add_late(constants, packing, model, spare):
+def _spare(prepared):
+    """Numbers of the constants that are not stored; None: the model is stored as a whole, and planned anew."""
+    if prepared.spare is not None or prepared._static is None or "drop_constants" in prepared.device.without_passes \
+            or not prepared._original.extensions:
+        return prepared.spare
+    if _plan_of(prepared, Constants()) is None:
+        return None
+    return spare_of(prepared._original, prepared.model, prepared._static, prepared._kept, is_stored=True)
+
+
+def _plan_of(prepared, constants):
+    """The PlanRecord of a model that is one segment, if it can be restored; its arrays go to the Constants."""
+    arrays = {}
+
+    def add(array):
+        data = constants.add(array)
+        arrays[data] = array.reshape(data.shape)
+        return data
+
+    plan = plan_of(prepared._static, prepared.num_threads, add)
+    if plan is not None:
+        try:
+            plan = _PLANS.decode(encode(plan))
+            Restoring(plan, prepared.model.main, prepared._kept, arrays.__getitem__, lambda data: False)
+        except (msgspec.ValidationError, Misfit):  # more than a record says
+            return None
+    return plan
+
+
+def _add_late(constants, packing, model, segment, spare):
     """Let come first what planning does not read, if it was packed, and large constants."""
     for place, array in enumerate(packing.arrays):
         if place not in packing.early:
             constants.add(array)
+    withheld = spare or ()
     arrays = [state.initial for state in model.states]
     for graph in (model.main, *model.referenced):
-        arrays += [o.data for place, o in enumerate(graph.operands) if graph is not model.main or place not in spare]
+        arrays += [o.data for place, o in enumerate(graph.operands) if graph is not model.main or place not in withheld]
+    if spare is not None:
+        arrays += segment.frame_spec["constants"].values()
     for array in arrays:
         if array is not None and array.nbytes >= _LARGE:
             constants.add(array)
@@ -187,21 +227,38 @@ def may_be_late(content):
         row is None or is_withheld(row) or row.offset >= content.data_length for row in rows)
 
 
-def unpack(content, data, is_late=False):
+def unpack(content, data, threads, is_late=False):
     """(model, (preference, priority, input_shapes, keep), StoredPacking or None) of checked files.
 
-    is_late: the data file is still being read, see may_be_late.
+    threads: those of the device; is_late: the data file is still being read, see may_be_late.
     """
     packing, small = None, aligned_bytes(len(content.small))
     small[:] = np.frombuffer(content.small, np.uint8)
     small.flags.writeable = False
     parts = data, small
     if content.packed is not None:
-        if content.model.extensions or content.model.referenced:
+        extensions = content.model.extensions
+        if content.model.referenced or extensions and content.plan is None:
             raise Unusable("a model with extensions or subgraphs has no plan of its own")
-        late = [place for place, row in enumerate(content.packed) if is_late and row.offset < content.data_length]
+        early = {place for place, row in enumerate(content.packed) if row.offset >= content.data_length}
+        late = frozenset(range(len(content.packed))).difference(early) if is_late else frozenset()
+        plan = None
+        # Plans differ a little with the number of threads; those of extensions cannot be made again.
+        if content.plan is not None and (content.plan.threads == threads or extensions):
+            plan = early, _restoring(content, parts, is_late)
         packing = StoredPacking([array_of(row, parts, f"packed[{place}]") for place, row in enumerate(content.packed)],
-                                frozenset(late))
+                                late, plan)
     model = model_of(content.model, parts, may_withhold=packing is not None)
     shapes = content.input_shapes
     return model, (content.preference, content.priority, shapes and dict(shapes), content.keep), packing
+
+
+def _restoring(content, parts, is_late):
+    """The function that restores the plan of a Content."""
+    def is_late_of(data):
+        return is_late and data.offset < content.data_length
+
+    def restored(model, kept, resources):
+        return restore(content.plan, model, kept, resources, lambda data: array_of(data, parts, "plan"), is_late_of)
+
+    return restored

@@ -31,11 +31,13 @@ cdef class Walk:
     """
 
     cdef nnf_walk c
+    cdef readonly tuple made_with   # its arguments, in order
 
     def __init__(self, size_t batch, size_t times, in_strides, out_strides, size_t out_start=0, bint backward=False):
         self.c.batch, self.c.times, self.c.out_start, self.c.backward = batch, times, out_start, backward
         self.c.in_time, self.c.in_batch = in_strides
         self.c.out_time, self.c.out_batch = out_strides
+        self.made_with = batch, times, tuple(in_strides), tuple(out_strides), out_start, backward
 
 
 cdef struct pair:

@@ -1,0 +1,244 @@
+"""Whole plans as records, so that what was planned once is not planned again (driver/stored_model.py).
+
+A record is looked at as what a stranger has written, though only the driver itself can sign one: every slot that a
+step touches is there and large enough, nothing writes to inputs or constants, nothing reads memory that no step before
+it has written, and all outputs are written whole. Which numbers come out is all that a record decides.
+"""
+
+from bisect import bisect_right
+from math import prod
+
+from msgspec import structs
+
+from .._native.engine import ALIGNMENT
+from .._native.recurrent import Walk
+from ..engine.segment import Segment
+from ..model.records import Data, Record
+from .stored_steps import AnyStep, Index, Misfit, NoRecord, record_of
+
+Pairs = list[tuple[Index, Index]]
+_UINT32_MAX = 0xFFFFFFFF
+
+UNUSED = 64
+"""Most slots of a plan for each one that has memory."""
+
+
+class Row(Record):
+    """What explain() shows of an operation (engine/rows.py)."""
+
+    index: Index
+    operation: str
+    kernel: str
+    reason: str
+    output: list[list[Index]]
+    types: list[str]
+    packed_bytes: int
+    bytes: int
+    work: float
+    steps: tuple[Index, Index]
+    joined: Index | None
+    passes: list[str]
+    moves: bool
+    multiply_adds: bool
+    bf16: bool
+
+
+class PlanRecord(Record):
+    """A Segment that holds a whole graph. offsets, constants: of slots; inputs, outputs: slots of operands; shapes: of
+    operands; aliases: slots that lie where others do. threads: for how many it was made."""
+
+    threads: int
+    slots: Index
+    arena_bytes: Index
+    offsets: Pairs
+    constants: list[tuple[Index, Data]]
+    inputs: Pairs
+    outputs: Pairs
+    shapes: list[tuple[Index, tuple[Index, ...]]]
+    aliases: Pairs
+    steps: list[AnyStep]
+    rows: list[Row]
+
+
+def plan_of(segment, threads, add):
+    """The PlanRecord of a Segment, None where a step has no record. add(array): the Data of an array."""
+    if not segment.native or not segment.items:
+        return None
+    try:
+        steps = [record_of(step, add) for step in segment.items[0].steps]
+    except NoRecord:
+        return None
+    spec = segment.frame_spec
+    return PlanRecord(
+        threads, spec["slots"], spec["arena_bytes"], list(spec["offsets"].items()),
+        [(slot, add(array)) for slot, array in spec["constants"].items()], list(segment.inputs.items()),
+        list(segment.outputs.items()), [(o, tuple(shape)) for o, (shape, _) in segment.tensors.items()],
+        list(segment.aliases), steps, [Row(**row) for row in segment.rows])
+
+
+def restore(record, model, kept, resources, array_of, is_late):
+    """(Segment, checks) of a PlanRecord for the main graph of a resolved, valid model.
+
+    kept: operands that are returned beside the outputs; array_of(data): the array of a Data; is_late(data): whether its
+    numbers are still being read. checks: [(array, fits)], fits(array) being False for numbers that do
+    harm, to be asked once they are there.
+    Raises Misfit.
+    """
+    made = Restoring(record, model.main, kept, array_of, is_late)
+    spec = {"slots": record.slots, "offsets": made.offsets, "arena_bytes": record.arena_bytes,
+            "constants": made.constants}
+    rows = [structs.asdict(row) for row in record.rows]
+    segment = Segment(0, len(model.main.operations), made.steps, rows, spec, dict(record.inputs), dict(record.outputs),
+                      made.tensors, tuple(record.aliases), None, True, resources)
+    return segment, made.checks
+
+
+class Restoring:
+    """A plan that is being made of its record, step by step."""
+
+    def __init__(self, record, graph, kept, array_of, is_late):
+        self._array_of, self._is_late = array_of, is_late
+        self._walks, self._times, self._ends = {}, {}, {}
+        self.checks = []
+        self._place(record, graph, kept)
+        self.steps = [self._step(step) for step in record.steps]
+        if any(self._times[key] != times for key, times in self._ends.items()):
+            raise Misfit("the plan ends within a sequence")
+        if any(self._written.get(slot, 0) < self._room[slot] for _, slot in record.outputs):
+            raise Misfit("the plan does not write all outputs")
+        for row in record.rows:
+            if not row.steps[0] <= row.steps[1] <= len(self.steps) or row.index >= len(graph.operations):
+                raise Misfit("the plan tells of operations that it does not have")
+
+    def _place(self, record, graph, kept):
+        """Where the slots lie, and how many bytes each has."""
+        self.offsets, self.constants = dict(record.offsets), {s: self._array_of(data) for s, data in record.constants}
+        self._room, self._covered = {}, []
+        for slot, offset in self.offsets.items():
+            if offset % ALIGNMENT or offset > record.arena_bytes:
+                raise Misfit(f"slot {slot} lies beside the working memory")
+            self._room[slot] = record.arena_bytes - offset
+        self._room.update((slot, array.nbytes) for slot, array in self.constants.items())
+        self.tensors = _tensors(dict(record.shapes), record, graph, kept)
+        outer = record.inputs + record.outputs
+        self._room.update((slot, prod(self.tensors[operand][0]) * self.tensors[operand][1].itemsize)
+                          for operand, slot in outer)
+        of = dict(record.aliases)
+        if len(self._room) != len(self.offsets) + len(self.constants) + len(outer) or len(of) != len(record.aliases) \
+                or not of.keys().isdisjoint(self._room) or max((*self._room, *of), default=0) >= record.slots \
+                or record.slots > UNUSED * (len(self._room) + len(of)):
+            raise Misfit("a slot lies in several places")
+        self._root = of
+        for slot, root in record.aliases:
+            if root in of or root in self.offsets or root not in self._room:
+                raise Misfit(f"slot {slot} lies where no slot does")
+        self._written = dict.fromkeys((slot for _, slot in record.outputs), 0)
+
+    def _step(self, step):
+        reads, writes = step.reach(self)
+        for slot, nbytes in reads:
+            self._read(self._root.get(slot, slot), nbytes)
+        made = [(self._root.get(slot, slot), nbytes) for slot, nbytes in writes]
+        for slot, nbytes in made:
+            if nbytes > self._room.get(slot, -1) or slot not in self._written and slot not in self.offsets:
+                raise Misfit(f"a step writes {nbytes} bytes to slot {slot}")
+        self._keep_apart(reads, made)
+        for slot, nbytes in made:
+            if slot in self.offsets:
+                self._cover(self.offsets[slot], nbytes)
+            else:
+                self._written[slot] = max(self._written[slot], nbytes)
+        try:
+            return step.make(self)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Misfit(f"a step of the plan cannot be made: {error}") from None
+
+    def _read(self, slot, nbytes):
+        if nbytes > self._room.get(slot, -1):
+            raise Misfit(f"a step reads {nbytes} bytes of slot {slot}")
+        if nbytes > self._written.get(slot, nbytes):
+            raise Misfit(f"a step reads {nbytes} bytes of an output before they are written")
+        if slot in self.offsets and not self._is_covered(self.offsets[slot], nbytes):
+            raise Misfit(f"a step reads {nbytes} bytes of slot {slot} before they are written")
+
+    def _keep_apart(self, reads, writes):
+        """Refuse a step that writes over half of what it reads: only the whole may lie in the same place."""
+        spans = [(self.offsets[slot], nbytes) for slot, nbytes in writes if slot in self.offsets]
+        others = spans + [(self.offsets[slot], nbytes) for slot, nbytes in reads if slot in self.offsets]
+        for start, nbytes in spans:
+            for other, more in others:
+                if start != other and start < other + more and other < start + nbytes:
+                    raise Misfit("a step writes over what it reads")
+
+    def _cover(self, start, nbytes):
+        """Note that bytes of the working memory hold values. The spans that do are kept apart, and in order."""
+        end, spans = start + nbytes, self._covered
+        first = bisect_right(spans, (start,))
+        if first and spans[first - 1][1] >= start:
+            first -= 1
+            if spans[first][1] >= end:
+                return
+            start = spans[first][0]
+        last = first
+        while last < len(spans) and spans[last][0] <= end:
+            end = max(end, spans[last][1])
+            last += 1
+        spans[first:last] = [(start, end)]
+
+    def _is_covered(self, start, nbytes):
+        place = bisect_right(self._covered, (start, _UINT32_MAX << 1))
+        return nbytes == 0 or place > 0 and self._covered[place - 1][1] >= start + nbytes
+
+    # -- what records of steps ask for -----------------------------------------------------------------------------
+    def value(self, value):
+        """An argument of a step: the array of a Data, else as it is."""
+        return self._array_of(value) if isinstance(value, Data) else value
+
+    def array(self, data, is_read=False):
+        """The array of a Data; is_read: its numbers are looked at now. Raises Misfit."""
+        if is_read and self._is_late(data):
+            raise Misfit("a table of the plan lies in the data file")
+        return self._array_of(data)
+
+    def constant(self, slot, nbytes):
+        """The constant in a slot, which has so many bytes at least. Raises Misfit."""
+        array = self.constants.get(self._root.get(slot, slot))
+        if array is None or array.nbytes < nbytes:
+            raise Misfit(f"slot {slot} is not a constant of {nbytes} bytes")
+        return array
+
+    def later(self, array, fits):
+        """Ask fits(array) once all numbers have been read."""
+        self.checks.append((array, fits))
+
+    def walk_of(self, record):
+        """The Walk of a record."""
+        if record not in self._walks:
+            self._walks[record] = Walk(record.batch, record.times, record.in_strides, record.out_strides,
+                                       record.out_start, record.backward)
+        return self._walks[record]
+
+    def walk(self, key, span, times):
+        """Note that a step goes a part of a sequence. Raises Misfit where it does not go on from the one before."""
+        first, last = span
+        if not self._times.get(key, 0) == first < last <= times:
+            raise Misfit("the plan leaves out a part of a sequence")
+        self._times[key], self._ends[key] = last, times
+
+
+def _tensors(shapes, record, graph, kept):
+    """{operand: (shape, dtype)} of what a plan takes from outside and gives back, as the model has it."""
+    inputs, outputs = ({operand for operand, _ in pairs} for pairs in (record.inputs, record.outputs))
+    if not inputs.issubset(graph.inputs) or outputs != {*graph.outputs, *kept} or shapes.keys() != inputs | outputs \
+            or not inputs.isdisjoint(outputs):
+        raise Misfit("the plan has other inputs or outputs than the model")
+    tensors = {}
+    for operand, shape in shapes.items():
+        described = graph.operands[operand]
+        declared = described.shape
+        if declared is not None and (len(declared) != len(shape)
+                                     or any(d not in (None, got) for d, got in zip(declared, shape))) \
+                or operand in inputs and declared != shape or prod(shape) * described.dtype.itemsize > _UINT32_MAX:
+            raise Misfit(f"the plan gives operand {operand} the shape {list(shape[:8])}")
+        tensors[operand] = shape, described.dtype
+    return tensors
