@@ -4,6 +4,8 @@ import fcntl
 import os
 from functools import cache
 
+from ._native.rings import sealed_file
+
 SHRINK = fcntl.F_SEAL_SHRINK
 FROZEN = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
@@ -23,7 +25,10 @@ def is_sealed(fd, seals):
 
     Huge pages (MFD_HUGETLB) may be used up by others by then, which would be a SIGBUS.
     """
-    try:
-        return fcntl.fcntl(fd, fcntl.F_GET_SEALS) & seals == seals and os.fstat(fd).st_dev == _ordinary()
-    except OSError:
-        return False  # takes no seals
+    return find(fd, seals) is not None
+
+
+def find(fd, seals):
+    """(identity, bytes) of a file for which `is_sealed` is true, or None."""
+    found = sealed_file(fd, seals)
+    return None if found is None or found[0] != _ordinary() else (found[:2], found[2])

@@ -1,5 +1,6 @@
-"""What two processes share: message queues, packets, both ends of a burst, the driver's end of calls, counts."""
+"""What processes share: memfds, message queues, packets, both ends of a burst, the driver's end of calls, counts."""
 
+include "rings/memfd.pxi"
 include "rings/fmq.pxi"
 include "rings/packet_types.pxi"
 include "rings/packet.pxi"

@@ -14,6 +14,7 @@ import weakref
 import numpy as np
 
 from .. import seals, vlog
+from .._native.rings import Mapping, duplicate
 from ..checks import chosen_from, flag, is_whole, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
 
@@ -48,7 +49,7 @@ class Memory:
         self.kind, self.size, self.prot, self.offset = kind, size, prot, offset
         self._held = self._hold("memory: a descriptor", descriptors=1)
         try:
-            self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0)
+            self._fd = duplicate(fd)
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise GeneralFailure(f"memory: descriptor {fd} cannot be copied: {error.strerror}") from None
@@ -87,10 +88,11 @@ class Memory:
 
         Raises GeneralFailure when the file may shrink under the mapping, or is too short.
         """
-        if self._mapped is None and not self.is_sealed:
+        mapped = self._map()
+        if mapped is None:
             raise GeneralFailure("memory: the file may shrink while it is mapped; use a memfd of ordinary pages, "
                                  "sealed with F_SEAL_SHRINK, or read and write")
-        return self._map()
+        return mapped
 
     def part(self, offset, size, writable=True):
         """A range of a mapped memory as a Memory of its own, over the same mapping: it has no descriptor."""
@@ -106,25 +108,26 @@ class Memory:
 
     def open(self):
         """The bytes for one execution: an array over the mapping where that is safe, else FileBytes."""
-        if self._mapped is not None:
-            return self._mapped
-        if not self.prot:
+        if self._mapped is None and not self.prot:
             raise GeneralFailure("memory: prot is PROT_NONE, there is nothing to read or write")
-        return self._map() if self.is_sealed else FileBytes(self)
+        mapped = self._map()
+        return FileBytes(self) if mapped is None else mapped
 
     def _map(self):
-        """The mapping, which is kept: what is sealed stays as long as it is."""
+        """The mapping, which is kept: what is sealed stays as long as it is. None where the file may shrink."""
         if self._mapped is not None:
             return self._mapped
-        self.check_length()
+        found = seals.find(self._fd, seals.SHRINK)
+        if found is None:
+            return None
+        self._check_end(found[1])
         start = self.offset // _PAGE * _PAGE
         length = self.offset - start + self.size
-        # A mapping of Python's keeps a descriptor of its own.
-        held = self._hold("memory: a mapping", descriptors=1, mapped=length)
-        for access in (mmap.ACCESS_WRITE, mmap.ACCESS_READ) if self.prot & _WRITE else (mmap.ACCESS_READ,):
+        held = self._hold("memory: a mapping", mapped=length)
+        for writable in (True, False) if self.prot & _WRITE else (False,):
             try:
-                mapping = _Mapping(self._fd, length, offset=start, access=access)
-            except (OSError, ValueError) as error:
+                mapping = Mapping(self._fd, start, length, writable)
+            except OSError as error:
                 failure = error
             else:
                 mapping.held = held
@@ -138,6 +141,9 @@ class Memory:
             length = os.fstat(self._fd).st_size
         except OSError as error:
             raise GeneralFailure(f"memory: {error.strerror}") from None
+        self._check_end(length)
+
+    def _check_end(self, length):
         if length < self.offset + self.size:
             raise GeneralFailure(f"memory: the file has {length} bytes, the memory ends at {self.offset + self.size}")
 
@@ -198,12 +204,6 @@ class Memory:
 
     def __repr__(self):
         return f"<Memory {self.kind} {self.size:,} B{'' if self.is_sealed else ', may shrink'}>"
-
-
-class _Mapping(mmap.mmap):
-    """held: what counts as long as anything refers to the mapping."""
-
-    held = ()
 
 
 class FileBytes:

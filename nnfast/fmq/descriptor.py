@@ -1,13 +1,12 @@
 """What two processes exchange to share a queue: the grantors, their files, the size of an element [NN 4.13]."""
 
-import os
 import struct
 from dataclasses import dataclass
 from numbers import Integral
 
+from .. import seals
 from ..checks import sequence, shown
 from ..errors import InvalidArgument
-from ..seals import SHRINK, is_sealed
 
 SYNCHRONIZED, UNSYNCHRONIZED_WRITE = 1, 2
 """Flavours of libfmq. Bursts use the first, and so do all queues here."""
@@ -103,11 +102,11 @@ def _number(name, value, bits):
 
 def _file(place, fd):
     """(identity, size) of a file that can be mapped without fear."""
-    found = os.fstat(fd)
-    if not is_sealed(fd, SHRINK):
+    found = seals.find(fd, seals.SHRINK)
+    if found is None:
         raise InvalidArgument(f"message queue: file {place} may shrink while it is mapped; use a memfd of ordinary "
                               "pages, sealed with F_SEAL_SHRINK")
-    return (found.st_dev, found.st_ino), found.st_size
+    return found
 
 
 def _check_apart(descriptor, files):

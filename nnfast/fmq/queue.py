@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 
 from .. import vlog
-from .._native.rings import NOW, REASONS, Ring
+from .._native.rings import NOW, REASONS, Mapping, Ring, duplicate
 from ..checks import dtype as checked_dtype
 from ..checks import flag, shown
 from ..errors import InvalidArgument, ResourceExhaustedTransient
@@ -97,7 +97,7 @@ class MessageQueue:
         fds = []
         try:
             for fd in descriptor.fds:
-                fds.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0))
+                fds.append(duplicate(fd))
         except (OSError, TypeError, ValueError, OverflowError) as error:
             for copy in fds:
                 os.close(copy)
@@ -249,7 +249,7 @@ def _map(descriptor):
     for index, fd in enumerate(descriptor.fds):
         end = max((g.offset + g.extent for g in descriptor.grantors if g.fd_index == index), default=0)
         try:
-            maps.append(mmap.mmap(fd, end) if end else None)
+            maps.append(Mapping(fd, 0, end, True) if end else None)
         except (OSError, ValueError, OverflowError) as error:
             raise InvalidArgument(f"message queue: file {index} cannot be mapped for writing: {error}") from None
     return maps

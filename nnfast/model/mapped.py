@@ -9,6 +9,8 @@ import os
 
 import numpy as np
 
+from .._native.rings import Mapping
+
 WORTH = 1 << 16
 """Bytes of a constant from which on its pages are worth a system call."""
 
@@ -50,8 +52,8 @@ def release(model):
 
 
 def may_vanish(array):
-    """True for a view of a mapping that is not known to stay whole."""
-    return isinstance(_memory(array), mmap.mmap) and _owner(array) is None
+    """True for a view of a mapping that is not known to stay whole and as it is."""
+    return isinstance(_memory(array), mmap.mmap | Mapping) and _owner(array) is None
 
 
 def _owner(array):

@@ -24,7 +24,7 @@ class ServedBurst:
 
     def __init__(self, session, held, requests, results):
         asker, files = Asker(session), requests.fds + results.fds
-        self._charges = session.client.hold("a burst", descriptors=2 * len(files), threads=1,
+        self._charges = session.client.hold("a burst", descriptors=len(files), threads=1,
                                             mapped=_mapped(requests) + _mapped(results))
         self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
         self.number, self.counter = asker.number, Counter(session, held, self.burst)
