@@ -1,7 +1,10 @@
 """MediaPipe's custom poolings: MaxPoolingWithArgmax2D, which tells places, and MaxUnpooling2D, which goes back."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.spatial import MaxPoolPlaces, MaxUnpool
 from .tfl import own
 from .window import IMPLICIT, window
 
@@ -36,6 +39,14 @@ def compute_pool(node, inputs):
     return [best, places + PLACE_OFFSET]
 
 
+def lower_pool(node, b):
+    """One step."""
+    slots = [b.slot(t) for t in (node["input"], *node.outputs)]
+    batch, *_, channels = node["input"].shape
+    b.emit(MaxPoolPlaces(slots, batch, _window(node), channels))
+    return None
+
+
 # -- MaxUnpooling2D --------------------------------------------------------------------------------------------------
 def infer_unpool(node):
     """The input times the filter."""
@@ -61,8 +72,16 @@ def compute_unpool(node, inputs):
     return [result.reshape(shape)]
 
 
+def lower_unpool(node, b):
+    """One step."""
+    slots = [b.slot(t) for t in (node["input"], node["places"], node.outputs[0])]
+    batch, height, width, channels = node["input"].shape
+    b.emit(MaxUnpool(slots, batch, height * width, channels, prod(node.outputs[0].shape[1:3])), declines=True)
+    return None
+
+
 _SIZES = f"{IMPLICIT} filter_width:i32 filter_height:i32"
 TFL_MAX_POOL_ARGMAX = own("TFL_MAX_POOL_ARGMAX", {f"input:F32 {_SIZES} -> output:F32 places:F32": {}}, compute_pool,
-                          infer_pool)
+                          infer_pool, lower=lower_pool)
 TFL_MAX_UNPOOL = own("TFL_MAX_UNPOOL", {f"input:F32 places:F32 {_SIZES} -> output:F32": {}}, compute_unpool,
-                     infer_unpool)
+                     infer_unpool, lower=lower_unpool)

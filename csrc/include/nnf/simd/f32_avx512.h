@@ -47,5 +47,10 @@ static inline V smaller(V a, V b) { return _mm512_min_ps(a, b); }
 static inline float most_of(V x) { return _mm512_reduce_max_ps(x); }
 /* The lanes that count of `yes`, the others of `no`. */
 static inline V choose(M live, V yes, V no) { return _mm512_mask_mov_ps(no, live, yes); }
+/* Of each lane yes where a > b, else no. */
+static inline V where_above(V a, V b, V yes, V no)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), no, yes);
+}
 
 #endif

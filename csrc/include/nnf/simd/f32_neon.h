@@ -90,5 +90,7 @@ static inline V smaller(V a, V b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 static inline float most_of(V x) { return vmaxvq_f32(x); }
 /* The lanes that count of `yes`, the others of `no`. */
 static inline V choose(M live, V yes, V no) { return vbslq_f32(lane_mask(live), yes, no); }
+/* Of each lane yes where a > b, else no. */
+static inline V where_above(V a, V b, V yes, V no) { return vbslq_f32(vcgtq_f32(a, b), yes, no); }
 
 #endif
