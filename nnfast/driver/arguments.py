@@ -9,7 +9,7 @@ import numpy as np
 from .._native.threads import now_ns
 from ..checks import shown
 from ..errors import InvalidArgument
-from ..model.types import LifeTime
+from ..model.types import LifeTime, OperandType
 from .profile import active_profile
 from .tensors import array_of
 
@@ -121,7 +121,7 @@ def taken_inputs(infos, values, quantize=False):
     they are not C-contiguous and aligned, which a profile tells of.
 
     quantize: arrays of floats become codes of inputs that have a quantization. Raises InvalidArgument for arrays that
-    have not exactly the input's dtype and shape.
+    have not exactly the input's dtype and shape; booleans may come as bytes, and the other way round.
     """
     return [None if value is None else taken_input(info, value, quantize) for info, value in zip(infos, values)]
 
@@ -131,6 +131,8 @@ def taken_input(info, value, quantize=False):
     array = array_of(info, value)
     if quantize and info.is_quantized and array.dtype.kind == "f":
         array = info.quantize(array)
+    if info.type == OperandType.TENSOR_BOOL8 and array.dtype in (np.bool_, np.uint8):
+        array = array.view(info.dtype)
     _check_array("input", info, array)
     _check_shape(info, array)
     if array.flags.c_contiguous and array.flags.aligned:

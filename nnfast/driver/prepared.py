@@ -6,6 +6,8 @@ What the first result does not need is imported by the method that needs it: a c
 from math import prod
 from weakref import WeakSet, ref
 
+import numpy as np
+
 from .. import observe, trace, vlog
 from .._native.engine import MAX_RANK, Runner, trim
 from .._native.threads import Turn, now_ns
@@ -48,6 +50,16 @@ from .signature import signature_of
 from .stream import Stream
 from .tensors import info_of
 from .watchdog import watch
+
+
+def _as(array, dtype):
+    """A value as a caller has it: booleans may be numpy's or bytes."""
+    return array if array is None or array.dtype.kind != "u" or dtype.kind != "b" else array.view(dtype)
+
+
+def _plain(array):
+    """An array of a caller as steps take it: booleans are bytes."""
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
 class PreparedModel(Closing):
@@ -110,11 +122,11 @@ class PreparedModel(Closing):
         self._state_inputs = {s.input: s for s in model.states}
         self._state_outputs = {s.output: s for s in model.states}
         self._kept = tuple(find_operand(graph, key) for key in plain_keys(keep) or ())
-        self.inputs = tuple(info_of(graph, o, f"input_{i}") for i, o in enumerate(graph.inputs)
+        self.inputs = tuple(info_of(model, o, f"input_{i}") for i, o in enumerate(graph.inputs)
                             if i not in self._state_inputs)
-        self.outputs = tuple(info_of(graph, o, f"output_{i}") for i, o in enumerate(graph.outputs)
+        self.outputs = tuple(info_of(model, o, f"output_{i}") for i, o in enumerate(graph.outputs)
                              if i not in self._state_outputs) + \
-            tuple(info_of(graph, o, f"operand_{o}") for o in self._kept)
+            tuple(info_of(model, o, f"operand_{o}") for o in self._kept)
         self._input_operands = tuple(i.operand for i in self.inputs)
         self._output_operands = tuple(o.operand for o in self.outputs)
         self._initial = tuple((graph.inputs[s.input], initial_value(graph.operands[graph.inputs[s.input]], s))
@@ -194,11 +206,14 @@ class PreparedModel(Closing):
         for slot, root in segment.aliases:
             aliases.setdefault(root, []).append(slot)
 
+        dtypes = {info.operand: info.dtype for info in (*self.inputs, *self.outputs)}
+
         def rows(operands):
             result = []
             for operand in operands:
                 slot = segment.inputs.get(operand, segment.outputs.get(operand))
-                result.append((slot, graph.operands[operand].dtype, self._shape(operand), aliases.get(slot, [])))
+                dtype = dtypes.get(operand) or graph.operands[operand].dtype
+                result.append((slot, dtype, self._shape(operand), aliases.get(slot, [])))
             return result
 
         return Runner(segment.items[0], segment.new_frame, self.num_threads,
@@ -286,14 +301,14 @@ class PreparedModel(Closing):
         for info, array in zip(self.inputs, inputs):
             shapes[info.operand] = None if array is None else array.shape
             if array is not None:
-                values[info.operand] = array
+                values[info.operand] = _plain(array)
 
         def provide(operand, shape, dtype):
             if out is not None and operand in self._output_operands:
                 info = self.outputs[self._output_operands.index(operand)]
                 array = out[self._output_operands.index(operand)]
                 check_output(info, array, shape, dtype, [*inputs, *(o for o in out if o is not array)])
-                return array
+                return _plain(array)
             return state.get(operand) if state else None
 
         sizes = {}
@@ -304,7 +319,7 @@ class PreparedModel(Closing):
             limits.room(sum(sizes.values()))
 
         self._main.execute(shapes, values, limits, provide, settle if limits.room and out is None else None)
-        results = [values[operand] for operand in self._output_operands]
+        results = [_as(values[info.operand], info.dtype) for info in self.outputs]
         return results if out is None else self._deliver(results, inputs, out)
 
     def _deliver(self, results, inputs, out):
@@ -384,8 +399,8 @@ class PreparedModel(Closing):
             if array is None:
                 return False
             outputs.append(array)
-        if self._quick_run([values.get(operand) for operand in self._input_operands], outputs,
-                           limits.cancel) is None:
+        inputs = [_as(values.get(info.operand), info.dtype) for info in self.inputs]
+        if self._quick_run(inputs, outputs, limits.cancel) is None:
             return False
         values.update(zip(self._output_operands, outputs))
         return True

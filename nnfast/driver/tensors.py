@@ -7,6 +7,9 @@ import numpy as np
 from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.quant import round_half_away
+from ..model.types import OperandType
+
+_BOOL = np.dtype(np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,14 @@ class TensorInfo:
         return np.array(self.channel_scales, np.float32).reshape(shape)
 
 
-def info_of(graph, operand, fallback):
-    """TensorInfo of an operand; fallback: the name of one that has none."""
-    o = graph.operands[operand]
+def info_of(model, operand, fallback):
+    """TensorInfo of an operand of the main graph; fallback: the name of one that has none."""
+    o = model.main.operands[operand]
     channels = o.channel_quant
     axis, scales = (channels.dim, tuple(channels.scales)) if channels else (None, ())
-    return TensorInfo(o.name or fallback, o.shape, o.dtype, o.type, o.scale, o.zero_point, axis, operand, scales)
+    # Booleans are bytes to NNAPI; who comes with a file of TFLite's has numpy's, and gets them.
+    dtype = _BOOL if o.type == OperandType.TENSOR_BOOL8 and model.arithmetic == "litert" else o.dtype
+    return TensorInfo(o.name or fallback, o.shape, dtype, o.type, o.scale, o.zero_point, axis, operand, scales)
 
 
 def array_of(info, value):

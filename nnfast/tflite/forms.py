@@ -1,16 +1,23 @@
 """Which quantized forms of operators the standard lacks, and what their translations share."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 
 from ..forks import importing
-from .schema import TensorType
+from .schema import Builtin, TensorType
 
 CODES = (TensorType.INT8, TensorType.UINT8)
 FORMS = {}
 """Builtin code -> [(applies(first input, second input, output), function(builder, operator))]; the third input stands
 in for a second one that is omitted, as an LSTM's may be."""
+HYBRIDS = {
+    Builtin.CONV_2D, Builtin.FULLY_CONNECTED, Builtin.SVDF, Builtin.RNN, Builtin.LSTM,
+    Builtin.UNIDIRECTIONAL_SEQUENCE_RNN, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM, Builtin.BIDIRECTIONAL_SEQUENCE_RNN,
+    Builtin.BIDIRECTIONAL_SEQUENCE_LSTM,
+}
+"""Operators of float tensors that LiteRT lets have weights of 8 bits."""
 AREAS = ("quantized", "quantized_binary", "quantized_int16", "quantized_states")
 """The files that fill FORMS."""
 
@@ -21,6 +28,8 @@ def form(b, op):
         with importing:
             for area in AREAS:
                 import_module(f".{area}", __package__)
+    if op.code in HYBRIDS:
+        _sign(b, op)
     for applies, function in FORMS.get(op.code, ()):
         first, second, third = (b.tensor(op, place) for place in range(3))
         if first is None or not op.outputs or -1 in op.outputs:
@@ -28,6 +37,17 @@ def form(b, op):
         if applies(first, third if second is None else second, b.result(op)):
             return function
     return None
+
+
+def _sign(b, op):
+    """Take the uint8 weights of a float tensor for int8, as LiteRT does: files of 2018 and 2019 have such."""
+    x = b.tensor(op, 0)
+    if x is None or x.type != TensorType.FLOAT32:
+        return
+    for index in op.inputs[1:]:
+        t = b.tensors[index]
+        if index != -1 and t.type == TensorType.UINT8 and t.data is not None and len(t.scales) == 1:
+            b.tensors[index] = replace(t, type=TensorType.INT8, zero_points=(0,))
 
 
 def takes(applies, *codes):
@@ -45,9 +65,9 @@ def is_int16(x, y, out):
 
 
 def is_hybrid(x, y, out):
-    """Floats with constant int8 weights."""
+    """Floats with int8 weights: constant ones, or with one scale."""
     return x.type == TensorType.FLOAT32 and y is not None and y.type == TensorType.INT8 and bool(y.scales) \
-        and y.data is not None and not y.is_sparse
+        and (y.data is not None or len(y.scales) == 1) and not y.is_sparse
 
 
 def one_scale(b, op, t):

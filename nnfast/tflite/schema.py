@@ -82,9 +82,11 @@ TABLES = {
     "BidirectionalLSTMOptions": (
         ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0),
         ("merge_outputs", 3, "?", False), ("time_major", 4, "?", True),
+        ("asymmetric_quantize_inputs", 5, "?", False),
     ),
     "BidirectionalRNNOptions": (
         ("time_major", 0, "?", False), ("activation", 1, "b", 0), ("merge_outputs", 2, "?", False),
+        ("asymmetric_quantize_inputs", 3, "?", False),
     ),
     "BatchMatMulOptions": (
         ("adj_x", 0, "?", False), ("adj_y", 1, "?", False), ("asymmetric_quantize_inputs", 2, "?", False),

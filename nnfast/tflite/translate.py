@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import Error, UnsupportedOperator
 from ..forks import importing
-from ..model.types import Model, Subgraph
+from ..model.types import Definition, Model, OperationType, Subgraph
 from .builder import TRANSLATIONS
 from .follow import learn
 from .forms import form
@@ -72,12 +72,13 @@ class Graphs:
     def operator(self, b, op):
         """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
         before, first = b.mark(), None
-        for find in (lambda key: form(b, op), translation, extension):
+        for find in (lambda key: form(b, op), translation, extension, parts):
             translate_one = find(_key(op))
             if translate_one is None:
                 continue
             try:
                 translate_one(b, op)
+                _check_standard(b, op, before)
                 if b.is_learning or find is not translation:
                     learn(b, op, before)
                 return
@@ -171,6 +172,14 @@ def _found(key, registry, areas):
     return registry.get(key)
 
 
+def parts(key):
+    """As translation, of operators that others can stand for."""
+    with importing:
+        from .parts import PARTED, Parts
+
+    return PARTED.get(key) and (lambda b, op: PARTED[key](Parts(b, op)))
+
+
 def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
     """Canonical Model of a checked file.
 
@@ -188,6 +197,16 @@ def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
         graph, graphs.referenced = coded(graph, extensions), [coded(g, extensions) for g in graphs.referenced]
     return Model(graph, tuple(graphs.referenced), states=states, name=name, extensions=extensions,
                  arithmetic=arithmetic)
+
+
+def _check_standard(b, op, mark):
+    """Refuse operations of the standard on tensors that it has not: a form of our own may take them."""
+    for operation in b.operations[mark[1]:]:
+        if isinstance(operation.type, Definition) or operation.type in (OperationType.IF, OperationType.WHILE):
+            continue
+        for index in (*operation.inputs, *operation.outputs):
+            if isinstance(b.operands[index].type, Definition):
+                b.refuse(op, f"works on numbers of {b.operands[index].type.name}, {operation.type.name} does not")
 
 
 def _skip(b, op):

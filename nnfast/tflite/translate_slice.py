@@ -202,6 +202,7 @@ def unpack(b, op):
     count = op.options.num
     b.check_counts(op, 1, outputs=max(count, 1))
     x = b.tensor(op, 0)
+    b.check_rank(op, x, 1)
     dims = b.dims(op, x)
     axis = _axis(b, op, op.options.axis, len(dims))
     if dims[axis] != count:

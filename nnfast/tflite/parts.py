@@ -1,0 +1,233 @@
+"""Operators as several others of TFLite's, for forms that neither the standard nor nnfast has: directions of
+bidirectional layers, groups of channels, tensors of more dimensions than an operation takes.
+"""
+
+from dataclasses import replace
+from math import prod
+from types import SimpleNamespace
+
+import numpy as np
+
+from .schema import Builtin, TensorType
+from .values import frozen
+
+B = Builtin
+PARTED = {}
+"""Builtin code -> function(Parts) that does an operator by others."""
+MOST_GROUPS = 1024
+MOST_RANK = 4
+
+
+def parted(*codes):
+    """Register a function that does operators by others."""
+    def register(function):
+        for code in codes:
+            PARTED[code] = function
+        return function
+    return register
+
+
+class Parts:
+    """The operators that stand for one: they work on its tensors, and on new ones behind those of the file."""
+
+    def __init__(self, b, op):
+        self.b, self.op = b, op
+        if not op.inputs or not op.outputs or -1 in op.outputs:
+            b.refuse(op, "has no inputs or outputs, or omits one")
+
+    def refuse(self, reason):
+        self.b.refuse(self.op, reason)
+
+    def tensor(self, place):
+        """An input that must be there."""
+        t = self.optional(place)
+        if t is None:
+            self.refuse(f"omits input {place}, which is required")
+        return t
+
+    def optional(self, place):
+        return self.b.tensor(self.op, place)
+
+    def dims(self, t):
+        """Dimensions as the file has them: () for a single value; None where they are not all known."""
+        dims = t.dims if t.dims == () else self.b.dims(self.op, t)
+        return None if dims == () != t.dims or 0 in dims else dims
+
+    def new(self, like, dims, **changes):
+        """A tensor of the type of another one, without a value yet. dims: None, 0: unknown."""
+        t = replace(like, index=len(self.b.tensors), dims=dims, is_variable=False, **{"data": None} | changes)
+        self.b.tensors.append(t)
+        return t
+
+    def ints(self, values):
+        """A constant of int32."""
+        array = np.array(values, np.int32)
+        return self.new(self.b.result(self.op), array.shape, type=TensorType.INT32, scales=(),
+                        zero_points=(), sparsity=None, data=frozen(array.reshape(-1).view(np.uint8)))
+
+    def run(self, code, inputs, outputs, **options):
+        """One operator on tensors; None: omitted."""
+        places = [tuple(-1 if t is None else t.index for t in side) for side in (inputs, outputs)]
+        part = replace(self.op, code=code, name=code.name, inputs=places[0], outputs=places[1],
+                       options=SimpleNamespace(**options), custom="")
+        self.b.graphs.operator(self.b, part)
+
+    def same(self, inputs, outputs):
+        """The operator itself on other tensors."""
+        self.run(B(self.op.code), inputs, outputs, **vars(self.op.options))
+
+    def reshaped(self, t, dims):
+        """The tensor in a shape of as many elements."""
+        result = self.new(t, dims)
+        self.run(B.RESHAPE, [t, self.ints(dims)], [result], new_shape=None)
+        return result
+
+
+# -- ranks -----------------------------------------------------------------------------------------------------------
+@parted(B.SOFTMAX, B.LOG_SOFTMAX, B.L2_NORMALIZATION, B.LOGISTIC, B.TANH, B.RELU, B.RELU6, B.RELU_N1_TO_1, B.HARD_SWISH)
+def rows(p):
+    """What works on the last dimension or on each value, on a matrix."""
+    x, out = p.tensor(0), p.b.result(p.op)
+    dims = x.dims and p.b.dims(p.op, x)
+    if not dims or len(dims) <= MOST_RANK or not dims[-1]:
+        p.refuse("has no form for these tensors")
+    matrix, result = p.new(x, (0, dims[-1])), p.new(out, (0, dims[-1]))
+    p.run(B.RESHAPE, [x, p.ints([-1, dims[-1]])], [matrix], new_shape=None)
+    p.same([matrix], [result])
+    shape = p.ints([d or -1 for d in dims])
+    if dims.count(0) > 1:
+        shape = p.new(shape, (len(dims),))
+        p.run(B.SHAPE, [x], [shape])
+    p.run(B.RESHAPE, [result, shape], [out], new_shape=None)
+
+
+def merged(first, second):
+    """Two shapes that broadcast, with neighbouring dimensions made one where that changes nothing."""
+    rank = max(len(first), len(second))
+    kinds, sides = [], ([], [])
+    for x, y in zip((1,) * (rank - len(first)) + tuple(first), (1,) * (rank - len(second)) + tuple(second)):
+        if x == y == 1:
+            continue
+        kind = 0 if x == y else 1 if x == 1 else 2
+        if kinds and kinds[-1] == kind:
+            sides[0][-1] *= x
+            sides[1][-1] *= y
+        else:
+            kinds.append(kind)
+            sides[0].append(x)
+            sides[1].append(y)
+    return tuple(tuple(side) or (1,) for side in sides)
+
+
+@parted(B.ADD, B.SUB, B.MUL, B.ADD_N)
+def elementwise(p):
+    """Arithmetic on tensors of fewer dimensions."""
+    tensors, out = [p.tensor(place) for place in range(len(p.op.inputs))], p.b.result(p.op)
+    shapes = [p.dims(t) for t in tensors]
+    if None in shapes or max(map(len, shapes)) <= MOST_RANK or len(tensors) > 2 and len(set(shapes)) > 1:
+        p.refuse("has no form for these tensors")
+    small = merged(*shapes) if len(shapes) == 2 else [(prod(shape),) for shape in shapes]
+    if len(small[0]) > MOST_RANK:
+        p.refuse(f"broadcasts along more than {MOST_RANK} groups of dimensions")
+    result = p.new(out, np.broadcast_shapes(*small))
+    p.same([p.reshaped(t, dims) for t, dims in zip(tensors, small)], [result])
+    p.run(B.RESHAPE, [result, p.ints(np.broadcast_shapes(*shapes))], [out], new_shape=None)
+
+
+@parted(B.BATCH_MATMUL)
+def batches(p):
+    """Products of matrices of equal batches, in one dimension."""
+    x, y, out = p.tensor(0), p.tensor(1), p.b.result(p.op)
+    shapes = [p.dims(t) for t in (x, y)]
+    if None in shapes or min(map(len, shapes)) < 2 or len(y.scales) > 1 or TensorType.INT8 != x.type != y.type:
+        p.refuse("has no form for these tensors")
+    try:
+        batch = np.broadcast_shapes(*(dims[:-2] for dims in shapes))
+    except ValueError:
+        p.refuse(f"has batches {list(shapes[0][:-2])} and {list(shapes[1][:-2])}, which do not go together")
+    if len(batch) == 1 and shapes[0][:-2] == shapes[1][:-2]:
+        p.refuse("has no form for these tensors")
+    matrices = []
+    for t, dims in zip((x, y), shapes):
+        if dims[:-2] != batch and prod(dims[:-2]) != prod(batch):
+            wide = p.new(t, (*batch, *dims[-2:]))
+            p.run(B.BROADCAST_TO, [t, p.ints(wide.dims)], [wide])
+            t = wide
+        matrices.append(p.reshaped(t, (prod(batch), *dims[-2:])))
+    options = p.op.options
+    sides = shapes[0][-1 if options.adj_x else -2], shapes[1][-2 if options.adj_y else -1]
+    result = p.new(out, (prod(batch), *sides))
+    p.same(matrices, [result])
+    p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
+
+
+# -- groups ----------------------------------------------------------------------------------------------------------
+@parted(B.CONV_2D)
+def groups(p):
+    """A convolution of several groups with a dilation: one convolution for each group."""
+    x, w, bias, out = p.tensor(0), p.tensor(1), p.optional(2), p.b.result(p.op)
+    shapes = x.dims and p.b.dims(p.op, x), w.dims
+    if w.data is None or bias is not None and bias.data is None or not all(shapes) or not shapes[0][3] or \
+            len(shapes[1]) != 4 or shapes[0][3] % max(1, shapes[1][3]):
+        p.refuse("has no form for these tensors")
+    count, units = shapes[0][3] // shapes[1][3], shapes[1][0]
+    if not 1 < count <= MOST_GROUPS or units % count:
+        p.refuse(f"has {count} groups for {units} outputs, must have 2 to {MOST_GROUPS}")
+    each = units // count
+    sources = [p.new(x, (*shapes[0][:3], shapes[1][3])) for _ in range(count)]
+    p.run(B.SPLIT, [p.ints(3), x], sources, num_splits=count)
+    results = []
+    for k, source in enumerate(sources):
+        parts = [_units(p, t, k * each, each) for t in (w, bias) if t is not None]
+        results.append(p.new(out, (*out.dims[:3], each) if out.dims else None))
+        p.same([source, *parts], results[-1:])
+    p.run(B.CONCATENATION, results, [out], axis=3, activation=0)
+
+
+def _units(p, t, start, count):
+    """A part of a constant's first dimension, with its scales."""
+    part = frozen(np.ascontiguousarray(t.array[start:start + count]).reshape(-1).view(np.uint8))
+    scales = slice(start, start + count) if len(t.scales) > 1 else slice(None)
+    return p.new(t, (count, *t.dims[1:]), data=part, scales=t.scales[scales], zero_points=t.zero_points[scales])
+
+
+# -- directions ------------------------------------------------------------------------------------------------------
+@parted(B.BIDIRECTIONAL_SEQUENCE_LSTM)
+def bidirectional_lstm(p):
+    """Two LSTMs, one of them from the end."""
+    forward = [*range(1, 18), 35, 36]
+    options = p.op.options
+    _directions(p, B.UNIDIRECTIONAL_SEQUENCE_LSTM, forward, [*range(18, 35), 37, 38], 39, 9, (8, 25), {
+        "activation": options.activation, "cell_clip": options.cell_clip, "proj_clip": options.proj_clip,
+        "diagonal_recurrent_tensors": False})
+
+
+@parted(B.BIDIRECTIONAL_SEQUENCE_RNN)
+def bidirectional_rnn(p):
+    """Two RNNs, one of them from the end."""
+    _directions(p, B.UNIDIRECTIONAL_SEQUENCE_RNN, [1, 2, 3, 4], [5, 6, 7, 8], 9, 3, (2, 6),
+                {"activation": p.op.options.activation})
+
+
+def _directions(p, code, forward, backward, auxiliary, more, sizes, options):
+    """more: how many inputs from `auxiliary` on there may be; sizes: inputs that are as wide as the outputs."""
+    op, merges = p.op, p.op.options.merge_outputs
+    if len(op.inputs) != auxiliary + more or len(op.outputs) != 2 - merges or \
+            any(k != -1 for k in op.inputs[auxiliary + 1:]):
+        p.refuse("has weights for the auxiliary input, or other numbers of tensors than the format says")
+    x, second = p.tensor(0), p.optional(auxiliary) or p.tensor(0)
+    dims = p.b.dims(op, x)
+    if any(len(p.tensor(place).dims or ()) != 2 for place in sizes) or len(dims) != 3:
+        p.refuse("has recurrent weights that are not of rank 2, or an input that is not of rank 3")
+    outs = [p.b.result(op, place) for place in range(len(op.outputs))]
+    widths = [p.tensor(place).dims[1] for place in sizes]
+    first, last, turned = (p.new(outs[0], (*dims[:2], width)) for width in (*widths, widths[1]))
+    options |= {name: getattr(op.options, name) for name in ("time_major", "asymmetric_quantize_inputs")}
+    axis = p.ints([0 if op.options.time_major else 1])
+    p.run(code, [x, *map(p.optional, forward)], [first if merges else outs[0]], **options)
+    end = p.new(second, p.b.dims(op, second))
+    p.run(B.REVERSE_V2, [second, axis], [end])
+    p.run(code, [end, *map(p.optional, backward)], [turned], **options)
+    p.run(B.REVERSE_V2, [turned, axis], [last if merges else outs[1]])
+    if merges:
+        p.run(B.CONCATENATION, [first, last], outs, axis=2, activation=0)

@@ -1,0 +1,186 @@
+"""Operators that others stand for (nnfast/tflite/parts.py): what they give is what those give."""
+
+import numpy as np
+import pytest
+
+import nnfast
+from helpers.tflite.file_builder import build
+from helpers.tflite.running import Const, One, State
+
+RNG = np.random.default_rng(31)
+Q8 = {"*": (0.05, 3)}
+SHAPE = (2, 1, 3, 2, 4)
+OPTIONS = {
+    "SOFTMAX": ("SoftmaxOptions", {"Beta": 0.8}), "ADD": ("AddOptions", {}), "SUB": ("SubOptions", {}),
+    "MUL": ("MulOptions", {}), "L2_NORMALIZATION": ("L2NormOptions", {}),
+}
+OUT = {"SOFTMAX": (1 / 256, -128), "LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0), "L2_NORMALIZATION": (1 / 128, 0)}
+
+
+def codes(*shape):
+    return RNG.integers(-128, 128, shape).astype(np.int8)
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["SOFTMAX", "LOGISTIC", "TANH", "L2_NORMALIZATION", "RELU", "RELU6", "HARD_SWISH"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_rank_5_of_one_tensor(kind, dtype):
+    x = codes(*SHAPE) if dtype == "int8" else floats(*SHAPE)
+    quants = {"i0": (0.05, 3), "o0": OUT.get(kind, (0.05, 3))} if dtype == "int8" else None
+
+    def run(shape):
+        return One(kind, [x.reshape(shape)], [(shape, dtype)], *OPTIONS.get(kind, (None, None)), quants).run()[0]
+
+    found, wanted = run(SHAPE).reshape(-1), run((12, 4)).reshape(-1)
+    np.testing.assert_allclose(found, wanted, rtol=3e-7 if dtype == "float32" else 0)
+
+
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL"])
+@pytest.mark.parametrize("other", [SHAPE, (1, 1, 3, 2, 4), (2, 4), (2, 1, 3, 1, 1)])
+def test_rank_5_of_two_tensors(kind, other):
+    x, y = codes(*SHAPE), codes(*other)
+    quants = Q8 | {"o0": (0.3, -2)}
+    found, = One(kind, [x, y], [(SHAPE, "int8")], *OPTIONS[kind], quants).run()
+    flat = [np.broadcast_to(values, SHAPE).reshape(-1) for values in (x, y)]
+    wanted, = One(kind, flat, [(flat[0].shape, "int8")], *OPTIONS[kind], quants).run()
+    np.testing.assert_array_equal(found.reshape(-1), wanted)
+
+
+def test_rank_5_with_an_unknown_size():
+    one = One("TANH", [codes(*SHAPE)], [(SHAPE, "int8")], quants={"i0": (0.05, 3), "o0": (1 / 128, 0)})
+    tensors, *rest = one.parts()
+    for t in tensors:
+        t.signature = (-1, 1, -1, 2, 4)
+    found, = nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run([one.inputs[0]])
+    np.testing.assert_array_equal(found, one.run()[0])
+
+
+def test_unpack_of_rank_5():
+    x = floats(*SHAPE)
+    found = One("UNPACK", [x], [((2, 1, 3, 4), "float32")] * 2, "UnpackOptions", {"Num": 2, "Axis": 3}).run()
+    np.testing.assert_array_equal(np.stack(found, 3), x)
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (3, 4, 5)), ((2, 1, 2, 3, 4), (2, 2, 1, 4, 5)), ((3, 4), (4, 5))])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_batches_of_int8_matrices_broadcast(first, second, is_constant):
+    x, y = codes(*first), codes(*second)
+    batch = np.broadcast_shapes(first[:-2], second[:-2])
+    quants = Q8 | {"o0": (0.4, -1)}
+    found, = One("BATCH_MATMUL", [x, Const(y) if is_constant else y], [((*batch, 3, 5), "int8")], "BatchMatMulOptions",
+                 quants=quants).run()
+    rows = [np.broadcast_to(values, (*batch, *values.shape[-2:])).reshape(-1, *values.shape[-2:]) for values in (x, y)]
+    wanted = [One("BATCH_MATMUL", [a[None], b[None]], [((1, 3, 5), "int8")], "BatchMatMulOptions",
+                  quants=quants).run()[0] for a, b in zip(*rows)]
+    np.testing.assert_array_equal(found.reshape(-1, 3, 5), np.concatenate(wanted))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_groups_with_a_dilation(dtype):
+    groups, shape, fields = 2, (6, 3, 2, 2), {"StrideW": 1, "StrideH": 1, "DilationWFactor": 2, "DilationHFactor": 2}
+    is_float = dtype == "float32"
+    x, w = (floats if is_float else codes)(2, 7, 6, 4), (floats if is_float else codes)(*shape)
+    w = w if is_float else np.maximum(w, -127)
+    bias = floats(6) if is_float else RNG.integers(-99, 99, 6).astype(np.int32)
+    scales = [0.01 * k for k in range(1, 7)]
+
+    def run(x, w, bias, scales):
+        quants = None if is_float else {"i0": (0.05, 3), "i1": (scales, 0), "i2": ([0.05 * s for s in scales], 0),
+                                        "o0": (0.4, -4)}
+        return One("CONV_2D", [x, Const(w), Const(bias)], [((*x.shape[:3], len(w)), dtype)], "Conv2DOptions", fields,
+                   quants).run()[0]
+
+    wanted = [run(np.ascontiguousarray(x[..., 2 * k:2 * k + 2]), w[3 * k:3 * k + 3], bias[3 * k:3 * k + 3],
+                  scales[3 * k:3 * k + 3]) for k in range(groups)]
+    np.testing.assert_array_equal(run(x, w, bias, scales), np.concatenate(wanted, 3))
+
+
+# -- hybrid ----------------------------------------------------------------------------------------------------------
+UNITS, SIZE = 5, 4
+
+
+def weights(dtype, *shape):
+    return Const(RNG.integers(-127, 128, shape).astype(np.int8).view(dtype))
+
+
+def rnn(dtype):
+    return [weights(dtype, UNITS, SIZE), weights(dtype, UNITS, UNITS), Const(floats(UNITS)), State((2, UNITS))]
+
+
+def lstm(dtype):
+    return [*(weights(dtype, UNITS, SIZE) for _ in range(4)), *(weights(dtype, UNITS, UNITS) for _ in range(4)),
+            *[None] * 3, *(Const(floats(UNITS)) for _ in range(4)), None, None]
+
+
+def one_direction(kind, x, parts, fields):
+    states = [State((2, UNITS))] * 2 if kind == "LSTM" else []
+    options = "UnidirectionalSequenceLSTMOptions" if kind == "LSTM" else "SequenceRNNOptions"
+    quants = {f"i{k}": (0.01, 0) for k in range(1, 9 if kind == "LSTM" else 3)}
+    return One(f"UNIDIRECTIONAL_SEQUENCE_{kind}", [x, *parts, *states], [((*x.shape[:2], UNITS), "float32")], options,
+               fields, quants).run()[0]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "RNN"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("merges", [False, True])
+@pytest.mark.parametrize("has_auxiliary", [False, True])
+def test_hybrid_layers_of_two_directions(kind, dtype, merges, has_auxiliary):
+    """uint8 weights are the bytes of int8 ones, whatever their zero point."""
+    make = lstm if kind == "LSTM" else rnn
+    forward, backward = make(dtype), make(dtype)
+    x, auxiliary = floats(3, 2, SIZE), floats(3, 2, SIZE) if has_auxiliary else None
+    fields = {"FusedActivationFunction": 4, "TimeMajor": True, "AsymmetricQuantizeInputs": True}
+    states = [State((2, UNITS))] * 4 if kind == "LSTM" else []
+    inputs = [x, *forward, *backward, *states, auxiliary, *[None] * (8 if kind == "LSTM" else 2)]
+    quants = {f"i{k}": (0.01, 128 if dtype == "uint8" else 0) for k, v in enumerate(inputs)
+              if isinstance(v, Const) and v.array.dtype == dtype}
+    shapes = [((3, 2, 2 * UNITS), "float32")] if merges else [((3, 2, UNITS), "float32")] * 2
+    found = One(f"BIDIRECTIONAL_SEQUENCE_{kind}", inputs, shapes, f"BidirectionalSequence{kind}Options",
+                fields | {"MergeOutputs": merges}, quants).run()
+    signed = [[Const(v.array.view(np.int8)) if isinstance(v, Const) and v.array.dtype == dtype else v for v in side]
+              for side in (forward, backward)]
+    second = x if auxiliary is None else auxiliary
+    wanted = [one_direction(kind, x, signed[0], fields),
+              one_direction(kind, np.ascontiguousarray(second[::-1]), signed[1], fields)[::-1]]
+    np.testing.assert_array_equal(np.concatenate(found, 2), np.concatenate(wanted, 2))
+
+
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "BATCH_MATMUL"])
+def test_hybrid_weights_may_be_computed(kind):
+    x, w = floats(3, 8), codes(5, 8)
+    options = ("FullyConnectedOptions", {}) if kind[0] == "F" else ("BatchMatMulOptions", {"AdjY": True})
+    found, wanted = (One(kind, [x, given], [((3, 5), "float32")], *options, {"i1": (0.01, 0)}).run()[0]
+                     for given in (w, Const(w)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+# -- borders ---------------------------------------------------------------------------------------------------------
+def test_booleans_are_numpys_at_the_border():
+    x = floats(2, 3)
+    found, = One("GREATER", [x, Const(np.float32(0))], [((2, 3), "bool")]).run()
+    assert found.dtype == np.bool_ and (found == (x > 0)).all()
+    one = One("LOGICAL_NOT", [x > 0], [((2, 3), "bool")])
+    prepared = nnfast.Device().prepare(one.model())
+    assert prepared.inputs[0].dtype == prepared.outputs[0].dtype == np.bool_
+    out = np.empty((2, 3), np.bool_)
+    for given in (x > 0, (x > 0).view(np.uint8), np.asfortranarray(x > 0)):
+        (result,), (again,) = prepared.run([given]), prepared.run([given], out=[out])
+        assert result.dtype == again.dtype == np.bool_ and (result == (x <= 0)).all() and (out == result).all()
+    assert prepared.submit([x > 0]).result(60)[0].dtype == np.bool_
+    phone = nnfast.Device().prepare(nnfast.load(one.file(), arithmetic="nnapi"))
+    assert phone.outputs[0].dtype == phone.run([x > 0])[0].dtype == np.uint8
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("uint8", "CAST"), ("int8", "ARG_MAX"), ("int64", "CAST")])
+def test_numbers_that_nnapi_has_not(dtype, kind):
+    """An input of 8 bits without quantization, and of 64 bits."""
+    x = np.array([[1, 7, 3], [9, 2, 4]], dtype)
+    if kind == "CAST":
+        assert One(kind, [x], [((2, 3), "float32")], "CastOptions").run()[0].tolist() == x.tolist()
+    else:
+        one = One(kind, [x, Const(np.array(1, np.int32))], [((2,), "int32")], "ArgMaxOptions", {"OutputType": 2})
+        assert one.run()[0].tolist() == [1, 0]
