@@ -135,40 +135,40 @@ class Restoring:
         self._written = dict.fromkeys((slot for _, slot in record.outputs), 0)
 
     def _step(self, step):
+        """A step, once every byte that it touches was found to be there."""
         reads, writes = step.reach(self)
-        for slot, nbytes in reads:
-            self._read(self._root.get(slot, slot), nbytes)
-        made = [(self._root.get(slot, slot), nbytes) for slot, nbytes in writes]
-        for slot, nbytes in made:
-            if nbytes > self._room.get(slot, -1) or slot not in self._written and slot not in self.offsets:
+        offsets, root, room, spans = self.offsets, self._root, self._room, []
+        for slot, nbytes in writes:
+            slot = root.get(slot, slot)
+            if nbytes > room.get(slot, -1):
                 raise Misfit(f"a step writes {nbytes} bytes to slot {slot}")
-        self._keep_apart(reads, made)
-        for slot, nbytes in made:
-            if slot in self.offsets:
-                self._cover(self.offsets[slot], nbytes)
-            else:
+            if slot in offsets:
+                spans.append((offsets[slot], nbytes))
+            elif slot not in self._written:
+                raise Misfit(f"a step writes to slot {slot}, which is not its to write")
+        for slot, nbytes in reads:
+            slot = root.get(slot, slot)
+            if nbytes > room.get(slot, -1):
+                raise Misfit(f"a step reads {nbytes} bytes of slot {slot}")
+            if slot in offsets:
+                start = offsets[slot]
+                if not self._is_covered(start, nbytes):
+                    raise Misfit(f"a step reads {nbytes} bytes of slot {slot} before they are written")
+                _keep_apart(spans, start, nbytes)
+            elif nbytes > self._written.get(slot, nbytes):
+                raise Misfit(f"a step reads {nbytes} bytes of an output before they are written")
+        for place, (start, nbytes) in enumerate(spans):
+            if place:
+                _keep_apart(spans[:place], start, nbytes)
+            self._cover(start, nbytes)
+        for slot, nbytes in writes:
+            slot = root.get(slot, slot)
+            if slot in self._written:
                 self._written[slot] = max(self._written[slot], nbytes)
         try:
             return step.make(self)
         except (TypeError, ValueError, OverflowError) as error:
             raise Misfit(f"a step of the plan cannot be made: {error}") from None
-
-    def _read(self, slot, nbytes):
-        if nbytes > self._room.get(slot, -1):
-            raise Misfit(f"a step reads {nbytes} bytes of slot {slot}")
-        if nbytes > self._written.get(slot, nbytes):
-            raise Misfit(f"a step reads {nbytes} bytes of an output before they are written")
-        if slot in self.offsets and not self._is_covered(self.offsets[slot], nbytes):
-            raise Misfit(f"a step reads {nbytes} bytes of slot {slot} before they are written")
-
-    def _keep_apart(self, reads, writes):
-        """Refuse a step that writes over half of what it reads: only the whole may lie in the same place."""
-        spans = [(self.offsets[slot], nbytes) for slot, nbytes in writes if slot in self.offsets]
-        others = spans + [(self.offsets[slot], nbytes) for slot, nbytes in reads if slot in self.offsets]
-        for start, nbytes in spans:
-            for other, more in others:
-                if start != other and start < other + more and other < start + nbytes:
-                    raise Misfit("a step writes over what it reads")
 
     def _cover(self, start, nbytes):
         """Note that bytes of the working memory hold values. The spans that do are kept apart, and in order."""
@@ -190,10 +190,6 @@ class Restoring:
         return nbytes == 0 or place > 0 and self._covered[place - 1][1] >= start + nbytes
 
     # -- what records of steps ask for -----------------------------------------------------------------------------
-    def value(self, value):
-        """An argument of a step: the array of a Data, else as it is."""
-        return self._array_of(value) if isinstance(value, Data) else value
-
     def array(self, data, is_read=False):
         """The array of a Data; is_read: its numbers are looked at now. Raises Misfit."""
         if is_read and self._is_late(data):
@@ -224,6 +220,13 @@ class Restoring:
         if not self._times.get(key, 0) == first < last <= times:
             raise Misfit("the plan leaves out a part of a sequence")
         self._times[key], self._ends[key] = last, times
+
+
+def _keep_apart(spans, start, nbytes):
+    """Refuse bytes that a step writes over in part: only the whole may lie in the same place."""
+    for other, more in spans:
+        if start != other and start < other + more and other < start + nbytes:
+            raise Misfit("a step writes over what it reads")
 
 
 def _tensors(shapes, record, graph, kept):

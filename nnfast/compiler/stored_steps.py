@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import astuple
 
 from .._native import conv, elementwise, engine, movement, recurrent, reduction, spatial
 from ..errors import GeneralFailure
@@ -102,7 +103,15 @@ class StepRecord(Record, tag=True):
 
     def make(self, plan):
         """The step, once `reach` has found nothing wrong."""
-        return self.native(*(plan.value(getattr(self, name)) for name in self.__struct_fields__))
+        return self.native(*astuple(self))
+
+
+class StepWithArrays(StepRecord):
+    """One whose arguments name arrays."""
+
+    def make(self, plan):
+        """The step, over these arrays."""
+        return self.native(*[plan.array(value) if type(value) is Data else value for value in astuple(self)])
 
 
 def record_of(step, add):
@@ -179,7 +188,7 @@ class Conv2dLineF32(StepRecord):
     ahead = 0
 
 
-class Conv2dWinogradF32(StepRecord):
+class Conv2dWinogradF32(StepWithArrays):
     slots: tuple[Index, Index, Index]
     window: Window
     batch: Count
@@ -228,9 +237,10 @@ class Conv2dQ8(StepRecord):
 
     def make(self, plan):
         dtype, zero_point = self.weights
+        scale = None if self.scale is None else plan.array(self.scale)
         step = conv.Conv2dQ8(self.slots, self.window, self.batch, self.channels, self.units,
                              (np.dtype(dtype), zero_point), self.input_zero_point, self.output, self.signed, None,
-                             plan.value(self.scale))
+                             scale)
         depth = self.window.taps * self.channels
         _check_packed_q8(plan, step, self.units, depth, self.scale is not None)
         return step
@@ -278,7 +288,7 @@ def _check_codes(zero_point, output, signed):
     _require(output[1] <= output[2], "a clamp upside down")
 
 
-class DepthwiseConv2DF32(StepRecord):
+class DepthwiseConv2DF32(StepWithArrays):
     slots: tuple[Index, Index]
     batch: Count
     window: Window
@@ -297,7 +307,7 @@ class DepthwiseConv2DF32(StepRecord):
             [(self.slots[1], self.window.made(self.batch, self.channels, 4))]
 
 
-class DepthwiseConv2DQ8(StepRecord):
+class DepthwiseConv2DQ8(StepWithArrays):
     slots: tuple[Index, Index]
     batch: Count
     packed: Data
@@ -396,7 +406,7 @@ class ClampF32(StepRecord):
     reach = UnaryF32.reach
 
 
-class LookupQ8(StepRecord):
+class LookupQ8(StepWithArrays):
     slots: tuple[Index, Index]
     count: Count
     table: Data
@@ -422,7 +432,7 @@ class SoftmaxF32(StepRecord):
         return [(self.slots[0], 4 * self.rows * self.n)], [(self.slots[1], 4 * self.rows * self.n)]
 
 
-class SoftmaxQ8(StepRecord):
+class SoftmaxQ8(StepWithArrays):
     slots: tuple[Index, Index]
     is_signed: bool
     rows: Count
@@ -441,6 +451,10 @@ class Concatenate(StepRecord):
     rows: Count
     sizes: tuple[Index, ...]
     tables: tuple[Data | None, ...]
+
+    def make(self, plan):
+        tables = [None if table is None else plan.array(table) for table in self.tables]
+        return movement.Concatenate(self.slots, self.rows, self.sizes, tables)
 
     def reach(self, plan):
         _require(len(self.slots) == len(self.sizes) + 1 == len(self.tables) + 1, f"{len(self.slots)} slots")
@@ -553,7 +567,8 @@ class Bands(StepRecord):
 
 
 _MODULES = conv, elementwise, engine, movement, recurrent, reduction, spatial
-_KINDS = {kind.__name__: kind for kind in StepRecord.__subclasses__()}
+_KINDS = {kind.__name__: kind for kind in (*StepRecord.__subclasses__(), *StepWithArrays.__subclasses__())
+          if kind is not StepWithArrays}
 for _name, _kind in _KINDS.items():
     _kind.native = next(getattr(module, _name) for module in _MODULES if hasattr(module, _name))
 _FIELDS = {kind: kind.__struct_fields__ for kind in _KINDS.values()}

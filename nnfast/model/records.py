@@ -180,8 +180,7 @@ def model_of(record, parts, may_withhold=False):
         if data is None:
             return None
         if may_withhold and is_withheld(data):
-            array_of(Data(0, data.dtype, (0,)), parts, path)
-            return Withheld(np.dtype(data.dtype), data.shape)
+            return Withheld(dtype_of(data, path), data.shape)
         return array_of(data, parts, path)
 
     def operand(o, path):
