@@ -4,9 +4,9 @@
 #include "int16/int16.h"
 #include "nnf/kernel.h"
 
-static nnf_fixed fixed(nnf_check *c, int lo, int hi)
+static nnf_scaling fixed(nnf_check *c, int lo, int hi)
 {
-    nnf_fixed made;
+    nnf_scaling made;
     int32_t exponent;
     nnf_check_multiplier(c, &made.multiplier, &exponent, lo, hi);
     made.left = exponent > 0 ? exponent : 0;

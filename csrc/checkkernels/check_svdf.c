@@ -62,3 +62,60 @@ void nnf_check_svdf_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     NNF_BENCH(c, "units=128 rank=2 memory=8", 2 * units * memory, fast(&row));
     nnf_check_done(c, "bench");
 }
+
+/* item: bytes of a code of the memory. */
+static void check_svdf_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
+{
+    const nnf_svdf_qs8_rows_fn slow = (nnf_svdf_qs8_rows_fn)twin->fn, fast = (nnf_svdf_qs8_rows_fn)kernel->fn;
+    static const size_t memories[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50};
+    for (size_t units = 1; units <= 9; units += 2) {
+        for (size_t rank = 1; rank <= 3; rank++) {
+            for (size_t i = 0; i < 12; i++) {
+                const size_t filters = units * rank, bytes = filters * memories[i] * item;
+                int32_t *feature = nnf_check_alloc(c, 4 * filters), *bias = nnf_check_alloc(c, 4 * units);
+                void *state = nnf_check_alloc(c, bytes), *time = nnf_check_alloc(c, bytes);
+                int8_t *expected = nnf_check_alloc(c, units), *actual = nnf_check_alloc(c, units);
+                void *expected_state = nnf_check_alloc(c, bytes), *actual_state = nnf_check_alloc(c, bytes);
+                nnf_svdf_q8_row row = {.feature = feature, .bias = i & 1 ? bias : NULL, .state_in = state, .time = time,
+                                       .units = units, .rank = rank, .memory = memories[i]};
+                nnf_check_fill_bytes(c, feature, 4 * filters);
+                nnf_check_fill_bytes(c, bias, 4 * units);
+                nnf_check_fill_bytes(c, state, bytes);
+                nnf_check_fill_bytes(c, time, bytes);
+                nnf_check_multiplier(c, &row.multiplier_state, &row.exponent_state, -20, 2);
+                nnf_check_multiplier(c, &row.multiplier_y, &row.exponent_y, -20, 2);
+                row.zero_state = item == 1 ? (int32_t)nnf_check_below(c, 256) - 128 : 0;
+                row.zero_y = (int32_t)nnf_check_below(c, 256) - 128;
+                row.y = expected;
+                row.state_out = expected_state;
+                slow(&row);
+                row.y = actual;
+                row.state_out = actual_state;
+                fast(&row);
+                nnf_check_bytes(c, expected, actual, units);
+                nnf_check_bytes(c, expected_state, actual_state, bytes);
+                nnf_check_done(c, "units=%zu rank=%zu memory=%zu", units, rank, memories[i]);
+            }
+        }
+    }
+    const size_t units = 64, memory = 8;
+    int32_t *feature = nnf_check_alloc(c, 4 * units);
+    void *state = nnf_check_alloc(c, units * memory * item), *time = nnf_check_alloc(c, units * memory * item);
+    void *next = nnf_check_alloc(c, units * memory * item);
+    int8_t *y = nnf_check_alloc(c, units);
+    const nnf_svdf_q8_row row = {.feature = feature, .state_in = state, .time = time, .units = units, .rank = 1,
+                                 .memory = memory, .state_out = next, .y = y, .multiplier_state = 1 << 30,
+                                 .exponent_state = -8, .multiplier_y = 1 << 30, .exponent_y = -12};
+    NNF_BENCH(c, "64x1x8", units * memory, fast(&row));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_svdf_qs8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_svdf_q8(c, twin, kernel, 2);
+}
+
+void nnf_check_svdf_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_svdf_q8(c, twin, kernel, 1);
+}

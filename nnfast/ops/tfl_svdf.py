@@ -5,6 +5,7 @@ The memory is shifted before a step, and the step's products take the last place
 
 import numpy as np
 
+from .._native.recurrent import SvdfQ8
 from ..model import quant
 from . import recurrent
 from .tfl import own
@@ -35,29 +36,50 @@ def _shifted(state, time, newest):
     return history
 
 
+def _multipliers(node):
+    """(multiplier, exponent) of feature products and of sums along time, formed in double."""
+    scales = [float(np.float32(t.scale)) for t in (*node.inputs[:3], *node.outputs)]
+    return (quant.quantize_multiplier(scales[0] * scales[1] / scales[3]),
+            quant.quantize_multiplier(scales[3] * scales[2] / scales[4]))
+
+
 def _clamped(values, multiplier, target):
-    codes = quant.mbqm(values, *quant.quantize_multiplier(multiplier)) + target.zero_point
+    codes = quant.mbqm(values, *multiplier) + target.zero_point
     return np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)
 
 
 def compute_int8(node, inputs):
-    """Two quantized multipliers, formed in double; the fused activation lies in the output's quantization."""
+    """Two quantized multipliers; the fused activation lies in the output's quantization."""
     x, feature, time, bias, state = (None if a is None else a.astype(np.int64) for a in inputs[:5])
-    scales = [float(np.float32(t.scale)) for t in (*node.inputs[:3], *node.outputs)]
+    to_memory, to_output = _multipliers(node)
     memory, target = node.outputs
     sums = (x - node["input"].zero_point) @ feature.T
-    history = _shifted(state, time, _clamped(sums, scales[0] * scales[1] / scales[3], memory))
+    history = _shifted(state, time, _clamped(sums, to_memory, memory))
     totals = ((history - memory.zero_point) * time).sum(axis=2).reshape(len(x), -1, node.scalar("rank")).sum(axis=2)
     if node["bias"].present:
         totals = totals + bias
-    return [history.reshape(len(x), -1).astype(memory.dtype),
-            _clamped(totals, scales[3] * scales[2] / scales[4], target)]
+    return [history.reshape(len(x), -1).astype(memory.dtype), _clamped(totals, to_output, target)]
+
+
+def lower_int8(node, b):
+    """One step."""
+    (batch, size), (filters, memory), rank = node["input"].shape, node["weights_time"].shape, node.scalar("rank")
+    scales, bias = _multipliers(node), node["bias"]
+    if max(exponent for _, exponent in scales) > 31 or bias.present and bias.dtype != np.int32:
+        return f"no native kernel for multipliers from 2^31 on, or a bias of {bias.dtype}"
+    if min(batch, size, filters, memory) == 0:
+        return "an operand is empty"
+    tensors = [*node.inputs[:3], node["state_in"], *node.outputs, *([bias] if bias.present else [])]
+    zeros = [t.zero_point for t in (node["input"], *node.outputs)]
+    sizes = batch, size, filters // rank, rank, memory
+    b.emit(SvdfQ8([b.slot(t) for t in tensors], sizes, node.outputs[0].dtype.itemsize, scales, zeros))
+    return None
 
 
 TFL_INT8_SVDF = own(
     "TFL_INT8_SVDF",
     {"input:T weights_feature:T weights_time:S bias?:B state_in:S rank:i32 -> state_out:S output:T":
-     {"T": ("Q8S",), "S": ("Q16S", "Q8S"), "B": ("I32", "F32")}}, compute_int8, infer,
+     {"T": ("Q8S",), "S": ("Q16S", "Q8S"), "B": ("I32", "F32")}}, compute_int8, infer, lower=lower_int8,
 )
 
 

@@ -8,12 +8,12 @@
 
 /* x becomes (x << left) * multiplier / 2^31 / 2^right, rounded after each division (nnf_srdhm, nnf_rdbpot); the left
  * shift wraps. 0 <= left, right <= 31; |multiplier| < 2^31. */
-typedef struct nnf_fixed {
+typedef struct nnf_scaling {
     int32_t multiplier, left, right;
-} nnf_fixed;
+} nnf_scaling;
 
 typedef struct nnf_binary_q16 {
-    nnf_fixed a, b, y; /* a and b: add only */
+    nnf_scaling a, b, y; /* a and b: add only */
     int32_t is_minus;  /* add: the scaled b is taken off */
     int32_t lo, hi;
 } nnf_binary_q16;
@@ -26,7 +26,7 @@ typedef void (*nnf_binary_qs16_flat_fn)(size_t n, const int16_t *a, size_t step_
 /* y = clamp(scaled(x - zero_x) + zero_y), by `above` where x - zero_x >= 0, else by `below`. lo - zero_y and hi - zero_y
  * are int32 numbers. */
 typedef struct nnf_rescale {
-    nnf_fixed above, below;
+    nnf_scaling above, below;
     int32_t zero_x, zero_y, lo, hi;
 } nnf_rescale;
 

@@ -2,7 +2,7 @@
 
 #include "nnf/fixedpoint.h"
 
-static inline int32_t scaled(int32_t x, const nnf_fixed *by)
+static inline int32_t scaled(int32_t x, const nnf_scaling *by)
 {
     return nnf_rdbpot(nnf_srdhm((int32_t)((uint32_t)x << by->left), by->multiplier), by->right);
 }

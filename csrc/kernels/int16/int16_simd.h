@@ -31,7 +31,7 @@ typedef struct scale {
     S multiplier, left, right;
 } scale;
 
-INLINE scale scale_of(const nnf_fixed *by)
+INLINE scale scale_of(const nnf_scaling *by)
 {
     return (scale){s32_all(by->multiplier), s32_all(by->left), s32_all(by->right)};
 }

@@ -9,18 +9,18 @@ from .threads cimport nnf_run, nnf_share, nnf_step
 import numpy as np
 
 cdef extern from "int16/int16.h":
-    ctypedef struct nnf_fixed:
+    ctypedef struct nnf_scaling:
         int32_t multiplier, left, right
 
     ctypedef struct nnf_binary_q16:
-        nnf_fixed a, b, y
+        nnf_scaling a, b, y
         int32_t is_minus, lo, hi
 
     ctypedef void (*nnf_binary_qs16_flat_fn)(size_t n, const int16_t *a, size_t step_a, const int16_t *b,
                                              size_t step_b, int16_t *y, const nnf_binary_q16 *p) noexcept nogil
 
     ctypedef struct nnf_rescale:
-        nnf_fixed above, below
+        nnf_scaling above, below
         int32_t zero_x, zero_y, lo, hi
 
     ctypedef void (*nnf_rescale_flat_fn)(size_t n, const void *x, void *y, const nnf_rescale *p) noexcept nogil
@@ -39,7 +39,7 @@ RESCALED = {(np.dtype(source), np.dtype(target)): types for source, target, type
 """Kernel types by the dtypes of input and output."""
 
 
-cdef int set_fixed(nnf_fixed *to, made) except -1:
+cdef int set_scaling(nnf_scaling *to, made) except -1:
     # made: (multiplier, left shift, right shift)
     to.multiplier, to.left, to.right = made
     if not (0 <= to.left <= 31 and 0 <= to.right <= 31):
@@ -79,10 +79,10 @@ cdef class BinaryQ16(Step):
         self.p.kernel = <nnf_binary_qs16_flat_fn>row.fn
         plan_walk(&self.p.over, shape_a, shape_b)
         *first, last = scales
-        set_fixed(&c.y, last)
+        set_scaling(&c.y, last)
         if op != "mul":
-            set_fixed(&c.a, first[0])
-            set_fixed(&c.b, first[1])
+            set_scaling(&c.a, first[0])
+            set_scaling(&c.b, first[1])
         c.is_minus = op == "sub"
         c.lo, c.hi = clamp
         self.work = self.p.over.rows * self.p.over.n
@@ -118,8 +118,8 @@ cdef class RescaleQ16(Step):
         cdef const nnf_kernel *row = pick(f"rescale_{RESCALED[dtypes]}_flat")
         cdef nnf_rescale *c = &self.p.constants
         self.p.kernel = <nnf_rescale_flat_fn>row.fn
-        set_fixed(&c.above, above)
-        set_fixed(&c.below, below)
+        set_scaling(&c.above, above)
+        set_scaling(&c.below, below)
         c.zero_x, c.zero_y = zeros
         c.lo, c.hi = clamp
         if dtypes[1].itemsize == 4 and c.zero_y != 0:
