@@ -114,3 +114,57 @@ void nnf_check_softmax_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_
 {
     check_q8(c, twin, kernel, 128);
 }
+
+static void check_q8_words(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_softmax_q8_qs16_rows_fn slow = (nnf_softmax_q8_qs16_rows_fn)twin->fn;
+    const nnf_softmax_q8_qs16_rows_fn fast = (nnf_softmax_q8_qs16_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        uint8_t *x = nnf_check_alloc(c, n);
+        int32_t *power = nnf_check_alloc(c, 4 * 256);
+        int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+        for (int d = 0; d < 256; d++)
+            power[d] = INT32_MAX >> (d / 8 < 31 ? d / 8 : 31);
+        nnf_check_fill_bytes(c, x, n);
+        slow(n, x, expected, power);
+        fast(n, x, actual, power);
+        nnf_check_bytes(c, expected, actual, 2 * n);
+        nnf_check_done(c, "n=%zu", n);
+    }
+}
+
+void nnf_check_softmax_qu8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8_words(c, twin, kernel);
+}
+
+void nnf_check_softmax_qs8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_q8_words(c, twin, kernel);
+}
+
+void nnf_check_softmax_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_softmax_qs16_rows_fn slow = (nnf_softmax_qs16_rows_fn)twin->fn, fast = (nnf_softmax_qs16_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        int16_t *x = nnf_check_alloc(c, 2 * n), *tables = nnf_check_alloc(c, 2 * 2 * 513);
+        int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+        nnf_softmax_q16 p = {.power = tables, .reciprocal = tables + 513};
+        for (size_t i = 0; i < 513; i++) {
+            tables[i] = (int16_t)(i * 63);
+            tables[513 + i] = (int16_t)(32767 - i * 31);
+        }
+        nnf_check_multiplier(c, &p.multiplier, &p.exponent, -8, 4);
+        nnf_check_fill_bytes(c, x, 2 * n);
+        slow(n, x, expected, &p);
+        fast(n, x, actual, &p);
+        nnf_check_bytes(c, expected, actual, 2 * n);
+        nnf_check_done(c, "n=%zu", n);
+    }
+}

@@ -45,7 +45,7 @@ def multiplier(node):
     return found
 
 
-def _powers(node, difference):
+def powers(node, difference):
     """e^(difference * beta) as F0 words for int64 differences of codes <= 0; 0 where the standard drops it."""
     factor, shift = multiplier(node)
     alive = difference >= -input_radius(_DIFFERENCE_BITS, shift)
@@ -53,15 +53,20 @@ def _powers(node, difference):
     return np.where(alive, WORD32.exp_neg(words, _DIFFERENCE_BITS), 0)
 
 
+def code_powers(node):
+    """powers of all differences of 8-bit codes, from 0 down."""
+    return powers(node, -np.arange(256, dtype=np.int64))
+
+
 def fractions(node, x, bits):
     """Softmax of integer codes, the axis last, in steps of 2^-bits."""
-    powers = _powers(node, x - x.max(axis=-1, keepdims=True))
-    total = rdbpot(powers, _SUM_BITS).sum(axis=-1, keepdims=True)
+    terms = powers(node, x - x.max(axis=-1, keepdims=True))
+    total = rdbpot(terms, _SUM_BITS).sum(axis=-1, keepdims=True)
     # Bring the sum into [1, 2) of F0: zeros in front of a 32-bit word, negative for sums that outgrow it.
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     fraction = np.where(zeros >= 0, total << np.maximum(zeros, 0), total >> np.maximum(-zeros, 0)) - (1 << 31)
     scale = WORD32.recip1p(fraction)
-    return rdbpot(srdhm(scale, powers), _SUM_BITS - zeros + 31 - bits)
+    return rdbpot(srdhm(scale, terms), _SUM_BITS - zeros + 31 - bits)
 
 
 def compute(node, inputs):
@@ -93,7 +98,7 @@ def lower(node, b):
         swap_last(b, (ends[0], slots[0]), before, n, after, item)
     if is_quant8(source):
         signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
-        b.emit(SoftmaxQ8(slots, signed, rows, n, _powers(node, -np.arange(256, dtype=np.int64))))
+        b.emit(SoftmaxQ8(slots, signed, rows, n, code_powers(node)))
     else:
         b.emit(SoftmaxF32(slots, rows, n, node.scalar("beta"), node.op.type == OperationType.LOG_SOFTMAX))
     if after != 1:

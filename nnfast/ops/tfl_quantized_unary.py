@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from .._native.elementwise import CurveQ16, SigmoidQ16
+from .._native.reduction import SoftmaxQ16
 from ..model import quant
 from . import softmax
 from .tfl import own, same_shape
@@ -190,6 +191,12 @@ def _softmax_tables():
             table16((1.0 / _WIDTH, _LOW), codes, lambda x: 1 / (1 + x), np.float64))
 
 
+def _to_powers(node):
+    """(multiplier, exponent) of differences of int16 codes to codes of the table of powers."""
+    real = float(np.float32(node["input"].scale) * np.float32(node.scalar("beta"))) / (10.0 / _WIDTH)
+    return quant.quantize_multiplier(real)
+
+
 def compute_softmax(node, inputs):
     """Over the last axis; of int16 codes by tables, of 8-bit codes into int16 ones from -32768 on in fixed point."""
     x = inputs[0].astype(np.int64)
@@ -198,8 +205,7 @@ def compute_softmax(node, inputs):
     if node["input"].dtype != np.int16:
         return [(softmax.fractions(node, x, 16) + _LOW).clip(_LOW, _HIGH).astype(np.int16)]
     powers, reciprocals = _softmax_tables()
-    real = float(np.float32(node["input"].scale) * np.float32(node.scalar("beta"))) / (10.0 / _WIDTH)
-    steps = quant.mbqm(x - x.max(axis=-1, keepdims=True), *quant.quantize_multiplier(real)) + _HIGH
+    steps = quant.mbqm(x - x.max(axis=-1, keepdims=True), *_to_powers(node)) + _HIGH
     terms = looked_up(powers, np.clip(steps, _LOW, _HIGH)).astype(np.int64)
     total = terms.sum(axis=-1, keepdims=True)
     length = np.frexp(np.maximum(total, 1).astype(np.float64))[1].astype(np.int64)
@@ -207,6 +213,26 @@ def compute_softmax(node, inputs):
     scale = looked_up(reciprocals, np.clip(fraction, _LOW, _HIGH)).astype(np.int64)
     shift = length - 1
     return [np.clip(terms * scale + (1 << shift >> 1) >> shift, 0, _HIGH).astype(np.int16)]
+
+
+_MOST_TERMS = 65536
+"""Terms whose sum stays within 31 bits."""
+
+
+def lower_softmax(node, b):
+    """One step."""
+    source = node["input"]
+    slots, n = (b.slot(source), b.slot(node.outputs[0])), source.shape[-1]
+    rows = prod(source.shape[:-1]) if n else 0
+    if source.dtype != np.int16:
+        types = "qs8" if source.dtype == np.int8 else "qu8"
+        b.emit(SoftmaxQ16(slots, rows, n, types=types, power=softmax.code_powers(node)))
+        return None
+    scale = _to_powers(node)
+    if n > _MOST_TERMS or scale[1] > 31:
+        return f"rows of {n} codes, input scale {source.scale:.9g}: no native kernel"
+    b.emit(SoftmaxQ16(slots, rows, n, scale, np.stack(_softmax_tables()).astype(np.int16)))
+    return None
 
 
 def infer_softmax(node):
@@ -221,4 +247,4 @@ def infer_softmax(node):
 
 TFL_INT16_SOFTMAX = own("TFL_INT16_SOFTMAX", {"input:T beta:f32 -> output:U":
                                               {"T": ("Q16S", "Q8", "Q8S"), "U": ("Q16S", "I16")}},
-                        compute_softmax, infer_softmax)
+                        compute_softmax, infer_softmax, lower=lower_softmax)

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
-from helpers.nodes import T, ints, operand
+from helpers.nodes import T, ints, operand, out
 from helpers.steps import every_level, run_all_ways
 from nnfast._native.reduction import SoftmaxF32, SoftmaxQ8
 from nnfast.model.quant import rdbpot, srdhm
+from nnfast.ops import tfl_quantized_unary
 
 SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
 
@@ -108,3 +109,14 @@ def test_any_axis(type_, dtype, lowest, shape, data):
     node = make("SOFTMAX", [source, operand(T.FLOAT32, np.float32(0.7)), *ints(axis)],
                 operand(type_, scale=0.0 if real else 1 / 256, zero_point=lowest))
     check_all_ways(node, [x], rtol=8e-6 if real else 0)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 1), (2, 5, 300), (7, 0), (0, 3)])
+@pytest.mark.parametrize(("kind", "scale"), [("Q16S", 1e-4), ("Q16S", 2e-3), ("Q8S", 0.1), ("Q8", 0.02)])
+def test_words(kind, scale, shape):
+    source = operand(kind, shape=shape)
+    info = np.iinfo(source.dtype)
+    x = np.random.default_rng(3).integers(info.min, info.max + 1, shape).astype(source.dtype)
+    made = make(tfl_quantized_unary.TFL_INT16_SOFTMAX, [operand(kind, x, scale), operand("f32", 1.0)],
+                out("Q16S", 2**-15))
+    check_all_ways(made, [x])

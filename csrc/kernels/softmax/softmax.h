@@ -18,4 +18,17 @@ typedef nnf_softmax_f32_rows_fn nnf_log_softmax_f32_rows_fn;
  * qs8 rows read and write signed codes. */
 typedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256]);
 
+/* The same with int16 codes from -32768 on for y, in steps of 2^-16. */
+typedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256]);
+
+/* One row of int16 codes as LiteRT has it, n <= 65536; y in steps of 2^-15. x - max, by the multiplier (MBQM) and moved by
+ * 32767, is a code of `power`, and the fraction of the sum one of `reciprocal`: tables of 513 values whose lines are
+ * followed as nnf_curve_qs16_flat does. */
+typedef struct nnf_softmax_q16 {
+    int32_t multiplier, exponent;
+    const int16_t *power, *reciprocal;
+} nnf_softmax_q16;
+
+typedef void (*nnf_softmax_qs16_rows_fn)(size_t n, const int16_t *x, int16_t *y, const nnf_softmax_q16 *p);
+
 #endif

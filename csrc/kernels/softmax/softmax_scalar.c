@@ -49,20 +49,32 @@ static int32_t reciprocal_of_one_plus(int32_t a)
     return raise(x, 1); /* half of an F2 word is the same word read as F1 */
 }
 
-/* Code of one power, unsigned. */
-static uint8_t code_of(int32_t power, int32_t scale, int shift)
+/* A power by the reciprocal of the sum, in steps that the shift leaves. */
+static int32_t part_of(int32_t power, int32_t scale, int shift)
 {
     const int32_t product = nnf_srdhm(scale, power);
     /* From 32 bits on nothing is left of a 31-bit product. */
-    return (uint8_t)nnf_clamp_s32(shift > 31 ? 0 : nnf_rdbpot(product, shift), 0, 255);
+    return shift > 31 ? 0 : nnf_rdbpot(product, shift);
 }
 
-static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+static uint8_t code_of(int32_t power, int32_t scale, int shift)
 {
-    /* With the sign bit flipped, signed codes order and differ as unsigned ones. */
+    return (uint8_t)nnf_clamp_s32(part_of(power, scale, shift), 0, 255);
+}
+
+/* With the sign bit flipped, signed codes order and differ as unsigned ones. */
+static uint8_t largest(uint8_t flip, size_t n, const uint8_t *x)
+{
     uint8_t max = 0;
     for (size_t i = 0; i < n; i++)
         max = (uint8_t)(x[i] ^ flip) > max ? (uint8_t)(x[i] ^ flip) : max;
+    return max;
+}
+
+/* The reciprocal of the sum of powers, and the shift behind it to parts in steps of 2^-bits. */
+static int32_t reciprocal_of_sum(uint8_t flip, size_t n, const uint8_t *x, uint8_t max, const int32_t power[256],
+                                 int bits, int *shift)
+{
     int32_t rounded[256];
     for (int d = 0; d <= max; d++)
         rounded[d] = nnf_rdbpot(power[d], 12);
@@ -72,8 +84,15 @@ static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y,
     /* The sum in [1, 2) of F0; one that outgrows 32 bits gives bits away. */
     const int zeros = __builtin_clzll((unsigned long long)sum) - 32;
     const int64_t scaled = zeros >= 0 ? sum << zeros : sum >> -zeros;
-    const int32_t scale = reciprocal_of_one_plus((int32_t)(scaled - (INT64_C(1) << 31)));
-    const int shift = 12 - zeros + 23;
+    *shift = 12 - zeros + 31 - bits;
+    return reciprocal_of_one_plus((int32_t)(scaled - (INT64_C(1) << 31)));
+}
+
+static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+{
+    const uint8_t max = largest(flip, n, x);
+    int shift;
+    const int32_t scale = reciprocal_of_sum(flip, n, x, max, power, 8, &shift);
     if (n < 256) {
         for (size_t i = 0; i < n; i++)
             y[i] = code_of(power[max - (x[i] ^ flip)], scale, shift) ^ flip;
@@ -86,6 +105,17 @@ static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y,
         y[i] = codes[max - (x[i] ^ flip)];
 }
 
+static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+{
+    const uint8_t max = largest(flip, n, x);
+    int shift;
+    const int32_t scale = reciprocal_of_sum(flip, n, x, max, power, 16, &shift);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t part = part_of(power[max - (x[i] ^ flip)], scale, shift);
+        y[i] = (int16_t)(nnf_clamp_s32(part, 0, UINT16_MAX) + INT16_MIN);
+    }
+}
+
 void nnf_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
 {
     softmax(0, n, x, y, power);
@@ -94,4 +124,40 @@ void nnf_softmax_qu8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const 
 void nnf_softmax_qs8_rows__scalar(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
 {
     softmax(128, n, x, y, power);
+}
+
+void nnf_softmax_qu8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+{
+    softmax_words(0, n, x, y, power);
+}
+
+void nnf_softmax_qs8_qs16_rows__scalar(size_t n, const uint8_t *x, int16_t *y, const int32_t power[256])
+{
+    softmax_words(128, n, x, y, power);
+}
+
+/* The value of a table at a code, on the line between two of its 513 values. */
+static int32_t value_at(const int16_t *table, int32_t code)
+{
+    code = nnf_clamp_s32(code, INT16_MIN, INT16_MAX);
+    const int16_t *at = table + 256 + (code >> 7);
+    return (int16_t)(at[0] + (((int16_t)(at[1] - at[0]) * (code & 127) + 64) >> 7));
+}
+
+void nnf_softmax_qs16_rows__scalar(size_t n, const int16_t *x, int16_t *y, const nnf_softmax_q16 *p)
+{
+    int32_t max = x[0];
+    for (size_t i = 1; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t difference = nnf_mbqm(x[i] - max, p->multiplier, p->exponent);
+        y[i] = (int16_t)value_at(p->power, nnf_clamp_s32(difference, -UINT16_MAX, 0) + INT16_MAX);
+        sum += y[i];
+    }
+    const int length = 64 - __builtin_clzll(sum > 1 ? (unsigned long long)sum : 1), shift = length - 1;
+    const int64_t fraction = (((sum << (31 - length)) + (1 << 13)) >> 14) - (1 << 15) - (1 << 16);
+    const int32_t scale = value_at(p->reciprocal, (int32_t)fraction);
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int16_t)nnf_clamp_s32((y[i] * scale + (1 << shift >> 1)) >> shift, 0, INT16_MAX);
 }

@@ -1,6 +1,6 @@
 """Steps of softmax over rows."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t
 from libc.string cimport memcpy
 
 from .engine cimport Step
@@ -12,6 +12,17 @@ import numpy as np
 cdef extern from "softmax/softmax.h":
     ctypedef void (*nnf_softmax_f32_rows_fn)(size_t n, const float *x, float *y, float beta) noexcept nogil
     ctypedef void (*nnf_softmax_q8_rows_fn)(size_t n, const uint8_t *x, uint8_t *y, const int32_t *power) noexcept nogil
+    ctypedef void (*nnf_softmax_q8_qs16_rows_fn)(size_t n, const uint8_t *x, int16_t *y,
+                                                 const int32_t *power) noexcept nogil
+
+    ctypedef struct nnf_softmax_q16:
+        int32_t multiplier
+        int32_t exponent
+        const int16_t *power
+        const int16_t *reciprocal
+
+    ctypedef void (*nnf_softmax_qs16_rows_fn)(size_t n, const int16_t *x, int16_t *y,
+                                              const nnf_softmax_q16 *p) noexcept nogil
 
 # Elements below which a second thread costs more than it saves.
 cdef enum:
@@ -96,3 +107,56 @@ cdef class SoftmaxQ8(Step):
         self.packed = 4 * 256
         self.tiles = softmax_tiles(rows, n)
         self.bind(run_softmax_q8, &self.p, slots, row.name.decode())
+
+
+cdef struct softmax_q16:
+    nnf_softmax_qs16_rows_fn kernel              # one of the two
+    nnf_softmax_q8_qs16_rows_fn from_codes
+    nnf_softmax_q16 constants
+    size_t rows, n
+    int32_t power[256]
+
+
+cdef void run_softmax_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const softmax_q16 *p = <const softmax_q16 *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef int16_t *y = <int16_t *>run.slot[step.slots[1]]
+    cdef size_t row, first, last
+    nnf_share(p.rows, thread, threads, &first, &last)
+    for row in range(first, last):
+        if p.kernel != NULL:
+            p.kernel(p.n, <const int16_t *>x + row * p.n, y + row * p.n, &p.constants)
+        else:
+            p.from_codes(p.n, x + row * p.n, y + row * p.n, p.power)
+
+
+cdef class SoftmaxQ16(Step):
+    """Softmax of `rows` rows of n >= 1 codes into int16 codes; slots x, y.
+
+    scale, tables: of int16 codes, (multiplier, exponent) and int16 [2, 513], powers and reciprocals of nnf_softmax_q16,
+    n <= 65536. types, power: of 8-bit codes, "qs8" or "qu8", and as those of SoftmaxQ8.
+    """
+
+    cdef softmax_q16 p
+
+    def __init__(self, slots, size_t rows, size_t n, scale=None, const int16_t[:, ::1] tables=None, types=None,
+                 power=None):
+        cdef const nnf_kernel *row = pick(f"softmax_{types + '_' if types else ''}qs16_rows")
+        cdef const int32_t[::1] words
+        self.p.rows, self.p.n = rows, n
+        if types is None:
+            if tables.shape[0] != 2 or tables.shape[1] != 513 or n > 65536:
+                raise ValueError("there must be two tables of 513 values, and rows of at most 65536")
+            self.keep = tables
+            self.p.kernel = <nnf_softmax_qs16_rows_fn>row.fn
+            self.p.constants.multiplier, self.p.constants.exponent = scale
+            self.p.constants.power, self.p.constants.reciprocal = &tables[0, 0], &tables[1, 0]
+        else:
+            words = np.ascontiguousarray(power, np.int32)
+            if words.shape[0] != 256:
+                raise ValueError(f"power has {words.shape[0]} entries, must have 256")
+            memcpy(self.p.power, &words[0], 4 * 256)
+            self.p.from_codes = <nnf_softmax_q8_qs16_rows_fn>row.fn
+        self.work = rows * n
+        self.tiles = softmax_tiles(rows, n)
+        self.bind(run_softmax_q16, &self.p, slots, row.name.decode())
