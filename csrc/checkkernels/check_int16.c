@@ -184,3 +184,110 @@ void nnf_check_sigmoid_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf
     NNF_BENCH(c, "n=4096", 4096, fast(4096, x, y, &p));
     nnf_check_done(c, "bench");
 }
+
+void nnf_check_split_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_split_qs16_flat_fn slow = (nnf_split_qs16_flat_fn)twin->fn, fast = (nnf_split_qs16_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(32, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        int16_t *x = nnf_check_alloc(c, 2 * n);
+        uint8_t *expected[2] = {nnf_check_alloc(c, n), nnf_check_alloc(c, n)};
+        uint8_t *actual[2] = {nnf_check_alloc(c, n), nnf_check_alloc(c, n)};
+        nnf_check_fill_bytes(c, x, 2 * n);
+        slow(n, x, expected[0], expected[1]);
+        fast(n, x, actual[0], actual[1]);
+        nnf_check_bytes(c, expected[0], actual[0], n);
+        nnf_check_bytes(c, expected[1], actual[1], n);
+        nnf_check_done(c, "n=%zu", n);
+    }
+    const size_t n = 4096;
+    int16_t *x = nnf_check_alloc(c, 2 * n);
+    uint8_t *high = nnf_check_alloc(c, n), *low = nnf_check_alloc(c, n);
+    NNF_BENCH(c, "n=4096", n, fast(n, x, high, low));
+    nnf_check_done(c, "bench");
+}
+
+enum form { WIDE_SUMS, WORD_SUMS, REAL_SUMS };
+
+static void check_requantize(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, enum form form)
+{
+    const nnf_requantize_qs16_rows_fn slow = (nnf_requantize_qs16_rows_fn)twin->fn;
+    const nnf_requantize_qs16_rows_fn fast = (nnf_requantize_qs16_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(8, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t turn = 0; turn < 16; turn++) {
+            const size_t n = sizes[s], rows = 1 + turn % 3;
+            nnf_word_sums p = {.rows = rows, .columns = n, .ldx = n + turn % 2, .ldy = n + turn % 5};
+            const size_t in = (rows - 1) * p.ldx + n, out = (rows - 1) * p.ldy + n;
+            int32_t *high = nnf_check_alloc(c, 4 * in), *low = nnf_check_alloc(c, 4 * in);
+            int64_t *offset = nnf_check_alloc(c, 8 * n);
+            int32_t *multiplier = nnf_check_alloc(c, 4 * n), *shift = nnf_check_alloc(c, 4 * n);
+            double *scale = nnf_check_alloc(c, 8 * n);
+            int16_t *expected = nnf_check_alloc(c, 2 * out), *actual = nnf_check_alloc(c, 2 * out);
+            const int narrow = turn & 4 ? 0 : 12; /* sums near the codes, or all of them */
+            for (size_t i = 0; i < in; i++) {
+                high[i] = (int32_t)nnf_check_u32(c) >> narrow;
+                low[i] = (int32_t)nnf_check_u32(c) >> narrow;
+            }
+            for (size_t j = 0; j < n; j++) {
+                offset[j] = (int64_t)(int32_t)nnf_check_u32(c) * (turn & 8 ? 64 : 1);
+                nnf_check_multiplier(c, multiplier + j, shift + j, -31, 8);
+                if (form == WIDE_SUMS) {
+                    multiplier[j] >>= 16;
+                    shift[j] = 15 - shift[j];
+                }
+                scale[j] = turn & 1 ? 0x1p-13 : (double)nnf_check_float(c, 1e-6f, 1e-2f);
+            }
+            p.high = high;
+            p.low = low;
+            p.offset = offset;
+            p.multiplier = form == REAL_SUMS ? NULL : multiplier;
+            p.shift = form == REAL_SUMS ? NULL : shift;
+            p.scale = form == REAL_SUMS ? scale : NULL;
+            p.lo = turn & 2 ? 0 : -32768;
+            p.hi = 32767;
+            for (size_t i = 0; i < out; i++)
+                expected[i] = actual[i] = 77;
+            p.y = expected;
+            slow(&p);
+            p.y = actual;
+            fast(&p);
+            nnf_check_bytes(c, expected, actual, 2 * out);
+            nnf_check_done(c, "rows=%zu n=%zu turn=%zu", rows, n, turn);
+        }
+    }
+    const size_t n = 1024;
+    int32_t *x = nnf_check_alloc(c, 4 * n), *multiplier = nnf_check_alloc(c, 4 * n), *shift = nnf_check_alloc(c, 4 * n);
+    int64_t *offset = nnf_check_alloc(c, 8 * n);
+    double *scale = nnf_check_alloc(c, 8 * n);
+    int16_t *y = nnf_check_alloc(c, 2 * n);
+    for (size_t j = 0; j < n; j++) {
+        x[j] = (int32_t)j;
+        offset[j] = 0;
+        multiplier[j] = 20000;
+        shift[j] = form == WIDE_SUMS ? 20 : -5;
+        scale[j] = 0.01;
+    }
+    const nnf_word_sums p = {1, n, n, n, x, x, y, -32768, 32767, offset, form == REAL_SUMS ? NULL : multiplier,
+                             form == REAL_SUMS ? NULL : shift, scale};
+    NNF_BENCH(c, "1x1024", n, fast(&p));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_requantize_wide_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_requantize(c, twin, kernel, WIDE_SUMS);
+}
+
+void nnf_check_requantize_s32_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_requantize(c, twin, kernel, WORD_SUMS);
+}
+
+void nnf_check_requantize_real_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_requantize(c, twin, kernel, REAL_SUMS);
+}

@@ -79,10 +79,14 @@ def mbqm(x, multiplier, exponent):
 
 def mbqm_wide(x, multiplier, exponent):
     """As mbqm, for int64 values: by the upper 16 bits of the multiplier, rounded once, as LiteRT has it."""
-    multiplier = np.asarray(multiplier, np.int64)
-    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
     shift = 15 - np.asarray(exponent, np.int64)
-    return wrap32((np.asarray(x, np.int64) * reduced + (np.int64(1) << (shift - 1))) >> shift)
+    return wrap32((np.asarray(x, np.int64) * upper_half(multiplier) + (np.int64(1) << (shift - 1))) >> shift)
+
+
+def upper_half(multiplier):
+    """15 bits of a multiplier, rounded."""
+    multiplier = np.asarray(multiplier, np.int64)
+    return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
 
 
 def round_half_away(x):

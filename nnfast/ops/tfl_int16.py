@@ -3,11 +3,12 @@
 Sums are int64; int64 sums are rounded once, by 16 bits of the multiplier, int32 sums twice, as those of int8 tensors.
 """
 
-from math import frexp
+from math import frexp, prod
 
 import numpy as np
 
-from .._native.elementwise import BinaryQ16, obstacle
+from .._native import conv
+from .._native.elementwise import BinaryQ16, RequantizeQ16, SplitQ16, obstacle
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
@@ -126,17 +127,21 @@ TFL_INT16_MUL = own("TFL_INT16_MUL", {_PAIR.replace(" shifts:bool", ""): {"T": (
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------
-def rescaled(node, sums, bias):
-    """Codes from exact float64 sums, channels last; `bias` is int32, int64 or None."""
+def _multipliers(node):
+    """(multipliers, exponents), int64 arrays of one or of `units` values."""
     reals = quant.conv_multiplier(node.inputs[0].scale, requantize.weight_scales(node.inputs[1]), node.outputs[0].scale,
                                   np.float64)
-    multiplier, exponent = quant.quantize_multipliers(np.atleast_1d(reals))
+    return quant.quantize_multipliers(np.atleast_1d(reals))
+
+
+def rescaled(node, sums, bias):
+    """Codes from exact float64 sums, channels last; `bias` is int32, int64 or None."""
     sums, scale = sums.astype(np.int64), quant.mbqm_wide
     if bias is not None:
         sums = sums + bias
         if bias.dtype == np.int32:
             scale = quant.mbqm
-    return [clamped(node, scale(sums, multiplier, exponent))]
+    return [clamped(node, scale(sums, *_multipliers(node)))]
 
 
 def _operands(node, inputs):
@@ -170,6 +175,86 @@ def group_sums(image, filter_, win):
     return np.concatenate([conv2d.sums(*part, win) for part in parts], axis=3)
 
 
+# -- native: a product with the upper and one with the lower bytes of the codes
+_MOST_DEPTH = 1 << 16
+"""Products of two bytes whose sum stays within 32 bits."""
+
+
+def _scale_of_sums(node, units):
+    """(scale, wide) of RequantizeQ16, or why there is none."""
+    if node["bias"].present and node["bias"].dtype not in (np.int32, np.int64):
+        return f"a bias of {node['bias'].dtype}"
+    if node.has("weights"):
+        return np.full(units, _real_multiplier(node)), False
+    multipliers, exponents = (np.full(units, values) for values in _multipliers(node))
+    wide = not node["bias"].present or node["bias"].dtype == np.int64
+    if exponents.max() > (14 if wide else 31):
+        return f"multipliers of 2^{exponents.max()}"
+    if wide:
+        multipliers, exponents = quant.upper_half(multipliers), 15 - exponents
+    return (multipliers.astype(np.int32), exponents.astype(np.int32)), wide
+
+
+def _lower_products(node, b, units, matrix_of, win, batch, groups):
+    """matrix_of(weights): [units, depth of a window]; as the hybrid convolutions, of twice as many images of bytes."""
+    source, weights, bias, target = node["input"], node.inputs[1], node["bias"], node.outputs[0]
+    depth = prod(weights.shape) // units
+    if weights.dtype != np.int8 or weights.channel_quant is None and weights.zero_point:
+        return f"no native kernel for weights of {weights.dtype} with zero point {weights.zero_point}"
+    if weights.value is None or bias.present and bias.value is None:
+        return "weights or bias are not constant"
+    if prod(target.shape) == 0 or prod(source.shape) == 0 or depth >= _MOST_DEPTH:
+        return f"no native kernel for an output of shape {list(target.shape)}, sums of {depth} products"
+    scale = _scale_of_sums(node, units)
+    if isinstance(scale, str):
+        return f"no native kernel for {scale}"
+    count, channels, each = prod(source.shape), depth // prod(win.filter) * groups, units // groups
+
+    def pack():
+        zeros = np.zeros(units, np.int32)
+        return conv.pack_conv2d_q8(np.ascontiguousarray(matrix_of(weights.value)), zeros, 0, 0, False, zeros, zeros,
+                                   groups, True)
+
+    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
+    # What the upper bytes have too much, 128 times 256.
+    offset = b.packed([weights], np.int64, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int64) * -(1 << 15),
+                      lambda found: len(found) == units)
+    if bias.present:
+        offset = offset + b.value(bias)
+    height, width = win.output
+    rows = batch * height * width
+    codes, sums = b.temp(2 * count), b.temp(8 * rows * units)
+    zeros = b.const(conv.image_zeros([128] * batch + [0] * batch))
+    b.emit(SplitQ16((b.slot(source), codes), count))
+    place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
+                             group=channels // groups, out_group=each)
+    b.emit(conv.Conv2dQ8((codes, b.const(packed), sums, zeros), win, 2 * batch, channels // groups, each,
+                         (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, as_sums=True))
+    b.emit(RequantizeQ16((sums, b.slot(target)), rows, units, np.ascontiguousarray(offset), scale[0], clamp_of(node),
+                         scale[1]))
+    return None
+
+
+def lower_conv(node, b):
+    """Of as many groups as the channels make."""
+    units, channels = node["filter"].shape[0], node["input"].shape[3]
+    return _lower_products(node, b, units, lambda filter_: filter_.reshape(units, -1), conv2d.geometry(node),
+                           node["input"].shape[0], channels // node["filter"].shape[3])
+
+
+def lower_depthwise(node, b):
+    """A group for each channel."""
+    units = node["filter"].shape[3]
+    return _lower_products(node, b, units, lambda filter_: filter_.reshape(-1, units).T,
+                           depthwise_conv2d.geometry(node), node["input"].shape[0], node["input"].shape[3])
+
+
+def lower_dense(node, b):
+    """A convolution of one tap over rows."""
+    units, size = node["weights"].shape
+    return _lower_products(node, b, units, lambda weights: weights, window.POINT, prod(node["input"].shape) // size, 1)
+
+
 def compute_conv(node, inputs):
     """CONV_2D."""
     image, filter_, bias = _operands(node, inputs)
@@ -196,9 +281,10 @@ def compute_depthwise(node, inputs):
 
 CONVOLUTION = f"input:T filter:W bias?:B {window.IMPLICIT} activation:i32 layout:bool {window.DILATION} -> output:T"
 _TYPES = {"T": ("Q16S",), "W": ("PC", "Q8S", "Q16S"), "B": ("I32", "I64", "F32")}
-TFL_INT16_CONV_2D = own("TFL_INT16_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv)
+TFL_INT16_CONV_2D = own("TFL_INT16_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv, lower=lower_conv,
+                        multiply_adds=True)
 TFL_INT16_DEPTHWISE_CONV_2D = own("TFL_INT16_DEPTHWISE_CONV_2D", {CONVOLUTION: _TYPES}, compute_depthwise,
-                                  infer_depthwise)
+                                  infer_depthwise, lower=lower_depthwise, multiply_adds=True)
 
 
 def infer_dense(node):
@@ -212,6 +298,11 @@ def infer_dense(node):
     return [(*shape[:-1], units) if node.scalar("keep_dims") else (elements // size, units)]
 
 
+def _real_multiplier(node):
+    return quant.conv_multiplier(node["input"].scale, requantize.weight_scales(node["weights"]), node.outputs[0].scale,
+                                 np.float64)
+
+
 def compute_dense(node, inputs):
     """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions."""
     (shape,) = infer_dense(node)
@@ -220,13 +311,12 @@ def compute_dense(node, inputs):
     bias = inputs[2] if node["bias"].present else None
     if node["weights"].dtype == np.int16:
         return rescaled(node, sums, bias)
-    real = quant.conv_multiplier(node["input"].scale, requantize.weight_scales(node["weights"]), node.outputs[0].scale,
-                                 np.float64)
-    return [clamped(node, quant.round_half_away((sums if bias is None else sums + bias) * real))]
+    return [clamped(node, quant.round_half_away((sums if bias is None else sums + bias) * _real_multiplier(node)))]
 
 
 DENSE = "input:T weights:W bias?:B activation:i32 keep_dims:bool -> output:T"
-TFL_INT16_FULLY_CONNECTED = own("TFL_INT16_FULLY_CONNECTED", {DENSE: _TYPES}, compute_dense, infer_dense)
+TFL_INT16_FULLY_CONNECTED = own("TFL_INT16_FULLY_CONNECTED", {DENSE: _TYPES}, compute_dense, infer_dense,
+                                lower=lower_dense, multiply_adds=True)
 
 
 # -- TRANSPOSE_CONV --------------------------------------------------------------------------------------------------

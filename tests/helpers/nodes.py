@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnfast.errors import GeneralFailure, InvalidArgument
-from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType
+from nnfast.model.types import DTYPES, ChannelQuant, OperandType, OperationType, dtype_of
 from nnfast.ops import registry
 from nnfast.ops.base import ABBREVIATIONS, Node, Tensor
 
@@ -24,7 +24,7 @@ def operand(type_, value=None, scale=0.0, zero_point=0, shape=None, scales=None,
     """A tensor or scalar with a value, or with only a shape; `scales` makes it per-channel along `dim`."""
     type_ = type_of(type_)
     if value is not None:
-        value = np.ascontiguousarray(value, DTYPES[type_])
+        value = np.ascontiguousarray(value, dtype_of(type_))
         shape = value.shape
     channels = None if scales is None else ChannelQuant(dim, tuple(scales))
     return Tensor(0, type_, shape, float(np.float32(scale)), zero_point, channels, value)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.lowered import check_all_ways, make, run_native
-from helpers.nodes import flag, ints, operand, out
+from helpers.nodes import flag, ints, omitted, operand, out
 from nnfast.ops import tfl_int16, tfl_quantized_unary, tfl_requantize
 
 RANDOM = np.random.default_rng(16)
@@ -96,4 +96,57 @@ def test_curves(name):
 def test_logistic_and_tanh(name, scale):
     x = np.arange(-1 << 15, 1 << 15).astype(np.int16)
     made = make(getattr(tfl_quantized_unary, f"TFL_INT16_{name}"), [q16(x, scale)], out("Q16S", 2**-15))
+    check_all_ways(made, [x])
+
+
+# -- products --------------------------------------------------------------------------------------------------------
+def weights(shape, dim=None):
+    values = RANDOM.integers(-127, 128, shape).astype(np.int8)
+    values.reshape(-1)[:2] = -128, 127
+    if dim is None:
+        return operand("Q8S", values, 0.01)
+    return operand("PC", values, scales=RANDOM.uniform(0.001, 0.02, shape[dim]), dim=dim)
+
+
+def biases(kind, units):
+    if kind is None:
+        return omitted("I64", (units,))
+    return operand(kind, RANDOM.integers(-10**6, 10**6, units) * (1000 if kind == "I64" else 1))
+
+
+def window(stride=(1, 1), dilation=(1, 1), scheme=1):
+    """The scalars behind a bias: SAME (1) or VALID (2), strides and dilation of width and height, RELU, NHWC."""
+    return [*ints(scheme, *stride), *ints(1), flag(False), *ints(*dilation)]
+
+
+@pytest.mark.parametrize("bias", ["I64", "I32", None])
+@pytest.mark.parametrize("dim", [None, 0])
+@pytest.mark.parametrize(("image", "filter_", "geometry"), [
+    ((1, 9, 8, 5), (7, 3, 3, 5), window()), ((2, 6, 7, 16), (33, 1, 1, 16), window()),
+    ((2, 9, 8, 6), (8, 3, 2, 3), window((2, 1))), ((1, 1, 40, 32), (16, 1, 3, 32), window((1, 1), (2, 1), 2)),
+    ((3, 1, 1, 4), (5, 1, 1, 4), window()), ((1, 30, 30, 64), (40, 3, 3, 64), window())])
+def test_convolutions(image, filter_, geometry, dim, bias):
+    x = words(image)
+    made = make(tfl_int16.TFL_INT16_CONV_2D, [q16(x, 1e-4), weights(filter_, dim), biases(bias, filter_[0]), *geometry],
+                out("Q16S", 3e-3))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("bias", ["I64", "I32"])
+@pytest.mark.parametrize(("image", "filter_", "geometry"), [
+    ((1, 9, 8, 5), (1, 3, 3, 5), window()), ((2, 9, 8, 6), (1, 3, 2, 12), window((2, 2), scheme=2))])
+def test_depthwise_convolutions(image, filter_, geometry, bias):
+    x = words(image)
+    made = make(tfl_int16.TFL_INT16_DEPTHWISE_CONV_2D, [
+        q16(x, 1e-4), weights(filter_, 3), biases(bias, filter_[3]), *geometry], out("Q16S", 1e-3))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("bias", ["I64", "I32", None])
+@pytest.mark.parametrize("dim", [None, 0])
+@pytest.mark.parametrize(("rows", "size", "units"), [(1, 37, 19), (5, 64, 8), (1, 300, 100)])
+def test_dense(rows, size, units, dim, bias):
+    x = words((rows, size))
+    made = make(tfl_int16.TFL_INT16_FULLY_CONNECTED, [
+        q16(x, 1e-4), weights((units, size), dim), biases(bias, units), *ints(0), flag(False)], out("Q16S", 1e-3))
     check_all_ways(made, [x])

@@ -46,4 +46,24 @@ typedef struct nnf_sigmoid_q16 {
 
 typedef void (*nnf_sigmoid_qs16_flat_fn)(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p);
 
+/* Both bytes of int16 words: x = 256 * (high - 128) + low. */
+typedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high, uint8_t *low);
+
+/* y[i * ldy + j] of sums v = 256 * high[i * ldx + j] + low[i * ldx + j] + offset[j], which stay within 63 bits:
+ *   wide  (v * multiplier[j] + 2^shift[j] / 2) >> shift[j], multipliers 0..32767, 1 <= shift <= 62; its lower 32 bits
+ *   s32   MBQM of the lower 32 bits of v by multiplier[j] >= 0 and exponent[j], -31..31
+ *   real  v * scale[j] in double, rounded half away from zero; |v| < 2^53
+ * each clamped to lo..hi. */
+typedef struct nnf_word_sums {
+    size_t rows, columns, ldx, ldy;
+    const int32_t *high, *low;
+    int16_t *y;
+    int32_t lo, hi;
+    const int64_t *offset;
+    const int32_t *multiplier, *shift; /* s32: exponents */
+    const double *scale;
+} nnf_word_sums;
+
+typedef void (*nnf_requantize_qs16_rows_fn)(const nnf_word_sums *p);
+
 #endif

@@ -90,3 +90,52 @@ void nnf_sigmoid_qs16_flat__scalar(size_t n, const int16_t *x, int16_t *y, const
         y[i] = (int16_t)((value + (1 << p->shift >> 1)) >> p->shift);
     }
 }
+
+void nnf_split_qs16_flat__scalar(size_t n, const int16_t *x, uint8_t *high, uint8_t *low)
+{
+    for (size_t i = 0; i < n; i++) {
+        high[i] = (uint8_t)((x[i] >> 8) + 128);
+        low[i] = (uint8_t)x[i];
+    }
+}
+
+static inline int64_t sum_at(const nnf_word_sums *p, size_t i, size_t j)
+{
+    return (int64_t)p->high[i * p->ldx + j] * 256 + p->low[i * p->ldx + j] + p->offset[j];
+}
+
+void nnf_requantize_wide_qs16_rows__scalar(const nnf_word_sums *p)
+{
+    for (size_t i = 0; i < p->rows; i++) {
+        for (size_t j = 0; j < p->columns; j++) {
+            const uint64_t product = (uint64_t)sum_at(p, i, j) * (uint64_t)p->multiplier[j];
+            const int64_t value = (int64_t)(product + (UINT64_C(1) << (p->shift[j] - 1))) >> p->shift[j];
+            p->y[i * p->ldy + j] = (int16_t)nnf_clamp_s32((int32_t)(uint32_t)value, p->lo, p->hi);
+        }
+    }
+}
+
+void nnf_requantize_s32_qs16_rows__scalar(const nnf_word_sums *p)
+{
+    for (size_t i = 0; i < p->rows; i++) {
+        for (size_t j = 0; j < p->columns; j++) {
+            const int32_t value = nnf_mbqm((int32_t)(uint32_t)sum_at(p, i, j), p->multiplier[j], p->shift[j]);
+            p->y[i * p->ldy + j] = (int16_t)nnf_clamp_s32(value, p->lo, p->hi);
+        }
+    }
+}
+
+void nnf_requantize_real_qs16_rows__scalar(const nnf_word_sums *p)
+{
+    for (size_t i = 0; i < p->rows; i++) {
+        for (size_t j = 0; j < p->columns; j++) {
+            double steps = (double)sum_at(p, i, j) * p->scale[j];
+            steps = steps > -65536 ? steps : -65536;
+            steps = steps < 65536 ? steps : 65536;
+            const int32_t whole = (int32_t)steps;
+            const double rest = steps - whole; /* exact, where steps + 0.5 would round 0.49999999999999994 up */
+            const int32_t value = whole + (rest >= 0.5) - (rest <= -0.5);
+            p->y[i * p->ldy + j] = (int16_t)nnf_clamp_s32(value, p->lo, p->hi);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 /* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h and a file that defines s32_load_s16,
  * s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled, s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits,
- * s32_pairs and WIDE, the bytes of a vector. */
+ * s32_pairs, WIDE, the bytes of a vector, and C, as many
+ * numbers of 32 bits as there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max and c32_store_s16. */
 #ifndef NNF_INT16_SIMD_H
 #define NNF_INT16_SIMD_H
 
@@ -158,6 +159,49 @@ INLINE S sigmoid(const void *params, S x)
     value = s32_if_negative(s32_sub(place, s32_all(255)), value, s32_all(p->cap));
     value = s32_if_negative(t, s32_sub(s32_all(p->sum - 1), value), s32_sub(value, s32_all(p->less)));
     return s32_right(s32_add(value, s32_all(1 << p->shift >> 1)), p->shift);
+}
+
+/* LONGS columns from j on of a row whose sums lie at `high` and `low`, yet to be clamped. */
+typedef C (*part_of)(const nnf_word_sums *p, const int32_t *high, const int32_t *low, size_t j);
+
+INLINE void requantize_rows(const nnf_word_sums *p, part_of part)
+{
+    const C lo = c32_all(p->lo), hi = c32_all(p->hi);
+    const size_t whole = p->columns - p->columns % LONGS, rest = p->columns - whole;
+    for (size_t i = 0; i < p->rows; i++) {
+        const int32_t *high = p->high + i * p->ldx, *low = p->low + i * p->ldx;
+        int16_t *y = p->y + i * p->ldy;
+        for (size_t j = 0; j < whole; j += LONGS)
+            c32_store_s16(y + j, c32_min(c32_max(part(p, high + j, low + j, j), lo), hi));
+    }
+    if (rest == 0)
+        return;
+    /* The last columns of all rows, with their constants on the stack. */
+    int64_t offset[LONGS] = {0};
+    int32_t multiplier[LONGS] = {0}, shift[LONGS];
+    double factor[LONGS] = {0};
+    nnf_word_sums last = *p;
+    for (size_t k = 0; k < LONGS; k++)
+        shift[k] = 1;
+    memcpy(offset, p->offset + whole, rest * sizeof *offset);
+    if (p->multiplier) {
+        memcpy(multiplier, p->multiplier + whole, rest * sizeof *multiplier);
+        memcpy(shift, p->shift + whole, rest * sizeof *shift);
+    } else {
+        memcpy(factor, p->scale + whole, rest * sizeof *factor);
+    }
+    last.offset = offset;
+    last.multiplier = multiplier;
+    last.shift = shift;
+    last.scale = factor;
+    for (size_t i = 0; i < p->rows; i++) {
+        int32_t high[LONGS] = {0}, low[LONGS] = {0};
+        int16_t made[LONGS];
+        memcpy(high, p->high + i * p->ldx + whole, rest * sizeof *high);
+        memcpy(low, p->low + i * p->ldx + whole, rest * sizeof *low);
+        c32_store_s16(made, c32_min(c32_max(part(&last, high, low, 0), lo), hi));
+        memcpy(p->y + i * p->ldy + whole, made, rest * sizeof *made);
+    }
 }
 
 #endif

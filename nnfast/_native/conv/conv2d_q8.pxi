@@ -76,6 +76,7 @@ cdef struct conv2d_q8:
     const double *scale
     nnf_dequantize_s32_f32_rows_fn dequantize   # of sums over codes that were made at run time, an image at a time
     nnf_sum_scales by
+    bint in_images              # padding of each image is the zero point of its codes
     size_t bytes                # of an output value
 
 
@@ -203,7 +204,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
             tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
-            tile.c = y + low * p.place.out_pixel + panel * s.n
+            tile.c = y + (low * p.place.out_pixel + panel * s.n) * p.bytes
             if p.place.scattered or raw:
                 tile.c = scratch + p.tile
             p.kernel(&tile)
@@ -229,7 +230,7 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first * p.bytes
     cdef const nnf_row_codes *images = NULL
-    if p.dequantize != NULL:
+    if p.in_images:
         images = <const nnf_row_codes *>run.slot[step.slots[3]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each
@@ -300,6 +301,13 @@ def fits_conv2d_q8(const uint8_t[::1] packed, size_t columns, size_t depth, size
     return fits
 
 
+def image_zeros(zeros):
+    """uint8 array that says of images what the zero point of the codes of each is: Conv2dQ8 with as_sums."""
+    made = np.zeros(len(zeros), np.dtype([("step", np.float32), ("zero", np.int32)]))
+    made["zero"] = zeros
+    return made.view(np.uint8)
+
+
 cdef class Conv2dQ8(Step):
     """y = requantize(conv(x, weights) + bias), 8-bit codes, NHWC; slots x, packed weights, y.
 
@@ -308,14 +316,16 @@ cdef class Conv2dQ8(Step):
     float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors. values: None, or
     (int32 sums of weights, float32 scales, float32 biases of all units, by_rows, low, high) for float32 results of
     codes that QuantizeRowsF32 has made, whose third slot is the fourth here; `output` and `scale` do not count then.
+    as_sums: y is the int32 sums with their bias, and the fourth slot has the zero point of each image's codes, as
+    image_zeros() makes them; nothing else counts then.
     """
 
     cdef conv2d_q8 p
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, weights, int input_zero_point,
                  output, bint signed, place=None, const double[::1] scale=None,
-                 values=None):
-        cdef bint raw = scale is not None or values is not None
+                 values=None, bint as_sums=False):
+        cdef bint raw = scale is not None or values is not None or as_sums
         cdef const int32_t[::1] sums
         cdef const float[::1] scales, biases
         cdef const nnf_kernel *row = pick(_op(raw))
@@ -334,7 +344,8 @@ cdef class Conv2dQ8(Step):
         self.p.input_zero_point = input_zero_point + shift
         self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
         self.p.codes.flip = 0x80 if signed else 0
-        self.p.bytes = 1
+        self.p.bytes = sizeof(int32_t) if as_sums else 1
+        self.p.in_images = values is not None or as_sums
         if raw and self.p.place.scattered:
             raise ValueError("sums are for dense outputs")
         if values is not None:
@@ -345,7 +356,7 @@ cdef class Conv2dQ8(Step):
             self.p.by.weights, self.p.by.scale, self.p.by.bias = &sums[0], &scales[0], &biases[0]
             self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
             self.p.bytes = sizeof(float)
-        elif raw:
+        elif scale is not None:
             if <size_t>scale.shape[0] != units:
                 raise ValueError("there must be a scale for each unit")
             self.keep = scale

@@ -1,6 +1,6 @@
 """Steps of int16 tensors, element by element, as LiteRT's reference kernels have them (csrc/kernels/int16/int16.h)."""
 
-from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -32,6 +32,20 @@ cdef extern from "int16/int16.h":
 
     ctypedef void (*nnf_sigmoid_qs16_flat_fn)(size_t n, const int16_t *x, int16_t *y,
                                               const nnf_sigmoid_q16 *p) noexcept nogil
+    ctypedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high, uint8_t *low) noexcept nogil
+
+    ctypedef struct nnf_word_sums:
+        size_t rows, columns, ldx, ldy
+        const int32_t *high
+        const int32_t *low
+        int16_t *y
+        int32_t lo, hi
+        const int64_t *offset
+        const int32_t *multiplier
+        const int32_t *shift
+        const double *scale
+
+    ctypedef void (*nnf_requantize_qs16_rows_fn)(const nnf_word_sums *p) noexcept nogil
 
 RESCALED = {(np.dtype(source), np.dtype(target)): types for source, target, types in (
     ("i2", "i2", "qs16"), ("i2", "i1", "qs16_qs8"), ("i2", "i4", "qs16_s32"), ("i1", "i2", "qs8_qs16"),
@@ -200,3 +214,87 @@ cdef class SigmoidQ16(Step):
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
         self.bind(run_sigmoid_q16, &self.p, slots, row.name.decode())
+
+
+# -- products in 8-bit halves ------------------------------------------------------------------------------------------
+cdef struct split_q16:
+    nnf_split_qs16_flat_fn kernel
+    size_t count
+
+
+cdef void run_split_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const split_q16 *p = <const split_q16 *>step.params
+    cdef const int16_t *x = <const int16_t *>run.slot[step.slots[0]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    p.kernel(last - first, x + first, y + first, y + p.count + first)
+
+
+cdef class SplitQ16(Step):
+    """Upper bytes of `count` int16 codes, plus 128, and behind them all lower bytes; slots x, y."""
+
+    cdef split_q16 p
+
+    def __init__(self, slots, size_t count):
+        cdef const nnf_kernel *row = pick("split_qs16_flat")
+        self.p.kernel = <nnf_split_qs16_flat_fn>row.fn
+        self.p.count = count
+        self.work = count
+        self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.bind(run_split_q16, &self.p, slots, row.name.decode())
+
+
+cdef struct requantize_q16:
+    nnf_requantize_qs16_rows_fn kernel
+    nnf_word_sums sums
+
+
+cdef void run_requantize_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const requantize_q16 *p = <const requantize_q16 *>step.params
+    cdef const int32_t *x = <const int32_t *>run.slot[step.slots[0]]
+    cdef nnf_word_sums sums = p.sums
+    cdef size_t first, last
+    nnf_share(sums.rows, thread, threads, &first, &last)
+    sums.high = x + first * sums.columns
+    sums.low = sums.high + sums.rows * sums.columns
+    sums.y = <int16_t *>run.slot[step.slots[1]] + first * sums.columns
+    sums.rows = last - first
+    p.kernel(&sums)
+
+
+cdef class RequantizeQ16(Step):
+    """int16 codes of sums of products [2, rows, columns], int32, with upper and lower bytes of SplitQ16; slots sums, y.
+
+    offset: int64 [columns] to be added. scale: int32 (multipliers, exponents) of the int32 sums; the same for
+    `wide`, of int64 sums, with multipliers of 15 bits and right shifts of 1 to 62; or float64. All [columns]. clamp:
+    lowest and highest code.
+    """
+
+    cdef requantize_q16 p
+
+    def __init__(self, slots, size_t rows, size_t columns, const int64_t[::1] offset, scale, clamp, bint wide=False):
+        cdef bint is_real = not isinstance(scale, tuple)
+        cdef const nnf_kernel *row = pick(f"requantize_{'real' if is_real else 'wide' if wide else 's32'}_qs16_rows")
+        cdef nnf_word_sums *c = &self.p.sums
+        cdef const int32_t[::1] multipliers, shifts
+        cdef const double[::1] reals
+        cdef bint fits
+        self.keep = offset, scale
+        c.rows, c.columns, c.ldx, c.ldy = rows, columns, columns, columns
+        c.lo, c.hi = clamp
+        if is_real:
+            reals = scale
+            fits = <size_t>reals.shape[0] == columns
+            c.scale = &reals[0]
+        else:
+            multipliers, shifts = scale
+            fits = <size_t>multipliers.shape[0] == <size_t>shifts.shape[0] == columns
+            c.multiplier, c.shift = &multipliers[0], &shifts[0]
+        if not fits or <size_t>offset.shape[0] != columns:
+            raise ValueError(f"there must be offsets and scales of {columns} columns")
+        c.offset = &offset[0]
+        self.p.kernel = <nnf_requantize_qs16_rows_fn>row.fn
+        self.work = rows * columns
+        self.tiles = <int>min(1 + rows * columns // BINARY_GRAIN, rows, 64)
+        self.bind(run_requantize_q16, &self.p, slots, row.name.decode())

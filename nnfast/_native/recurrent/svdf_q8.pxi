@@ -1,4 +1,4 @@
-"""The step of TFLite's SVDF of int8 tensors: products in integers, then the filters along time (csrc/kernels/svdf/svdf.h)."""
+"""The step of TFLite's SVDF of int8 tensors: products, then the filters along time (csrc/kernels/svdf/svdf.h)."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, uint8_t
 from libc.string cimport memset
