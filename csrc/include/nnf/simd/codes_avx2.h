@@ -82,4 +82,44 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return count >= CODES ? _mm256_loadu_si256((const __m256i *)x) : _mm256_maskload_epi32(x, first_lanes(count).lanes);
 }
 
+static inline C codes_mul(C a, C b) { return _mm256_mullo_epi32(a, b); }
+static inline C codes_raise(C x, int bits) { return _mm256_slli_epi32(x, (unsigned)bits); }
+static inline C codes_lower(C x, int bits) { return _mm256_sra_epi32(x, _mm_cvtsi32_si128(bits)); }
+/* x < 0 ? yes : no */
+static inline C codes_if_below(C x, C yes, C no) { return _mm256_blendv_epi8(no, yes, _mm256_srai_epi32(x, 31)); }
+
+/* codes_scale with its own multiplier and shifts for each lane; one of the shifts is 0. */
+static inline C codes_scale_each(C x, C multiplier, C left, C right)
+{
+    return nnf_mbqm_avx2(x, multiplier, left, right);
+}
+
+/* Not on other processors: the product of a and b in 16 bits with a sign, of which b has no more. */
+static inline C codes_mul_short(C a, C b) { return _mm256_madd_epi16(a, b); }
+
+/* Not on other processors: (2 x multiplier + terms) >> (32 + shift), but that a negative x counts one less in the upper
+ * half; |x| < 2^29. With the roundings as terms that is codes_scale. */
+static inline C codes_scale_terms(C x, int32_t multiplier, int64_t terms, int shift)
+{
+    const C twice = _mm256_add_epi32(x, x), by = codes_all(multiplier), more = _mm256_set1_epi64x(terms);
+    const C even = _mm256_add_epi64(_mm256_mul_epi32(twice, by), more);
+    const C odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(twice, 32), by), more);
+    const C both = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+    return _mm256_sra_epi32(_mm256_add_epi32(both, _mm256_srai_epi32(x, 31)), _mm_cvtsi32_si128(shift));
+}
+
+/* Not on other processors: the bytes of four, saturated. */
+static inline __m256i codes_pack(const bool is_signed, const C *x)
+{
+    const C low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
+    const C bytes = is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/* x times multiplier * 2^-shift as nnf_mbqm, shift >= 0. */
+static inline C codes_scale_down(C x, int32_t multiplier, int32_t shift)
+{
+    return nnf_mbqm_avx2(x, codes_all(multiplier), _mm256_setzero_si256(), codes_all(shift));
+}
+
 #endif

@@ -79,4 +79,45 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return count >= CODES ? _mm512_loadu_si512(x) : _mm512_maskz_loadu_epi32(codes_first(count), x);
 }
 
+static inline C codes_mul(C a, C b) { return _mm512_mullo_epi32(a, b); }
+static inline C codes_raise(C x, int bits) { return _mm512_slli_epi32(x, (unsigned)bits); }
+static inline C codes_lower(C x, int bits) { return _mm512_sra_epi32(x, _mm_cvtsi32_si128(bits)); }
+/* x < 0 ? yes : no */
+static inline C codes_if_below(C x, C yes, C no) { return _mm512_mask_mov_epi32(no, _mm512_movepi32_mask(x), yes); }
+
+/* codes_scale with its own multiplier and shifts for each lane; one of the shifts is 0. */
+static inline C codes_scale_each(C x, C multiplier, C left, C right)
+{
+    return nnf_mbqm_avx512(x, multiplier, left, right);
+}
+
+/* Not on other processors: the product of a and b in 16 bits with a sign, of which b has no more. */
+static inline C codes_mul_short(C a, C b) { return _mm512_madd_epi16(a, b); }
+
+/* Not on other processors: (2 x multiplier + terms) >> (32 + shift), but that a negative x counts one less in the upper
+ * half; |x| < 2^29. With the roundings as terms that is codes_scale. */
+static inline C codes_scale_terms(C x, int32_t multiplier, int64_t terms, int shift)
+{
+    const C twice = _mm512_add_epi32(x, x), by = codes_all(multiplier), more = _mm512_set1_epi64(terms);
+    const C even = _mm512_add_epi64(_mm512_mul_epi32(twice, by), more);
+    const C odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(twice, 32), by), more);
+    const C both = _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+    return _mm512_sra_epi32(_mm512_add_epi32(both, _mm512_srai_epi32(x, 31)), _mm_cvtsi32_si128(shift));
+}
+
+/* Not on other processors: the bytes of four, saturated. */
+static inline __m512i codes_pack(const bool is_signed, const C *x)
+{
+    const C low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
+    const C bytes = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+    const C order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, bytes);
+}
+
+/* x times multiplier * 2^-shift as nnf_mbqm, shift >= 0. */
+static inline C codes_scale_down(C x, int32_t multiplier, int32_t shift)
+{
+    return nnf_mbqm_avx512(x, codes_all(multiplier), _mm512_setzero_si512(), codes_all(shift));
+}
+
 #endif

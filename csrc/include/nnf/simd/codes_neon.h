@@ -76,4 +76,31 @@ static inline C codes_load_s32(size_t count, const int32_t *x)
     return (C){codes_four(count, x), count > 4 ? codes_four(count - 4, x + 4) : vdupq_n_s32(0)};
 }
 
+static inline C codes_mul(C a, C b) { return (C){vmulq_s32(a.low, b.low), vmulq_s32(a.high, b.high)}; }
+
+static inline C codes_raise(C x, int bits)
+{
+    return (C){vshlq_s32(x.low, vdupq_n_s32(bits)), vshlq_s32(x.high, vdupq_n_s32(bits))};
+}
+
+/* x < 0 ? yes : no */
+static inline C codes_if_below(C x, C yes, C no)
+{
+    return (C){vbslq_s32(vcltzq_s32(x.low), yes.low, no.low), vbslq_s32(vcltzq_s32(x.high), yes.high, no.high)};
+}
+
+/* codes_scale with its own multiplier and shifts for each lane; one of the shifts is 0. */
+static inline C codes_scale_each(C x, C multiplier, C left, C right)
+{
+    return (C){nnf_mbqm_neon(x.low, multiplier.low, left.low, vnegq_s32(right.low)),
+               nnf_mbqm_neon(x.high, multiplier.high, left.high, vnegq_s32(right.high))};
+}
+
+/* x times multiplier * 2^-shift as nnf_mbqm, shift >= 0. */
+static inline C codes_scale_down(C x, int32_t multiplier, int32_t shift)
+{
+    const int32x4_t by = vdupq_n_s32(multiplier), down = vdupq_n_s32(-shift);
+    return (C){nnf_scale_neon(x.low, by, down), nnf_scale_neon(x.high, by, down)};
+}
+
 #endif

@@ -96,4 +96,18 @@ static inline V choose(M live, V yes, V no) { return _mm256_blendv_ps(no, yes, _
 /* Of each lane yes where a > b, else no. */
 static inline V where_above(V a, V b, V yes, V no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
 
+/* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
+typedef V N;
+
+static inline V largest(V a, V b) { return _mm256_max_ps(a, b); }
+static inline N nan_none(void) { return zero(); }
+static inline N nan_join(N n, V a, V b) { return bits_or(n, _mm256_cmp_ps(a, b, _CMP_UNORD_Q)); }
+static inline V nan_put(N n, V x) { return bits_or(n, x); } /* all bits are a NaN */
+
+/* x >= 0 ? yes : no */
+static inline V unless_below(V x, V yes, V no)
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(x, zero(), _CMP_GE_OQ));
+}
+
 #endif

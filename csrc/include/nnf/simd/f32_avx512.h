@@ -53,4 +53,18 @@ static inline V where_above(V a, V b, V yes, V no)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), no, yes);
 }
 
+/* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
+typedef M N;
+
+static inline V largest(V a, V b) { return _mm512_max_ps(a, b); }
+static inline N nan_none(void) { return 0; }
+static inline N nan_join(N n, V a, V b) { return _kor_mask16(n, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)); }
+static inline V nan_put(N n, V x) { return _mm512_mask_mov_ps(x, n, _mm512_set1_ps(__builtin_nanf(""))); }
+
+/* x >= 0 ? yes : no */
+static inline V unless_below(V x, V yes, V no)
+{
+    return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(x, zero(), _CMP_GE_OQ), yes);
+}
+
 #endif

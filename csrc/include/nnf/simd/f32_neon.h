@@ -93,4 +93,28 @@ static inline V choose(M live, V yes, V no) { return vbslq_f32(lane_mask(live), 
 /* Of each lane yes where a > b, else no. */
 static inline V where_above(V a, V b, V yes, V no) { return vbslq_f32(vcgtq_f32(a, b), yes, no); }
 
+/* A maximum that keeps NaNs, as the instruction does; N, which other levels tell where a NaN has been, is empty. */
+typedef struct {
+    char none;
+} N;
+
+static inline V largest(V a, V b) { return vmaxq_f32(a, b); }
+static inline N nan_none(void) { return (N){0}; }
+
+static inline N nan_join(N n, V a, V b)
+{
+    (void)a;
+    (void)b;
+    return n;
+}
+
+static inline V nan_put(N n, V x)
+{
+    (void)n;
+    return x;
+}
+
+/* x >= 0 ? yes : no */
+static inline V unless_below(V x, V yes, V no) { return vbslq_f32(vcgezq_f32(x), yes, no); }
+
 #endif

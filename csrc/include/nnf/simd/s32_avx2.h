@@ -53,5 +53,6 @@ static inline S s32_most(S x)
 }
 
 static inline V s32_values(S x) { return _mm256_cvtepi32_ps(x); }
+static inline S s32_cut(V x) { return _mm256_cvttps_epi32(x); }
 
 #endif

@@ -41,5 +41,6 @@ static inline int s32_place(P p) { return p ? __builtin_ctz(p) : -1; }
 static inline S s32_most(S x) { return s32_all(_mm512_reduce_max_epi32(x)); }
 
 static inline V s32_values(S x) { return _mm512_cvtepi32_ps(x); }
+static inline S s32_cut(V x) { return _mm512_cvttps_epi32(x); }
 
 #endif

@@ -61,5 +61,6 @@ static inline int s32_place(P p)
 static inline S s32_most(S x) { return s32_all(vmaxvq_s32(x)); }
 
 static inline V s32_values(S x) { return vcvtq_f32_s32(x); }
+static inline S s32_cut(V x) { return vcvtq_s32_f32(x); }
 
 #endif

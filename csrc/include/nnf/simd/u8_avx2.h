@@ -97,4 +97,33 @@ static inline uint8_t u8_least(B x)
     return (uint8_t)_mm_extract_epi8(_mm_minpos_epu16(best), 0);
 }
 
+/* Sums of 16 bits, and QUARTERS of them in 32. What is where concerns only what goes back through u8_of_s32. */
+enum { QUARTERS = 4 };
+
+typedef struct {
+    __m256i low, high;
+} H;
+
+static inline H u8_short_none(void) { return (H){u8_all(0), u8_all(0)}; }
+
+static inline H u8_short_sum(H sum, B x)
+{
+    return (H){_mm256_add_epi16(sum.low, _mm256_unpacklo_epi8(x, u8_all(0))),
+               _mm256_add_epi16(sum.high, _mm256_unpackhi_epi8(x, u8_all(0)))};
+}
+
+static inline void u8_long_sum(__m256i *sum, H x)
+{
+    sum[0] = _mm256_add_epi32(sum[0], _mm256_unpacklo_epi16(x.low, u8_all(0)));
+    sum[1] = _mm256_add_epi32(sum[1], _mm256_unpackhi_epi16(x.low, u8_all(0)));
+    sum[2] = _mm256_add_epi32(sum[2], _mm256_unpacklo_epi16(x.high, u8_all(0)));
+    sum[3] = _mm256_add_epi32(sum[3], _mm256_unpackhi_epi16(x.high, u8_all(0)));
+}
+
+/* Of numbers between 0 and 255. */
+static inline B u8_of_s32(const __m256i *x)
+{
+    return _mm256_packus_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+}
+
 #endif

@@ -53,4 +53,35 @@ static inline int64_t u8_sum_total(U sum) { return (int64_t)vaddlvq_u32(sum); }
 /* The smallest byte. */
 static inline uint8_t u8_least(B x) { return vminvq_u8(x); }
 
+/* Sums of 16 bits, and QUARTERS of them in 32. */
+enum { QUARTERS = 4 };
+
+typedef struct {
+    uint16x8_t low, high;
+} H;
+
+static inline H u8_short_none(void) { return (H){vdupq_n_u16(0), vdupq_n_u16(0)}; }
+static inline H u8_short_sum(H sum, B x) { return (H){vaddw_u8(sum.low, vget_low_u8(x)), vaddw_high_u8(sum.high, x)}; }
+
+static inline int32x4_t u8_four(int32x4_t sum, uint16x4_t x)
+{
+    return vreinterpretq_s32_u32(vaddw_u16(vreinterpretq_u32_s32(sum), x));
+}
+
+static inline void u8_long_sum(int32x4_t *sum, H x)
+{
+    sum[0] = u8_four(sum[0], vget_low_u16(x.low));
+    sum[1] = u8_four(sum[1], vget_high_u16(x.low));
+    sum[2] = u8_four(sum[2], vget_low_u16(x.high));
+    sum[3] = u8_four(sum[3], vget_high_u16(x.high));
+}
+
+/* Of numbers between 0 and 255. */
+static inline B u8_of_s32(const int32x4_t *x)
+{
+    const int16x8_t low = vcombine_s16(vmovn_s32(x[0]), vmovn_s32(x[1]));
+    const int16x8_t high = vcombine_s16(vmovn_s32(x[2]), vmovn_s32(x[3]));
+    return vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+}
+
 #endif

@@ -1,0 +1,241 @@
+/* Pools in vectors. Include after nnf/simd/{codes,f64,s32,u8}_<isa>.h. */
+#ifndef NNF_POOLING_SIMD_H
+#define NNF_POOLING_SIMD_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "nnf/unroll.h"
+#include "pooling/pooling.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* One output, LANES channels in each of `vectors`, or for 0 of them those that are live. */
+INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int whole, M live, const bool average,
+                       const float *x, float *y, float lo, float hi)
+{
+    const int vectors = whole ? whole : 1;
+    V sum[4];
+    N nan[4];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        sum[v] = all(average ? 0.0f : -INFINITY);
+        nan[v] = nan_none();
+    }
+#pragma GCC unroll 3
+    for (size_t i = 0; i < rows; i++, x += g->x.size * g->channels) {
+        V part[4], before[4];
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            before[v] = part[v] = average ? zero() : sum[v];
+        const float *at = x;
+#pragma GCC unroll 3
+        for (size_t j = 0; j < columns; j++, at += g->channels) {
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const V value = whole ? load_whole(at + LANES * v) : load(live, at);
+                part[v] = average ? add(part[v], value) : largest(part[v], value);
+                if (!average && j % 2) /* one comparison for two columns */
+                    nan[v] = nan_join(nan[v], before[v], value);
+                else if (!average && j + 1 == columns)
+                    nan[v] = nan_join(nan[v], value, value);
+                before[v] = value;
+            }
+        }
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[v] = average ? add(sum[v], part[v]) : part[v];
+    }
+    const V count = all((float)(rows * columns));
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const V value = between(all(lo), all(hi), average ? divide(sum[v], count) : nan_put(nan[v], sum[v]));
+        if (whole)
+            store_whole(y + LANES * v, value);
+        else
+            store(y, live, value);
+    }
+}
+
+INLINE void pool_f32(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
+                     float lo, float hi, const bool average)
+{
+    const M every = first_lanes(LANES), live = first_lanes((end - begin) % LANES);
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const float *from = x + w.start;
+            size_t c = begin;
+            for (; c + 4 * LANES <= end; c += 4 * LANES)
+                window_f32(g, w.rows, w.columns, 4, every, average, from + c, y + c, lo, hi);
+            for (; c + 2 * LANES <= end; c += 2 * LANES)
+                if (w.rows == 3 && w.columns == 3)
+                    window_f32(g, 3, 3, 2, every, average, from + c, y + c, lo, hi);
+                else
+                    window_f32(g, w.rows, w.columns, 2, every, average, from + c, y + c, lo, hi);
+            if (c + LANES <= end) {
+                window_f32(g, w.rows, w.columns, 1, every, average, from + c, y + c, lo, hi);
+                c += LANES;
+            }
+            if (c < end)
+                window_f32(g, w.rows, w.columns, 0, live, average, from + c, y + c, lo, hi);
+        }
+    }
+}
+
+/* WIDE channels of one output, or fewer. */
+INLINE void root_mean_square(const nnf_pool *g, const nnf_pool_window *w, size_t channels, const float *x, float *y,
+                             float lo, float hi)
+{
+    D sum = f64_all(0);
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const float *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels) {
+            const D value = f64_widen(channels, at);
+            sum = f64_fmadd(value, value, sum);
+        }
+    }
+    const D root = f64_root(f64_divide(sum, f64_all((double)(w->rows * w->columns))));
+    f64_narrow(y, channels, f64_smaller(f64_all((double)hi), f64_larger(f64_all((double)lo), root)));
+}
+
+INLINE void l2_pool(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
+                    float lo, float hi)
+{
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            size_t c = begin;
+            for (; c + WIDE <= end; c += WIDE)
+                root_mean_square(g, &w, WIDE, x + w.start + c, y + c, lo, hi);
+            if (c < end)
+                root_mean_square(g, &w, (end - begin) % WIDE, x + w.start + c, y + c, lo, hi);
+        }
+    }
+}
+
+/* -- codes --------------------------------------------------------------------------------------------------------- */
+/* What all outputs share. */
+typedef struct code_pool {
+    const nnf_pool *g;
+    int32_t lo, hi;
+    bool is_signed;
+} code_pool;
+
+INLINE B more(const code_pool *p, B a, B b) { return p->is_signed ? u8_max_signed(a, b) : u8_max(a, b); }
+INLINE B less(const code_pool *p, B a, B b) { return p->is_signed ? u8_min_signed(a, b) : u8_min(a, b); }
+
+/* BYTES channels of one output, or fewer. */
+INLINE void max_codes(const code_pool *p, const nnf_pool_window *w, size_t channels, const uint8_t *x, uint8_t *y)
+{
+    const nnf_pool *g = p->g;
+    B most = u8_all((uint8_t)p->lo);
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const uint8_t *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels)
+            most = more(p, most, channels == BYTES ? u8_load_whole(at) : u8_load(channels, at));
+    }
+    most = less(p, most, u8_all((uint8_t)p->hi));
+    if (channels == BYTES)
+        u8_store_whole(y, most);
+    else
+        u8_store(y, channels, most);
+}
+
+/* So many codes fit into a sum of 16 bits. */
+enum { SHORT_SUM = 256 };
+
+/* The code, plus flip, of the mean of n codes, each plus flip; rounded away from zero. */
+INLINE S mean(const code_pool *p, int32_t flip, S sum, int32_t n)
+{
+    sum = s32_sub(sum, s32_all(n * flip));
+    const S half = s32_choose(s32_greater(sum, s32_all(0)), s32_all(n / 2), s32_all(-(n / 2)));
+    const S code = s32_cut(divide(s32_values(s32_add(sum, half)), all((float)n)));
+    return s32_add(s32_min(s32_max(code, s32_all(p->lo)), s32_all(p->hi)), s32_all(flip));
+}
+
+/* BYTES channels of one output. */
+INLINE void average_bytes(const code_pool *p, const nnf_pool_window *w, const uint8_t *x, uint8_t *y)
+{
+    const nnf_pool *g = p->g;
+    const B flip = u8_all(p->is_signed ? 128 : 0);
+    S sum[QUARTERS];
+    NNF_UNROLL
+    for (int q = 0; q < QUARTERS; q++)
+        sum[q] = s32_all(0);
+    H part = u8_short_none();
+    size_t terms = 0;
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const uint8_t *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels) {
+            part = u8_short_sum(part, u8_xor(u8_load_whole(at), flip));
+            if (++terms == SHORT_SUM) {
+                u8_long_sum(sum, part);
+                part = u8_short_none();
+                terms = 0;
+            }
+        }
+    }
+    u8_long_sum(sum, part);
+    NNF_UNROLL
+    for (int q = 0; q < QUARTERS; q++)
+        sum[q] = mean(p, p->is_signed ? 128 : 0, sum[q], (int32_t)(w->rows * w->columns));
+    u8_store_whole(y, u8_xor(u8_of_s32(sum), flip));
+}
+
+/* CODES channels of one output, or fewer. */
+INLINE void average_codes(const code_pool *p, const nnf_pool_window *w, size_t channels, const uint8_t *x, uint8_t *y)
+{
+    const nnf_pool *g = p->g;
+    C sum = codes_all(0);
+    for (size_t i = 0; i < w->rows; i++, x += g->x.size * g->channels) {
+        const uint8_t *at = x;
+        for (size_t j = 0; j < w->columns; j++, at += g->channels)
+            sum = codes_add(sum, channels == CODES ? codes_load_whole(at, p->is_signed, 0)
+                                                   : codes_load(channels, at, p->is_signed, 0));
+    }
+    const int32_t n = (int32_t)(w->rows * w->columns);
+    const V count = all((float)n), half = all((float)(n / 2)), sign = all(-0.0f);
+    V value[CODE_REGISTERS];
+    NNF_UNROLL
+    for (int part = 0; part < CODE_REGISTERS; part++) { /* sums of up to 2^23 are whole as floats */
+        const V total_of = codes_float(sum, part);
+        value[part] = divide(add(total_of, bits_or(half, bits_and(total_of, sign))), count);
+    }
+    codes_store(y, channels, codes_between(p->lo, p->hi, codes_whole(value)));
+}
+
+INLINE void pool_q8(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,
+                    uint8_t *y, int32_t lo, int32_t hi, const bool average, const bool is_signed)
+{
+    const code_pool p = {g, lo, hi, is_signed};
+    for (size_t row = first; row < last; row++) {
+        for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
+            const nnf_pool_window w = nnf_pool_at(g, row, column);
+            const uint8_t *from = x + w.start;
+            size_t c = begin;
+            for (; c + BYTES <= end; c += BYTES) {
+                if (average)
+                    average_bytes(&p, &w, from + c, y + c);
+                else
+                    max_codes(&p, &w, BYTES, from + c, y + c);
+            }
+            if (c == end)
+                continue;
+            if (c > begin && average) { /* some channels once more, to the same codes */
+                average_bytes(&p, &w, from + end - BYTES, y + end - BYTES);
+            } else if (c > begin) {
+                max_codes(&p, &w, BYTES, from + end - BYTES, y + end - BYTES);
+            } else if (!average) {
+                max_codes(&p, &w, (end - begin) % BYTES, from + c, y + c);
+            } else {
+                for (; c + CODES <= end; c += CODES)
+                    average_codes(&p, &w, CODES, from + c, y + c);
+                if (c < end)
+                    average_codes(&p, &w, (end - begin) % CODES, from + c, y + c);
+            }
+        }
+    }
+}
+
+#endif
