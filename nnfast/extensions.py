@@ -37,7 +37,7 @@ class Type(Definition):
     may raise ValueError for those that it does not accept. extension: name of the Extension that it is part of.
     """
 
-    @vlog.telling(vlog.MANAGER, "extension type")
+    @vlog.log_errors(vlog.MANAGER, "extension type")
     def __init__(self, name, id, dtype, is_tensor=True, parameters=None, check=None):
         self.name, self.id, self.extension = name, _id(name, id), None
         self.is_tensor = flag(is_tensor, f"extension type {name}: is_tensor")
@@ -99,7 +99,7 @@ class Operation(Definition):
     Several threads may call them at once. What they raise that is not an nnfast.Error ends as GeneralFailure.
     """
 
-    @vlog.telling(vlog.MANAGER, "extension operation")
+    @vlog.log_errors(vlog.MANAGER, "extension operation")
     def __init__(self, name, id, signature, types, run, infer=None, validate=None, data_dependent=False,
                  zero_sized=False):
         self.name, self.id, self.extension = name, _id(name, id), None
@@ -187,7 +187,7 @@ class Extension:
     name: as a vendor's reverse domain: small letters, digits and _, at least one dot ("com.example.fibonacci").
     """
 
-    @vlog.telling(vlog.MANAGER, "extension")
+    @vlog.log_errors(vlog.MANAGER, "extension")
     def __init__(self, name, types=(), operations=()):
         if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
             raise InvalidArgument(f"extension name: is {shown(name)}, must be small letters, digits and _ in parts "
@@ -214,7 +214,7 @@ class Extension:
         return f"<Extension {self.name}: {len(self.types)} types, {len(self.operations)} operations>"
 
 
-@vlog.telling(vlog.MANAGER, "register")
+@vlog.log_errors(vlog.MANAGER, "register")
 def register(extension):
     """Make an Extension known to all devices that are made from now on; returns it."""
     if not isinstance(extension, Extension):
@@ -226,7 +226,7 @@ def register(extension):
             raise InvalidArgument(f"register: another extension {extension.name} is registered already")
         _registered[extension.name] = extension
     if vlog.mask & vlog.MANAGER:
-        vlog.tell(vlog.MANAGER, "register: %r", extension)
+        vlog.log(vlog.MANAGER, "register: %r", extension)
     return extension
 
 

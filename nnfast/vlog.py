@@ -5,7 +5,7 @@
 Code asks before it makes a line, so that one that nobody wants costs a comparison:
 
     if vlog.mask & vlog.COMPILATION:
-        vlog.tell(vlog.COMPILATION, "prepare %s: %d operations", name, count)
+        vlog.log(vlog.COMPILATION, "prepare %s: %d operations", name, count)
 
 Refusals are logged in any case. Loggers are `nnfast.<tag>`, lines are of level INFO.
 The library prints nothing of its own accord: only while a tag is on, and where the application has set up no logging,
@@ -70,7 +70,7 @@ def init():
         set(text)
 
 
-def tell(tag, text, *values):
+def log(tag, text, *values):
     """A line of one tag, formatted if anyone takes it. Without the logging module in the process, nobody can.
 
     Records hold the text, not the values: whoever keeps them does not keep the memory of a call, which an error's
@@ -82,17 +82,17 @@ def tell(tag, text, *values):
             logger.info("%s", text % values)
 
 
-def telling(tag, call):
-    """Decorator: the error of nnfast that a method ends in is told, and raised on."""
+def log_errors(tag, call):
+    """Decorator: logs the nnfast error that a method raises."""
     def decorate(method):
         @functools.wraps(method)
-        def told(*args, **options):
+        def logged(*args, **options):
             try:
                 return method(*args, **options)
             except Error as error:
-                tell(tag, "%s: %s: %s", call, error.status.name, error)
+                log(tag, "%s: %s: %s", call, error.status.name, error)
                 raise
-        return told
+        return logged
     return decorate
 
 

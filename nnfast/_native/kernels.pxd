@@ -18,7 +18,7 @@ cdef extern from "nnf/kernel.h":
 # The row of the fastest kernel of `op` that the effective level allows; families take fn and the tile from it.
 cdef const nnf_kernel *pick(str op) except NULL
 
-# The scalar row of `op`: for the rare forms that only the definition covers.
+# The scalar row of `op`: for the rare forms that only the reference covers.
 cdef const nnf_kernel *pick_scalar(str op) except NULL
 
 # At the end of a thread's share of a step whose kernel may use tiles.

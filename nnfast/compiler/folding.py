@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from ..engine.definition import compute
+from ..engine.reference import compute
 from ..errors import GeneralFailure
 
 MOST_FOLDED = 4096
@@ -18,7 +18,7 @@ MOST_FOLDED = 4096
 def fold(facts, node, resources, go_on):
     """Record the outputs of a settled node as known values, where shapes give them.
 
-    resources, go_on: of the execution or preparation, as definition.compute takes them.
+    resources, go_on: of the execution or preparation, as reference.compute takes them.
     """
     present = [t for t in node.inputs if t.present]
     if not (node.op.of_shapes or _derived(facts, present)) or facts.widened(node):

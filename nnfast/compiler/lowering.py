@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from .._native.movement import CopyBytes, FillBytes
-from ..engine.definition import compute
+from ..engine.reference import compute
 from ..engine.rows import new_row
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
@@ -159,7 +159,7 @@ class Lowering:
         so that it must be the one step that reads the inputs and writes the outputs of the node.
         """
         if declines:
-            step.definition = self._in_numpy(self._node)
+            step.reference = self._in_numpy(self._node)
         self.items.append(step)
 
     def remake(self, place, by, slots=None, **options):
@@ -296,7 +296,7 @@ class NumpyItem:
         return tuple(s for s in self.inputs if s is not None) + self.outputs
 
     def run(self, frame, resources, go_on):
-        """Compute from the frame's slots into the frame's slots; see engine.definition.compute."""
+        """Compute from the frame's slots into the frame's slots; see engine.reference.compute."""
         node = self.node
         arrays = [tensor.value if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
                   for slot, tensor in zip(self.inputs, node.inputs)]

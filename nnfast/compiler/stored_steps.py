@@ -117,7 +117,7 @@ class StepWithArrays(StepRecord):
 def record_of(step, add):
     """The record of a step, whose arrays add(array) turns into Data. Raises NoRecord where it has none."""
     kind = _KINDS.get(type(step).__name__)
-    if kind is None or kind.native is not type(step) or step.definition is not None:
+    if kind is None or kind.native is not type(step) or step.reference is not None:
         raise NoRecord
     arguments, named = step.made_with
     fields = _FIELDS[kind]
@@ -157,17 +157,17 @@ class Conv2dF32(StepRecord):
     lo: float
     hi: float
     place: None = None
-    ahead: Index = 0
+    prefetch_bytes: Index = 0
 
     def reach(self, plan):
         self.window.check()
         depth = self.window.taps * self.channels
-        _require(len(self.slots) == (4 if self.ahead else 3), f"{len(self.slots)} slots")
+        _require(len(self.slots) == (4 if self.prefetch_bytes else 3), f"{len(self.slots)} slots")
         weights = [(self.slots[1], 4 * self.units * depth)]
         plan.constant(*weights[0])  # before anything is computed of its size
         weights = [(self.slots[1], conv.packed_bytes_conv2d(self.units, depth, 1, False))]
-        if self.ahead:
-            weights.append((self.slots[2], self.ahead))
+        if self.prefetch_bytes:
+            weights.append((self.slots[2], self.prefetch_bytes))
         return ([(self.slots[0], self.window.read(self.batch, self.channels, 4)), *weights],
                 [(self.slots[-1], self.window.made(self.batch, self.units, 4))])
 
@@ -185,7 +185,7 @@ class Conv2dLineF32(StepRecord):
         _require(conv.line_suits(self.window, self.channels), "a window for another kernel")
         return Conv2dF32.reach(self, plan)
 
-    ahead = 0
+    prefetch_bytes = 0
 
 
 class Conv2dWinogradF32(StepWithArrays):

@@ -81,7 +81,7 @@ class Buffer:
         return None if self._value is None else self._value.shape
 
     # -- copies [NN 6.6] ---------------------------------------------------------------------------------------------
-    @vlog.telling(vlog.MEMORY, "copy_from")
+    @vlog.log_errors(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
         """Set the value from a buffer-protocol object of exactly its size; dims: the shape where it was left open.
 
@@ -105,9 +105,9 @@ class Buffer:
         array.reshape(-1).view(np.uint8)[:] = raw
         self._value = array
         if vlog.mask & vlog.MEMORY:
-            vlog.tell(vlog.MEMORY, "%r: copied %d bytes in", self, raw.nbytes)
+            vlog.log(vlog.MEMORY, "%r: copied %d bytes in", self, raw.nbytes)
 
-    @vlog.telling(vlog.MEMORY, "copy_to")
+    @vlog.log_errors(vlog.MEMORY, "copy_to")
     def copy_to(self, target):
         """Copy the value into a writable buffer-protocol object of exactly its size.
 
@@ -125,7 +125,7 @@ class Buffer:
         if isinstance(target, Memory) and not target.is_sealed:
             target.write(0, raw)
         if vlog.mask & vlog.MEMORY:
-            vlog.tell(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
+            vlog.log(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
 
     # -- executions [NN 6.4, 6.5] ------------------------------------------------------------------------------------
     def check_role(self, path, prepared, kind, index):
@@ -188,7 +188,7 @@ class Tokens:
         self._live[token] = buffer
         weakref.finalize(buffer, self._free.append, token)
         if vlog.mask & vlog.MEMORY:
-            vlog.tell(vlog.MEMORY, "%r: allocated for %d roles", buffer, len(roles))
+            vlog.log(vlog.MEMORY, "%r: allocated for %d roles", buffer, len(roles))
         return buffer
 
     def find(self, token):

@@ -175,7 +175,7 @@ class Burst:
         if not isinstance(error, Error):
             error = GeneralFailure(f"internal error: {type(error).__name__}: {error}")
         self._reason = str(error)
-        vlog.tell(vlog.EXECUTION, "burst: %s: %s", error.status.name, error)
+        vlog.log(vlog.EXECUTION, "burst: %s: %s", error.status.name, error)
         shapes = error.shapes if isinstance(error, OutputInsufficientSize) else ()
         status = error.status if error.status <= _LAST_STATUS else ErrorStatus.GENERAL_FAILURE  # of HAL 1.2
         return status, [([dim or 0 for dim in shape.dims], shape.is_sufficient) for shape in shapes]
@@ -205,7 +205,7 @@ class Burst:
             self._memories[slot] = memory
             self._server.set_memory(slot, None if isinstance(array, FileBytes) else array)
         if vlog.mask & vlog.MEMORY:
-            vlog.tell(vlog.MEMORY, "burst: slots %s: %s, in %.1f us", unknown, memories, (now_ns() - began) / 1e3)
+            vlog.log(vlog.MEMORY, "burst: slots %s: %s, in %.1f us", unknown, memories, (now_ns() - began) / 1e3)
 
     def __repr__(self):
         state = "alive" if self.is_alive() else "ended"

@@ -46,10 +46,10 @@ def save(prepared, files, token):
         _write(data, content)
         _write(model, head)
     except (OSError, InvalidArgument, TypeError, OverflowError, MemoryError, Unusable) as error:
-        vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
+        vlog.log(vlog.COMPILATION, "compilation cache: not stored: %s", error)
         return str(error)
     if vlog.mask & vlog.COMPILATION:
-        vlog.tell(vlog.COMPILATION, "compilation cache: stored %r, head of %d bytes, data of %d bytes", prepared,
+        vlog.log(vlog.COMPILATION, "compilation cache: stored %r, head of %d bytes, data of %d bytes", prepared,
                   len(head), content.nbytes)
     return ""
 
@@ -69,7 +69,7 @@ def check(device, files, token):
         opened = _Opened(device, files, token)
         opened.read()
 
-    @vlog.telling(vlog.COMPILATION, "compilation cache")
+    @vlog.log_errors(vlog.COMPILATION, "compilation cache")
     def load(deadline=None):
         return _load(device, opened.content, opened.data, deadline)
 
@@ -154,7 +154,7 @@ def _finished(prepared, packing):
     if packing is not None:
         packing.finish()
     if vlog.mask & vlog.COMPILATION:
-        vlog.tell(vlog.COMPILATION, "%r: restored from a cache", prepared)
+        vlog.log(vlog.COMPILATION, "%r: restored from a cache", prepared)
     return prepared
 
 

@@ -38,13 +38,13 @@ def prepare_in(folder, device, model, options, deadline, make, store):
     except FileNotFoundError:
         pass
     except (OSError, GeneralFailure, ResourceExhaustedTransient) as error:
-        vlog.tell(vlog.COMPILATION, "%s: %s", folder, error)
+        vlog.log(vlog.COMPILATION, "%s: %s", folder, error)
     prepared = make()
     try:
         with OwnFolder(folder, make=True) as own:
             _store(own, token, prepared, store)
     except OSError as error:
-        vlog.tell(vlog.COMPILATION, "%s: compiled model not stored: %s", folder, error)
+        vlog.log(vlog.COMPILATION, "%s: compiled model not stored: %s", folder, error)
     return prepared
 
 

@@ -146,7 +146,7 @@ def _read(path):
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:  # InvalidArgument is a ValueError
-        vlog.tell(vlog.DRIVER, "capabilities: %s is not used: %s", path, error)
+        vlog.log(vlog.DRIVER, "capabilities: %s is not used: %s", path, error)
         return None
 
 

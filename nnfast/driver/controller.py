@@ -197,7 +197,7 @@ class Controller:
         self.fallbacks = 0
         self._arrays = None
 
-    @vlog.telling(vlog.EXECUTION, "burst execute")
+    @vlog.log_errors(vlog.EXECUTION, "burst execute")
     def execute(self, request, measure_timing=False):
         """As PreparedModel.execute, whose way it takes for what a packet cannot say: pools that are no Memory.
 

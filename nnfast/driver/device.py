@@ -47,7 +47,7 @@ class Device(Closing):
     their operations. Raises InvalidArgument, which lists the known names.
     """
 
-    @vlog.telling(vlog.MANAGER, "Device")
+    @vlog.log_errors(vlog.MANAGER, "Device")
     def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None,
                  without_passes=()):
         if num_threads is None:
@@ -68,7 +68,7 @@ class Device(Closing):
         self.extensions = chosen(extensions)
         vlog.init()
         if vlog.mask & vlog.MANAGER:
-            vlog.tell(vlog.MANAGER, "%r: memory limit %s, %d processors, extensions %s", self, memory_limit or "none",
+            vlog.log(vlog.MANAGER, "%r: memory limit %s, %d processors, extensions %s", self, memory_limit or "none",
                       threads.available(), ", ".join(self.extensions) or "none")
 
     is_available = True
@@ -102,7 +102,7 @@ class Device(Closing):
 
         return capabilities()
 
-    @vlog.telling(vlog.MODEL, "check")
+    @vlog.log_errors(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
         _model(model)
@@ -118,7 +118,7 @@ class Device(Closing):
         refused = self.unsupported_reasons(model)
         return [index not in refused for index in range(len(model.main.operations))]
 
-    @vlog.telling(vlog.MODEL, "supported_operations")
+    @vlog.log_errors(vlog.MODEL, "supported_operations")
     def unsupported_reasons(self, model, held=0):
         """{operation index: reason} for what this device cannot run of a valid model.
 
@@ -136,10 +136,10 @@ class Device(Closing):
 
                 refused |= beyond_limit(resolved, self, held, refused)
         for reason in refused.values():
-            vlog.tell(vlog.COMPILATION, "not supported: %s", reason)
+            vlog.log(vlog.COMPILATION, "not supported: %s", reason)
         return refused
 
-    @vlog.telling(vlog.COMPILATION, "prepare")
+    @vlog.log_errors(vlog.COMPILATION, "prepare")
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
                 deadline=None, cache_dir=None, cache=None, token=None):
         """Compile a model; returns a PreparedModel that any number of threads may run.
@@ -192,7 +192,7 @@ class Device(Closing):
 
         submit_load(self, load, done, deadline)
 
-    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
+    @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def prepare_from_cache(self, cache, token, deadline=None):
         """The model that prepare stored in these CacheFiles under this token [NN 7.3].
 
@@ -204,7 +204,7 @@ class Device(Closing):
 
         return prepare(self, cache, token, deadline)
 
-    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
+    @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache, token):
         """load(deadline) -> PreparedModel, of cache files that are checked now, as prepare_from_cache does."""
         with importing:
@@ -212,7 +212,7 @@ class Device(Closing):
 
         return check(self, cache, token)
 
-    @vlog.telling(vlog.MEMORY, "allocate")
+    @vlog.log_errors(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """Memory of the driver for arguments of prepared models, as a Buffer [NN 6].
 

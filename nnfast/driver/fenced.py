@@ -87,7 +87,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
                                  for since in (launched, began)))
 
     def fail(error):
-        vlog.tell(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
+        vlog.log(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)
         execution._end(error)
 
     def ready(error):

@@ -27,7 +27,7 @@ def _digest(path, user):
             raise OSError("there is no home folder for it; set NNFAST_KEY")
         return KeyedDigest(_stored(path))
     except OSError as error:
-        vlog.tell(vlog.COMPILATION, "compilation cache: no key (%s): no other process can load what this one stores",
+        vlog.log(vlog.COMPILATION, "compilation cache: no key (%s): no other process can load what this one stores",
                   error)
         return KeyedDigest(_of_this_process)
 

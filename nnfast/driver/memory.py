@@ -36,7 +36,7 @@ class Memory:
 
     __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "_held", "__weakref__")
 
-    @vlog.telling(vlog.MEMORY, "memory")
+    @vlog.log_errors(vlog.MEMORY, "memory")
     def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
         self._fd, self._mapped = -1, None
         chosen_from(kind, "memory: kind", KINDS)
@@ -56,7 +56,7 @@ class Memory:
             raise InvalidArgument(f"memory: {fd} is not an open file descriptor: {error.strerror}") from None
 
     @classmethod
-    @vlog.telling(vlog.MEMORY, "memory")
+    @vlog.log_errors(vlog.MEMORY, "memory")
     def create(cls, size, kind=ASHMEM):
         """New memory of zeros, which nobody can shrink. Raises GeneralFailure when there is none."""
         size = whole(size, "memory: size", 1)

@@ -293,7 +293,7 @@ def bytes_of(place, pool):
         try:
             opened = pool.open()
             if vlog.mask & vlog.MEMORY:
-                vlog.tell(vlog.MEMORY, "request pool %d: %r, %s", place, pool,
+                vlog.log(vlog.MEMORY, "request pool %d: %r, %s", place, pool,
                           "read and written by copies" if isinstance(opened, FileBytes) else "mapped")
             return opened
         except GeneralFailure as error:

@@ -274,11 +274,11 @@ class PreparedModel(Closing):
         except MemoryError:
             return None
 
-    @vlog.telling(vlog.EXECUTION, "run")
+    @vlog.log_errors(vlog.EXECUTION, "run")
     def _in_order(self, inputs, out):
         return named(inputs, self.inputs, "input"), None if out is None else named(out, self.outputs, "output")
 
-    @vlog.telling(vlog.EXECUTION, "run")
+    @vlog.log_errors(vlog.EXECUTION, "run")
     def _run(self, inputs, out, values, limits=NO_LIMITS, state=None):
         """As run, on lists. values: starts with the state inputs; state: {operand: array} for state outputs."""
         if not observe.watchers:
@@ -287,7 +287,7 @@ class PreparedModel(Closing):
         with trace.span("LD", "PE", "run"):
             results = self._run_lists(inputs, out, values, limits, state)
         if vlog.mask & vlog.EXECUTION:
-            vlog.tell(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
+            vlog.log(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
         return results
 
     def _run_lists(self, inputs, out, values, limits, state):
@@ -332,7 +332,7 @@ class PreparedModel(Closing):
                 array[...] = result
         return list(out)
 
-    @vlog.telling(vlog.EXECUTION, "execute")
+    @vlog.log_errors(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """Canonical execution on memory pools [NN 2.5, 3.8].
 
@@ -385,7 +385,7 @@ class PreparedModel(Closing):
             if self._static is not None:
                 self._best_ns = min(self._best_ns or spent, spent)
             if vlog.mask & vlog.EXECUTION:
-                vlog.tell(vlog.EXECUTION, "%r: execution took %.1f us", self, spent / 1e3)
+                vlog.log(vlog.EXECUTION, "%r: execution took %.1f us", self, spent / 1e3)
             with trace.span("LD", "PR", "outputs"):
                 return arguments.finish(values), spent
 
@@ -413,7 +413,7 @@ class PreparedModel(Closing):
             raise error(f"execution: {max(0, left) / 1e6:.3f} ms are left, the shortest execution so far took "
                         f"{self._best_ns / 1e6:.3f} ms; allow more time")
 
-    @vlog.telling(vlog.EXECUTION, "execute_fenced")
+    @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
         """Launch an execution that starts when all fences of `wait_for` have signalled [NN 3.9].
@@ -449,7 +449,7 @@ class PreparedModel(Closing):
         for segment in self._main.segments():
             segment.release_idle()
 
-    @vlog.telling(vlog.EXECUTION, "submit")
+    @vlog.log_errors(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
         """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
         with importing:
@@ -457,7 +457,7 @@ class PreparedModel(Closing):
 
         return submit(self, inputs, timeout)
 
-    @vlog.telling(vlog.EXECUTION, "burst")
+    @vlog.log_errors(vlog.EXECUTION, "burst")
     def burst(self, capacity=1024, spin_us=None):
         """A Controller, whose execute and run go through queues in shared memory to a thread of this model's.
 
@@ -469,7 +469,7 @@ class PreparedModel(Closing):
 
         return Controller(self, capacity, spin_us)
 
-    @vlog.telling(vlog.EXECUTION, "configure_burst")
+    @vlog.log_errors(vlog.EXECUTION, "configure_burst")
     def configure_burst(self, get_memories, requests, results, spin_us=None):
         """Serve a burst [NN 4]: a Burst, whose thread reads request packets and writes result packets.
 
@@ -529,10 +529,10 @@ class PreparedModel(Closing):
 def _tell_plan(prepared, spent_ns):
     """Lines of the tag compilation: what came of a prepare, operation by operation."""
     preference, priority, _, _ = prepared._options
-    vlog.tell(vlog.COMPILATION, "%r: prepared in %.3f ms, %s, priority %s, %d threads", prepared, spent_ns / 1e6,
+    vlog.log(vlog.COMPILATION, "%r: prepared in %.3f ms, %s, priority %s, %d threads", prepared, spent_ns / 1e6,
               preference, priority, prepared.num_threads)
     for line in str(prepared.explain()).splitlines():
-        vlog.tell(vlog.COMPILATION, "%s", line)
+        vlog.log(vlog.COMPILATION, "%s", line)
 
 
 class _NotYet(Exception):

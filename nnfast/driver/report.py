@@ -14,7 +14,7 @@ def report(model, graph, segment, times, began):
         _add_marks(trace.recorder, segment, times, began)
     if vlog.mask & vlog.CPUEXE:
         for row, ns in row_times(segment, times):
-            vlog.tell(vlog.CPUEXE, "%s.operation[%d] %s: %s, %.1f us", graph, row["index"], row["operation"],
+            vlog.log(vlog.CPUEXE, "%s.operation[%d] %s: %s, %.1f us", graph, row["index"], row["operation"],
                       row["kernel"], ns / 1e3)
 
 

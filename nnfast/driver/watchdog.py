@@ -36,7 +36,7 @@ def sweep():
             prepared.release_idle()
             idle += 1
             if vlog.mask & vlog.MANAGER:
-                vlog.tell(vlog.MANAGER, "%r: idle, working memory released", prepared)
+                vlog.log(vlog.MANAGER, "%r: idle, working memory released", prepared)
         with _lock:
             _watched[prepared] = runs
     return idle

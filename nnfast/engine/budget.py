@@ -51,7 +51,7 @@ class Budget:
                                              f"{tally.limit - tally.used} are free; release other models first"
                                              ) from None
         if vlog.mask & vlog.MEMORY:
-            vlog.tell(vlog.MEMORY, "%s: %d bytes, %d of %d in use", what, nbytes, self.used, self.limit)
+            vlog.log(vlog.MEMORY, "%s: %d bytes, %d of %d in use", what, nbytes, self.used, self.limit)
         return charge
 
     def take(self, nbytes, owner, what):

@@ -11,7 +11,7 @@ from .. import pace
 from .._native.engine import Frame, Poison, Program, Step, poison
 from .._native.threads import now_ns
 from ..errors import Cancelled, MissedDeadlineTransient
-from .definition import compute
+from .reference import compute
 from .resources import Owner
 from .rows import new_row
 
@@ -128,14 +128,14 @@ class Segment:
                 ticks = None if times is None else np.zeros(len(item.steps), np.int64)
                 outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks)
                 while outcome == "declined":
-                    definition = item.steps[done - 1].definition
-                    definition.run(frame, self.resources,
-                                   partial(check_go_on, cancel, deadline_ns, definition.node.path))
+                    reference = item.steps[done - 1].reference
+                    reference.run(frame, self.resources,
+                                   partial(check_go_on, cancel, deadline_ns, reference.node.path))
                     outcome, done = item.run(frame, threads, cancel, deadline_ns, ticks, done)
                 if times is not None:
                     times += [(step, int(t)) for step, t in zip(item.steps, ticks)]
                 if outcome != "done":
-                    _stop(outcome, f"step {done} of {len(item.steps)}")
+                    _raise_stopped(outcome, f"step {done} of {len(item.steps)}")
             else:
                 with nullcontext() if turn is None else turn.use(deadline_ns, cancel):
                     go_on = partial(check_go_on, cancel, deadline_ns, item.node.path)
@@ -200,12 +200,12 @@ def check_go_on(cancel, deadline_ns, path):
     """Stop at `path` when the execution was cancelled or is late; a step of long work (nnfast.pace)."""
     pace.step()
     if cancel is not None and cancel.is_set:
-        _stop("cancelled", path)
+        _raise_stopped("cancelled", path)
     if deadline_ns and now_ns() >= deadline_ns:
-        _stop("deadline", path)
+        _raise_stopped("deadline", path)
 
 
-def _stop(outcome, where):
+def _raise_stopped(outcome, where):
     if outcome == "cancelled":
         raise Cancelled(f"execution: cancelled, stopped at {where}")
     raise MissedDeadlineTransient(f"execution: the deadline passed, stopped at {where}; allow more time")

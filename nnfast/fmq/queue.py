@@ -60,7 +60,7 @@ class MessageQueue:
         self.has_event_flag = len(pieces) > layout.EVENT
 
     @classmethod
-    @vlog.telling(vlog.MEMORY, "message queue")
+    @vlog.log_errors(vlog.MEMORY, "message queue")
     def create(cls, dtype, capacity, event_flag=True):
         """A new queue that holds `capacity` elements. Raises ResourceExhaustedTransient when there is no memory."""
         dtype, event_flag = _element(dtype), flag(event_flag, "message queue: event_flag")
@@ -84,7 +84,7 @@ class MessageQueue:
         return cls(Descriptor(tuple(grantors), (fd,), dtype.itemsize), dtype, [fd], False)
 
     @classmethod
-    @vlog.telling(vlog.MEMORY, "message queue")
+    @vlog.log_errors(vlog.MEMORY, "message queue")
     def attach(cls, descriptor, dtype, reset=False):
         """The queue of a descriptor, whose files are copied. Raises InvalidArgument for what cannot be one.
 

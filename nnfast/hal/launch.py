@@ -31,7 +31,7 @@ class Callback:
     def tell(self, status, *results):
         """Call it; what it raises is its own affair and ends in the log."""
         if vlog.mask & vlog.DRIVER:
-            vlog.tell(vlog.DRIVER, "HAL %s: callback: %s", self._hal, status.name)
+            vlog.log(vlog.DRIVER, "HAL %s: callback: %s", self._hal, status.name)
         try:
             self._notify(convert.status(status, self._hal), *(() if self._short else results))
         except Exception:
@@ -166,7 +166,7 @@ def _launch(refusals, hal, call, phase, launch, tell):
 def told(hal, call):
     """The line of the tag driver for a call."""
     if vlog.mask & vlog.DRIVER:
-        vlog.tell(vlog.DRIVER, "HAL %s: %s", hal, call)
+        vlog.log(vlog.DRIVER, "HAL %s: %s", hal, call)
 
 
 def _execution(face, hal, request, measure, deadline, loop_timeout):

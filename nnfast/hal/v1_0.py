@@ -106,7 +106,7 @@ class Device:
     def _supported(self, hal, model):
         def ask():
             if vlog.mask & vlog.DRIVER:
-                vlog.tell(vlog.DRIVER, "HAL %s: getSupportedOperations", hal)
+                vlog.log(vlog.DRIVER, "HAL %s: getSupportedOperations", hal)
             canonical = models.to_canonical(model, hal)
             self.device.check(canonical, hal)
             refused = self.device.unsupported_reasons(canonical)

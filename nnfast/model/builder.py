@@ -207,7 +207,7 @@ class ModelBuilder:
         self._states.append((*handles, None if initial is None else _initial(initial)))
         return self
 
-    @vlog.telling(vlog.MODEL, "build")
+    @vlog.log_errors(vlog.MODEL, "build")
     def build(self):
         """The finished Model; InvalidArgument when it breaks a structural rule."""
         order, number = self._descendants()
@@ -220,7 +220,7 @@ class ModelBuilder:
                       self._relaxed, states, self._name, tuple(prefixes.items()))
         validate_model(model)
         if vlog.mask & vlog.MODEL:
-            vlog.tell(vlog.MODEL, "build %s: %d operations, %d operands", self._name or "model",
+            vlog.log(vlog.MODEL, "build %s: %d operations, %d operands", self._name or "model",
                       len(model.main.operations), len(model.main.operands))
         return model
 

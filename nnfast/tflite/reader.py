@@ -99,7 +99,7 @@ class FileSignature:
     outputs: dict
 
 
-@vlog.telling(vlog.MODEL, "load")
+@vlog.log_errors(vlog.MODEL, "load")
 def load(source, relaxed=False, arithmetic="litert", signature=None, input_shapes=None):
     """Canonical Model of a TFLite file, or of one that Model.save has written, which keeps its own arithmetic.
 
@@ -127,7 +127,7 @@ def load(source, relaxed=False, arithmetic="litert", signature=None, input_shape
             model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:
         graphs = model.main, *model.referenced
-        vlog.tell(vlog.MODEL, "load %s: %d operations, %d operands, %d graphs, constants of %d bytes", model.name,
+        vlog.log(vlog.MODEL, "load %s: %d operations, %d operands, %d graphs, constants of %d bytes", model.name,
                   len(model.main.operations), len(model.main.operands), len(graphs),
                   sum(o.data.nbytes for graph in graphs for o in graph.operands if o.data is not None))
     return model

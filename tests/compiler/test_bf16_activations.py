@@ -175,4 +175,4 @@ def test_every_convolution_fetches_the_weights_of_the_next(monkeypatch):
     weights = [step.slots[1] for step in before]
     assert [step.slots[2:-1] for step in after] == [*((slot,) for slot in weights[1:]), ()]
     assert [(step.slots[0], step.slots[-1]) for step in after] == [(step.slots[0], step.slots[-1]) for step in before]
-    assert [step.made_with[1].get("ahead") for step in after] == [*(step.packed for step in before[1:]), None]
+    assert [step.made_with[1].get("prefetch_bytes") for step in after] == [*(step.packed for step in before[1:]), None]

@@ -42,7 +42,7 @@ def prepared_steps(monkeypatch, *channels):
 def test_large_ones_fetch_the_first_of_the_next(monkeypatch):
     before, after = prepared_steps(monkeypatch)
     assert [step.streamed for step in before] == [True, True, False, False, False]
-    fetched = [step.made_with[1].get("ahead") for step in after]
+    fetched = [step.made_with[1].get("prefetch_bytes") for step in after]
     assert fetched == [before[0].prefetch, before[2].packed, None, None, None]
     assert [step.slots[2:-1] for step in after] == [(before[1].slots[1],), (before[2].slots[1],), (), (), ()]
     assert [(step.slots[0], step.slots[-1]) for step in after] == [(step.slots[0], step.slots[-1]) for step in before]

@@ -259,7 +259,7 @@ def test_packed_weights_of_another_step(device):
     place, conv = next((i, s) for i, s in enumerate(made.record.steps) if type(s).__name__ == "Conv2dF32")
     x, w, y = conv.slots
     for changes in ({"units": conv.units * 64}, {"channels": conv.channels * 64}, {"slots": (x, y, y)},
-                    {"slots": (x, x, y)}, {"slots": (x, w, w)}, {"ahead": 64},
+                    {"slots": (x, x, y)}, {"slots": (x, w, w)}, {"prefetch_bytes": 64},
                     {"window": replace(conv.window, filter=(1 << 31, 1 << 31), head=(0, 0))}):
         with pytest.raises(Misfit):
             made.restore(step(made.record, place, **changes))

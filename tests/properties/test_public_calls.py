@@ -335,7 +335,7 @@ LITERT = {"Interpreter"}
 PLUMBING = {
     "PreparedModel.restored", "PreparedModel.execute_arguments", "PreparedModel.run_arguments", "Buffer.check_role",
     "Buffer.read", "Buffer.misfit", "Buffer.place", "Buffer.store", "profile.add", "trace.Recorder.add",
-    "Explanation.from_json", "conformance.Results.count", "vlog.tell", "vlog.telling", "trace.mark", "trace.span",
+    "Explanation.from_json", "conformance.Results.count", "vlog.log", "vlog.log_errors", "trace.mark", "trace.span",
     "convert.status", "convert.lookup", "Execution.set_result", "Execution.set_exception",
     "Execution.add_done_callback", "profile.copied",
 }

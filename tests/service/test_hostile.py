@@ -89,7 +89,7 @@ def test_the_key_of_another_session_opens_nothing(server, raw):
 
 def test_connections_that_say_nothing_are_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "HELLO_SECONDS", 0.1)
-    monkeypatch.setattr(server, "MAX_STRANGERS", 4)
+    monkeypatch.setattr(server, "MAX_UNAUTHENTICATED", 4)
     with serving(tmp_path) as (path, _):
         socks = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(8)]
         for sock in socks:
@@ -103,7 +103,7 @@ def test_connections_that_say_nothing_are_closed(tmp_path, monkeypatch):
 
 def test_a_crowd_that_says_nothing_keeps_nobody_out(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "HELLO_SECONDS", 600)
-    monkeypatch.setattr(server, "MAX_STRANGERS", 4)
+    monkeypatch.setattr(server, "MAX_UNAUTHENTICATED", 4)
     crowd = "import socket, sys\nsocks = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(9)]\n" \
         "for sock in socks: sock.connect(sys.argv[1])\nprint('there', flush=True)\nsys.stdin.read()"
     with serving(tmp_path) as (path, _):

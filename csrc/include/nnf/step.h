@@ -31,7 +31,7 @@ struct nnf_step {
     int32_t parts;         /* into which it may be divided, each a fraction of a millisecond; 0 or 1: none */
 };
 
-/* A step declines: the program stops behind it, for the definition of its operation to compute it, or to refuse. */
+/* A step declines: the program stops behind it, for the reference of its operation to compute it, or to refuse. */
 static inline void nnf_decline(const nnf_run *run)
 {
     __atomic_store_n(run->declined, 1, __ATOMIC_RELAXED);

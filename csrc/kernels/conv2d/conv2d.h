@@ -25,7 +25,7 @@ typedef struct nnf_conv2d_f32_tile {
     float *c;
     size_t ldc; /* elements between output rows */
     float lo, hi;
-    const char *ahead; /* what the next tiles will read: a kernel may fetch it into the cache, so many lines of 64 */
+    const char *prefetch; /* what the next tiles will read: a kernel may fetch it into the cache, so many lines of 64 */
     size_t lines;      /* bytes for every four products of a row: 0, 1, 2 or 4 */
 } nnf_conv2d_f32_tile;
 
@@ -35,7 +35,7 @@ static inline size_t nnf_conv2d_wide(size_t columns, size_t n)
     return columns % n > n / 2 ? columns : columns / n * n;
 }
 
-/* Bytes from `ahead` that a tile of one panel may fetch. */
+/* Bytes from `prefetch` that a tile of one panel may fetch. */
 static inline size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines)
 {
     return taps * (depth / 4) * lines * 64;

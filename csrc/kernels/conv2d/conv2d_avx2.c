@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
-    const char *ahead = t->lines ? t->ahead : (const char *)t->w;
+    const char *next = t->lines ? t->prefetch : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
     const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
     for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
@@ -45,8 +45,8 @@ NNF_UNROLL
             ptrdiff_t k = -(ptrdiff_t)t->depth;
             for (; k + STEPS <= 0; k += STEPS) {
 NNF_UNROLL
-                for (int line = 0; line < fetch; line++, ahead += pace)
-                    _mm_prefetch(ahead, _MM_HINT_T1);
+                for (int line = 0; line < fetch; line++, next += pace)
+                    _mm_prefetch(next, _MM_HINT_T1);
 NNF_UNROLL
                 for (int s = 0; s < STEPS; s++) {
                     const int c = s % chains;

@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile 
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     /* Always as many fetches, a branch costs more: where fewer lines are wanted they go to the same ones again. */
-    const char *ahead = t->lines ? t->ahead : (const char *)t->w;
+    const char *next = t->lines ? t->prefetch : (const char *)t->w;
     const size_t pace = t->lines * 64 / (size_t)fetch;
     const size_t wide = nnf_conv2d_wide(t->columns, N), last = vectors == 2 ? wide : t->columns;
     for (size_t j = vectors == 2 ? 0 : wide; j < last; j += N) {
@@ -48,9 +48,9 @@ NNF_UNROLL
             for (; k + STEPS <= t->depth; k += STEPS) {
 NNF_UNROLL
                 for (int line = 0; line < fetch; line++) {
-                    _mm_prefetch(ahead, _MM_HINT_T1);
+                    _mm_prefetch(next, _MM_HINT_T1);
                     /* From memory: no register is left for it. */
-                    __asm__("add %1, %0" : "+r"(ahead) : "m"(pace));
+                    __asm__("add %1, %0" : "+r"(next) : "m"(pace));
                 }
 NNF_UNROLL
                 for (int s = 0; s < STEPS; s++) {

@@ -42,7 +42,7 @@ typedef struct nnf_conv2d_bf16_tile {
     float *c;
     size_t ldc;
     float lo, hi;
-    const char *ahead; /* what later tiles will read: a kernel may fetch it into the cache, so many lines of 64 bytes */
+    const char *prefetch; /* what later tiles will read: a kernel may fetch so many lines of 64 bytes into the cache */
     size_t lines;      /* for every step of nnf_conv2d_bf16_steps */
 } nnf_conv2d_bf16_tile;
 

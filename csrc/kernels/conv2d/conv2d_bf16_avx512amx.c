@@ -26,7 +26,7 @@ typedef struct pending {
 typedef struct finish {
     __m512 lo, hi;
     size_t ldc, line, span;
-    const char *ahead;
+    const char *prefetch;
 } finish;
 
 /* Adds the biases to up to `count` rows of a block, clamps and stores them. */
@@ -109,8 +109,8 @@ INLINE void block(const nnf_conv2d_bf16_tile *t, const float *panel, const uint1
         }
         if (two && vectors == 2)
             _tile_dpbf16ps(3, 5, 7);
-        for (size_t i = 0; i < t->lines; i++, f->ahead += 64)
-            _mm_prefetch(f->ahead, _MM_HINT_T1);
+        for (size_t i = 0; i < t->lines; i++, f->prefetch += 64)
+            _mm_prefetch(f->prefetch, _MM_HINT_T1);
         if (++s == steps)
             break;
         if (each)
@@ -139,7 +139,7 @@ INLINE void run(const nnf_conv2d_bf16_tile *t, const int far, const bool by_row)
     _Alignas(64) float sums[2][BLOCK * N];
     finish f = {.lo = _mm512_set1_ps(t->lo), .hi = _mm512_set1_ps(t->hi), .ldc = t->ldc,
                 .line = t->line < t->span ? t->line : SIZE_MAX, .span = t->line < t->span ? t->span : SIZE_MAX,
-                .ahead = t->ahead};
+                .prefetch = t->prefetch};
     /* As few tiles as there can be, of equal height: a low one takes as long. They go in pairs but for an odd one, and the
      * last overlap where that is not enough rows. */
     const size_t tiles = (t->rows + 15) / 16, height = (t->rows + tiles - 1) / tiles;

@@ -6,7 +6,7 @@ channels into the panels the weights were packed in; a thread does a contiguous 
 small weights a tile meets all panels before the next tile, which keeps inputs and outputs near; a panel of large
 weights meets a group of tiles, which fetch the next panel meanwhile (float32 49x1024x1024: 576 us instead of 859).
 There a share would be panels: instead a thread does all panels of its own pixels where these are enough, since inputs
-that lie in another core's cache are what nobody fetches ahead (196x512x512 on two threads: 300 us instead of 325). A
+that lie in another core's cache are what nobody prefetches (196x512x512 on two threads: 300 us instead of 325). A
 step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
@@ -41,7 +41,7 @@ cdef struct conv2d_f32:
     bint streamed               # they come from beyond the level 2 cache
     const float *zeros          # `depth` of them: a tap outside the input
     float lo, hi
-    int ahead, out              # which slots are the weights of a later step, if any, and the outputs
+    int next_weights, out              # which slots are the weights of a later step, if any, and the outputs
     size_t fetched              # bytes of those weights
 
 
@@ -112,10 +112,11 @@ cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t x, ptrd
 
 
 cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *w, float *y,
-                    unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
+                    unsigned char *scratch, size_t item, size_t last, const char *prefetch,
+                    size_t bytes) noexcept nogil:
     """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`.
 
-    Under the last panel `bytes` bytes at `ahead` go into the cache.
+    Under the last panel `bytes` bytes at `prefetch` go into the cache.
     """
     cdef const float **a = <const float **>scratch
     cdef float *copies
@@ -149,12 +150,12 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
             tile.lines = 0
             if count > 1:
-                tile.ahead, wanted = <const char *>tile.w + panel_bytes, panel_bytes
+                tile.prefetch, wanted = <const char *>tile.w + panel_bytes, panel_bytes
                 if panel + 1 == s.panels:
-                    tile.ahead, wanted = ahead, bytes if base + count == s.tiles else 0
+                    tile.prefetch, wanted = prefetch, bytes if base + count == s.tiles else 0
                 pace = nnf_conv2d_f32_pace(wanted, count, p.taps, p.depth)
                 reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
-                tile.ahead += reach
+                tile.prefetch += reach
                 tile.lines = pace if reach < wanted else 0
             tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
             p.kernel(&tile)
@@ -173,7 +174,7 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef const char *w = <const char *>run.slot[step.slots[1]]
     cdef float *y = <float *>run.slot[step.slots[p.out]] + p.place.out_first
-    cdef const char *ahead = <const char *>run.slot[step.slots[p.ahead]]
+    cdef const char *prefetch = <const char *>run.slot[step.slots[p.next_weights]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
     cdef split s
@@ -183,14 +184,14 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
         nnf_share(s.rows, thread, threads, &item, &last)
         cut(&s, last - item)
         s.group = min(s.group, s.tiles)
-        group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels, ahead, p.fetched)
+        group_f32(p, &s, item, x, <const float *>w, y, scratch, 0, s.tiles * s.panels, prefetch, p.fetched)
         return
     nnf_share(p.place.groups * each, thread, threads, &item, &last)
     while item < last:
         group = item // each
         stop = min(last, (group + 1) * each)
         group_f32(p, &p.s, 0, x + group * p.place.group, <const float *>(w + group * p.weights),
-                  y + group * p.place.out_group, scratch, item - group * each, stop - group * each, ahead,
+                  y + group * p.place.out_group, scratch, item - group * each, stop - group * each, prefetch,
                   p.fetched if stop == last else 0)
         item = stop
 
@@ -250,9 +251,9 @@ cdef class Conv2dF32(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi) in float32, NHWC; slots x, packed weights, y.
 
     window: an ops.window.Window; batch, channels: of the input; units: output channels. FULLY_CONNECTED is the window
-    of a 1 x 1 image. place: an ops.conv2d.Placement; channels and units are then those of one group. ahead: bytes of a
-    later step's weights that this one fetches into the cache at its end, where its own are streamed: more than a level
-    2 cache holds. They are then the third slot, before y.
+    of a 1 x 1 image. place: an ops.conv2d.Placement; channels and units are then those of one group. prefetch_bytes:
+    of a later step's weights that this one fetches into the cache at its end, where its own are streamed: more than a
+    level 2 cache holds. They are then the third slot, before y.
     """
 
     cdef conv2d_f32 p
@@ -260,7 +261,7 @@ cdef class Conv2dF32(Step):
     cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
-                 place=None, size_t ahead=0):
+                 place=None, size_t prefetch_bytes=0):
         cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
         cdef geometry *g = &self.p.g
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
@@ -271,7 +272,7 @@ cdef class Conv2dF32(Step):
         self.p.depth = g.filter_width * channels if g.by_row else channels
         self.p.lo = lo
         self.p.hi = hi
-        self.p.ahead, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, ahead
+        self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.weights = lines(sizeof(float) * nnf_pack_conv2d_f32_size(units, taps * channels, row.n))
         self.packed = self.p.place.groups * self.p.weights
         cdef size_t row_bytes = sizeof(float) * taps * channels, near

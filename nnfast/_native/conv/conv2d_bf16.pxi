@@ -41,7 +41,7 @@ cdef extern from "conv2d/conv2d_bf16.h":
         size_t ldc
         float lo
         float hi
-        const char *ahead
+        const char *prefetch
         size_t lines
 
     ctypedef void (*nnf_conv2d_bf16_nhwc_fn)(const nnf_conv2d_bf16_tile *tile) noexcept nogil
@@ -91,7 +91,7 @@ cdef struct conv2d_bf16:
     size_t slice                # output rows whose inputs are rounded at once
     size_t span                 # rows of the product for an output row: behind its pixels come those that none reads
     float lo, hi
-    int ahead, out              # which slots are the weights of a later step, if any, and the outputs
+    int next_weights, out              # which slots are the weights of a later step, if any, and the outputs
     size_t fetched              # bytes of those weights
 
 
@@ -180,10 +180,10 @@ cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last
 
 
 cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const void *x, const char *w, float *y,
-                  unsigned char *scratch, size_t item, size_t last, const char *ahead, size_t bytes) noexcept nogil:
+                  unsigned char *scratch, size_t item, size_t last, const char *prefetch, size_t bytes) noexcept nogil:
     """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`.
 
-    Meanwhile, `bytes` bytes at `ahead` go into the cache.
+    Meanwhile, `bytes` bytes at `prefetch` go into the cache.
     """
     cdef uint16_t *rows = <uint16_t *>scratch
     cdef size_t stop, block, base, count, panel, panels, t, low, begin, row
@@ -196,7 +196,7 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
     tile.tap = p.tap
     tile.lda = p.lda
     tile.ldc = s.columns
-    tile.ahead = ahead
+    tile.prefetch = prefetch
     tile.lines = 0
     if fetched and item < last:
         steps = nnf_conv2d_bf16_steps(s.height, last - item, p.taps, p.pairs)
@@ -243,8 +243,8 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
             p.kernel(&tile)
             if tile.lines:
                 steps = nnf_conv2d_bf16_steps(tile.rows, panels, p.taps, p.pairs)
-                tile.ahead += 64 * tile.lines * steps
-                if tile.ahead >= ahead + bytes:
+                tile.prefetch += 64 * tile.lines * steps
+                if tile.prefetch >= prefetch + bytes:
                     tile.lines = 0
             item += panels
             t += 1
@@ -259,7 +259,7 @@ cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int thr
     nnf_share(p.s.tiles * p.s.panels, thread, threads, &item, &last)
     product(p, &p.s, 0, run.slot[step.slots[0]], <const char *>run.slot[step.slots[1]],
             <float *>run.slot[step.slots[p.out]], run.scratch + thread * run.scratch_stride, item, last,
-            <const char *>run.slot[step.slots[p.ahead]], p.fetched)
+            <const char *>run.slot[step.slots[p.next_weights]], p.fetched)
     release_tiles()
 
 
@@ -270,7 +270,7 @@ cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, voi
     cdef size_t before = p.fetched * first // p.g.out_height, after = p.fetched * last // p.g.out_height
     cut(&s, (last - first - 1) * p.span + p.g.out_width)
     product(p, &s, first * p.span, x, <const char *>run.slot[step.slots[1]], <float *>y, scratch,
-            0, s.tiles * s.panels, <const char *>run.slot[step.slots[p.ahead]] + before, after - before)
+            0, s.tiles * s.panels, <const char *>run.slot[step.slots[p.next_weights]] + before, after - before)
     release_tiles()
 
 
@@ -347,9 +347,9 @@ cdef size_t row_elements(size_t depth, size_t k):
 cdef class Conv2dBf16(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
 
-    window, batch, channels, units: as Conv2dF32. ahead: bytes of a later step's weights that this one fetches into the
-    cache while it runs; those are then the third slot, before y. rounded: x is bfloat16, `pixel` numbers to a pixel,
-    the channels first, zeros behind them.
+    window, batch, channels, units: as Conv2dF32. prefetch_bytes: of a later step's weights that this one fetches into
+    the cache while it runs; those are then the third slot, before y. rounded: x is bfloat16, `pixel` numbers to a
+    pixel, the channels first, zeros behind them.
     """
 
     multiplies_bf16 = True
@@ -359,7 +359,7 @@ cdef class Conv2dBf16(Step):
     cdef readonly size_t prefetch   # most bytes of a later step's weights that it should fetch
 
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
-                 size_t ahead=0, bint rounded=False):
+                 size_t prefetch_bytes=0, bint rounded=False):
         cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
         cdef geometry *g = &self.p.g
         measure(g, window, channels, channels)
@@ -370,7 +370,7 @@ cdef class Conv2dBf16(Step):
         self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
         self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
         self.p.lda = row_elements(depth, row.k)
-        self.p.ahead, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, ahead
+        self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.lo = lo
         self.p.hi = hi
         cdef size_t pixel = spread_pixel(window, batch, channels)

@@ -126,7 +126,7 @@ cdef void multiply_panel(const winograd *p, const float *v, const float *w, size
                 a[r] = matrix + (row + r) * p.channels
             tile.c = products + (k * p.most + row) * p.n
             reach = t * nnf_conv2d_f32_fetched(1, p.channels, pace)
-            tile.ahead = <const char *>tile.w + size + reach
+            tile.prefetch = <const char *>tile.w + size + reach
             tile.lines = pace if reach < size else 0
             p.multiply(&tile)
 

@@ -15,7 +15,7 @@ cdef extern from "conv2d/conv2d.h":
         size_t ldc
         float lo
         float hi
-        const char *ahead
+        const char *prefetch
         size_t lines
 
     size_t nnf_conv2d_f32_fetched(size_t taps, size_t depth, size_t lines) nogil

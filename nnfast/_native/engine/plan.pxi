@@ -241,7 +241,7 @@ cdef class Program:
             size_t first=0):
         """Run the steps from `first` on; returns (outcome, number of the step to go on with).
 
-        times: int64 nanoseconds per step, filled in. After "declined" the definition of the step before that number has
+        times: int64 nanoseconds per step, filled in. After "declined" the reference of the step before that number has
         to run.
         """
         cdef nnf_program head = self.c, rest = self.c

@@ -21,4 +21,4 @@ def refine(lowering):
             x, weights, y = step.slots
             if step.prefetch and after.slots[1] in lowering.constants:
                 slots = x, weights, after.slots[1], y
-                lowering.remake(place, __name__, slots, ahead=min(after.packed, step.prefetch))
+                lowering.remake(place, __name__, slots, prefetch_bytes=min(after.packed, step.prefetch))

@@ -76,7 +76,7 @@ class RemoteBuffer(RemoteMemory):
         """The buffer has no value from now on."""
         self._session.call(protocol.WriteBuffer(self.token, None))
 
-    @vlog.telling(vlog.MEMORY, "copy_from")
+    @vlog.log_errors(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
         """As Buffer.copy_from."""
         try:
@@ -86,7 +86,7 @@ class RemoteBuffer(RemoteMemory):
             raise
         self._copy(source, False, lambda pool: protocol.WriteBuffer(self.token, pool, dims))
 
-    @vlog.telling(vlog.MEMORY, "copy_to")
+    @vlog.log_errors(vlog.MEMORY, "copy_to")
     def copy_to(self, target):
         """As Buffer.copy_to."""
         self._copy(target, True, lambda pool: protocol.ReadBuffer(self.token, pool))

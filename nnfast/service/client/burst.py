@@ -76,5 +76,5 @@ def _answer(session, message):
             raise InvalidArgument(f"{len(items)} memories at once, must be at most {protocol.MAX_FDS}")
     except Exception as error:
         problem, items, memories = str(error) or type(error).__name__, [], ()
-        vlog.tell(vlog.MEMORY, "burst %d: no memory for slots %s: %s", message.burst, message.slots, error)
+        vlog.log(vlog.MEMORY, "burst %d: no memory for slots %s: %s", message.burst, message.slots, error)
     session.tell(protocol.Memories(message.call, problem, items), [memory.fileno() for memory in memories])

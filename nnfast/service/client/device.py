@@ -81,7 +81,7 @@ class RemoteDevice(Closing):
         self._path, self._precision = path, precision
         self.reconnect(seconds)
 
-    @vlog.telling(vlog.MANAGER, "connect")
+    @vlog.log_errors(vlog.MANAGER, "connect")
     def reconnect(self, seconds=None):
         """A new session with the driver's process, in place of the one that there was. seconds: that the process gets
         to answer; None: 30.
@@ -122,7 +122,7 @@ class RemoteDevice(Closing):
         finally:
             os.close(fd)
 
-    @vlog.telling(vlog.MODEL, "check")
+    @vlog.log_errors(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
         """As Device.check."""
         chosen_from(newest, "check newest:", VERSIONS)
@@ -133,12 +133,12 @@ class RemoteDevice(Closing):
         refused = self.unsupported_reasons(model)
         return [index not in refused for index in range(len(model.main.operations))]
 
-    @vlog.telling(vlog.MODEL, "supported_operations")
+    @vlog.log_errors(vlog.MODEL, "supported_operations")
     def unsupported_reasons(self, model):
         """As Device.unsupported_reasons."""
         return dict(self._call_about(model, protocol.GetUnsupported()).reasons)
 
-    @vlog.telling(vlog.COMPILATION, "prepare")
+    @vlog.log_errors(vlog.COMPILATION, "prepare")
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
                 deadline=None, cache_dir=None, cache=None, token=None):
         """As Device.prepare. cache_dir is a folder of this process, whose files the driver reads and writes."""
@@ -182,7 +182,7 @@ class RemoteDevice(Closing):
                 files = _open_files(cache)
                 check_token(token)
             except (InvalidArgument, GeneralFailure) as error:  # it does no harm [NN 7.2]
-                vlog.tell(vlog.COMPILATION, "compilation cache: not stored: %s", error)
+                vlog.log(vlog.COMPILATION, "compilation cache: not stored: %s", error)
                 token, files = None, []
         shapes = list(plain_shapes(input_shapes).items()) or None
         message = protocol.Prepare(preference, priority, shapes, plain_keys(keep), deadline,
@@ -206,7 +206,7 @@ class RemoteDevice(Closing):
         """As Device.prepare_from_cache."""
         return self.cached(cache, token)(deadline)
 
-    @vlog.telling(vlog.COMPILATION, "prepare_from_cache")
+    @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache, token):
         """As Device.cached."""
         files = _open_files(cache)
@@ -222,7 +222,7 @@ class RemoteDevice(Closing):
         self._launch(protocol.Load(load.number, deadline, True), (), None, done)
 
     # -- buffers -----------------------------------------------------------------------------------------------------
-    @vlog.telling(vlog.MEMORY, "allocate")
+    @vlog.log_errors(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
         """As Device.allocate."""
         dims = dimensions(dims, "allocate:")

@@ -61,7 +61,7 @@ class RemotePreparedModel(Closing):
             return dict(zip(names, self._run(named(inputs, self.inputs, "input"), out, 0)))
         return self._run(in_list(inputs, "run"), out, 0)
 
-    @vlog.telling(vlog.EXECUTION, "run")
+    @vlog.log_errors(vlog.EXECUTION, "run")
     def _run(self, inputs, out, stream):
         inputs = self._taken(inputs)
         arrays, message = self._arrays(inputs, out, stream)
@@ -117,7 +117,7 @@ class RemotePreparedModel(Closing):
             array[...] = result
         return list(out)
 
-    @vlog.telling(vlog.EXECUTION, "submit")
+    @vlog.log_errors(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
         """As PreparedModel.submit; what is wrong with the inputs is raised by result(), as there."""
         timeout_ns = duration_to_ns(timeout, "submit timeout")
@@ -168,7 +168,7 @@ class RemotePreparedModel(Closing):
         return RemoteStream(self)
 
     # -- requests ----------------------------------------------------------------------------------------------------
-    @vlog.telling(vlog.EXECUTION, "execute")
+    @vlog.log_errors(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
         """As PreparedModel.execute."""
         measure_timing = flag(measure_timing, "execute measure_timing:")
@@ -206,7 +206,7 @@ class RemotePreparedModel(Closing):
         finally:
             outgoing.settle(session, known)
 
-    @vlog.telling(vlog.EXECUTION, "execute_fenced")
+    @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
         """As PreparedModel.execute_fenced. Results in plain memory are copied there before the fence is signalled."""
@@ -237,12 +237,12 @@ class RemotePreparedModel(Closing):
         return self.session.call(protocol.Store(self.number, token), [*files.model, *files.data]).text
 
     # -- bursts ------------------------------------------------------------------------------------------------------
-    @vlog.telling(vlog.EXECUTION, "burst")
+    @vlog.log_errors(vlog.EXECUTION, "burst")
     def burst(self, capacity=1024, spin_us=None):
         """As PreparedModel.burst; packets go through shared memory, no message is exchanged for them."""
         return Controller(self, capacity, spin_us)
 
-    @vlog.telling(vlog.EXECUTION, "configure_burst")
+    @vlog.log_errors(vlog.EXECUTION, "configure_burst")
     def configure_burst(self, get_memories, requests, results):
         """As PreparedModel.configure_burst; how long its thread polls is the driver's affair."""
         return RemoteBurst(self, get_memories, requests, results)

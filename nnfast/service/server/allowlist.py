@@ -65,7 +65,7 @@ def _rule(where, who, *names):
         if names or not _PACKAGE.fullmatch(who):
             raise InvalidArgument(f"{where}: {who!r} is neither the absolute path of an executable nor the package of "
                                   "an app")
-        vlog.tell(vlog.DRIVER, "%s: %s is the package of an app: no executable here belongs to it", where, who)
+        vlog.log(vlog.DRIVER, "%s: %s is the package of an app: no executable here belongs to it", where, who)
         return []
     wrong = [name for name in names if name != "*" and not EXTENSION_NAME.fullmatch(name)]
     if wrong:

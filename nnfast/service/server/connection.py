@@ -49,7 +49,7 @@ class Connection:
                                  session.cancels)
         channel.take_by(self.receiver.receive, self.receiver.buffer)
         self.long_lists = []  # of the model of the call that runs, which the sweeper frees
-        self._debt = None  # what went wrong with a message that has no answer: the next one gets it
+        self._pending_error = None  # what went wrong with a message that has no answer: the next one gets it
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
 
     def start(self):
@@ -96,7 +96,7 @@ class Connection:
             except LostDescriptors as error:
                 refusal = ResourceExhaustedTransient(str(error))
                 if isinstance(error.message, protocol.ONE_WAY):
-                    self._owe(refusal)
+                    self._answer_next(refusal)
                 else:
                     self._answer(failure(refusal))
                 return True
@@ -131,7 +131,7 @@ class Connection:
             return self.session.client.hold("a message with descriptors", descriptors=len(fds))
         except Error as error:
             if isinstance(message, protocol.ONE_WAY):
-                self._owe(error)
+                self._answer_next(error)
             else:
                 self._answer(failure(error))
             return None
@@ -146,8 +146,8 @@ class Connection:
                 for unread in list(self._waiting):
                     unread.settle()
             try:
-                if self._debt is not None:
-                    error, self._debt, self.receiver.paused = self._debt, None, False
+                if self._pending_error is not None:
+                    error, self._pending_error, self.receiver.paused = self._pending_error, None, False
                     raise error
                 with trace.span("LI", "PE", type(message).__name__):
                     answer = handler(self, message, fds)
@@ -155,7 +155,7 @@ class Connection:
                 self.session.failures += 1
                 answer = failure(error)
                 if vlog.mask & vlog.DRIVER:
-                    vlog.tell(vlog.DRIVER, "client %d: %s: %s", self.session.number, type(message).__name__, error)
+                    vlog.log(vlog.DRIVER, "client %d: %s: %s", self.session.number, type(message).__name__, error)
             except MemoryError as error:
                 answer = failure(error)
             except Exception as error:
@@ -197,13 +197,13 @@ class Connection:
             elif isinstance(message, protocol.Cancel):
                 self.session.cancel(message.call)
         except Error as error:
-            self._owe(error)
+            self._answer_next(error)
         except (MemoryError, OSError) as error:
-            self._owe(GeneralFailure(f"service: {type(message).__name__}: {error}"))
+            self._answer_next(GeneralFailure(f"service: {type(message).__name__}: {error}"))
 
-    def _owe(self, error):
-        """Let the next answer be this error."""
-        self._debt, self.receiver.paused = error.with_traceback(None), True  # a traceback would keep the session
+    def _answer_next(self, error):
+        """Let the next answer be this error, without its traceback, which would keep the session."""
+        self._pending_error, self.receiver.paused = error.with_traceback(None), True
 
     def pool(self, path, pool):
         """What a Pool names, as a canonical request takes it. Raises InvalidArgument."""

@@ -42,7 +42,7 @@ from .turns import Turns
 HELLO_SECONDS = 5.0
 """A connection that has not said hello by then is closed."""
 
-MAX_STRANGERS = 128
+MAX_UNAUTHENTICATED = 128
 END_SECONDS = 5.0
 """What clients' threads get to free what their clients held, when the server ends."""
 
@@ -90,7 +90,7 @@ class Server:
         self.calls = Calls()
         self.sweeper = Sweeper(lambda: not self.calls.count)
         self.latency, self.began, self.opened, self.refused = Histogram(), time.monotonic(), 0, 0
-        self._listeners, self._sessions, self._strangers = listeners, {}, {}
+        self._listeners, self._sessions, self._unauthenticated = listeners, {}, {}
         self._devices = {}
         self._lock = renewed(threading.Lock())
         self._stopping, self._ended = False, renewed(threading.Condition(self._lock))
@@ -140,7 +140,7 @@ class Server:
             else:
                 self._wake.clear()
         self._settle()
-        self._dismiss_strangers()
+        self._drop_late()
 
     def _handle(self, key):
         """Something has come in. What goes wrong with one client must not end the others."""
@@ -148,7 +148,7 @@ class Server:
             key.data(key.fileobj)
         except Exception:
             log.exception("internal error with a client, which is dropped")
-            if key.fileobj in self._strangers:
+            if key.fileobj in self._unauthenticated:
                 self._forget(key.fileobj)
 
     def stop(self):
@@ -181,13 +181,13 @@ class Server:
     def _is_idle(self):
         if self.options.idle_seconds is None:
             return False
-        if self._sessions or self._strangers:
+        if self._sessions or self._unauthenticated:
             self._used = time.monotonic()
         return time.monotonic() - self._used >= self.options.idle_seconds
 
     def _patience(self):
         """Seconds until there is something to look at, whatever clients do."""
-        limits = [HELLO_SECONDS] if self._strangers else []
+        limits = [HELLO_SECONDS] if self._unauthenticated else []
         if self.options.idle_seconds is not None:
             limits.append(max(0.05, self.options.idle_seconds))
         return min(limits, default=None)
@@ -196,7 +196,7 @@ class Server:
         for listener in self._listeners:
             self._selector.unregister(listener)
             listener.close()
-        for channel in list(self._strangers):
+        for channel in list(self._unauthenticated):
             self._forget(channel)
         with self._lock:
             self._stopping = True
@@ -214,7 +214,7 @@ class Server:
         self.sweeper.stop()
         self._selector.close()
 
-    # -- strangers ---------------------------------------------------------------------------------------------------
+    # -- before the first message --------------------------------------------------------------------------------------
     def _accept(self, listener):
         try:
             sock, _ = listener.accept()
@@ -222,8 +222,8 @@ class Server:
             if error.errno in _EXHAUSTED:
                 time.sleep(RETRY_SECONDS)  # the listener stays readable: look again when something has been closed
             return  # else it has gone again
-        if len(self._strangers) >= MAX_STRANGERS:
-            self._dismiss_one()
+        if len(self._unauthenticated) >= MAX_UNAUTHENTICATED:
+            self._drop_one()
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # inherited, but where systemd made the listener
         try:
@@ -233,36 +233,36 @@ class Server:
             sock.close()
             return
         channel = Channel(sock, protocol.MAX_HELLO, 0, peer.pid)
-        self._strangers[channel] = time.monotonic(), peer
-        self._selector.register(channel, selectors.EVENT_READ, self._greet)
+        self._unauthenticated[channel] = time.monotonic(), peer
+        self._selector.register(channel, selectors.EVENT_READ, self._on_hello)
 
     def _forget(self, channel, close=True):
-        _, peer = self._strangers.pop(channel)
+        _, peer = self._unauthenticated.pop(channel)
         self._selector.unregister(channel)
         if close:
             self._closer.close(peer.pid, channel.close)
             peer.close()
 
-    def _dismiss_strangers(self):
+    def _drop_late(self):
         late = time.monotonic() - HELLO_SECONDS
-        for channel in [channel for channel, (since, _) in self._strangers.items() if since < late]:
+        for channel in [channel for channel, (since, _) in self._unauthenticated.items() if since < late]:
             self._forget(channel)
 
-    def _dismiss_one(self):
+    def _drop_one(self):
         """Make room: of those who have said nothing so far, the user that has most connections loses one, the oldest of
         the process that has most of them.
         """
-        waiting = [(channel, peer) for channel, (_, peer) in self._strangers.items()]
+        waiting = [(channel, peer) for channel, (_, peer) in self._unauthenticated.items()]
         for name in ("uid", "pid"):
             (greedy, _), = Counter(getattr(peer, name) for _, peer in waiting).most_common(1)
             waiting = [(channel, peer) for channel, peer in waiting if getattr(peer, name) == greedy]
         self._forget(waiting[0][0])
 
-    def _greet(self, channel):
+    def _on_hello(self, channel):
         """The first message of a connection: it becomes part of a session, or is told why not."""
-        if channel not in self._strangers:
+        if channel not in self._unauthenticated:
             return  # it had to go while this message came in
-        fds, pid = [], self._strangers[channel][1].pid
+        fds, pid = [], self._unauthenticated[channel][1].pid
         try:
             hello = channel.receive(protocol.HELLO, fds)
             if hello is None:
@@ -275,14 +275,14 @@ class Server:
                 self._join(channel, hello)
         except (Malformed, Error) as error:
             self.refused += 1
-            self._turn_away(channel, InvalidArgument(str(error)) if isinstance(error, Malformed) else error)
+            self._reject(channel, InvalidArgument(str(error)) if isinstance(error, Malformed) else error)
         except OSError:
             self._forget(channel)
         finally:
             for fd in fds:
                 self._closer.close(pid, partial(os.close, fd))
 
-    def _turn_away(self, channel, error):
+    def _reject(self, channel, error):
         try:
             channel.send(failure(error))
         except OSError:
@@ -301,7 +301,7 @@ class Server:
 
     def _open(self, channel, hello):
         """A new session with its events connection, which gets a thread."""
-        number, (_, peer) = self.opened + 1, self._strangers[channel]
+        number, (_, peer) = self.opened + 1, self._unauthenticated[channel]
         client = self.clients.find(peer)
         if client is None:
             client = self.clients.add(peer)
@@ -333,7 +333,7 @@ class Server:
 
     def _join(self, channel, hello):
         """One more connection for calls of a session, which gets a thread."""
-        session, (_, peer) = self._sessions.get(hello.session), self._strangers[channel]
+        session, (_, peer) = self._sessions.get(hello.session), self._unauthenticated[channel]
         if session is None or session.closed or not hmac.compare_digest(session.key, hello.key) or \
                 self.clients.find(peer) is not session.client:
             raise DeviceUnavailable("service: there is no session of this number and key of this process")

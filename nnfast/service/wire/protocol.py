@@ -15,7 +15,7 @@ VERSION = 2
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
-"""Bytes of the first packet of a connection: no stranger sends more."""
+"""Bytes of the first packet of a connection: no connection sends more before it is accepted."""
 
 MAX_EVENT = 1 << 14
 """Bytes of a packet on the events connection, where nothing comes in a memfd."""
