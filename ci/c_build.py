@@ -28,6 +28,7 @@ AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
 ISA_FLAGS = {
     "_scalar": ["-fno-tree-vectorize"],
     "_avx2": AVX2,
+    "_avxvnni": [*AVX2, "-mavxvnni"],
     "_avx512": AVX512,
     "_avx512vnni": [*AVX512, "-mavx512vnni"],
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
@@ -35,7 +36,7 @@ ISA_FLAGS = {
     "_neon": [],
     "_neondot": ["-march=armv8.2-a+dotprod"],
 }
-X86_ONLY = ("_avx2", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
+X86_ONLY = ("_avx2", "_avxvnni", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
 ARM_ONLY = ("_neon", "_neondot")
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.

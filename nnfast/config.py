@@ -20,7 +20,7 @@ class Knob:
 
 
 KNOBS = (
-    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avx512, avx512vnni, avx512bf16, "
+    Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16, "
          "avx512amx, neon, neondot"),
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),
     Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "

@@ -5,7 +5,7 @@
 
 const char *nnf_isa_name(int isa)
 {
-    static const char *const names[] = {"scalar", "avx2", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
+    static const char *const names[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
                                         "neon", "neondot"};
     return isa >= 0 && isa < (int)(sizeof names / sizeof names[0]) ? names[isa] : 0;
 }
@@ -38,16 +38,22 @@ static int tiles_granted(void)
 }
 #endif
 
-/* What the processor has and the system saves, tiles aside. */
-static int level_without_tiles(uint64_t state)
+static int has_avx_vnni(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & (1u << 4));
+}
+
+/* What the processor has and the system saves, tiles aside, of levels up to `limit`. */
+static int level_without_tiles(uint64_t state, int limit)
 {
     unsigned a, b, c, d;
     /* The system must save the ymm (bits 1, 2) and zmm (bits 5-7) state. */
     if ((state & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & (1u << 5)))
         return NNF_ISA_SCALAR;
     const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
-    if ((b & avx512) != avx512 || (state & 0xe0) != 0xe0)
-        return NNF_ISA_AVX2;
+    if (limit < NNF_ISA_AVX512 || (b & avx512) != avx512 || (state & 0xe0) != 0xe0)
+        return limit >= NNF_ISA_AVXVNNI && has_avx_vnni() ? NNF_ISA_AVXVNNI : NNF_ISA_AVX2;
     if (!(c & (1u << 11)))
         return NNF_ISA_AVX512;
     if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & (1u << 5)))
@@ -73,7 +79,7 @@ int nnf_cpu_level(int limit)
     if ((c & (osxsave | avx | fma | f16c)) != (osxsave | avx | fma | f16c))
         return NNF_ISA_SCALAR;
     const uint64_t state = xcr0();
-    const int level = level_without_tiles(state);
+    const int level = level_without_tiles(state, limit);
     if (level == NNF_ISA_AVX512BF16 && limit >= NNF_ISA_AVX512AMX && has_tiles(state) && tiles_granted())
         return NNF_ISA_AVX512AMX;
     return level < limit ? level : limit;

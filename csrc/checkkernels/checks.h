@@ -8,6 +8,7 @@
 /* Expands `once(op)` for scalar rows and nothing for the others. */
 #define NNF_ONCE_SCALAR(once, op) once(op)
 #define NNF_ONCE_AVX2(once, op)
+#define NNF_ONCE_AVXVNNI(once, op)
 #define NNF_ONCE_AVX512(once, op)
 #define NNF_ONCE_AVX512VNNI(once, op)
 #define NNF_ONCE_AVX512BF16(once, op)

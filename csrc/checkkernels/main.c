@@ -83,7 +83,7 @@ int main(int argc, char **argv)
             broken++;
             continue;
         }
-        if (rows[i].isa > isa) {
+        if (!nnf_isa_includes(isa, rows[i].isa)) {
             printf("skip %s: needs %s\n", rows[i].name, nnf_isa_name(rows[i].isa));
             skipped++;
             continue;

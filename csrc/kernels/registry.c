@@ -28,7 +28,7 @@ const nnf_kernel *nnf_kernel_pick(const char *op, int isa)
 {
     const nnf_kernel *best = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(table[i].op, op) == 0 && table[i].isa <= isa && (!best || table[i].isa >= best->isa))
+        if (strcmp(table[i].op, op) == 0 && nnf_isa_includes(isa, table[i].isa) && (!best || table[i].isa >= best->isa))
             best = &table[i];
     }
     return best;

@@ -14,6 +14,7 @@ cdef extern from "nnf/kernel.h":
 
     const nnf_kernel *nnf_kernels(size_t *count) nogil
     const nnf_kernel *nnf_kernel_pick(const char *op, int isa) nogil
+    bint nnf_isa_includes(int level, int isa) nogil
 
 # The row of the fastest kernel of `op` that the effective level allows; families take fn and the tile from it.
 cdef const nnf_kernel *pick(str op) except NULL

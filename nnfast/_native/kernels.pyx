@@ -57,7 +57,8 @@ def set_level(name):
 
 def levels():
     """Names of the levels this machine can run, lowest first."""
-    return [nnf_isa_name(isa).decode() for isa in range(_detected() + 1) if _has_rows(isa) or isa == 0]
+    return [nnf_isa_name(isa).decode() for isa in range(_detected() + 1)
+            if (_has_rows(isa) or isa == 0) and nnf_cpu_level(isa) == isa]
 
 
 cdef bint _has_rows(int isa):
@@ -114,7 +115,7 @@ def table():
     cdef const nnf_kernel *rows = nnf_kernels(&count)
     found = []
     for i in range(count):
-        if rows[i].isa <= _detected():
+        if nnf_cpu_level(rows[i].isa) == rows[i].isa:
             found.append({"name": rows[i].name.decode(), "op": rows[i].op.decode(),
                           "isa": nnf_isa_name(rows[i].isa).decode(), "tile": (rows[i].m, rows[i].n, rows[i].k)})
     return found

@@ -127,9 +127,8 @@ def test_two_threads_share_long_rows(level):
 def test_step_names_its_kernel(level):
     with at_level(level):
         step = BinaryF32((0, 1, 2), "add", (4,), (4,))
-    tile = {"scalar": "", "avx2": "_8"}.get(level, "_16")
-    isa = level if level in ("scalar", "avx2") else "avx512"
-    assert step.kernel == f"nnf_add_f32_flat__{isa}{tile}"
+    kernel = {"scalar": "scalar", "avx2": "avx2_8", "avxvnni": "avx2_8"}.get(level, "avx512_16")
+    assert step.kernel == f"nnf_add_f32_flat__{kernel}"
 
 
 def test_shift_out_of_range_is_refused():

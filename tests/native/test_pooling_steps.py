@@ -54,7 +54,7 @@ def test_pools_are_the_definition(pool, name, type_, seed):
         else:
             np.testing.assert_array_equal(one, wanted, level)
         np.testing.assert_array_equal(one.view(np.uint8), two.view(np.uint8), level)
-        assert f"__{level}" in steps[0].kernel or level in ("avx512vnni", "avx512bf16", "avx512amx")
+        assert f"__{level}" in steps[0].kernel or level in ("avxvnni", "avx512vnni", "avx512bf16", "avx512amx")
 
 
 @settings(max_examples=60, deadline=None)

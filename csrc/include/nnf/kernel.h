@@ -13,17 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Levels are ordered; each includes the lower ones of its architecture. */
+/* Levels are ordered; each includes the lower ones of its architecture, but for AVXVNNI: many processors with AVX-512
+ * lack it, so nothing but the level itself includes it. */
 enum nnf_isa {
     NNF_ISA_SCALAR = 0,
     NNF_ISA_AVX2 = 1,       /* AVX2, FMA, F16C */
-    NNF_ISA_AVX512 = 2,     /* AVX-512 F, BW, DQ, VL */
-    NNF_ISA_AVX512VNNI = 3, /* + VNNI */
-    NNF_ISA_AVX512BF16 = 4, /* + BF16 */
-    NNF_ISA_AVX512AMX = 5,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
-    NNF_ISA_NEON = 6,       /* aarch64 baseline */
-    NNF_ISA_NEONDOT = 7     /* + dot product */
+    NNF_ISA_AVXVNNI = 2,    /* + VNNI of 256 bits */
+    NNF_ISA_AVX512 = 3,     /* AVX-512 F, BW, DQ, VL */
+    NNF_ISA_AVX512VNNI = 4, /* + VNNI */
+    NNF_ISA_AVX512BF16 = 5, /* + BF16 */
+    NNF_ISA_AVX512AMX = 6,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
+    NNF_ISA_NEON = 7,       /* aarch64 baseline */
+    NNF_ISA_NEONDOT = 8     /* + dot product */
 };
+
+/* Whether what is built for `isa` may run at `level`. */
+static inline int nnf_isa_includes(int level, int isa)
+{
+    return isa <= level && (isa != NNF_ISA_AVXVNNI || level == NNF_ISA_AVXVNNI);
+}
 
 enum nnf_tolerance { NNF_EXACT = 0, NNF_APPROX = 1, NNF_REDUCE = 2 };
 
@@ -42,7 +50,7 @@ typedef struct nnf_kernel {
 /* All rows, grouped by family. */
 const nnf_kernel *nnf_kernels(size_t *count);
 
-/* Fastest row of `op` whose level is at most `isa`; NULL when there is none. */
+/* Fastest row of `op` that level `isa` includes; NULL when there is none. */
 const nnf_kernel *nnf_kernel_pick(const char *op, int isa);
 
 #endif

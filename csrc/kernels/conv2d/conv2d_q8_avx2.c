@@ -175,12 +175,13 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int3
 }
 
 /* The sums of one panel. Rows of one slab are widened already. */
-INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *p, const int vectors)
+INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
+    pairs *p = work;
     switch (t->rows) {
-    case 1: multiply_few(t, panel, p->sum, 1, vectors); return;
-    case 2: multiply_few(t, panel, p->sum, 2, vectors); return;
-    case 3: multiply_few(t, panel, p->sum, 3, vectors); return;
+    case 1: multiply_few(t, panel, sum, 1, vectors); return;
+    case 2: multiply_few(t, panel, sum, 2, vectors); return;
+    case 3: multiply_few(t, panel, sum, 3, vectors); return;
     default: break;
     }
     const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
@@ -189,34 +190,16 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, pairs *
         if (from == 0 && t->groups > SLAB)
             widen_rows(t, first, least(SLAB, t->groups - first), p->a);
         widen_weights(w + first * (size_t)(32 * vectors), count, (__m256i *)p->w, vectors);
-        multiply_rows(t->rows, p, 2 * from, count, first ? p->sum : panel, first ? N : 0, vectors);
+        multiply_rows(t->rows, p, 2 * from, count, first ? sum : panel, first ? N : 0, vectors);
     }
 }
 
 INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
 {
     pairs p;
-    const size_t size = nnf_conv2d_q8_panel(N, t->groups) / 4, each = raw ? 4 : 1;
     if (t->rows > FEW && t->groups <= SLAB)
         widen_rows(t, 0, t->groups, p.a);
-    const int32_t *w = t->w;
-    for (size_t j = 0; j < t->columns; j += N, w += size) {
-        const size_t columns = least(N, t->columns - j);
-        uint8_t *c = t->c + j * each;
-        if (nnf_conv2d_width(columns, N) == N) {
-            run_panel(t, w, &p, 2);
-            if (raw)
-                nnf_conv2d_store_sums(t, columns, p.sum, (int32_t *)c, 2);
-            else
-                nnf_conv2d_finish_panel(t, w, columns, p.sum, c, 2);
-        } else {
-            run_panel(t, w, &p, 1);
-            if (raw)
-                nnf_conv2d_store_sums(t, columns, p.sum, (int32_t *)c, 1);
-            else
-                nnf_conv2d_finish_panel(t, w, columns, p.sum, c, 1);
-        }
-    }
+    nnf_conv2d_each_panel(t, raw, &p, p.sum, run_panel);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__avx2_30x16k4(const nnf_conv2d_q8_tile *t)

@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_panel(const 
         nnf_conv2d_finish_rows(&f, t, columns, sum, c, vectors, 0, 0);
 }
 
-/* The sums themselves, with the offsets of their rows. */
+/* The sums themselves, with the offsets of their rows, as int32 values. */
 static inline __attribute__((always_inline)) void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns,
                                                                         const int32_t *sum, int32_t *c,
                                                                         const int vectors)
@@ -144,6 +144,36 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store_sums(const nn
         for (int v = 0; v < vectors; v++) {
             const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)columns - 8 * v), lane);
             _mm256_maskstore_epi32(c + 8 * v, mask, _mm256_add_epi32(((const __m256i *)sum)[v], offset));
+        }
+    }
+}
+
+/* The int32 sums [rows][16] of a panel of 8 * vectors columns, without the offsets of rows. */
+typedef void nnf_conv2d_sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum,
+                                  const int vectors);
+
+/* A tile of at most m rows and any number of columns, panel by panel; raw: the sums are the result. */
+static inline __attribute__((always_inline)) void nnf_conv2d_each_panel(const nnf_conv2d_q8_tile *t, const int raw,
+                                                                        void *work, int32_t *sum,
+                                                                        nnf_conv2d_sum_panel *sum_panel)
+{
+    const size_t n = NNF_CONV2D_FINISH_N, each = raw ? 4 : 1;
+    const int32_t *w = t->w;
+    for (size_t j = 0; j < t->columns; j += n, w += nnf_conv2d_q8_panel(n, t->groups) / 4) {
+        const size_t columns = t->columns - j < n ? t->columns - j : n;
+        uint8_t *c = t->c + j * each;
+        if (nnf_conv2d_width(columns, n) == n) {
+            sum_panel(t, w, work, sum, 2);
+            if (raw)
+                nnf_conv2d_store_sums(t, columns, sum, (int32_t *)c, 2);
+            else
+                nnf_conv2d_finish_panel(t, w, columns, sum, c, 2);
+        } else {
+            sum_panel(t, w, work, sum, 1);
+            if (raw)
+                nnf_conv2d_store_sums(t, columns, sum, (int32_t *)c, 1);
+            else
+                nnf_conv2d_finish_panel(t, w, columns, sum, c, 1);
         }
     }
 }
