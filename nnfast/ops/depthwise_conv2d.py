@@ -1,8 +1,11 @@
 """DEPTHWISE_CONV_2D [NN 14.4]."""
 
+from math import prod
+
 import numpy as np
 
 from .._native import conv as native
+from .._native.movement import IndexedCopy
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
@@ -82,6 +85,11 @@ def _lower(node, b):
     slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
     units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
     if is_quant8(source):
+        if multiplier > 1:
+            # The fast kernels take one output for each channel.
+            repeated, count = b.temp(prod(source.shape) * multiplier), prod(source.shape)
+            b.emit(IndexedCopy((slots[0], repeated), (count, 1), (count, multiplier), 1))
+            slots, multiplier = (repeated, slots[1]), 1
         shape = win, units, multiplier, source.zero_point, requantize.codes(node), source.dtype == np.int8
 
         def pack():

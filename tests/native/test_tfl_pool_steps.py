@@ -7,7 +7,9 @@ from helpers.lowered import check_all_ways, make, run_native_all
 from helpers.nodes import T, floats, ints, operand, out
 from nnfast.ops.own import BY_NAME
 
-IMAGES = [((1, 4, 6, 3), 2, 2, 2, 2), ((2, 5, 7, 16), 3, 2, 1, 2), ((1, 9, 9, 33), 3, 3, 2, 2), ((3, 1, 1, 1), 1, 1, 1, 1)]
+IMAGES = [
+    ((1, 4, 6, 3), 2, 2, 2, 2), ((2, 5, 7, 16), 3, 2, 1, 2), ((1, 9, 9, 33), 3, 3, 2, 2), ((3, 1, 1, 1), 1, 1, 1, 1),
+]
 
 
 def pooled(name, inputs, scheme, strides, size, outputs):
@@ -45,7 +47,8 @@ def test_back_to_places(shape):
 
 @pytest.mark.parametrize("place", [-1.0, 8.0, np.nan, np.inf])
 def test_places_outside_are_declined(place):
-    node = pooled("TFL_MAX_UNPOOL", [floats(np.ones((1, 1, 2, 1))), floats(np.float32([[[[0.1], [place]]]]))], 2, (2, 2),
+    places = floats(np.float32([[[[0.1], [place]]]]))
+    node = pooled("TFL_MAX_UNPOOL", [floats(np.ones((1, 1, 2, 1))), places], 2, (2, 2),
                   (2, 2), [out()])
     with pytest.raises(AssertionError):
         run_native_all(node, [None, None])
