@@ -20,26 +20,24 @@ def infer(node):
     return [shape[:axis] + shape[axis + 1:] or (1,)]
 
 
-def _compute(node, x, first_best, worst):
+def places(x, axis, smallest):
     """Index of the first best value. A NaN wins no comparison, but nothing beats one that stands first."""
-    axis = node.axis()
-    if x.dtype.kind == "f":
-        leads = np.isnan(np.take(x, 0, axis))
-        x = np.where(np.isnan(x), worst, x)
-        indices = np.where(leads, 0, first_best(x, axis=axis))
-    else:
-        indices = first_best(x, axis=axis)
-    return [np.asarray(indices, np.int32).reshape(infer(node)[0])]
+    first_best = np.argmin if smallest else np.argmax
+    if x.dtype.kind != "f":
+        return first_best(x, axis=axis)
+    leads = np.isnan(np.take(x, 0, axis))
+    x = np.where(np.isnan(x), np.inf if smallest else -np.inf, x)
+    return np.where(leads, 0, first_best(x, axis=axis))
 
 
 def compute_argmax(node, inputs):
     """The lowest index of the largest value; 8-bit by raw code."""
-    return _compute(node, inputs[0], np.argmax, -np.inf)
+    return [np.asarray(places(inputs[0], node.axis(), False), np.int32).reshape(infer(node)[0])]
 
 
 def compute_argmin(node, inputs):
     """The lowest index of the smallest value; 8-bit by raw code."""
-    return _compute(node, inputs[0], np.argmin, np.inf)
+    return [np.asarray(places(inputs[0], node.axis(), True), np.int32).reshape(infer(node)[0])]
 
 
 def lower(node, b):

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.elementwise import Convert
+from .._native.elementwise import CAST_SOURCES, Cast, Convert
 from .._native.movement import CopyBytes
 from ..model.types import OperandType, OperationType, type_name
 from .base import OpDef, Signature
@@ -44,15 +44,24 @@ def compute(node, inputs):
         return [np.asarray(x).astype(output.dtype)]
 
 
+def lower_same(node, b):
+    """No copy where the output can be the input's memory, else one."""
+    source, output = node.inputs[0], node.outputs[0]
+    if not b.alias(0, 0):
+        b.emit(CopyBytes((b.slot(source), b.slot(output)), prod(output.shape) * output.dtype.itemsize))
+
+
 def lower(node, b):
     """No copy where the type stays and the output can be the input's memory; a step between the two floats."""
     source, output = node["input"], node.outputs[0]
-    count, item = prod(output.shape), output.dtype.itemsize
+    count = prod(output.shape)
     if source.type == output.type:
-        if not b.alias(0, 0):
-            b.emit(CopyBytes((b.slot(source), b.slot(output)), count * item))
-    elif {source.type, output.type} == _FLOATS:
+        return lower_same(node, b)
+    if {source.type, output.type} == _FLOATS:
         b.emit(Convert((b.slot(source), b.slot(output)), count, narrow=output.type == OperandType.TENSOR_FLOAT16))
+    elif source.dtype.name in CAST_SOURCES and output.type != OperandType.TENSOR_FLOAT16:
+        b.emit(Cast((b.slot(source), b.slot(output)), count, source.dtype.name, output.dtype.name,
+                    _INTEGER_RANGE.get(output.type)))
     else:
         return f"no native kernel from {type_name(source.type)} to {type_name(output.type)}"
     return None

@@ -1,7 +1,12 @@
 """TFLite's reductions, for numbers of any type and rank: SUM, MEAN, REDUCE_..., ARG_MAX, CUMSUM."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.elementwise import Cast
+from .._native.reduction import Arg
+from .arg import places
 from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
 
@@ -67,8 +72,26 @@ def infer_arg(node):
 
 def compute_arg(node, inputs):
     """The first place of the largest or smallest value."""
-    find = np.argmax if node.op.name == "TFL_ARG_MAX" else np.argmin
-    return [np.asarray(find(inputs[0], node.scalar("axis"))).astype(node.outputs[0].dtype)]
+    found = places(inputs[0], node.scalar("axis"), node.op.name == "TFL_ARG_MIN")
+    return [np.asarray(found).astype(node.outputs[0].dtype)]
+
+
+_ARG_TYPES = {"float32": "f32", "int32": "s32", "uint8": "qu8", "int8": "qs8"}
+"""dtype -> kernels' name of it."""
+
+
+def lower_arg(node, b):
+    """One step whatever the axis, and one for places of another type than int32."""
+    source, output = node["input"], node.outputs[0]
+    if source.dtype.name not in _ARG_TYPES or output.dtype not in (np.int32, np.int64):
+        return f"no native kernel from {source.dtype} to {output.dtype}"
+    axis, count = node.scalar("axis") % len(source.shape), prod(output.shape)
+    target = b.slot(output) if output.dtype == np.int32 else b.temp(4 * count)
+    b.emit(Arg((b.slot(source), target), _ARG_TYPES[source.dtype.name], node.op.name == "TFL_ARG_MIN",
+               prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1:])))
+    if output.dtype != np.int32:
+        b.emit(Cast((target, b.slot(output)), count, "int32", output.dtype.name))
+    return None
 
 
 def infer_cumsum(node):
@@ -92,7 +115,8 @@ def compute_cumsum(node, inputs):
 
 
 _ARG = {"input:T axis:I -> output:J": {"T": ANY, "I": INDEXES, "J": INDEXES}}
-TFL_ARG_MAX, TFL_ARG_MIN = (own(f"TFL_ARG_{end}", _ARG, compute_arg, infer_arg) for end in ("MAX", "MIN"))
+TFL_ARG_MAX, TFL_ARG_MIN = (own(f"TFL_ARG_{end}", _ARG, compute_arg, infer_arg, lower=lower_arg)
+                            for end in ("MAX", "MIN"))
 TFL_CUMSUM = own(
     "TFL_CUMSUM",
     {"input:T axis:I exclusive:bool reverse:bool -> output:U": {"T": NUMBERS, "U": NUMBERS, "I": INDEXES}},

@@ -1,8 +1,12 @@
 """TFLite's elementwise operations on one input, for the types and functions that NNAPI lacks."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.elementwise import CAST_SOURCES, CAST_TARGETS, Cast
 from ..model.quant import round_half_away
+from .cast import lower_same
 from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
 
@@ -109,6 +113,19 @@ def compute_cast(node, inputs):
     return [(x.real if x.dtype.kind == "c" and output.dtype.kind != "c" else x).astype(output.dtype)]
 
 
+def lower_cast(node, b):
+    """One step; none where the type stays and the output can be the input's memory."""
+    source, output = node["input"], node.outputs[0]
+    if source.dtype == output.dtype and not is_boolean(output.type):
+        return lower_same(node, b)
+    target = "bool" if is_boolean(output.type) else output.dtype.name
+    if source.dtype.name not in CAST_SOURCES or target not in CAST_TARGETS or \
+            source.dtype.kind == "f" and target == "uint8":
+        return f"no native kernel from {source.dtype} to {output.dtype}"
+    b.emit(Cast((b.slot(source), b.slot(output)), prod(source.shape), source.dtype.name, target))
+    return None
+
+
 def infer_bitcast(node):
     """Shape of the input, with another last dimension where the sizes of elements differ."""
     shape, ratio = node["input"].shape, node["input"].dtype.itemsize / node.outputs[0].dtype.itemsize
@@ -147,7 +164,8 @@ TFL_FAKE_QUANT = own("TFL_FAKE_QUANT", {"input:F32 low:f32 high:f32 bits:i32 nar
                      compute_fake_quant, same_shape, check_fake_quant)
 TFL_LOGICAL_NOT = _unary("TFL_LOGICAL_NOT", BOOLS, compute_named)
 TFL_LEAKY_RELU = _unary("TFL_LEAKY_RELU", FLOATS, compute_leaky, " alpha:f32")
-TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_cast, same_shape)
+TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_cast, same_shape,
+               lower=lower_cast, moves=True)
 TFL_BITCAST = own("TFL_BITCAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_bitcast, infer_bitcast)
 TFL_REAL, TFL_IMAG = (own(name, {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_real, same_shape)
                       for name in ("TFL_REAL", "TFL_IMAG"))

@@ -1,6 +1,6 @@
-"""Steps that convert between float16 and float32 (csrc/kernels/convert/convert.h)."""
+"""Steps that convert between types of numbers: float16 and float32 (csrc/kernels/convert/convert.h), and others."""
 
-from libc.stdint cimport uint16_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -47,3 +47,110 @@ cdef class Convert(Step):
         self.work = count
         self.tiles = <int>min(1 + count // CONVERT_GRAIN, 64)
         self.bind(run_convert, &self.p, slots, row.name.decode())
+
+
+ctypedef fused number_from:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+
+ctypedef fused number_to:
+    uint8_t
+    int32_t
+    int64_t
+    float
+
+ctypedef void (*cast_fn)(size_t n, const void *x, void *y, double lo, double hi) noexcept nogil
+
+
+cdef void cast_plain(size_t n, const number_from *x, number_to *y, double lo, double hi) noexcept nogil:
+    cdef size_t i
+    for i in range(n):
+        y[i] = <number_to>x[i]
+
+
+cdef void cast_within(size_t n, const number_from *x, number_to *y, double lo, double hi) noexcept nogil:
+    cdef size_t i
+    cdef double value
+    for i in range(n):
+        value = <double>x[i]
+        y[i] = <number_to>(0.0 if value != value else lo if value < lo else hi if value > hi else value)
+
+
+cdef void cast_truth(size_t n, const number_from *x, uint8_t *y, double lo, double hi) noexcept nogil:
+    cdef size_t i
+    for i in range(n):
+        y[i] = x[i] != 0
+
+
+cdef cast_fn cast_from(number_from *kind, str target, str how) except? NULL:
+    # The function from the type that `kind` points to.
+    if how == "truth":
+        return <cast_fn>cast_truth[number_from]
+    if how == "within":
+        if target == "int32":
+            return <cast_fn>cast_within[number_from, int32_t]
+        return <cast_fn>cast_within[number_from, uint8_t]
+    if target == "float32":
+        return <cast_fn>cast_plain[number_from, float]
+    if target == "int32":
+        return <cast_fn>cast_plain[number_from, int32_t]
+    if target == "int64":
+        return <cast_fn>cast_plain[number_from, int64_t]
+    return <cast_fn>cast_plain[number_from, uint8_t]
+
+
+CAST_SOURCES = {"uint8": 1, "bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4}
+CAST_TARGETS = {"uint8": 1, "bool": 1, "int32": 4, "int64": 8, "float32": 4}
+"""Types that Cast takes and gives: bytes of a number."""
+
+
+cdef struct cast:
+    cast_fn convert
+    size_t count, item_x, item_y
+    double lo, hi
+
+
+cdef void run_cast(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const cast *p = <const cast *>step.params
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    p.convert(last - first, <const uint8_t *>run.slot[step.slots[0]] + first * p.item_x,
+              <uint8_t *>run.slot[step.slots[1]] + first * p.item_y, p.lo, p.hi)
+
+
+cdef class Cast(Step):
+    """`count` numbers of slot x in another type in slot y. source, target: names of CAST_SOURCES, CAST_TARGETS.
+
+    bounds: None, or the least and the largest result for int32 and uint8: numbers are cut towards zero within them, NaN
+    becomes 0. Without bounds as C converts; to bool what is not zero.
+    """
+
+    cdef cast p
+
+    def __init__(self, slots, size_t count, str source, str target, bounds=None):
+        cdef str how = "truth" if target == "bool" else "plain" if bounds is None else "within"
+        if how == "within" and target not in ("int32", "uint8"):
+            raise ValueError(f"no bounds for {target}")
+        self.p.item_x, self.p.item_y = CAST_SOURCES[source], CAST_TARGETS[target]
+        self.p.count = count
+        if bounds is not None:
+            self.p.lo, self.p.hi = bounds
+        if source == "float32":
+            self.p.convert = cast_from[float](NULL, target, how)
+        elif source == "int64":
+            self.p.convert = cast_from[int64_t](NULL, target, how)
+        elif source == "int32":
+            self.p.convert = cast_from[int32_t](NULL, target, how)
+        elif source == "int16":
+            self.p.convert = cast_from[int16_t](NULL, target, how)
+        elif source == "int8":
+            self.p.convert = cast_from[int8_t](NULL, target, how)
+        else:
+            self.p.convert = cast_from[uint8_t](NULL, target, how)
+        self.work = count
+        self.tiles = <int>min(1 + count // CONVERT_GRAIN, 64)
+        self.bind(run_cast, &self.p, slots, f"cast {source} {target}")

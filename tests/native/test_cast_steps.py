@@ -1,0 +1,77 @@
+"""Casts between types of numbers, and places of any type, natively: what their numpy definitions give."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from helpers.lowered import check_all_ways, make
+from helpers.nodes import T, ints, operand, out
+from nnfast._native.elementwise import Cast
+from nnfast.model.own import BY_NAME as TYPES
+from nnfast.ops.base import Tensor
+from nnfast.ops.own import BY_NAME
+
+SOURCES = {"uint8": TYPES["TENSOR_UINT8"], "bool": T.TENSOR_BOOL8, "int8": TYPES["TENSOR_INT8"],
+           "int16": TYPES["TENSOR_INT16"], "int32": T.TENSOR_INT32, "int64": TYPES["TENSOR_INT64"],
+           "float32": T.TENSOR_FLOAT32}
+NUMBERS = np.array([0, 1, 2, 3, 100, 127, -1, -2, -100, -128, 127.9, -127.9, 0.4, -0.4])
+
+
+def values(kind):
+    dtype = Tensor(0, SOURCES[kind], ()).dtype
+    x = NUMBERS if dtype.kind == "f" else np.trunc(NUMBERS)
+    if kind == "bool":
+        return (np.arange(14) % 2).astype(dtype)
+    return (np.abs(x) if dtype.kind == "u" else x).astype(dtype)
+
+
+@pytest.mark.parametrize("source, target", [(a, b) for a, b in product(SOURCES, ("int32", "int64", "float32", "bool"))])
+def test_cast(source, target):
+    x = values(source)
+    node = make(BY_NAME["TFL_CAST"].op, [Tensor(0, SOURCES[source], x.shape)], Tensor(0, SOURCES[target], None))
+    check_all_ways(node, [x])
+
+
+@pytest.mark.parametrize("source", ["int8", "int16", "int32", "int64"])
+def test_integers_wrap(source):
+    x = values(source)
+    node = make(BY_NAME["TFL_CAST"].op, [Tensor(0, SOURCES[source], x.shape)], Tensor(0, SOURCES["uint8"], None))
+    check_all_ways(node, [x])
+
+
+WIDE = [0.0, 0.5, -0.5, 254.5, 255.5, 256.0, -1.0, 3e9, -3e9, 2.0**31, -2.0**31, np.nan, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("target", [T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM, T.TENSOR_FLOAT32])
+@pytest.mark.parametrize("source", [T.TENSOR_FLOAT32, T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM])
+def test_casts_of_the_standard_stay_in_range(source, target):
+    data = {T.TENSOR_FLOAT32: np.float32(WIDE), T.TENSOR_QUANT8_ASYMM: np.arange(256).astype(np.uint8),
+            T.TENSOR_INT32: np.array([0, 255, 256, -1, 2**31 - 1, -2**31, 16777217], np.int32)}[source]
+    scale = 0.5 if source == T.TENSOR_QUANT8_ASYMM else 0.0
+    node = make("CAST", [operand(source, shape=data.shape, scale=scale)], out(target, *((0.25, 0) if target ==
+                T.TENSOR_QUANT8_ASYMM else ())))
+    check_all_ways(node, [data])
+
+
+def test_many_numbers_for_several_threads():
+    x = np.random.default_rng(1).integers(-1000, 1000, 100_001).astype(np.int32)
+    check_all_ways(make("CAST", [operand(T.TENSOR_INT32, shape=x.shape)], out()), [x])
+
+
+def test_bounds_are_for_int32_and_uint8():
+    with pytest.raises(ValueError, match="no bounds for float32"):
+        Cast((0, 1), 3, "int32", "float32", (0, 1))
+
+
+@pytest.mark.parametrize("name", ["TFL_ARG_MAX", "TFL_ARG_MIN"])
+@pytest.mark.parametrize("kind", ["float32", "int32", "int8", "uint8"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_places(name, kind, axis):
+    shape = (3, 5, 7)
+    x = np.random.default_rng(2).integers(0, 4, shape).astype(Tensor(0, SOURCES[kind], ()).dtype)
+    if kind == "float32":
+        x[0, :2], x[:, 3, 2] = np.nan, np.nan
+    for target in ("int32", "int64"):
+        node = make(BY_NAME[name].op, [Tensor(0, SOURCES[kind], shape), *ints(axis)], Tensor(0, SOURCES[target], None))
+        check_all_ways(node, [x])
