@@ -1,6 +1,8 @@
 #include "check.h"
 #include "checks.h"
 
+#include <math.h>
+
 #include "int16/int16.h"
 #include "nnf/kernel.h"
 
@@ -290,4 +292,58 @@ void nnf_check_requantize_s32_qs16_rows(nnf_check *c, const nnf_kernel *twin, co
 void nnf_check_requantize_real_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     check_requantize(c, twin, kernel, REAL_SUMS);
+}
+
+void nnf_check_quantize_f32_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_quantize_f32_qs16_flat_fn slow = (nnf_quantize_f32_qs16_flat_fn)twin->fn;
+    const nnf_quantize_f32_qs16_flat_fn fast = (nnf_quantize_f32_qs16_flat_fn)kernel->fn;
+    static const float odd[] = {NAN, INFINITY, -INFINITY, 2.5f, -2.5f, 0.49999997f, -0.5f, 1e30f, -40000, 32767.5f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 8; form++) {
+            const size_t n = sizes[s];
+            const float scale = form & 1 ? 1 : nnf_check_float(c, 1e-4f, 1e-2f);
+            float *x = nnf_check_alloc(c, 4 * n);
+            int16_t *expected = nnf_check_alloc(c, 2 * n), *actual = nnf_check_alloc(c, 2 * n);
+            nnf_check_fill_f32(c, x, n, -50, 50);
+            if (form & 2)
+                x[nnf_check_below(c, n)] = odd[nnf_check_below(c, sizeof odd / sizeof *odd)];
+            slow(n, x, expected, scale);
+            fast(n, x, actual, scale);
+            nnf_check_bytes(c, expected, actual, 2 * n);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 4096;
+    float *x = nnf_check_alloc(c, 4 * n);
+    int16_t *y = nnf_check_alloc(c, 2 * n);
+    nnf_check_fill_f32(c, x, n, -50, 50);
+    NNF_BENCH(c, "n=4096", n, fast(n, x, y, 0.002f));
+    nnf_check_done(c, "bench");
+}
+
+void nnf_check_dequantize_qs16_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_dequantize_qs16_f32_flat_fn slow = (nnf_dequantize_qs16_f32_flat_fn)twin->fn;
+    const nnf_dequantize_qs16_f32_flat_fn fast = (nnf_dequantize_qs16_f32_flat_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        const size_t n = sizes[s];
+        int16_t *x = nnf_check_alloc(c, 2 * n);
+        float *expected = nnf_check_alloc(c, 4 * n), *actual = nnf_check_alloc(c, 4 * n);
+        nnf_check_fill_bytes(c, x, 2 * n);
+        slow(n, x, expected, 0.0123f);
+        fast(n, x, actual, 0.0123f);
+        nnf_check_bytes(c, expected, actual, 4 * n);
+        nnf_check_done(c, "n=%zu", n);
+    }
+    const size_t n = 4096;
+    int16_t *x = nnf_check_alloc(c, 2 * n);
+    float *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_bytes(c, x, 2 * n);
+    NNF_BENCH(c, "n=4096", n, fast(n, x, y, 0.002f));
+    nnf_check_done(c, "bench");
 }

@@ -56,8 +56,9 @@ def _scales(tensor):
 # -- native ----------------------------------------------------------------------------------------------------------
 def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows):
     """Codes of the input's rows, then sums of products with them; matrix_of(weights): [units, depth of a window]."""
-    source, weights, bias, target = node["input"], node.inputs[1], node["bias"], node.outputs[0]
-    if weights.value is None or bias.present and bias.value is None:
+    source, weights, target = *node.inputs[:2], node.outputs[0]
+    bias = node["bias"] if node.has("bias") else None
+    if weights.value is None or bias is not None and bias.value is None:
         return "weights or bias are not constant"
     if prod(source.shape) == 0:
         return "the input is empty"
@@ -76,12 +77,12 @@ def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows
     packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
     sums = of_each_unit(np.int32, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int32))
     scales = of_each_unit(np.float32, lambda: np.full(units, _scales(weights)))
-    biases = np.ascontiguousarray(b.value(bias)) if bias.present else np.zeros(units, np.float32)
+    biases = np.zeros(units, np.float32) if bias is None else np.ascontiguousarray(b.value(bias))
     codes, rows = b.temp(batch * size), b.temp(ROW_BYTES * batch)
     b.emit(QuantizeRowsF32((b.slot(source), codes, rows), batch, size, is_asymmetric))
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
-    values = sums, scales, biases, by_rows, *activation_float(node.scalar("activation"))
+    values = sums, scales, biases, by_rows, *activation_float(node.scalar("activation", 0))
     b.emit(conv.Conv2dQ8((codes, b.const(packed), b.slot(target), rows), win, batch, channels // groups, each,
                               (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
     return None
@@ -178,9 +179,24 @@ def compute_matmul(node, inputs):
                                                                 * _scales(node["input1"]))]
 
 
+def lower_matmul(node, b):
+    """As FULLY_CONNECTED, with the one second matrix for weights."""
+    matrices, is_turned = node["input1"], node.scalar("adj_y")
+    if node.scalar("adj_x") or prod(matrices.shape[:-2]) != 1:
+        return "no native kernel for several second matrices, or a first one to be turned"
+    size, units = matrices.shape[:-3:-1] if is_turned else matrices.shape[-2:]
+    rows = prod(node["input0"].shape[:-1])
+
+    def matrix_of(weights):
+        weights = weights.reshape(matrices.shape[-2:])
+        return weights if is_turned else weights.T
+
+    return _lower(node, b, units, matrix_of, window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
+
+
 TFL_HYBRID_BATCH_MATMUL = own(
     "TFL_HYBRID_BATCH_MATMUL", {"input0:T input1:W adj_x:bool adj_y:bool is_asymmetric:bool -> output:T": _TYPES},
-    compute_matmul, infer_batches,
+    compute_matmul, infer_batches, lower=lower_matmul,
 )
 
 

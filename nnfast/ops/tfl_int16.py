@@ -8,7 +8,7 @@ from math import frexp, prod
 import numpy as np
 
 from .._native import conv
-from .._native.elementwise import BinaryQ16, RequantizeQ16, SplitQ16, obstacle
+from .._native.elementwise import BinaryQ16, RealsQ16, RequantizeQ16, SplitQ16, obstacle
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
@@ -408,5 +408,16 @@ def compute_dequantize(node, inputs):
     return [(inputs[0].astype(np.float64) * _scale(node["input"])).astype(np.float32)]
 
 
-TFL_QUANTIZE_INT16 = own("TFL_QUANTIZE_INT16", {"input:F32 -> output:Q16S": {}}, compute_quantize, same_shape)
-TFL_DEQUANTIZE_INT16 = own("TFL_DEQUANTIZE_INT16", {"input:Q16S -> output:F32": {}}, compute_dequantize, same_shape)
+def _lower_reals(back):
+    def lower(node, b):
+        source, target = node["input"], node.outputs[0]
+        b.emit(RealsQ16((b.slot(source), b.slot(target)), prod(source.shape), _scale(source if back else target), back))
+        return None
+
+    return lower
+
+
+TFL_QUANTIZE_INT16 = own("TFL_QUANTIZE_INT16", {"input:F32 -> output:Q16S": {}}, compute_quantize, same_shape,
+                         lower=_lower_reals(False))
+TFL_DEQUANTIZE_INT16 = own("TFL_DEQUANTIZE_INT16", {"input:Q16S -> output:F32": {}}, compute_dequantize, same_shape,
+                           lower=_lower_reals(True))

@@ -23,3 +23,16 @@ def test_dense(rows, is_asymmetric):
         floats(x), operand("Q8S", codes(19, 37), 0.01), floats(RANDOM.normal(0, 1, 19)), *ints(1), flag(False),
         flag(is_asymmetric)], out())
     check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 19)])
+@pytest.mark.parametrize(("first", "batches"), [((5, 37), ()), ((3, 4, 37), (1,)), ((1, 3, 2, 37), ())])
+def test_one_second_matrix(first, batches, scales, is_turned, is_asymmetric):
+    x, shape = RANDOM.normal(0, 1, first).astype(np.float32), (19, 37) if is_turned else (37, 19)
+    quant = {"scale": scales} if isinstance(scales, float) else {"scales": scales, "dim": len(batches) + (not is_turned)}
+    weights = operand("Q8S" if isinstance(scales, float) else "PC", codes(*batches, *shape), **quant)
+    made = make(tfl_hybrid.TFL_HYBRID_BATCH_MATMUL, [floats(x), weights, flag(False), flag(is_turned),
+                                                     flag(is_asymmetric)], out())
+    check_all_ways(made, [x])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.lowered import check_all_ways, make, run_native
-from helpers.nodes import flag, ints, omitted, operand, out
+from helpers.nodes import flag, floats, ints, omitted, operand, out
 from nnfast.ops import tfl_int16, tfl_quantized_unary, tfl_requantize
 
 RANDOM = np.random.default_rng(16)
@@ -80,6 +80,15 @@ def test_relu(activation):
 def test_sizes(scale):
     x = words(1003)
     check_all_ways(make(tfl_requantize.TFL_REQUANTIZE_ABS, [q16(x, 1e-4)], out("Q16S", scale)), [x])
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 40001])
+def test_reals(count):
+    x = (RANDOM.normal(0, 20, count)).astype(np.float32)
+    x[:5] = np.float32([np.nan, np.inf, -np.inf, 2.5e-3, -1.5e-3])[:count]
+    check_all_ways(make(tfl_int16.TFL_QUANTIZE_INT16, [floats(x)], out("Q16S", 1e-3)), [x])
+    codes = words(count)
+    check_all_ways(make(tfl_int16.TFL_DEQUANTIZE_INT16, [q16(codes, 1.3e-3)], out("F32")), [codes])
 
 
 # -- curves ----------------------------------------------------------------------------------------------------------

@@ -46,6 +46,12 @@ typedef struct nnf_sigmoid_q16 {
 
 typedef void (*nnf_sigmoid_qs16_flat_fn)(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p);
 
+/* y = clamp(round(x / scale)) to all codes, ties away from zero, a NaN gives the lowest; scale > 0. */
+typedef void (*nnf_quantize_f32_qs16_flat_fn)(size_t n, const float *x, int16_t *y, float scale);
+
+/* y = x * scale. */
+typedef void (*nnf_dequantize_qs16_f32_flat_fn)(size_t n, const int16_t *x, float *y, float scale);
+
 /* Both bytes of int16 words: x = 256 * (high - 128) + low. */
 typedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high, uint8_t *low);
 

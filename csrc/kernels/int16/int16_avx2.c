@@ -1,9 +1,10 @@
 #include "int16.h"
 
+#include <string.h>
+
+#include "int16/int16_words.h"
 #include "nnf/requantize_avx2.h"
 #include "nnf/simd/s32_avx2.h"
-
-enum { WIDE = sizeof(S) };
 
 static inline S s32_load_s16(const void *x) { return _mm256_cvtepi16_epi32(_mm_loadu_si128(x)); }
 static inline S s32_load_s8(const void *x) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(x)); }
@@ -19,12 +20,49 @@ static inline void s32_store_s8(void *y, S value)
     _mm_storel_epi64(y, _mm_packs_epi16(words, words));
 }
 
+/* The first n words, fewer than there are lanes. */
+INLINE S load_some(enum word_type type, size_t n, const void *x)
+{
+    char whole[sizeof(S)] = {0};
+    memcpy(whole, x, n * type);
+    return type == TYPE_S8 ? s32_load_s8(whole) : type == TYPE_S16 ? s32_load_s16(whole) : s32_load_whole((void *)whole);
+}
+
+INLINE void store_some(enum word_type type, size_t n, void *y, S value)
+{
+    char whole[sizeof(S)];
+    if (type == TYPE_S8)
+        s32_store_s8(whole, value);
+    else if (type == TYPE_S16)
+        s32_store_s16(whole, value);
+    else
+        s32_store_whole((void *)whole, value);
+    memcpy(y, whole, n * type);
+}
+
 static inline S s32_scaled(S x, S multiplier, S left, S right) { return nnf_mbqm_avx2(x, multiplier, left, right); }
 
 static inline S s32_if_negative(S x, S yes, S no)
 {
     return _mm256_castps_si256(
         _mm256_blendv_ps(_mm256_castsi256_ps(no), _mm256_castsi256_ps(yes), _mm256_castsi256_ps(x)));
+}
+
+/* Rounded quotients of floats within 2^16, ties away from zero: twice what was cut off, cut off itself, is 1 or -1 from a
+ * half on. */
+static inline S s32_steps(S x, float scale)
+{
+    const __m256 limit = _mm256_set1_ps(65536), quotients = _mm256_div_ps(_mm256_castsi256_ps(x), _mm256_set1_ps(scale));
+    const __m256 steps = _mm256_min_ps(_mm256_max_ps(quotients, _mm256_set1_ps(-65536)), limit);
+    const S whole = _mm256_cvttps_epi32(steps);
+    const __m256 rest = _mm256_sub_ps(steps, _mm256_cvtepi32_ps(whole));
+    const S made = _mm256_add_epi32(whole, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest)));
+    return s32_min(s32_max(made, s32_all(INT16_MIN)), s32_all(INT16_MAX));
+}
+
+static inline S s32_real(S x, float scale)
+{
+    return _mm256_castps_si256(_mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_set1_ps(scale)));
 }
 
 static inline S s32_size(S x) { return _mm256_abs_epi32(x); }
@@ -115,6 +153,16 @@ void nnf_curve_qs16_flat__avx2_8(size_t n, const int16_t *x, int16_t *y, const i
 void nnf_sigmoid_qs16_flat__avx2_8(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p)
 {
     map_rows(TYPE_S16, TYPE_S16, n, x, y, sigmoid, p);
+}
+
+void nnf_quantize_f32_qs16_flat__avx2_8(size_t n, const float *x, int16_t *y, float scale)
+{
+    map_rows(TYPE_S32, TYPE_S16, n, x, y, quantized, &scale);
+}
+
+void nnf_dequantize_qs16_f32_flat__avx2_8(size_t n, const int16_t *x, float *y, float scale)
+{
+    map_rows(TYPE_S16, TYPE_S32, n, x, y, dequantized, &scale);
 }
 
 void nnf_split_qs16_flat__avx2_32(size_t n, const int16_t *x, uint8_t *high, uint8_t *low)

@@ -1,19 +1,58 @@
 #include "int16.h"
 
+#include "int16/int16_words.h"
 #include "nnf/requantize_avx512.h"
 #include "nnf/simd/s32_avx512.h"
-
-enum { WIDE = sizeof(S) };
 
 static inline S s32_load_s16(const void *x) { return _mm512_cvtepi16_epi32(_mm256_loadu_si256(x)); }
 static inline S s32_load_s8(const void *x) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(x)); }
 static inline void s32_store_s16(void *y, S value) { _mm256_storeu_si256(y, _mm512_cvtepi32_epi16(value)); }
 static inline void s32_store_s8(void *y, S value) { _mm_storeu_si128(y, _mm512_cvtepi32_epi8(value)); }
+
+/* The first n words, fewer than there are lanes. */
+INLINE S load_some(enum word_type type, size_t n, const void *x)
+{
+    const __mmask16 live = (__mmask16)((1U << n) - 1);
+    if (type == TYPE_S8)
+        return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(live, x));
+    if (type == TYPE_S16)
+        return _mm512_cvtepi16_epi32(_mm256_maskz_loadu_epi16(live, x));
+    return _mm512_maskz_loadu_epi32(live, x);
+}
+
+INLINE void store_some(enum word_type type, size_t n, void *y, S value)
+{
+    const __mmask16 live = (__mmask16)((1U << n) - 1);
+    if (type == TYPE_S8)
+        _mm_mask_storeu_epi8(y, live, _mm512_cvtepi32_epi8(value));
+    else if (type == TYPE_S16)
+        _mm256_mask_storeu_epi16(y, live, _mm512_cvtepi32_epi16(value));
+    else
+        _mm512_mask_storeu_epi32(y, live, value);
+}
+
 static inline S s32_scaled(S x, S multiplier, S left, S right) { return nnf_mbqm_avx512(x, multiplier, left, right); }
 
 static inline S s32_if_negative(S x, S yes, S no)
 {
     return _mm512_mask_mov_epi32(no, _mm512_cmplt_epi32_mask(x, _mm512_setzero_si512()), yes);
+}
+
+/* Rounded quotients of floats within 2^16, ties away from zero: twice what was cut off, cut off itself, is 1 or -1 from a
+ * half on. */
+static inline S s32_steps(S x, float scale)
+{
+    const __m512 limit = _mm512_set1_ps(65536), quotients = _mm512_div_ps(_mm512_castsi512_ps(x), _mm512_set1_ps(scale));
+    const __m512 steps = _mm512_min_ps(_mm512_max_ps(quotients, _mm512_set1_ps(-65536)), limit);
+    const S whole = _mm512_cvttps_epi32(steps);
+    const __m512 rest = _mm512_sub_ps(steps, _mm512_cvtepi32_ps(whole));
+    const S made = _mm512_add_epi32(whole, _mm512_cvttps_epi32(_mm512_add_ps(rest, rest)));
+    return s32_min(s32_max(made, s32_all(INT16_MIN)), s32_all(INT16_MAX));
+}
+
+static inline S s32_real(S x, float scale)
+{
+    return _mm512_castps_si512(_mm512_mul_ps(_mm512_cvtepi32_ps(x), _mm512_set1_ps(scale)));
 }
 
 static inline S s32_size(S x) { return _mm512_abs_epi32(x); }
@@ -98,6 +137,16 @@ void nnf_curve_qs16_flat__avx512_16(size_t n, const int16_t *x, int16_t *y, cons
 void nnf_sigmoid_qs16_flat__avx512_16(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p)
 {
     map_rows(TYPE_S16, TYPE_S16, n, x, y, sigmoid, p);
+}
+
+void nnf_quantize_f32_qs16_flat__avx512_16(size_t n, const float *x, int16_t *y, float scale)
+{
+    map_rows(TYPE_S32, TYPE_S16, n, x, y, quantized, &scale);
+}
+
+void nnf_dequantize_qs16_f32_flat__avx512_16(size_t n, const int16_t *x, float *y, float scale)
+{
+    map_rows(TYPE_S16, TYPE_S32, n, x, y, dequantized, &scale);
 }
 
 void nnf_split_qs16_flat__avx512_32(size_t n, const int16_t *x, uint8_t *high, uint8_t *low)

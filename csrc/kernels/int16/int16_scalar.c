@@ -91,6 +91,24 @@ void nnf_sigmoid_qs16_flat__scalar(size_t n, const int16_t *x, int16_t *y, const
     }
 }
 
+void nnf_quantize_f32_qs16_flat__scalar(size_t n, const float *x, int16_t *y, float scale)
+{
+    for (size_t i = 0; i < n; i++) {
+        float steps = x[i] / scale;
+        steps = steps > -65536 ? steps : -65536;
+        steps = steps < 65536 ? steps : 65536;
+        const int32_t whole = (int32_t)steps;
+        const float rest = steps - (float)whole;
+        y[i] = (int16_t)nnf_clamp_s32(whole + (rest >= 0.5f) - (rest <= -0.5f), INT16_MIN, INT16_MAX);
+    }
+}
+
+void nnf_dequantize_qs16_f32_flat__scalar(size_t n, const int16_t *x, float *y, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)x[i] * scale;
+}
+
 void nnf_split_qs16_flat__scalar(size_t n, const int16_t *x, uint8_t *high, uint8_t *low)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,17 +1,13 @@
-/* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h and a file that defines s32_load_s16,
- * s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled, s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits,
- * s32_pairs, WIDE, the bytes of a vector, and C, as many
- * numbers of 32 bits as there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max and c32_store_s16. */
+/* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h, int16/int16_words.h and a file that
+ * defines load_some, store_some, s32_load_s16, s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled, s32_if_negative,
+ * s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, s32_steps, s32_real, and C, as many numbers of 32 bits as
+ * there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max and c32_store_s16. */
 #ifndef NNF_INT16_SIMD_H
 #define NNF_INT16_SIMD_H
 
 #include <string.h>
 
-#include "int16/int16.h"
-
-#define INLINE static inline __attribute__((always_inline))
-
-enum word_type { TYPE_S8 = 1, TYPE_S16 = 2, TYPE_S32 = 4 }; /* bytes of one */
+#include "int16/int16_words.h"
 
 INLINE S load_words(enum word_type type, const void *x)
 {
@@ -28,21 +24,21 @@ INLINE void store_words(enum word_type type, void *y, S value)
         s32_store_whole(y, value);
 }
 
-typedef struct scale {
+typedef struct factors {
     S multiplier, left, right;
-} scale;
+} factors;
 
-INLINE scale scale_of(const nnf_scaling *by)
+INLINE factors factors_of(const nnf_scaling *by)
 {
-    return (scale){s32_all(by->multiplier), s32_all(by->left), s32_all(by->right)};
+    return (factors){s32_all(by->multiplier), s32_all(by->left), s32_all(by->right)};
 }
 
-INLINE S scaled(S x, const scale *by) { return s32_scaled(x, by->multiplier, by->left, by->right); }
+INLINE S scaled(S x, const factors *by) { return s32_scaled(x, by->multiplier, by->left, by->right); }
 
 /* What a kernel makes of one vector of each operand. */
 typedef struct binary {
     int is_sum, is_minus;
-    scale a, b, y;
+    factors a, b, y;
     S lo, hi;
 } binary;
 
@@ -64,7 +60,7 @@ INLINE void binary_rows(int is_sum, int is_minus, size_t n, const int16_t *a, si
 {
     if (n == 0)
         return;
-    const binary by = {is_sum, is_minus, scale_of(&p->a), scale_of(&p->b), scale_of(&p->y), s32_all(p->lo),
+    const binary by = {is_sum, is_minus, factors_of(&p->a), factors_of(&p->b), factors_of(&p->y), s32_all(p->lo),
                        s32_all(p->hi)};
     S left = s32_all(*a), right = s32_all(*b);
     size_t i = 0;
@@ -77,13 +73,11 @@ INLINE void binary_rows(int is_sum, int is_minus, size_t n, const int16_t *a, si
     }
     if (i == n)
         return;
-    int16_t rest[3][LANES] = {{0}};
     if (step_a)
-        left = s32_load_s16(memcpy(rest[0], a + i, (n - i) * sizeof *a));
+        left = load_some(TYPE_S16, n - i, a + i);
     if (step_b)
-        right = s32_load_s16(memcpy(rest[1], b + i, (n - i) * sizeof *b));
-    s32_store_s16(rest[2], both(&by, left, right));
-    memcpy(y + i, rest[2], (n - i) * sizeof *y);
+        right = load_some(TYPE_S16, n - i, b + i);
+    store_some(TYPE_S16, n - i, y + i, both(&by, left, right));
 }
 
 INLINE void add_rows(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
@@ -97,7 +91,7 @@ INLINE void add_rows(size_t n, const int16_t *a, size_t step_a, const int16_t *b
 
 typedef S (*map)(const void *by, S x);
 
-/* y = each(x), by vectors; the last one by way of the stack. */
+/* y = each(x), by vectors. */
 INLINE void map_rows(enum word_type from, enum word_type to, size_t n, const void *x, void *y, map each, const void *by)
 {
     const char *in = x;
@@ -105,16 +99,12 @@ INLINE void map_rows(enum word_type from, enum word_type to, size_t n, const voi
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         store_words(to, out + i * to, each(by, load_words(from, in + i * from)));
-    if (i == n)
-        return;
-    char rest[2][WIDE] = {{0}};
-    memcpy(rest[0], in + i * from, (n - i) * from);
-    store_words(to, rest[1], each(by, load_words(from, rest[0])));
-    memcpy(out + i * to, rest[1], (n - i) * to);
+    if (i < n)
+        store_some(to, n - i, out + i * to, each(by, load_some(from, n - i, in + i * from)));
 }
 
 typedef struct rescale {
-    scale above, below;
+    factors above, below;
     S zero_x, zero_y, lo, hi;
 } rescale;
 
@@ -122,7 +112,7 @@ INLINE S rescaled(const void *params, S x)
 {
     const rescale *by = params;
     x = s32_sub(x, by->zero_x);
-    const scale side = {s32_if_negative(x, by->below.multiplier, by->above.multiplier),
+    const factors side = {s32_if_negative(x, by->below.multiplier, by->above.multiplier),
                         s32_if_negative(x, by->below.left, by->above.left),
                         s32_if_negative(x, by->below.right, by->above.right)};
     return s32_add(s32_min(s32_max(scaled(x, &side), by->lo), by->hi), by->zero_y);
@@ -130,10 +120,15 @@ INLINE S rescaled(const void *params, S x)
 
 INLINE void rescale_rows(enum word_type from, enum word_type to, size_t n, const void *x, void *y, const nnf_rescale *p)
 {
-    const rescale by = {scale_of(&p->above), scale_of(&p->below), s32_all(p->zero_x), s32_all(p->zero_y),
+    const rescale by = {factors_of(&p->above), factors_of(&p->below), s32_all(p->zero_x), s32_all(p->zero_y),
                         s32_all(p->lo - p->zero_y), s32_all(p->hi - p->zero_y)};
     map_rows(from, to, n, x, y, rescaled, &by);
 }
+
+/* x: floats. */
+INLINE S quantized(const void *scale, S x) { return s32_steps(x, *(const float *)scale); }
+
+INLINE S dequantized(const void *scale, S x) { return s32_real(x, *(const float *)scale); }
 
 INLINE S curved(const void *table, S x)
 {

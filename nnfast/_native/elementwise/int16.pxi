@@ -32,6 +32,8 @@ cdef extern from "int16/int16.h":
 
     ctypedef void (*nnf_sigmoid_qs16_flat_fn)(size_t n, const int16_t *x, int16_t *y,
                                               const nnf_sigmoid_q16 *p) noexcept nogil
+    ctypedef void (*nnf_quantize_f32_qs16_flat_fn)(size_t n, const float *x, int16_t *y, float scale) noexcept nogil
+    ctypedef void (*nnf_dequantize_qs16_f32_flat_fn)(size_t n, const int16_t *x, float *y, float scale) noexcept nogil
     ctypedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high, uint8_t *low) noexcept nogil
 
     ctypedef struct nnf_word_sums:
@@ -214,6 +216,43 @@ cdef class SigmoidQ16(Step):
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
         self.bind(run_sigmoid_q16, &self.p, slots, row.name.decode())
+
+
+cdef struct reals_q16:
+    nnf_quantize_f32_qs16_flat_fn quantize      # one of the two
+    nnf_dequantize_qs16_f32_flat_fn dequantize
+    size_t count
+    float scale
+
+
+cdef void run_reals_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const reals_q16 *p = <const reals_q16 *>step.params
+    cdef const void *x = run.slot[step.slots[0]]
+    cdef void *y = run.slot[step.slots[1]]
+    cdef size_t first, last
+    nnf_share(p.count, thread, threads, &first, &last)
+    if p.quantize != NULL:
+        p.quantize(last - first, <const float *>x + first, <int16_t *>y + first, p.scale)
+    else:
+        p.dequantize(last - first, <const int16_t *>x + first, <float *>y + first, p.scale)
+
+
+cdef class RealsQ16(Step):
+    """int16 codes of `count` float32 values, or with `back` the values of codes; slots x, y; scale: greater than 0."""
+
+    cdef reals_q16 p
+
+    def __init__(self, slots, size_t count, float scale, bint back=False):
+        cdef const nnf_kernel *row = pick("dequantize_qs16_f32_flat" if back else "quantize_f32_qs16_flat")
+        if back:
+            self.p.dequantize = <nnf_dequantize_qs16_f32_flat_fn>row.fn
+        else:
+            self.p.quantize = <nnf_quantize_f32_qs16_flat_fn>row.fn
+        self.p.count = count
+        self.p.scale = scale
+        self.work = count
+        self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.bind(run_reals_q16, &self.p, slots, row.name.decode())
 
 
 # -- products in 8-bit halves ------------------------------------------------------------------------------------------
