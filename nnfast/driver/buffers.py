@@ -171,6 +171,14 @@ class Buffer:
         return f"<Buffer {self.token} {type_name(self.type)} {list(self.dims)}: {state}>"
 
 
+@dataclass(frozen=True, slots=True)
+class NamedBuffer:
+    """A buffer of which a request tells the token, where no device is asked about it (pools.check_request)."""
+
+    token: int
+    dims = ()
+
+
 class Tokens:
     """The live buffers of a device by token; the numbers of freed ones are used again, last first [NN 6.3]."""
 

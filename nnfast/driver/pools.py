@@ -8,7 +8,7 @@ from .. import vlog
 from ..checks import shown
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..model.types import Definition, OperandType, is_raw
-from .buffers import INPUT, OUTPUT, Buffer, combine_dims
+from .buffers import INPUT, OUTPUT, Buffer, NamedBuffer, combine_dims
 from .memory import FileBytes, Memory
 from .request import OutputShape, Request
 
@@ -197,13 +197,24 @@ def bind_request(prepared, request, started=True):
 
     started: False where other executions may still write what this one reads: only the form is checked then.
     """
+    return _bind(prepared.model.main, request, started, prepared)
+
+
+def check_request(graph, request):
+    """Refuse a request that has not the form that the main graph of a valid model asks for. Its buffers may be
+    NamedBuffers: what only a device can tell, their roles and shapes, is not asked. Raises InvalidArgument."""
+    _bind(graph, request, False, None)
+
+
+def _bind(graph, request, started, prepared):
+    """As bind_request; prepared: None where there is but the form to check."""
     if not isinstance(request, Request):
         raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
-    graph = prepared.model.main
     for role, given, wanted in (("inputs", request.inputs, graph.inputs), ("outputs", request.outputs, graph.outputs)):
         if len(given) != len(wanted):
             raise InvalidArgument(f"request {role}: got {len(given)}, must be {len(wanted)}")
-    pools = [pool if isinstance(pool, Buffer) else bytes_of(place, pool) for place, pool in enumerate(request.pools)]
+    pools = [pool if isinstance(pool, Buffer | NamedBuffer) else bytes_of(place, pool)
+             for place, pool in enumerate(request.pools)]
     inputs, shapes, used = {}, {}, set()
     for place, (argument, operand) in enumerate(zip(request.inputs, graph.inputs)):
         path, record = f"request input {place}", graph.operands[operand]
@@ -214,7 +225,8 @@ def bind_request(prepared, request, started=True):
             continue
         buffer = _buffer(path, argument, pools)
         if buffer is not None:
-            buffer.check_role(path, prepared, INPUT, place)
+            if prepared is not None:
+                buffer.check_role(path, prepared, INPUT, place)
             used.add(buffer)
             dims = combine_dims(argument.dims, record.dims)
             if dims is None:
@@ -249,7 +261,8 @@ def bind_request(prepared, request, started=True):
         if buffer is not None:
             if buffer in used:
                 raise InvalidArgument(f"{path}: buffer {buffer.token} is an argument of this request already")
-            buffer.check_role(path, prepared, OUTPUT, place)
+            if prepared is not None:
+                buffer.check_role(path, prepared, OUTPUT, place)
             used.add(buffer)
             if combine_dims(buffer.dims, [d or 0 for d in shape or ()]) is None:
                 raise InvalidArgument(f"{path}: buffer {buffer.token} was allocated for {list(buffer.dims)}, the "
@@ -265,10 +278,11 @@ def bind_request(prepared, request, started=True):
             own = pool.room(argument.offset, argument.length)
             outputs.append(_Written(path, operand, argument.dims, dtype, own, pool, argument.offset))
         else:
-            private = operand in prepared.read_back and isinstance(request.pools[argument.pool], Memory)
+            private = prepared is not None and operand in prepared.read_back \
+                and isinstance(request.pools[argument.pool], Memory)
             outputs.append(_Region(path, operand, argument.dims, dtype, _region(argument, pools), private))
     arguments = Arguments(inputs, shapes, outputs)
-    static = prepared._static
+    static = None if prepared is None else prepared._static
     if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
         arguments.check_sizes({output.operand: static.shape_of(output.operand) for output in outputs}, InvalidArgument)
     return arguments
@@ -311,7 +325,7 @@ def bytes_of(place, pool):
 def _buffer(path, argument, pools):
     """The Buffer that an argument lies in, or None for client memory."""
     _check_pool(path, argument, pools)
-    if not isinstance(pools[argument.pool], Buffer):
+    if not isinstance(pools[argument.pool], Buffer | NamedBuffer):
         return None
     if argument.offset or argument.length:
         raise InvalidArgument(f"{path}: offset and length are {shown(argument.offset)} and {shown(argument.length)}, "

@@ -18,14 +18,15 @@ from .types import (
 from .values import boolean, fail, is_integer, record, uint32, vec
 
 
-def to_canonical(request, hal, prepared):
-    """The nnfast.Request of a HIDL request of version `hal` for a prepared model; raises InvalidArgument."""
+def to_canonical(request, hal, graph, buffer_of):
+    """The nnfast.Request of a HIDL request of version `hal` for the main graph of a model; buffer_of(token): the buffer
+    of a token. Raises InvalidArgument."""
     record(request, Request, "request")
-    pools = tuple(pool_of(pool, hal, prepared.device.tokens, f"request pool {place}")
+    pools = tuple(pool_of(pool, hal, buffer_of, f"request pool {place}")
                   for place, pool in enumerate(vec(request.pools, "request pools")))
     inputs, outputs = _arguments(request)
     if HALS.index(hal) < HALS.index("1.2"):
-        check_outputs(outputs, prepared.model.main, f"HAL {hal}")
+        check_outputs(outputs, graph, f"HAL {hal}")
     return canonical.Request(inputs, outputs, pools)
 
 
@@ -40,8 +41,8 @@ def _arguments(request):
         vec(getattr(request, f"{role}s"), f"request {role}s"))) for role in ("input", "output"))
 
 
-def pool_of(pool, hal, tokens, path):
-    """What a canonical request takes as the pool: nnfast.Memory, or the Buffer of a token."""
+def pool_of(pool, hal, buffer_of, path):
+    """What a canonical request takes as the pool: nnfast.Memory, or what buffer_of(token) gives."""
     if hal != "1.3":
         return to_memory(pool, hal, path)
     record(pool, MemoryPool, path)
@@ -51,7 +52,7 @@ def pool_of(pool, hal, tokens, path):
         return to_memory(pool.hidlMemory, hal, path)
     if not is_integer(pool.token) or not pool.token > 0:
         fail(path, f"token is {pool.token!r}, must be positive")
-    return tokens.find(int(pool.token))
+    return buffer_of(int(pool.token))
 
 
 def _argument(argument, path):

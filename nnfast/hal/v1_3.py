@@ -109,9 +109,10 @@ class PreparedModel(v1_2.PreparedModel):
         """(status, handle of the sync fence, FencedExecutionCallback)."""
         def start():
             launch.told("1.3", "executeFenced")
-            canonical = requests.to_canonical(request, "1.3", self.prepared)
+            prepared = self.prepared
+            canonical = requests.to_canonical(request, "1.3", prepared.model.main, prepared.device.tokens.find)
             timed = member(measure, MeasureTiming, "executeFenced measure") == MeasureTiming.YES
-            execution = self.prepared.execute_fenced(
+            execution = prepared.execute_fenced(
                 canonical, [_fence(handle, place) for place, handle in enumerate(vec(waitFor, "waitFor"))], timed,
                 launch.seconds(deadline, "executeFenced deadline"),
                 launch.duration(loopTimeoutDuration, "executeFenced loopTimeoutDuration"),

@@ -8,8 +8,8 @@ from types import FunctionType
 
 from ..checks import shown
 from ..compiler.check import check_model
-from ..driver.buffers import Buffer
-from ..driver.pools import bind_request
+from ..driver.buffers import NamedBuffer
+from ..driver.pools import check_request
 from ..errors import Error, GeneralFailure
 from . import models, requests
 from .pools import to_memory
@@ -87,48 +87,20 @@ def _request(request, model, allow_unspecified):
     canonical = _model(model)
     record(request, Request, "request")
     newest = any(isinstance(pool, MemoryPool) for pool in request.pools) if isinstance(request.pools, list) else False
-    prepared = _Form(canonical)
-    converted = requests.to_canonical(request, "1.3" if newest else "1.2", prepared)
+    converted = requests.to_canonical(request, "1.3" if newest else "1.2", canonical.main, NamedBuffer)
     if not allow_unspecified:
         requests.check_outputs(converted.outputs, canonical.main, "this call")
     try:
-        bind_request(prepared, converted, started=False)
+        check_request(canonical.main, converted)
     except GeneralFailure:
         pass  # memory that cannot be mapped now is well formed
 
 
 def _pool(pool, hal):
     if isinstance(pool, MemoryPool) and version(hal) == "1.3":
-        requests.pool_of(pool, hal, _Tokens(), "pool")
+        requests.pool_of(pool, hal, NamedBuffer, "pool")
     else:
         to_memory(pool, version(hal), "pool")
-
-
-class _Form:
-    """Stands for a prepared model where only the form of a request is looked at."""
-
-    _static, read_back = None, ()
-
-    def __init__(self, model):
-        self.model, self.device = model, self
-        self.tokens = _Tokens()
-
-
-class _Tokens:
-    """Takes every token for that of some buffer."""
-
-    def find(self, token):
-        return _AnyBuffer(token)
-
-
-class _AnyBuffer(Buffer):
-    """A buffer with every role and of no known shape."""
-
-    def __init__(self, token):
-        self.token, self.dims = token, ()
-
-    def check_role(self, path, prepared, kind, index):
-        """Only the device knows."""
 
 
 _CHECKS = {
