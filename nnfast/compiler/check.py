@@ -2,6 +2,7 @@
 
 from .. import pace
 from ..errors import Error, InvalidArgument
+from ..model import proof
 from ..model.types import VERSIONS, LifeTime, OperationType, is_extension, is_raw, type_name
 from ..model.validate import validate_model
 from ..ops.base import ValueUnknown
@@ -18,9 +19,12 @@ def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
     called before each part of the model, may raise to stop. Raises InvalidArgument with the path of the first broken
     rule: structure [NN 11.3-11.7], then each operation's operand types, model-time rules and version. Operations of
     other extensions and of OEMs are valid [NN 9.3, 9.7], and so are those of the device's extensions on types of
-    other extensions.
+    other extensions. What is right of a model without extensions is kept with it, and not looked at again.
     """
     validate_model(model, go_on)
+    found = None if model.extensions else proof.of(model)  # what devices know of extensions differs
+    if found is not None and found.version is not None and VERSIONS.index(found.version) <= VERSIONS.index(newest):
+        return found.version
     version = "1.0"
     if model.extensions:
         version = "1.2"
@@ -46,6 +50,8 @@ def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
                 raise InvalidArgument(f"{path}: this form of the operation came with HAL {needs}, the "
                                       f"model is one of HAL {newest}")
             version = max(version, needs, key=VERSIONS.index)
+    if found is not None:
+        found.version = version
     return version
 
 

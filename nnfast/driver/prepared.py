@@ -28,7 +28,7 @@ from ..errors import (
 from ..forks import importing
 from ..model.mapped import release
 from ..model.types import is_raw
-from ..model.validate import validate_model
+from ..model.validate import check_structure
 from ..model.withheld import Withheld, withholding
 from .arguments import (
     check_output,
@@ -85,7 +85,7 @@ class PreparedModel(Closing):
                 if packing is None:
                     check_model(model, extensions=device.extensions, go_on=go_on)
                 else:
-                    validate_model(model, go_on)
+                    check_structure(model, go_on)
             model = resolve(model, device.extensions)
             graph = model.main
             if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):

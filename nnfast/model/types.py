@@ -373,7 +373,8 @@ class Model:
 
     states: inputs and outputs that are fed back (TFLite variables); a caller of `run` does not see them.
     name: for messages. extensions: (name, prefix) of the vendor extensions whose codes it uses [NN 1.7].
-    arithmetic: one of ARITHMETICS. signatures: those of the file that it came from.
+    arithmetic: one of ARITHMETICS. signatures: those of the file that it came from. proof: what has been found right of
+    this very model, once it was (model/proof.py); no copy has it.
     """
 
     main: Subgraph
@@ -384,6 +385,7 @@ class Model:
     extensions: tuple = ()
     arithmetic: str = "nnapi"
     signatures: tuple = ()
+    proof: object = field(default=None, init=False, compare=False)
 
     def save(self, path):
         """Write the model to a file that nnfast.load reads (docs/models.md). Raises InvalidArgument."""

@@ -13,6 +13,7 @@ import numpy as np
 from .. import pace
 from ..checks import shown
 from ..errors import InvalidArgument
+from . import proof
 from .plain import is_plain
 from .types import (
     ARITHMETICS,
@@ -50,12 +51,22 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def validate_model(model, go_on=pace.step):
-    """Check the structure of a Model; InvalidArgument names the first part that breaks a rule.
+    """Check the structure of a Model, unless it carries the proof; InvalidArgument names the first part that breaks a
+    rule. A model that is right carries the proof afterwards.
 
-    Order: main, then each referenced subgraph (operands, operations, lists, graph), reference cycles, states.
     go_on(path): called before every operand and operation, may raise to stop.
     """
     _record(model, Model, "model")
+    if proof.of(model) is None:
+        check_structure(model, go_on)
+        proof.give(model)
+
+
+def check_structure(model, go_on=pace.step):
+    """As validate_model, without a proof: for models that nobody sees again.
+
+    Order: main, then each referenced subgraph (operands, operations, lists, graph), reference cycles, states.
+    """
     _sequence(model.referenced, "referenced")
     _sequence(model.states, "states")
     if not isinstance(model.relaxed, bool | np.bool_):
