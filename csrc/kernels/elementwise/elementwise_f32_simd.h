@@ -1,5 +1,4 @@
-/* Floats in vectors. Include after nnf/simd/f32_<isa>.h and first_or_larger, first_or_smaller and sloped, which differ
- * in what they make of NaN. */
+/* Floats in vectors. Include after nnf/simd/f32_<isa>.h. */
 #ifndef NNF_ELEMENTWISE_F32_SIMD_H
 #define NNF_ELEMENTWISE_F32_SIMD_H
 
@@ -19,11 +18,11 @@ INLINE V apply(enum op op, V a, V b)
     case OP_DIV:
         return divide(a, b);
     case OP_MAX:
-        return first_or_larger(a, b);
+        return larger(b, a);
     case OP_MIN:
-        return first_or_smaller(a, b);
+        return smaller(b, a);
     default:
-        return sloped(a, b);
+        return unless_below(a, a, mul(a, b));
     }
 }
 
@@ -40,7 +39,7 @@ INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const fl
     }
     if (i == n)
         return;
-    const M live = first_lanes(n - i);
+    const M live = first_lanes(n % LANES);
     const V value = apply(op, step_a ? load(live, a + i) : first_a, step_b ? load(live, b + i) : first_b);
     store(y + i, live, between(low, high, value));
 }
