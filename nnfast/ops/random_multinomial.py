@@ -20,7 +20,7 @@ PART = 1 << 14
 def philox(seeds, blocks, first=0):
     """uint32[blocks, 4]: words of Philox4x32-10 with two 32-bit seeds, from block `first` on [NN 15.7]."""
     key, high = ([np.uint64(word) for word in _halves(seed)] for seed in seeds)
-    number = np.arange(first, first + blocks, dtype=np.uint64)
+    number = np.arange(blocks, dtype=np.uint64) + np.uint64(first)
     c0, c1 = number & _LOW, number >> _WORD
     c2, c3 = (np.full(blocks, word) for word in high)
     for _ in range(_ROUNDS):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .base import broadcast_shape
-from .tfl import BOOLS, BOUNDS, FLOATS, INTEGERS, NUMBERS, QUANTIZED, own, same_dtype
+from .tfl import BOOLS, BOUNDS, COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED, own, same_dtype
 
 
 def infer(node):
@@ -76,8 +76,8 @@ def _check_activation(node):
     node.check_in("activation", tuple(BOUNDS))
 
 
-def _fused(name):
-    return own(f"TFL_{name}", {"x:T y:U activation:i32 -> output:V": dict.fromkeys("TUV", NUMBERS)}, compute, infer,
+def _fused(name, types=NUMBERS):
+    return own(f"TFL_{name}", {"x:T y:U activation:i32 -> output:V": dict.fromkeys("TUV", types)}, compute, infer,
                _check_activation)
 
 
@@ -96,13 +96,14 @@ def _comparison(name, types):
                _check_inputs)
 
 
-TFL_ADD, TFL_SUB, TFL_MUL, TFL_DIV = map(_fused, ("ADD", "SUB", "MUL", "DIV"))
-TFL_FLOOR_DIV, TFL_FLOOR_MOD, TFL_POW, TFL_SQUARED_DIFFERENCE = (
-    _plain(name, NUMBERS) for name in ("FLOOR_DIV", "FLOOR_MOD", "POW", "SQUARED_DIFFERENCE"))
+TFL_ADD, TFL_SUB, TFL_DIV = map(_fused, ("ADD", "SUB", "DIV"))
+TFL_MUL = _fused("MUL", NUMBERS + COMPLEX)
+TFL_FLOOR_DIV, TFL_FLOOR_MOD = (_plain(name, NUMBERS + QUANTIZED) for name in ("FLOOR_DIV", "FLOOR_MOD"))
+TFL_POW, TFL_SQUARED_DIFFERENCE = (_plain(name, NUMBERS) for name in ("POW", "SQUARED_DIFFERENCE"))
 TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + QUANTIZED) for name in ("MAXIMUM", "MINIMUM"))
 TFL_ATAN2 = _plain("ATAN2", FLOATS)
-TFL_RIGHT_SHIFT = _plain("RIGHT_SHIFT", INTEGERS)
-TFL_BITWISE_XOR = _plain("BITWISE_XOR", INTEGERS)
+# Of quantized tensors LiteRT takes the codes.
+TFL_RIGHT_SHIFT, TFL_BITWISE_XOR = (_plain(name, INTEGERS + QUANTIZED) for name in ("RIGHT_SHIFT", "BITWISE_XOR"))
 TFL_LOGICAL_AND, TFL_LOGICAL_OR = _plain("LOGICAL_AND", BOOLS), _plain("LOGICAL_OR", BOOLS)
 TFL_EQUAL, TFL_NOT_EQUAL = (_comparison(name, NUMBERS + BOOLS) for name in ("EQUAL", "NOT_EQUAL"))
 TFL_LESS, TFL_LESS_EQUAL, TFL_GREATER, TFL_GREATER_EQUAL = (

@@ -236,3 +236,54 @@ TFL_SPARSE_TO_DENSE = own("TFL_SPARSE_TO_DENSE", {"indices:I shape:J values:T de
                           compute_sparse, infer_sparse, same_dtype("values", "default"))
 TFL_BUCKETIZE = own("TFL_BUCKETIZE", {"input:T boundaries:V -> output:I": _TYPES | {"T": NUMBERS, "V": FLOATS}},
                     compute_buckets, infer_buckets)
+
+
+# -- EMBEDDING_LOOKUP_SPARSE -----------------------------------------------------------------------------------------
+SUM, MEAN, ROOT = 0, 1, 2
+"""How rows of one place are combined: their weighted sum, divided by the weights' sum or by the root of their squares'.
+"""
+
+
+def infer_sparse_lookup(node):
+    """All dimensions of the sparse tensor but the last one, and those of a row."""
+    for name, rank in (("numbers", 1), ("places", 2), ("shape", 1), ("weights", 1)):
+        node.check_rank(name, rank)
+    node.check_rank("values", 2, 8)
+    count, rank = node["numbers"].shape[0], node["shape"].shape[0]
+    if node["places"].shape != (count, rank) or node["weights"].shape != (count,) or not rank:
+        node.fail("places", f"shape is {list(node['places'].shape)}, must be {[count, rank]}, with as many weights")
+    dims = node.numbers("shape")
+    if min(dims) < 0 or not SUM <= node.scalar("combiner") <= ROOT:
+        node.fail("shape", f"is {dims}, must not hold negative sizes; the combiner must be 0 to {ROOT}")
+    return [(*dims[:-1], *node["values"].shape[1:])]
+
+
+def compute_sparse_lookup(node, inputs):
+    """Rows by number, those of one place behind each other combined."""
+    numbers, places, _, weights, values = inputs[:5]
+    (shape,), combiner = infer_sparse_lookup(node), node.scalar("combiner")
+    dims = np.array(node.numbers("shape")[:-1], np.int64)
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(values):
+        node.fail_run("numbers", f"are from {numbers.min()} to {numbers.max()}, must be in [0, {len(values)})")
+    inner = places[:, :-1].astype(np.int64)
+    if inner.size and not ((inner >= 0) & (inner < dims)).all():
+        node.fail_run("places", f"lie outside of {dims.tolist()}")
+    strides = np.append(np.cumprod(dims[:0:-1])[::-1], 1)[:len(dims)]
+    buckets = inner @ strides
+    result = np.zeros((int(np.prod(dims)), *values.shape[1:]), np.float32)
+    starts = np.flatnonzero(np.append(True, buckets[1:] != buckets[:-1])) if len(buckets) else []
+    for start, stop in zip(starts, [*starts[1:], len(buckets)]):
+        node.go_on()
+        row, total, squares = result[buckets[start]], np.float32(0), np.float32(0)
+        for k in range(start, stop):
+            row += values[numbers[k]] * weights[k]
+            total, squares = total + weights[k], squares + weights[k] * weights[k]
+        if combiner != SUM:
+            row /= total if combiner == MEAN else np.sqrt(squares)
+    return [result.reshape(shape)]
+
+
+TFL_EMBEDDING_LOOKUP_SPARSE = own(
+    "TFL_EMBEDDING_LOOKUP_SPARSE",
+    {"numbers:I places:I shape:I weights:F values:F combiner:i32 -> output:F": {"I": ("I32",), "F": ("F32",)}},
+    compute_sparse_lookup, infer_sparse_lookup)

@@ -1,9 +1,8 @@
 """TFLite's NON_MAX_SUPPRESSION_V4 and _V5: boxes one by one from a queue, those that overlap a better one left out.
 
-Of equal scores the first box comes first.
+Of equal scores that one comes first which a binary heap gives first: LiteRT's queue is std::priority_queue, whose heap
+lets the hole of the top sink to a leaf, to the right of equal children, and puts the last element there, which rises.
 """
-
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -40,6 +39,43 @@ def _overlaps(low, high, one, others):
     return np.where((area > 0) & (areas > 0), common / (area + areas - common), np.float32(0))
 
 
+class _Queue:
+    """std::priority_queue of (score, number of the box, first box to compare with), ordered by score alone."""
+
+    def __init__(self):
+        self._heap = []
+
+    def __len__(self):
+        return len(self._heap)
+
+    def push(self, item):
+        self._heap.append(item)
+        self._rise(len(self._heap) - 1, item)
+
+    def _rise(self, hole, item):
+        heap = self._heap
+        while hole and heap[(hole - 1) // 2][0] < item[0]:
+            heap[hole] = heap[(hole - 1) // 2]
+            hole = (hole - 1) // 2
+        heap[hole] = item
+
+    def pop(self):
+        heap = self._heap
+        top, last = heap[0], heap.pop()
+        if not heap:
+            return top
+        hole, child = 0, 2
+        while child < len(heap):
+            child -= heap[child][0] < heap[child - 1][0]
+            heap[hole] = heap[child]
+            hole, child = child, 2 * child + 2
+        if child == len(heap):
+            heap[hole] = heap[child - 1]
+            hole = child - 1
+        self._rise(hole, last)
+        return top
+
+
 def compute(node, inputs):
     """Numbers of the selected boxes, best first, their scores (V5) and how many there are; zeros behind them.
 
@@ -51,14 +87,15 @@ def compute(node, inputs):
     sigma = np.float32(node.scalar("sigma", 0.0))
     scale = np.float32(-0.5) / sigma if sigma > 0 else np.float32(0)
     low, high = _sorted_corners(boxes)
-    heap = [(-scores[number], number, 0) for number in np.flatnonzero(scores > lowest)]
-    heapify(heap)
-    most = min(len(heap), node.scalar("most"))
+    queue = _Queue()
+    for number in np.flatnonzero(scores > lowest).tolist():
+        queue.push((scores[number], number, 0))
+    most = min(len(queue), node.scalar("most"))
     chosen, values = [], []
-    while heap and len(chosen) < most:
+    while queue and len(chosen) < most:
         node.go_on()
-        score, number, first = heappop(heap)
-        score = left = -score
+        score, number, first = queue.pop()
+        left = score
         overlaps = _overlaps(low, high, number, np.array(chosen[first:], np.int64))[::-1]
         for overlap in overlaps:
             if overlap >= limit:
@@ -68,11 +105,11 @@ def compute(node, inputs):
             if left <= lowest:
                 break
         else:
+            # A box that was chosen goes back too, as in LiteRT: it meets itself, but the queue's order is another one.
+            queue.push((left, number, len(chosen)))
             if left == score:
                 chosen.append(number)
                 values.append(score)
-            else:
-                heappush(heap, (-left, number, len(chosen)))
     count, size = len(chosen), node.scalar("most")
     numbers, found = np.zeros(size, np.int32), np.zeros(size, np.float32)
     numbers[:count], found[:count] = chosen, values

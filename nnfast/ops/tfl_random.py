@@ -99,3 +99,56 @@ TFL_MULTINOMIAL = own(
     "TFL_MULTINOMIAL",
     {"logits:F32 count:C state:I32 seeds:I32 -> output:U next:I32": {"C": ("I32", "i32"), "U": ("I32", "I64")}},
     compute_multinomial, infer_multinomial)
+
+
+# -- STABLEHLO_RNG_BIT_GENERATOR -------------------------------------------------------------------------------------
+_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+_PARITY = np.uint32(0x1BD11BDA)
+THREEFRY = 2
+"""Number of the algorithm; 0 and 1 are Philox."""
+
+
+def threefry(key, blocks, first):
+    """uint32[blocks, 2]: words of Threefry2x32-20 with a 64-bit key, from block `first` on."""
+    number = np.arange(blocks, dtype=np.uint64) + np.uint64(first)
+    a, b = number.astype(np.uint32), (number >> np.uint64(32)).astype(np.uint32)
+    keys = [np.uint32(key & 0xFFFFFFFF), np.uint32(key >> 32)]
+    keys.append(keys[0] ^ keys[1] ^ _PARITY)
+    a, b = a + keys[0], b + keys[1]
+    for step in range(5):
+        for turn in _ROTATIONS[step % 2]:
+            a = a + b
+            b = (b << np.uint32(turn) | b >> np.uint32(32 - turn)) ^ a
+        a, b = a + keys[(step + 1) % 3], b + keys[(step + 2) % 3] + np.uint32(step + 1)
+    return np.stack([a, b], 1)
+
+
+def infer_bits(node):
+    """The state, and the given shape."""
+    node.check_rank("state", 1)
+    words, algorithm, dims = node["state"].shape[0], node.scalar("algorithm"), node.numbers("shape")
+    if words not in ((2,) if algorithm == THREEFRY else (2, 3)) or not 0 <= algorithm <= THREEFRY:
+        node.fail("state", f"has {words} words for algorithm {algorithm}; Threefry (2) takes 2, Philox (0, 1) 2 or 3")
+    if min(dims, default=0) < 0:
+        node.fail("shape", f"is {dims}, must not hold negative sizes")
+    return [(words,), tuple(dims)]
+
+
+def compute_bits(node, inputs):
+    """The key is the first word of the state, the number of the first block the second one."""
+    state, target = inputs[0], node.outputs[1]
+    shape = infer_bits(node)[1]
+    is_threefry = node.scalar("algorithm") == THREEFRY
+    count = prod(shape) * target.dtype.itemsize // 4
+    blocks = -(-count // (2 if is_threefry else 4))
+    key, first, last = (int(word) for word in (state[0], state[1], state[-1] if len(state) == 3 else state[0]))
+    words = threefry(key, blocks, first) if is_threefry else philox((key, last), blocks, first)
+    moved = state.copy()
+    moved[1] = first + blocks & (1 << 64) - 1
+    return [moved, words.reshape(-1)[:count].view(target.dtype).reshape(shape)]
+
+
+TFL_STABLEHLO_RNG_BIT_GENERATOR = own(
+    "TFL_STABLEHLO_RNG_BIT_GENERATOR",
+    {"state:S shape:I algorithm:i32 -> next:S output:V": {"S": ("U64",), "I": ("I32",), "V": (
+        "I32", "I64", "U32", "U64")}}, compute_bits, infer_bits)

@@ -466,7 +466,7 @@ class Builder:
             t = self.tensors[tensor]
             if t.is_variable:
                 self.refuse(None, f"output tensor[{tensor}] {t.name!r} is a variable, must be a result")
-            index = self.current[tensor] if tensor in self.current else self.operand(None, t)
+            index = self.current[tensor] if tensor in self.current else self._of_any_type(t)
             if index not in written or index in self.outputs:
                 # An output has to be the result of an operation, and its own.
                 index = self._copy(index, t)
@@ -480,6 +480,14 @@ class Builder:
             self._mark_output(target, self.operands[target].name)
             states.append(State(self.inputs.index(source), len(self.outputs) - 1, initial))
         return tuple(states)
+
+    def _of_any_type(self, t):
+        """Operand of a constant, which may be of a type of nnfast's own."""
+        code, scale, point, channels = self.any_type(None, t)
+        if t.data is None or code == OPERAND_TYPES.get(t.type):
+            return self.operand(None, t)
+        array = t.array.reshape(t.dims or (1,)).view(Operand(code).dtype)
+        return self.add(Operand(code, array.shape, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
 
     def _mark_output(self, index, name):
         self.operands[index] = replace(self.operands[index], lifetime=LifeTime.SUBGRAPH_OUTPUT, name=name)

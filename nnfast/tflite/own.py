@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Error
 from ..model import own
 from ..model.types import Definition, LifeTime, Operand, OperandType
+from ..ops.own import BY_NAME as OWN_OPERATIONS
 from .schema import DTYPES as FILE_DTYPES
 
 T = OperandType
@@ -119,7 +120,9 @@ def translate(b, op, name, parameters=(), inputs=None):
         b.refuse(op, "omits a result")
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))] if inputs is None else inputs
     sources = [operand(b, op, t) for t in tensors]
-    results = [result(b, op, place) for place in range(len(op.outputs))]
+    # What the data give has other shapes than the file says where that was made of other data.
+    is_open = isinstance(name, str) and OWN_OPERATIONS[name].op.data_dependent
+    results = [result(b, op, place, () if is_open else None) for place in range(len(op.outputs))]
     start = len(b.operations)
     b.emit_own(name, [*sources, *parameters], results)
     try:

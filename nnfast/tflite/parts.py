@@ -126,12 +126,16 @@ def elementwise(p):
     shapes = [p.dims(t) for t in tensors]
     if None in shapes or max(map(len, shapes)) <= MOST_RANK or len(tensors) > 2 and len(set(shapes)) > 1:
         p.refuse("has no form for these tensors")
+    try:
+        whole = np.broadcast_shapes(*shapes)
+    except ValueError:
+        p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
     small = merged(*shapes) if len(shapes) == 2 else [(prod(shape),) for shape in shapes]
     if len(small[0]) > MOST_RANK:
         p.refuse(f"broadcasts along more than {MOST_RANK} groups of dimensions")
     result = p.new(out, np.broadcast_shapes(*small))
     p.same([p.reshaped(t, dims) for t, dims in zip(tensors, small)], [result])
-    p.run(B.RESHAPE, [result, p.ints(np.broadcast_shapes(*shapes))], [out], new_shape=None)
+    p.run(B.RESHAPE, [result, p.ints(whole)], [out], new_shape=None)
 
 
 @parted(B.BATCH_MATMUL)
@@ -231,3 +235,20 @@ def _directions(p, code, forward, backward, auxiliary, more, sizes, options):
     p.run(B.REVERSE_V2, [turned, axis], [last if merges else outs[1]])
     if merges:
         p.run(B.CONCATENATION, [first, last], outs, axis=2, activation=0)
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+@parted(B.LSTM)
+def integer_lstm(p):
+    """An LSTM of integers, as a sequence of one step."""
+    x, out, options = p.tensor(0), p.b.result(p.op), p.op.options
+    dims = p.b.dims(p.op, x)
+    if x.type != TensorType.INT8 or len(dims) != 2 or 0 in dims or options.kernel_type or \
+            len(p.tensor(8).dims or ()) != 2:
+        p.refuse("has no form for these tensors")
+    rows = dims[0], p.tensor(8).dims[1]
+    result = p.new(out, (1, *rows))
+    p.run(B.UNIDIRECTIONAL_SEQUENCE_LSTM, [p.reshaped(x, (1, *dims)), *map(p.optional, range(1, len(p.op.inputs)))],
+          [result], activation=options.activation, cell_clip=options.cell_clip, proj_clip=options.proj_clip,
+          time_major=True, diagonal_recurrent_tensors=False, asymmetric_quantize_inputs=False)
+    p.run(B.RESHAPE, [result, p.ints(rows)], [out], new_shape=None)

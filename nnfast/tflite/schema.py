@@ -149,6 +149,8 @@ TABLES = {
     "SoftmaxOptions": (("beta", 0, "f", 0.0),),
     "ConcatenationOptions": (("axis", 0, "i", 0), ("activation", 1, "b", 0)),
     "ActivationOptions": (("activation", 0, "b", 0), ("pot_scale_int16", 1, "?", True)),
+    "CombinerOptions": (("combiner", 0, "b", 0),), "LSHOptions": (("type", 0, "b", 0),),
+    "AlgorithmOptions": (("algorithm", 0, "b", 0),),
     "LSTMOptions": (
         ("activation", 0, "b", 0), ("cell_clip", 1, "f", 0.0), ("proj_clip", 2, "f", 0.0), ("kernel_type", 3, "b", 0),
         ("asymmetric_quantize_inputs", 4, "?", False),
@@ -195,6 +197,7 @@ class Builtin(IntEnum):
     L2_POOL_2D = 12
     LOCAL_RESPONSE_NORMALIZATION = 13
     LOGISTIC = 14
+    LSH_PROJECTION = 15
     LSTM = 16
     MAX_POOL_2D = 17
     MUL = 18
@@ -208,6 +211,7 @@ class Builtin(IntEnum):
     SPACE_TO_DEPTH = 26
     SVDF = 27
     TANH = 28
+    EMBEDDING_LOOKUP_SPARSE = 33
     PAD = 34
     UNIDIRECTIONAL_SEQUENCE_RNN = 35
     GATHER = 36
@@ -339,6 +343,7 @@ class Builtin(IntEnum):
     STABLEHLO_REDUCE_WINDOW = 198
     STABLEHLO_GATHER = 201
     DILATE = 203
+    STABLEHLO_RNG_BIT_GENERATOR = 204
     REDUCE_WINDOW = 205
     STABLEHLO_COMPOSITE = 206
 
@@ -366,6 +371,7 @@ OPTIONS = {
     _B.RANDOM_UNIFORM: (114, "RandomOptions"), _B.RANDOM_STANDARD_NORMAL: (114, "RandomOptions"),
     _B.MULTINOMIAL: (114, "RandomOptions"),
     _B.FAKE_QUANT: (58, "FakeQuantOptions"),
+    _B.EMBEDDING_LOOKUP_SPARSE: (20, "CombinerOptions"), _B.LSH_PROJECTION: (4, "LSHOptions"),
     _B.GATHER: (23, "GatherOptions"), _B.LEAKY_RELU: (75, "LeakyReluOptions"),
     _B.LOCAL_RESPONSE_NORMALIZATION: (13, "LRNOptions"), _B.MIRROR_PAD: (77, "MirrorPadOptions"),
     _B.PACK: (59, "PackOptions"), _B.UNPACK: (64, "UnpackOptions"),
@@ -380,6 +386,7 @@ OPTIONS = {
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""
 OPTIONS_2 = {
+    _B.STABLEHLO_RNG_BIT_GENERATOR: (19, "AlgorithmOptions"),
     _B.STABLEHLO_COMPOSITE: (21, "CompositeOptions"), _B.REDUCE_WINDOW: (20, "ReduceWindowOptions"),
     _B.STABLEHLO_GATHER: (16, "StablehloGatherOptions"), _B.STABLEHLO_SCATTER: (7, "StablehloScatterOptions"),
     _B.STABLEHLO_PAD: (10, "StablehloPadOptions"), _B.STABLEHLO_REDUCE_WINDOW: (13, "StablehloReduceWindowOptions"),

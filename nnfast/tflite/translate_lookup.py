@@ -116,3 +116,18 @@ def topk(b, op):
     b.emit(OperationType.TOPK_V2, (turned, b.i32(values[0])), (b.output(op, result), places))
     last = constant_like(b, T.TENSOR_INT32, dims[-1] - 1)
     b.emit(OperationType.SUB, (last, places, b.i32(0)), (b.output(op, result, 1),))
+
+
+@translates(Builtin.LSH_PROJECTION)
+def lsh_projection(b, op):
+    """LSH_PROJECTION; TFLite's sparse type is NNAPI's third."""
+    b.check_counts(op, 2, 3)
+    if op.options.type not in (1, 2):
+        b.refuse(op, f"is of type {op.options.type}, must be 1 (sparse) or 2 (dense)")
+    hashes, x, weight = (b.tensor(op, place) for place in range(3))
+    if (op.options.type == 1) != (weight is None):
+        b.refuse(op, "is dense without weights or sparse with them")
+    b.check_types(op, (T.TENSOR_FLOAT32,), *(t for t in (hashes, weight) if t is not None))
+    inputs = b.operand(op, hashes), b.operand(op, x), \
+        b.omitted(T.TENSOR_FLOAT32, 1) if weight is None else b.operand(op, weight)
+    b.emit(OperationType.LSH_PROJECTION, (*inputs, b.i32(3 if op.options.type == 1 else 2)), (b.output(op),))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..model.types import LifeTime, Operand, OperandType
-from .own import extends, operand, result
+from .own import extends, operand, result, translate
 from .schema import Builtin
 
 B = Builtin
@@ -27,3 +27,13 @@ def random(b, op):
     b.emit_own(f"TFL_{op.name}", (*inputs, state, b.ints(seeds.tolist())), (target, moved))
     b.current[op.outputs[0]] = target
     b.variable_inputs[name], b.variables[name] = state, moved
+
+
+@extends(B.STABLEHLO_RNG_BIT_GENERATOR)
+def bits(b, op):
+    """Numbers of a state that the file keeps itself; the output has the shape that the file says."""
+    b.check_counts(op, 1, outputs=2)
+    dims = b.result(op, 1).dims
+    if dims is None or 0 in dims:
+        b.refuse(op, "must have an output of known shape")
+    translate(b, op, "TFL_STABLEHLO_RNG_BIT_GENERATOR", (b.ints(dims), b.i32(op.options.algorithm)))

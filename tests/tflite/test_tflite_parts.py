@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.tflite.file_builder import build
+from helpers.tflite.file_builder import Tensor, build
 from helpers.tflite.running import Const, One, State
 
 RNG = np.random.default_rng(31)
@@ -184,3 +184,28 @@ def test_numbers_that_nnapi_has_not(dtype, kind):
     else:
         one = One(kind, [x, Const(np.array(1, np.int32))], [((2,), "int32")], "ArgMaxOptions", {"OutputType": 2})
         assert one.run()[0].tolist() == [1, 0]
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+def test_one_step_of_an_int8_lstm():
+    rng, units, size = np.random.default_rng(3), 5, 6
+    matrices = [Const(rng.integers(-127, 128, (units, size if k < 4 else units)).astype(np.int8)) for k in range(8)]
+    biases = [Const(rng.integers(-2000, 2000, units).astype(np.int32)) for _ in range(4)]
+    inputs = [*matrices, *[None] * 3, *biases, None, None, State((2, units), "int8"), State((2, units), "int16")]
+    quants = {f"i{k}": (0.005, 0) for k in range(1, 9)} | {"i0": (1 / 64, 2), "i18": (1 / 128, 0), "i19": (2**-12, 0),
+                                                            "o0": (1 / 128, 0)}
+    x = rng.integers(-128, 128, (2, size)).astype(np.int8)
+
+    def run(kind, options, x, fields):
+        tensors, (op,), *rest = One(kind, [x, *inputs], [((*x.shape[:-1], units), "int8")], options,
+                                    {"FusedActivationFunction": 4} | fields, quants).parts()
+        between = [Tensor(f"m{k}", (), "int16" if k < 4 else "int8", scale=0.01) for k in range(5)]
+        op.intermediates = [t.name for t in between]
+        model = nnfast.load(build([*tensors, *between], [op], *rest))
+        stream = nnfast.Device().prepare(model).stream()
+        return np.stack([stream.run([x])[0].reshape(2, units) for _ in range(3)])
+
+    found = run("LSTM", "LSTMOptions", x, {})
+    np.testing.assert_array_equal(
+        found, run("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions", x[None], {"TimeMajor": True}))
+    assert len(np.unique(found)) > 5

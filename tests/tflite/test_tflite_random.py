@@ -72,3 +72,31 @@ def test_a_subgraph_cannot_keep_the_generator():
     op = Op("IF", ["c", "x"], ["y"], "IfOptions", {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 1})
     with pytest.raises(UnsupportedOperator, match="generator"):
         load(build(tensors, [op], ["c", "x"], ["y"], others=[inner]))
+
+
+PHILOX = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
+THREEFRY = [0x6b200159, 0x99ba4efe]
+"""First words for a key and a number of 0, as the authors of both publish them."""
+
+
+@pytest.mark.parametrize(("algorithm", "size", "first"), [(0, 2, PHILOX), (1, 3, PHILOX), (2, 2, THREEFRY)])
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "uint64", "int64"])
+def test_bit_generators_go_on_from_their_state(algorithm, size, first, dtype):
+    def run(state, count):
+        return One("STABLEHLO_RNG_BIT_GENERATOR", [state], [((size,), "uint64"), ((count,), dtype)],
+                   "StablehloRngBitGeneratorOptions", {"Algorithm": algorithm}).run()
+
+    state, wide = np.zeros(size, np.uint64), np.dtype(dtype).itemsize // 4
+    (after, found), (last, whole) = run(state, len(first) // wide), run(state, 12 // wide)
+    assert found.view(np.uint32).tolist() == first and after.tolist() == [0, 1, 0][:size]
+    (end, rest) = run(after, 12 // wide - len(found))
+    np.testing.assert_array_equal(np.concatenate([found, rest]), whole)
+    assert end.tolist() == last.tolist() == [0, 12 // len(first), 0][:size]
+    carried = np.array([0, (1 << 64) - 1, 0][:size], np.uint64)
+    assert run(carried, 12 // wide)[0][1] == 12 // len(first) - 1
+
+
+def test_bit_generators_refuse_other_states():
+    with pytest.raises(UnsupportedOperator, match="Threefry"):
+        One("STABLEHLO_RNG_BIT_GENERATOR", [np.zeros(3, np.uint64)], [((3,), "uint64"), ((2,), "int32")],
+            "StablehloRngBitGeneratorOptions", {"Algorithm": 2}).model()
