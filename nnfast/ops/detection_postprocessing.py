@@ -7,6 +7,8 @@ from . import boxes
 from .base import OpDef, Signature
 
 MOST_DETECTIONS = 2**31 - 1
+CANDIDATES = 512
+"""Boxes that are compared with those that are kept at a time."""
 
 
 def _slots(node):
@@ -63,9 +65,16 @@ def _suppressed(node, items, scores, limit, kill):
     if not node.is_litert:
         return boxes.greedy(items, scores, limit, kill)
     items, kept = items[boxes.descending(scores[items])], []
-    while items.size and len(kept) < limit:
-        kept.append(items[0])
-        items = items[1:][~kill(items[0], items[1:])]
+    for start in range(0, items.size, CANDIDATES):
+        # Those that come after the last one that is kept are never looked at.
+        block = items[start:start + CANDIDATES]
+        for best in kept:
+            block = block[~kill(best, block)]
+        while block.size and len(kept) < limit:
+            kept.append(block[0])
+            block = block[1:][~kill(block[0], block[1:])]
+        if len(kept) == limit:
+            break
     return np.array(kept, np.int64)
 
 

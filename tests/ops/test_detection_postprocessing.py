@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from helpers.nodes import fails, operand, out, refuses, run
+from helpers.nodes import execute, fails, node, operand, out, refuses, run
 from helpers.scalar_boxes import greedy, overlap
 from helpers.vectors import check_vectors
 from nnfast.ops.detection_postprocessing import DETECTION_POSTPROCESSING as OP
@@ -125,3 +125,22 @@ def test_bad_values():
 
 def test_vectors():
     check_vectors("DETECTION_POSTPROCESSING")
+
+
+@pytest.mark.parametrize("most", [1, 40, 3000])
+def test_many_boxes_with_the_order_of_litert(most):
+    """Boxes in piles, so that most of the first thousand go; equal scores stay in the order of their boxes."""
+    rng, count = np.random.default_rng(4), 1500
+    piles = rng.integers(0, 60, count) * (np.arange(count) % 3 > 0)
+    scores = np.zeros((1, count, 2), np.float32)
+    scores[0, :, 1] = rng.integers(4, 40, count) / np.float32(40) + (piles == 0)
+    anchors = np.stack([piles * 3, 0 * piles, 2 + 0 * piles, 2 + 0 * piles], 1).astype(np.float32)
+    deltas = np.zeros((1, count, 4), np.float32)
+    made = node(OP, operands((scores, deltas, anchors), 0, most, 1, 1, scales=(1.0, 1.0, 1.0, 1.0)), OUTPUTS)
+    made.arithmetic = "litert"
+    found, boxes, _, (kept,) = execute(made)
+    first = [min((a for a in range(count) if piles[a] == pile), key=lambda a: -scores[0, a, 1]) for pile in set(piles)]
+    first.sort(key=lambda a: (-scores[0, a, 1], a))
+    assert kept == min(most, len(first))
+    assert found[0, :kept].tolist() == scores[0, first[:kept], 1].tolist()
+    assert boxes[0, :kept, 0].tolist() == (anchors[first[:kept], 0] - 1).tolist()
