@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._native.recurrent import LstmHybrid
 from . import lstm, recurrent, rnn
 from .tfl import own
 from .tfl_hybrid import asymmetric, symmetric
@@ -51,13 +52,47 @@ def compute_lstm(node, inputs):
     return [array.astype(np.float32) for array in results]
 
 
+def lower_lstm(node, b):
+    """One step; weights are read as they lie, those of peepholes as floats."""
+    gates, path = lstm.active_gates(node), recurrent.sequence_path(node)
+    units, size = node["input_to_output_weights"].shape
+    outputs = node["recurrent_to_output_weights"].shape[1]
+    if 0 in (path.rows, units, size, outputs):
+        return "an operand is empty"
+
+    def slot(name):
+        return b.slot(node[name]) if node.has(name) else None
+
+    def product(name):
+        return slot(name), float(np.float32(node[name].scale))
+
+    def peephole(gate):
+        name = f"cell_to_{gate}_weights"
+        if not node.has(name):
+            return None
+        return b.const(b.value(node[name]).astype(np.float32) * np.float32(node[name].scale))
+
+    if any(node.has(name) and node[name].value is None for name in map("cell_to_{}_weights".format, gates)):
+        return "weights of peepholes are not constant"
+    made = [(*product(f"input_to_{gate}_weights"), *product(f"recurrent_to_{gate}_weights"), slot(f"{gate}_gate_bias"),
+             peephole(gate), slot(f"{gate}_layer_norm_weights")) for gate in gates]
+    projection = None
+    if node.has("projection_weights"):
+        projection = *product("projection_weights"), slot("projection_bias")
+    clip, most = (value if value > 0 else np.inf for value in map(node.scalar, ("cell_clip", "proj_clip")))
+    tensors = node["input"], node["output_state_in"], node["cell_state_in"], *node.outputs
+    b.emit(LstmHybrid([b.slot(t) for t in tensors], made, projection, path.walk(size, outputs), (units, size, outputs),
+                      node.scalar("is_asymmetric"), node.scalar("activation"), clip, (-most, most)))
+    return None
+
+
 _TYPES = {"T": ("F32",), "W": ("Q8S",)}
 _LSTM_WEIGHTS = lstm.WEIGHTS.replace("weights:T", "weights:W").replace("weights?:T", "weights?:W")
 TFL_HYBRID_LSTM = own(
     "TFL_HYBRID_LSTM",
     {f"input:T {_LSTM_WEIGHTS} output_state_in:T cell_state_in:T activation:i32 cell_clip:f32 proj_clip:f32"
      f" time_major:bool {lstm.LAYER_NORM} is_asymmetric:bool -> output:T output_state_out:T cell_state_out:T": _TYPES},
-    compute_lstm, lstm.infer_sequence,
+    compute_lstm, lstm.infer_sequence, lower=lower_lstm, multiply_adds=True,
 )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.lowered import check_all_ways, make
-from helpers.nodes import flag, floats, ints, operand, out
-from nnfast.ops import tfl_hybrid
+from helpers.nodes import flag, floats, ints, omitted, operand, out
+from nnfast.ops import tfl_hybrid, tfl_hybrid_recurrent
 
 RANDOM = np.random.default_rng(31)
 
@@ -31,8 +31,42 @@ def test_dense(rows, is_asymmetric):
 @pytest.mark.parametrize(("first", "batches"), [((5, 37), ()), ((3, 4, 37), (1,)), ((1, 3, 2, 37), ())])
 def test_one_second_matrix(first, batches, scales, is_turned, is_asymmetric):
     x, shape = RANDOM.normal(0, 1, first).astype(np.float32), (19, 37) if is_turned else (37, 19)
-    quant = {"scale": scales} if isinstance(scales, float) else {"scales": scales, "dim": len(batches) + (not is_turned)}
-    weights = operand("Q8S" if isinstance(scales, float) else "PC", codes(*batches, *shape), **quant)
+    kind, quant = "Q8S", {"scale": scales}
+    if not isinstance(scales, float):
+        kind, quant = "PC", {"scales": scales, "dim": len(batches) + (not is_turned)}
+    weights = operand(kind, codes(*batches, *shape), **quant)
     made = make(tfl_hybrid.TFL_HYBRID_BATCH_MATMUL, [floats(x), weights, flag(False), flag(is_turned),
                                                      flag(is_asymmetric)], out())
     check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize(("cifg", "peephole", "projection", "norm"), [
+    (False, False, False, False), (True, True, True, False), (False, True, True, True), (True, False, False, True)])
+def test_lstm(cifg, peephole, projection, norm, time_major, is_asymmetric):
+    """Native sums are float32 ones: near the numpy form, whose roundings of a state may differ by one code."""
+    times, batch, size, units, outputs = 4, 2, 13, 37, 21 if projection else 37
+    gates = ["input", "forget", "cell", "output"]
+
+    def weights(*shape):
+        return operand("Q8S", codes(*shape), 0.003)
+
+    def vector(count):
+        return floats(RANDOM.normal(0, 0.3, count).astype(np.float32))
+
+    def of_gates(make_one, active=gates, kind="F32"):
+        return [omitted(kind, (units,)) if gate not in active or cifg and gate == "input" else make_one()
+                for gate in gates]
+
+    x = RANDOM.normal(0, 1, (times, batch, size) if time_major else (batch, times, size)).astype(np.float32)
+    seeing = of_gates(lambda: weights(units), [g for g in gates if g != "cell"] if peephole else [], "Q8S")
+    made = make(tfl_hybrid_recurrent.TFL_HYBRID_LSTM, [
+        floats(x), *of_gates(lambda: weights(units, size), kind="Q8S"),
+        *of_gates(lambda: weights(units, outputs), kind="Q8S"), seeing[0], seeing[1], seeing[3],
+        *of_gates(lambda: vector(units)), weights(outputs, units) if projection else omitted("Q8S", (outputs, units)),
+        vector(outputs) if projection else omitted("F32", (outputs,)),
+        floats(RANDOM.normal(0, 0.5, (batch, outputs))), floats(RANDOM.normal(0, 0.5, (batch, units))), *ints(4),
+        operand("f32", 2.0), operand("f32", 0.8), flag(time_major),
+        *of_gates(lambda: vector(units), gates if norm else []), flag(is_asymmetric)], out(), out(), out())
+    check_all_ways(made, [x], atol=0.01)
