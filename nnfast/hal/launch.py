@@ -171,7 +171,7 @@ def told(hal, call):
 
 def _execution(face, hal, request, measure, deadline, loop_timeout):
     """Canonical request and the options of PreparedModel.execute."""
-    canonical = requests.to_canonical(request, hal, face.prepared.model.main, face.prepared.device.tokens.find)
+    canonical = requests.for_prepared(request, hal, face.prepared)
     return canonical, {
         "measure_timing": member(measure, MeasureTiming, "execute measure") == MeasureTiming.YES,
         "deadline": seconds(deadline, "execute deadline"),

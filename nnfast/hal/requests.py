@@ -18,16 +18,21 @@ from .types import (
 from .values import boolean, fail, is_integer, record, uint32, vec
 
 
-def to_canonical(request, hal, graph, buffer_of):
-    """The nnfast.Request of a HIDL request of version `hal` for the main graph of a model; buffer_of(token): the buffer
-    of a token. Raises InvalidArgument."""
+def for_prepared(request, hal, prepared):
+    """The nnfast.Request of a HIDL request of version `hal` for a prepared model; raises InvalidArgument."""
+    converted = to_canonical(request, hal, prepared.device.tokens.find)
+    if HALS.index(hal) < HALS.index("1.2"):
+        check_outputs(converted.outputs, prepared.model.main, f"HAL {hal}")
+    return converted
+
+
+def to_canonical(request, hal, buffer_of):
+    """The nnfast.Request of a HIDL request of version `hal`; buffer_of(token): the buffer of a token. Raises
+    InvalidArgument."""
     record(request, Request, "request")
     pools = tuple(pool_of(pool, hal, buffer_of, f"request pool {place}")
                   for place, pool in enumerate(vec(request.pools, "request pools")))
-    inputs, outputs = _arguments(request)
-    if HALS.index(hal) < HALS.index("1.2"):
-        check_outputs(outputs, graph, f"HAL {hal}")
-    return canonical.Request(inputs, outputs, pools)
+    return canonical.Request(*_arguments(request), pools)
 
 
 def to_packet(request):

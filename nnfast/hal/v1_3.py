@@ -109,10 +109,9 @@ class PreparedModel(v1_2.PreparedModel):
         """(status, handle of the sync fence, FencedExecutionCallback)."""
         def start():
             launch.told("1.3", "executeFenced")
-            prepared = self.prepared
-            canonical = requests.to_canonical(request, "1.3", prepared.model.main, prepared.device.tokens.find)
+            canonical = requests.for_prepared(request, "1.3", self.prepared)
             timed = member(measure, MeasureTiming, "executeFenced measure") == MeasureTiming.YES
-            execution = prepared.execute_fenced(
+            execution = self.prepared.execute_fenced(
                 canonical, [_fence(handle, place) for place, handle in enumerate(vec(waitFor, "waitFor"))], timed,
                 launch.seconds(deadline, "executeFenced deadline"),
                 launch.duration(loopTimeoutDuration, "executeFenced loopTimeoutDuration"),

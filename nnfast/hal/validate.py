@@ -87,7 +87,7 @@ def _request(request, model, allow_unspecified):
     canonical = _model(model)
     record(request, Request, "request")
     newest = any(isinstance(pool, MemoryPool) for pool in request.pools) if isinstance(request.pools, list) else False
-    converted = requests.to_canonical(request, "1.3" if newest else "1.2", canonical.main, NamedBuffer)
+    converted = requests.to_canonical(request, "1.3" if newest else "1.2", NamedBuffer)
     if not allow_unspecified:
         requests.check_outputs(converted.outputs, canonical.main, "this call")
     try:
