@@ -124,7 +124,7 @@ void nnf_check_quantize_row_f32_qu8_flat(nnf_check *c, const nnf_kernel *twin, c
     const nnf_quantize_row_f32_qu8_flat_fn slow = (nnf_quantize_row_f32_qu8_flat_fn)twin->fn;
     const nnf_quantize_row_f32_qu8_flat_fn fast = (nnf_quantize_row_f32_qu8_flat_fn)kernel->fn;
     size_t sizes[9];
-    nnf_check_sizes(16, sizes);
+    nnf_check_sizes(32, sizes);
     for (size_t s = 0; sizes[s]; s++) {
         for (size_t form = 0; form < 16; form++) {
             const size_t n = sizes[s];

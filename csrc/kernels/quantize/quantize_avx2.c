@@ -1,4 +1,5 @@
 #include "quantize.h"
+#include "quantize_row.h"
 
 #include "nnf/simd/codes_f64_avx2.h"
 #include "nnf/simd/s32_avx2.h"
@@ -33,4 +34,49 @@ void nnf_dequantize_s32_f32_rows__avx2_8(size_t rows, size_t columns, const int3
                                         const nnf_row_codes *row, const nnf_sum_scales *by, float *y, size_t ldy)
 {
     dequantize_sums(rows, columns, x, ldx, row, by, y, ldy);
+}
+
+/* Codes of eight values, yet to be clamped; twice the rest, cut off, is 1 or -1 from a half on. */
+static inline __m256i row_steps(const float *x, __m256 factor, __m256i zero)
+{
+    const __m256 far = _mm256_set1_ps(NNF_ROW_FAR), near = _mm256_set1_ps(-NNF_ROW_FAR);
+    const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(x), factor);
+    const __m256 steps = _mm256_min_ps(_mm256_max_ps(product, near), far);
+    const __m256i whole = _mm256_cvttps_epi32(steps);
+    const __m256 rest = _mm256_sub_ps(steps, _mm256_cvtepi32_ps(whole));
+    return _mm256_add_epi32(_mm256_add_epi32(whole, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest))), zero);
+}
+
+void nnf_quantize_row_f32_qu8_flat__avx2_32(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
+{
+    __m256 low = _mm256_setzero_ps(), high = low;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 values = _mm256_loadu_ps(x + i);
+        low = _mm256_min_ps(values, low); /* which stays where a value is a NaN */
+        high = _mm256_max_ps(values, high);
+    }
+    float lows[8], highs[8], lowest = 0, highest = 0;
+    _mm256_storeu_ps(lows, low);
+    _mm256_storeu_ps(highs, high);
+    for (int k = 0; k < 8; k++) {
+        lowest = lows[k] < lowest ? lows[k] : lowest;
+        highest = highs[k] > highest ? highs[k] : highest;
+    }
+    for (; i < n; i++) {
+        lowest = x[i] < lowest ? x[i] : lowest;
+        highest = x[i] > highest ? x[i] : highest;
+    }
+    const nnf_row_scale scale = nnf_row_scale_of(lowest, highest, is_asymmetric, row);
+    const __m256 factor = _mm256_set1_ps(scale.factor);
+    const __m256i zero = _mm256_set1_epi32(scale.zero), least = _mm256_set1_epi8((char)scale.lo);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), flip = _mm256_set1_epi8((char)0x80);
+    for (i = 0; i + 32 <= n; i += 32) {
+        const __m256i first = _mm256_packs_epi32(row_steps(x + i, factor, zero), row_steps(x + i + 8, factor, zero));
+        const __m256i second = _mm256_packs_epi32(row_steps(x + i + 16, factor, zero), row_steps(x + i + 24, factor, zero));
+        const __m256i codes = _mm256_max_epi8(_mm256_packs_epi16(first, second), least);
+        _mm256_storeu_si256((__m256i *)(y + i), _mm256_xor_si256(_mm256_permutevar8x32_epi32(codes, order), flip));
+    }
+    for (; i < n; i++)
+        y[i] = nnf_row_code(x[i], &scale);
 }

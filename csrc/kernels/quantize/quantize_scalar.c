@@ -1,4 +1,5 @@
 #include "quantize.h"
+#include "quantize_row.h"
 
 #include "nnf/fixedpoint.h"
 
@@ -48,47 +49,16 @@ void nnf_requantize_s32_qu8_rows__scalar(size_t rows, size_t columns, const int3
     }
 }
 
-/* Half away from zero, between lo and hi; a NaN gives lo. */
-static inline int32_t nearest(float value, float lo, float hi)
-{
-    value = value > lo ? value : lo;
-    value = value < hi ? value : hi;
-    const int32_t whole = (int32_t)value;
-    const float rest = value - (float)whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
-}
-
-static int32_t zero_point_of(double lowest, double highest, double step)
-{
-    const double low = lowest / step, high = highest / step;
-    double zero = 128 - low < 127 + high ? -128 - low : 127 - high;
-    zero = zero > -128 ? zero < 127 ? zero : 127 : -128;
-    const int32_t whole = (int32_t)zero;
-    return whole + (zero - whole >= 0.5) - (zero - whole <= -0.5);
-}
-
 void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y, int is_asymmetric, nnf_row_codes *row)
 {
-    float lowest = 0, highest = 0, factor = 1;
-    int32_t zero = 0;
+    float lowest = 0, highest = 0;
     for (size_t i = 0; i < n; i++) {
         lowest = x[i] < lowest ? x[i] : lowest;
         highest = x[i] > highest ? x[i] : highest;
     }
-    row->step = 1;
-    if (is_asymmetric && lowest != highest) {
-        row->step = (highest - lowest) / 255.0f;
-        zero = zero_point_of(lowest, highest, row->step);
-        factor = 1.0f / row->step;
-    } else if (lowest != highest) {
-        const float range = -lowest > highest ? -lowest : highest;
-        row->step = range / 127.0f;
-        factor = 127.0f / range;
-    }
-    row->zero = zero + 128;
-    const int32_t lo = is_asymmetric ? -128 : -127;
+    const nnf_row_scale scale = nnf_row_scale_of(lowest, highest, is_asymmetric, row);
     for (size_t i = 0; i < n; i++)
-        y[i] = (uint8_t)(nnf_clamp_s32(nearest(x[i] * factor, -512, 512) + zero, lo, 127) + 128);
+        y[i] = nnf_row_code(x[i], &scale);
 }
 
 void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
