@@ -31,7 +31,8 @@ def build(output, extra=(), compiler=None, family=None):
     jobs = {folder / f"{source}.o": ([*compiler, *c_build.c_flags(source), "-g", *extra, *c_build.INCLUDES], source)
             for source in sources}
     c_build.compile_changed(jobs)
-    subprocess.run([*compiler, *jobs, *extra, "-lm", "-pthread", "-o", output], check=True, cwd=ROOT)
+    if subprocess.run([*compiler, *jobs, *extra, "-lm", "-pthread", "-o", output], cwd=ROOT).returncode:
+        raise SystemExit(f"{output}: cannot be linked, see above; each row of an .inc needs its kernel and check")
 
 
 if __name__ == "__main__":

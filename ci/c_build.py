@@ -88,7 +88,8 @@ def compile_changed(jobs):
             started = time.time()
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            subprocess.run(command, check=True, cwd=ROOT)
+            if subprocess.run(command, cwd=ROOT).returncode:
+                raise SystemExit(f"{source}: does not compile, see above")
             os.utime(target, (started, started))  # a file that was saved meanwhile is newer
             Path(f"{target}.command").write_text("\n".join(command))
 
