@@ -15,6 +15,7 @@ INDEXES = ("I32", "I64", "i32", "i64", "I16", "i16")
 NUMBERS = FLOATS + INTEGERS
 BOUNDS = {0: (None, None), 1: (0, None), 2: (-1, 1), 3: (0, 6)}
 """Fused activation -> its bounds."""
+MAX_RANK = 32
 ANY = NUMBERS + QUANTIZED + BOOLS + COMPLEX + ("PC", "Q8SY")
 
 
@@ -61,6 +62,14 @@ def own(name, forms, compute, infer=None, validate=None, **options):
 
 def _unknown(node):
     return [t.shape for t in node.outputs]
+
+
+def dimensions(node, name):
+    """Sizes that a tensor's values give, as a tuple; numpy broadcasts up to MAX_RANK of them."""
+    dims = node.numbers(name)
+    if min(dims, default=0) < 0 or len(dims) > MAX_RANK:
+        node.fail(name, f"is {dims}, must hold at most {MAX_RANK} sizes, none negative")
+    return tuple(dims)
 
 
 def same_shape(node):

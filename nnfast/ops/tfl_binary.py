@@ -118,7 +118,7 @@ def infer_select(node):
         shapes[0] = (*shapes[0], *[1] * (len(shapes[1]) - 1))
     try:
         return [np.broadcast_shapes(*shapes)]
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         node.fail("condition", f"shape {list(shapes[0])} does not go with {list(shapes[1])} and {list(shapes[2])}")
 
 

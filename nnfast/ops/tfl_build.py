@@ -6,26 +6,19 @@ import numpy as np
 
 from .._native.movement import FillItems, StridedCopy
 from .movement import INDEX_BYTES, MOST_DIMENSIONS, copy_choice, dense
-from .tfl import ANY, INDEXES, NUMBERS, is_same_kind, own, same_dtype
+from .tfl import ANY, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
-
-
-def _dims(node, name):
-    dims = node.numbers(name)
-    if min(dims, default=0) < 0:
-        node.fail(name, f"is {dims}, must not hold negative sizes")
-    return tuple(dims)
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
 def infer_fill(node):
     """The given dimensions."""
-    return [_dims(node, "dims")]
+    return [dimensions(node, "dims")]
 
 
 def compute_fill(node, inputs):
     """One value everywhere."""
-    return [np.full(_dims(node, "dims"), inputs[1].reshape(-1)[0])]
+    return [np.full(dimensions(node, "dims"), inputs[1].reshape(-1)[0])]
 
 
 def _fill(b, output, value):
@@ -93,7 +86,7 @@ TFL_ONE_HOT = own("TFL_ONE_HOT", {"indices:I depth:J on:T off:V axis:i32 -> outp
 # -- more of the same ------------------------------------------------------------------------------------------------
 def infer_tile(node):
     """Sizes times the multiples."""
-    shape, times = node["input"].shape, _dims(node, "multiples")
+    shape, times = node["input"].shape, dimensions(node, "multiples")
     if len(times) != len(shape):
         node.fail("multiples", f"are {list(times)}, must be {len(shape)}")
     return [tuple(d * n for d, n in zip(shape, times))]
@@ -112,13 +105,13 @@ def lower_tile(node, b):
 def _broadcast(node, name, *shapes):
     try:
         return np.broadcast_shapes(*shapes)
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         node.fail(name, f"shapes {', '.join(str(list(shape)) for shape in shapes)} cannot be broadcast")
 
 
 def infer_broadcast_to(node):
     """The given dimensions."""
-    dims = _dims(node, "shape")
+    dims = dimensions(node, "shape")
     if _broadcast(node, "shape", node["input"].shape, dims) != dims:
         node.fail("shape", f"is {list(dims)}, shape {list(node['input'].shape)} cannot be broadcast to it")
     return [dims]

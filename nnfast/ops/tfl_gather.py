@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .tfl import ANY, FLOATS, INDEXES, NUMBERS, is_same_kind, own, same_dtype
+from .tfl import ANY, FLOATS, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
 
 _TYPES = {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES, "V": ANY}
@@ -94,10 +94,8 @@ def compute_gather_nd(node, inputs):
 
 def infer_scatter(node):
     """The given shape."""
-    dims = node.numbers("shape")
-    if min(dims, default=0) < 0:
-        node.fail("shape", f"is {dims}, must not hold negative sizes")
-    wanted = node["indices"].shape[:-1] + tuple(dims)[_depth(node, dims):]
+    dims = dimensions(node, "shape")
+    wanted = node["indices"].shape[:-1] + dims[_depth(node, dims):]
     if node["updates"].shape != wanted:
         node.fail("updates", f"shape is {list(node['updates'].shape)}, must be {list(wanted)}")
     return [tuple(dims)]
@@ -201,10 +199,7 @@ def compute_unique(node, inputs):
 
 def infer_sparse(node):
     """The given shape."""
-    dims = node.numbers("shape")
-    if min(dims, default=0) < 0:
-        node.fail("shape", f"is {dims}, must not hold negative sizes")
-    return [tuple(dims)]
+    return [dimensions(node, "shape")]
 
 
 def compute_sparse(node, inputs):
@@ -252,9 +247,9 @@ def infer_sparse_lookup(node):
     count, rank = node["numbers"].shape[0], node["shape"].shape[0]
     if node["places"].shape != (count, rank) or node["weights"].shape != (count,) or not rank:
         node.fail("places", f"shape is {list(node['places'].shape)}, must be {[count, rank]}, with as many weights")
-    dims = node.numbers("shape")
-    if min(dims) < 0 or not SUM <= node.scalar("combiner") <= ROOT:
-        node.fail("shape", f"is {dims}, must not hold negative sizes; the combiner must be 0 to {ROOT}")
+    dims = dimensions(node, "shape")
+    if not SUM <= node.scalar("combiner") <= ROOT:
+        node.fail("combiner", f"is {node.scalar('combiner')}, must be 0 to {ROOT}")
     return [(*dims[:-1], *node["values"].shape[1:])]
 
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from .random_multinomial import philox, uniform
-from .tfl import INDEXES, own
+from .tfl import INDEXES, dimensions, own
 
 _LEAST = np.float32(1e-7)
 _SKIPPED = 512
@@ -39,10 +39,7 @@ def _fractions(words):
 # -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL --------------------------------------------------------------------------
 def infer(node):
     """The given shape, and the state."""
-    dims = node.numbers("shape")
-    if min(dims, default=0) < 0:
-        node.fail("shape", f"is {dims}, must not hold negative sizes")
-    return [tuple(dims), (2,)]
+    return [dimensions(node, "shape"), (2,)]
 
 
 def _words(node, inputs):
@@ -126,12 +123,10 @@ def threefry(key, blocks, first):
 def infer_bits(node):
     """The state, and the given shape."""
     node.check_rank("state", 1)
-    words, algorithm, dims = node["state"].shape[0], node.scalar("algorithm"), node.numbers("shape")
+    words, algorithm, dims = node["state"].shape[0], node.scalar("algorithm"), dimensions(node, "shape")
     if words not in ((2,) if algorithm == THREEFRY else (2, 3)) or not 0 <= algorithm <= THREEFRY:
         node.fail("state", f"has {words} words for algorithm {algorithm}; Threefry (2) takes 2, Philox (0, 1) 2 or 3")
-    if min(dims, default=0) < 0:
-        node.fail("shape", f"is {dims}, must not hold negative sizes")
-    return [(words,), tuple(dims)]
+    return [(words,), dims]
 
 
 def compute_bits(node, inputs):

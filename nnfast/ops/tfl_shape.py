@@ -7,7 +7,7 @@ import numpy as np
 from .._native.movement import Concatenate, FillBytes, StridedCopy
 from .movement import MOST_DIMENSIONS, copy_choice, copy_order
 from .reshape import lower as no_copy
-from .tfl import ANY, INDEXES, is_same_kind, own, same_dtype, same_shape
+from .tfl import ANY, INDEXES, MAX_RANK, is_same_kind, own, same_dtype, same_shape
 
 
 # -- shapes as values ----------------------------------------------------------------------------------------------
@@ -55,8 +55,8 @@ TFL_ZEROS_LIKE = own("TFL_ZEROS_LIKE", {"input:T -> output:U": {"T": ANY, "U": A
 def infer_reshape(node):
     """The given dimensions, at most one of which is -1: what is left."""
     dims, count = node.numbers("shape"), prod(node["input"].shape)
-    if dims.count(-1) > 1 or min(dims, default=0) < -1:
-        node.fail("shape", f"is {dims}, must hold at most one -1 and no other negative size")
+    if dims.count(-1) > 1 or min(dims, default=0) < -1 or len(dims) > MAX_RANK:
+        node.fail("shape", f"is {dims}, must hold at most {MAX_RANK} sizes, at most one -1 and no other negative")
     known = prod(d for d in dims if d != -1)
     if -1 in dims:
         dims[dims.index(-1)] = count // known if known else 0

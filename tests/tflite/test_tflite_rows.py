@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.tflite.file_builder import build
 from helpers.tflite.running import Const, One
-from nnfast.errors import GeneralFailure, UnsupportedOperator
+from nnfast.errors import Error, GeneralFailure, UnsupportedOperator
 
 RNG = np.random.default_rng(41)
 VALUES = RNG.standard_normal((4, 3, 2)).astype(np.float32)
@@ -84,3 +85,19 @@ def test_complex_products_and_constants_of_64_bits():
     np.testing.assert_allclose(nnfast.Device().prepare(one.model()).run([x, x])[0], x * x, rtol=1e-5)
     shape, = One("SHAPE", [x.real.copy()], [((2,), "int64")], "ShapeOptions", {"OutType": 4}).run()
     assert shape.dtype == np.int64 and shape.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("kind", "count"), [
+    *((kind, count) for kind in ("BROADCAST_TO", "SCATTER_ND", "RANDOM_UNIFORM") for count in (33, 63, 70)),
+    ("FILL", 70), ("RESHAPE", 70)])
+def test_computed_shapes_of_more_dimensions_than_there_are(kind, count):
+    """numpy has an error of its own for them."""
+    shape, x = np.ones(count, np.int32), np.ones(1, np.float32)
+    inputs = {"BROADCAST_TO": [x, shape], "FILL": [shape, Const(np.float32(1))], "RESHAPE": [x, shape],
+              "SCATTER_ND": [np.zeros((1, 1), np.int32), x, shape], "RANDOM_UNIFORM": [shape]}[kind]
+    tensors, *rest = One(kind, inputs, [((1,), "float32")], {"RESHAPE": "ReshapeOptions"}.get(kind)).parts()
+    tensors[-1].shape, tensors[-1].has_rank = (), False
+    prepared = nnfast.Device().prepare(nnfast.load(build(tensors, *rest)))
+    with pytest.raises(Error, match=r"shape|dims|rank|dimensions") as caught:
+        prepared.run([i for i in inputs if isinstance(i, np.ndarray)])
+    assert "\n" not in str(caught.value)
