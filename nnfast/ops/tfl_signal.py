@@ -24,7 +24,10 @@ def _lengths(node):
 
 def compute_rfft(node, inputs):
     """Real numbers, cut or filled up with zeros, to their spectrum."""
-    return [np.fft.rfft2(inputs[0].astype(np.float64), _lengths(node)).astype(np.complex64)]
+    (rows, columns), x = _lengths(node), inputs[0]
+    if rows == 1:  # the transform of one number is that number
+        return [np.fft.rfft(x[..., :1, :].astype(np.float64), columns).astype(np.complex64)]
+    return [np.fft.rfft2(x.astype(np.float64), (rows, columns)).astype(np.complex64)]
 
 
 TFL_RFFT2D = own("TFL_RFFT2D", {"input:F32 lengths:I32 -> output:C64": {}}, compute_rfft, infer_rfft)
@@ -103,15 +106,24 @@ def _filters(node, bins, rate):
     return table
 
 
+def _cosines(channels, coefficients):
+    places = np.outer(np.arange(channels) + 0.5, np.arange(coefficients)) * (pi / channels)
+    return np.sqrt(2.0 / channels) * np.cos(places)
+
+
 def compute_mfcc(node, inputs):
     """Mel energies of the spectrogram, their logarithms, and the cosine transform of these."""
     spectrogram, rate = inputs[0], float(inputs[1].reshape(-1)[0])
     channels, coefficients = node.scalar("channels"), node.scalar("coefficients")
     if rate <= 0:
         node.fail_run("rate", f"is {rate:g}, must be above 0")
-    energies = np.sqrt(spectrogram.astype(np.float64)) @ _filters(node, spectrogram.shape[-1], rate)
-    places = np.outer(np.arange(channels) + 0.5, np.arange(coefficients)) * (pi / channels)
-    cosines = np.sqrt(2.0 / channels) * np.cos(places)
+    bins = spectrogram.shape[-1]
+    last, filters = node.memo.get("filters", (None, None))
+    if last != rate:
+        filters = _filters(node, bins, rate)
+        node.memo["filters"] = rate, filters
+    energies = np.sqrt(spectrogram.astype(np.float64)) @ filters
+    cosines = node.once("cosines", lambda: _cosines(channels, coefficients))
     return [(np.log(np.maximum(energies, FLOOR)) @ cosines).astype(np.float32)]
 
 

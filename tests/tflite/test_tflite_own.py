@@ -62,6 +62,7 @@ def ints(*values):
     ("ZEROS_LIKE", [F], None, 0 * F), ("CAST", [np.array([1, 0, -3])], None, [1, 0, -3]),
     ("RELU_0_TO_1", [F / 4], None, np.clip(F / 4, 0, 1)), ("EXPAND_DIMS", [I32.astype(bool), ints(1)], None, None),
     ("RFFT2D", [F[:, 0].copy(), ints(2, 4)], None, np.fft.rfft2(F[:, 0])),
+    ("RFFT2D", [F[:, 0].copy(), ints(1, 8)], None, np.fft.rfft2(F[:, 0], (1, 8))),
 ])
 def test_like_numpy(kind, inputs, options, expected):
     if kind == "DYNAMIC_UPDATE_SLICE":
