@@ -216,10 +216,9 @@ class _Reader:
         if length != needed:
             fail(path, f"length is {length}, must be {needed} for {canonical.type_name(code)} {list(dims)}")
         self.inside(path, source, lifetime, pool, offset, length)
-        array = source[offset:offset + length].view(dtype)
+        array = source[offset:offset + length].view(dtype).reshape(dims)
         if code in _VALUE_TYPES or not array.flags.aligned:
             array = array.copy()
-        array.shape = dims
         array.flags.writeable = False
         return array
 

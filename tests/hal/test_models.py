@@ -5,6 +5,7 @@ import fcntl
 import mmap
 import os
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -400,3 +401,11 @@ def test_way_back_gives_the_same_model(canonical):
                 (other.type, other.dims, other.scale, other.zero_point, other.lifetime, other.channel_quant)
             assert np.array_equal(one.data, other.data)
         assert (model.main.operations, model.main.inputs) == (back.main.operations, back.main.inputs)
+
+
+def test_constants_are_read_by_what_numpy_keeps(device):
+    """numpy 2.5 warns of what its later versions will not do."""
+    model = raw_add()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert to_canonical(model, "1.3").main.operands
