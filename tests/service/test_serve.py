@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -247,7 +248,7 @@ def same(a, b):
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if hasattr(a, "__dataclass_fields__"):
-        return all(same(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__)
+        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a) if field.compare)
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     return a == b
