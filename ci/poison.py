@@ -100,7 +100,7 @@ def observe(model, arrays, pattern, threads, precision):
         note("run again", lambda: raw(prepared.run(arrays)))
         out = [np.full(result.shape, 1, result.dtype) for result in results]
         note("run into arrays", lambda: raw(prepared.run(arrays, out)))
-    for segment in prepared._main.segments():
+    for segment in prepared.executor.segments():
         seen.append(("packed weights", raw(segment.frame_spec["constants"].values())))
     if not results or any(result.size == 0 for result in results):
         return seen

@@ -122,6 +122,7 @@ cdef class Runner:
     cdef readonly nnf_counter runs
     cdef object new_frame
     cdef int threads
+    cdef public bint watched
 
     cdef PyObject *take_idle(self) noexcept nogil
     cdef bint give_idle(self, PyObject *space) noexcept nogil

@@ -14,6 +14,16 @@ from .profile import active_profile
 from .tensors import array_of
 
 
+def as_stored(array):
+    """An array of a caller as steps take it: booleans are bytes."""
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
+
+
+def as_given(array, dtype):
+    """An array of a step, or None, as a caller has it: booleans may be numpy's or bytes."""
+    return array if array is None or array.dtype.kind != "u" or dtype.kind != "b" else array.view(dtype)
+
+
 def initial_value(operand, state):
     """What a state input holds at the start."""
     if state.initial is not None:

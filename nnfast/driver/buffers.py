@@ -128,9 +128,9 @@ class Buffer:
             vlog.log(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
 
     # -- executions [NN 6.4, 6.5] ------------------------------------------------------------------------------------
-    def check_role(self, path, prepared, kind, index):
-        """Refuse a use that the buffer was not allocated for."""
-        if (id(prepared), kind, index) not in self._roles:
+    def check_role(self, path, form, kind, index):
+        """Refuse a use that the buffer was not allocated for. form: RequestForm of a prepared model."""
+        if (id(form), kind, index) not in self._roles:
             raise InvalidArgument(f"{path}: buffer {self.token} was not allocated for {kind} {index} of this prepared "
                                   f"model; name the role at allocate")
 
@@ -173,10 +173,13 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class NamedBuffer:
-    """A buffer of which a request tells the token, where no device is asked about it (pools.check_request)."""
+    """A buffer of which a request tells the token, where no device is asked about it: it has every role and no known shape."""
 
     token: int
     dims = ()
+
+    def check_role(self, path, form, kind, index):
+        """Only the device knows."""
 
 
 class Tokens:
@@ -244,7 +247,7 @@ def allocate(device, dims, input_roles, output_roles):
 
 
 def _role(device, path, kind, role):
-    """((model identity, kind, index), operand) of a role."""
+    """((identity of the model's form, kind, index), operand) of a role."""
     with importing:
         from .prepared import PreparedModel
 
@@ -257,7 +260,7 @@ def _role(device, path, kind, role):
         raise InvalidArgument(f"{path}: index is {shown(role.index)}, the model has {len(listed)} {kind}s")
     if not is_number(role.frequency) or not 0 < role.frequency <= 1:
         raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
-    return (id(prepared), kind, role.index), graph.operands[listed[role.index]]
+    return (id(prepared.executor.form), kind, role.index), graph.operands[listed[role.index]]
 
 
 def dimensions(dims, what):

@@ -14,8 +14,9 @@ from ..checks import shown
 from ..errors import Error, ErrorStatus, GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from .execution import Limits
+from .form import is_checked
 from .memory import FileBytes, Memory
-from .pools import bind_request, is_checked
+from .pools import bind_request
 from .request import Request, RequestArgument
 
 DRIVER_WINDOW_US = 50
@@ -39,20 +40,20 @@ class Burst:
         self.prepared, self._get_memories, self._forks = prepared, get_memories, forks.count
         self._memories, self._cancel, self._reason = {}, Cancel(), ""
         self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
-        self._server = BurstServer(*(queue._ring for queue in self._queues), _window(prepared, spin_us))
+        self._server = BurstServer(*(queue.ring for queue in self._queues), _window(prepared, spin_us))
         self._plan()
         observe.follow(self)
-        prepared._bursts.add(self)
+        prepared.executor.bursts.add(self)
         self._thread = threading.Thread(target=self._work, name="nnfast-burst", daemon=True)
         self._thread.start()
 
     def _plan(self):
         """Let the native loop run requests, where the fast path of PreparedModel.run can."""
-        prepared, graph = self.prepared, self.prepared.model.main
-        if prepared._runner is None or prepared._kept or prepared._state_pairs or prepared.read_back:
+        executor, form = self.prepared.executor, self.prepared.executor.form
+        if executor.runner is None or not executor.is_plain or form.read_back:
             return
-        shapes = [(prepared._static.shape_of(operand), True) for operand in graph.outputs]
-        self._server.plan(prepared._runner, [is_checked(graph.operands[operand]) for operand in graph.inputs],
+        shapes = [(form.results[operand], True) for operand, _ in form.outputs]
+        self._server.plan(executor.runner, [is_checked(record) for _, record in form.inputs],
                           build_result(ErrorStatus.NONE, shapes))
 
     # -- for the client ----------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ class Burst:
         """(status, shapes, time on device, time in driver) of the request that lies in the server; None for a success
         that the server can tell itself, because the request lacked no more than a frame and memories.
         """
-        prepared, server = self.prepared, self._server
+        executor, server = self.prepared.executor, self._server
         try:
             with server, trace.span("LD", "PE", "burst"):
                 if server.needs_frame:
@@ -162,8 +163,8 @@ class Burst:
                     return None
                 request = Request(tuple(map(_argument, inputs)), tuple(map(_argument, outputs)),
                                   tuple(self._memories[slot] for slot in slots))
-                result = prepared.execute_arguments(bind_request(prepared, request), Limits(self._cancel),
-                                                    server.began, measure)
+                result = executor.perform_request(bind_request(executor.form, request), Limits(self._cancel),
+                                                  server.began, measure)
         except Exception as error:
             return self._refusal(error)
         self._reason = ""
@@ -182,7 +183,7 @@ class Burst:
 
     def _take_frame(self):
         try:
-            self._server.set_frame(self.prepared._static.new_frame())
+            self._server.set_frame(self.prepared.executor.segment.new_frame())
         except MemoryError:
             pass  # the execution says what was exhausted
 

@@ -105,7 +105,7 @@ class Channel:
         self.slots, self._lock, self._forks = Slots(), renewed(threading.Lock()), forks.count
         queues = MessageQueue.create(REQUEST_DATUM, capacity), MessageQueue.create(RESULT_DATUM, capacity)
         self.context = configure(self.slots, *(queue.descriptor for queue in queues))
-        self._client = BurstClient(*(queue._ring for queue in queues), window(spin_us), self.context.is_alive)
+        self._client = BurstClient(*(queue.ring for queue in queues), window(spin_us), self.context.is_alive)
         self._end = weakref.finalize(self, _end, self._forks, self._client, self.context, queues)
 
     def exchange(self, request, memories, measure):

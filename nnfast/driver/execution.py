@@ -68,7 +68,7 @@ class GraphRunner:
                 waiting += runner._inner.values()
         return found
 
-    def execute(self, shapes, values, limits, provide=None, settle=None):
+    def walk(self, shapes, values, limits, provide=None, settle=None):
         """Run on arrays: `values` {operand: array} starts with the inputs and receives what is computed.
 
         shapes: {operand: shape, None when omitted} of the inputs; provide(operand, shape, dtype): array to write an
@@ -81,12 +81,12 @@ class GraphRunner:
         pacing = self.resources.pacing
         try:
             with trace.span("LC", "PE", self.name), nullcontext() if pacing is None else pacing(limits):
-                self._execute(self._steps(shapes, values, limits, provide, settle), limits)
+                self._run(self._steps(shapes, values, limits, provide, settle), limits)
         except MemoryError as error:
             raise exhausted("execution", error) from None
 
     @staticmethod
-    def _execute(steps, limits):
+    def _run(steps, limits):
         """Run a generator of `_steps` to its end, and those of the graphs that it asks for."""
         graphs, answer = [steps], None
         while graphs:

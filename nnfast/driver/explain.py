@@ -21,7 +21,7 @@ class Explanation:
     """
 
     def __init__(self, prepared):
-        segment = prepared._static
+        segment = prepared.executor.segment
         self.name = prepared.model.name
         self.threads, self.arithmetic = prepared.num_threads, prepared.model.arithmetic
         self.precision, self.reduced = prepared.device.precision, 0

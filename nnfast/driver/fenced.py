@@ -63,7 +63,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
     wait_for = sequence(wait_for, "execute_fenced wait_for:", "a list of fences")
     check_fences(wait_for)
     try:
-        arguments = bind_request(prepared, request, started=not wait_for)
+        arguments = bind_request(prepared.executor.form, request, started=not wait_for)
     except OutputInsufficientSize as error:
         raise InvalidArgument(str(error)) from None
     _check_outputs(prepared, request)
@@ -73,18 +73,17 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
     def work(began, limit):
         try:
             # What was to be waited for has changed the memory since the launch.
-            bound = bind_request(prepared, request) if has_waited else arguments
+            bound = bind_request(prepared.executor.form, request) if has_waited else arguments
             limits = Limits(cancel, limit, loop_timeout_ns, limit and limit - launched)
             with trace.span("LD", "PE", "execute_fenced"):
-                device_ns = prepared.run_arguments(bound, limits)[1]
+                timing = prepared.executor.perform_request(bound, limits, began, measure_timing).timing
         except Error as error:
             fail(error)
         except BaseException as error:
             execution._end(GeneralFailure(f"fenced execution: {type(error).__name__}: {error}"))
         else:
-            ended = now_ns()
-            execution._end(tuple(Timing(device_ns // 1000, (ended - since) // 1000) if measure_timing else Timing()
-                                 for since in (launched, began)))
+            since_launch = Timing(timing.on_device_us, (now_ns() - launched) // 1000) if measure_timing else timing
+            execution._end((since_launch, timing))
 
     def fail(error):
         vlog.log(vlog.EXECUTION, "execute_fenced: %s: %s", error.status.name, error)

@@ -20,7 +20,7 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
     called(done, "done:")
     began = now_ns()
     try:
-        arguments, failure = bind_request(prepared, request), None
+        arguments, failure = bind_request(prepared.executor.form, request), None
         limits = limits_of(deadline, loop_timeout, began)
     except InvalidArgument:
         raise
@@ -32,7 +32,7 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
             if failure is not None:
                 raise failure
             with trace.span("LD", "PE", "execute"):
-                return prepared.execute_arguments(arguments, limits, began, measure_timing)
+                return prepared.executor.perform_request(arguments, limits, began, measure_timing)
         except Error as error:
             failed(request, error)
             raise

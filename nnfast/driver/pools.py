@@ -7,30 +7,11 @@ import numpy as np
 from .. import vlog
 from ..checks import shown
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
-from ..model.types import Definition, OperandType, is_raw
+from ..model.types import is_raw
 from .buffers import INPUT, OUTPUT, Buffer, NamedBuffer, combine_dims
+from .form import is_checked
 from .memory import FileBytes, Memory
 from .request import OutputShape, Request
-
-CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
-"""Indexes, sizes and flags: taken out of shared memory once: they must not change between check and use; so is what
-an extension gives a meaning to."""
-
-
-def is_checked(operand):
-    """True for operands whose values must not change while an execution uses them."""
-    return operand.type in CHECKED_TYPES or isinstance(operand.type, Definition)
-
-
-def read_back(graph):
-    """Outputs that must not be computed in memory a client can change: the execution may rely on them later.
-
-    That is so for all checked outputs once an operation reads any checked value that was computed: it may be an output,
-    or lie where one does.
-    """
-    outputs = frozenset(o for o in graph.outputs if is_checked(graph.operands[o]))
-    computed = {o for operation in graph.operations for o in operation.outputs if is_checked(graph.operands[o])}
-    return outputs if any(computed.intersection(operation.inputs) for operation in graph.operations) else frozenset()
 
 
 class Arguments:
@@ -192,32 +173,22 @@ class _Device(_Output):
         self.buffer.store(array)
 
 
-def bind_request(prepared, request, started=True):
-    """Arguments of a request for a prepared model; refuses what [NN 11.8 a-h j k, 6.4] name.
+def bind_request(form, request, started=True):
+    """Arguments of a request of a RequestForm; refuses what [NN 11.8 a-h j k, 6.4] name.
 
-    started: False where other executions may still write what this one reads: only the form is checked then.
+    started: False where other executions may still write what this one reads, and for NamedBuffers: only the form is
+    checked then.
     """
-    return _bind(prepared.model.main, request, started, prepared)
-
-
-def check_request(graph, request):
-    """Refuse a request that has not the form that the main graph of a valid model asks for. Its buffers may be
-    NamedBuffers: what only a device can tell, their roles and shapes, is not asked. Raises InvalidArgument."""
-    _bind(graph, request, False, None)
-
-
-def _bind(graph, request, started, prepared):
-    """As bind_request; prepared: None where there is but the form to check."""
     if not isinstance(request, Request):
         raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
-    for role, given, wanted in (("inputs", request.inputs, graph.inputs), ("outputs", request.outputs, graph.outputs)):
+    for role, given, wanted in (("inputs", request.inputs, form.inputs), ("outputs", request.outputs, form.outputs)):
         if len(given) != len(wanted):
             raise InvalidArgument(f"request {role}: got {len(given)}, must be {len(wanted)}")
     pools = [pool if isinstance(pool, Buffer | NamedBuffer) else bytes_of(place, pool)
              for place, pool in enumerate(request.pools)]
     inputs, shapes, used = {}, {}, set()
-    for place, (argument, operand) in enumerate(zip(request.inputs, graph.inputs)):
-        path, record = f"request input {place}", graph.operands[operand]
+    for place, (argument, (operand, record)) in enumerate(zip(request.inputs, form.inputs)):
+        path = f"request input {place}"
         if argument.has_no_value:
             if argument.dims or argument.length or argument.offset or argument.pool:
                 raise InvalidArgument(f"{path}: has no value, so its location and dimensions must be zero and empty")
@@ -225,8 +196,7 @@ def _bind(graph, request, started, prepared):
             continue
         buffer = _buffer(path, argument, pools)
         if buffer is not None:
-            if prepared is not None:
-                buffer.check_role(path, prepared, INPUT, place)
+            buffer.check_role(path, form, INPUT, place)
             used.add(buffer)
             dims = combine_dims(argument.dims, record.dims)
             if dims is None:
@@ -252,8 +222,8 @@ def _bind(graph, request, started, prepared):
         shapes[operand] = shape
         inputs[operand] = region.view(record.dtype).reshape(shape)
     outputs = []
-    for place, (argument, operand) in enumerate(zip(request.outputs, graph.outputs)):
-        path, record = f"request output {place}", graph.operands[operand]
+    for place, (argument, (operand, record)) in enumerate(zip(request.outputs, form.outputs)):
+        path = f"request output {place}"
         if argument.has_no_value:
             raise InvalidArgument(f"{path}: an output must have a place")
         shape = _shape(path, argument, record, output=True)
@@ -261,8 +231,7 @@ def _bind(graph, request, started, prepared):
         if buffer is not None:
             if buffer in used:
                 raise InvalidArgument(f"{path}: buffer {buffer.token} is an argument of this request already")
-            if prepared is not None:
-                buffer.check_role(path, prepared, OUTPUT, place)
+            buffer.check_role(path, form, OUTPUT, place)
             used.add(buffer)
             if combine_dims(buffer.dims, [d or 0 for d in shape or ()]) is None:
                 raise InvalidArgument(f"{path}: buffer {buffer.token} was allocated for {list(buffer.dims)}, the "
@@ -278,13 +247,11 @@ def _bind(graph, request, started, prepared):
             own = pool.room(argument.offset, argument.length)
             outputs.append(_Written(path, operand, argument.dims, dtype, own, pool, argument.offset))
         else:
-            private = prepared is not None and operand in prepared.read_back \
-                and isinstance(request.pools[argument.pool], Memory)
+            private = operand in form.read_back and isinstance(request.pools[argument.pool], Memory)
             outputs.append(_Region(path, operand, argument.dims, dtype, _region(argument, pools), private))
     arguments = Arguments(inputs, shapes, outputs)
-    static = None if prepared is None else prepared._static
-    if static is not None and all(shapes.get(o) == graph.operands[o].shape for o in graph.inputs):
-        arguments.check_sizes({output.operand: static.shape_of(output.operand) for output in outputs}, InvalidArgument)
+    if form.results is not None and all(shapes.get(operand) == record.shape for operand, record in form.inputs):
+        arguments.check_sizes(form.results, InvalidArgument)
     return arguments
 
 

@@ -3,69 +3,51 @@
 What the first result does not need is imported by the method that needs it: a cold start is half imports.
 """
 
-from math import prod
-from weakref import WeakSet, ref
+from typing import NamedTuple
+from weakref import ref
 
-import numpy as np
-
-from .. import observe, trace, vlog
-from .._native.engine import MAX_RANK, Runner, trim
-from .._native.threads import Turn, now_ns
+from .. import trace, vlog
+from .._native.engine import trim
+from .._native.threads import now_ns
 from ..checks import flag
-from ..compiler.check import check_model, has_open_form, require_supported
+from ..compiler.check import check_model, require_supported
 from ..compiler.resolve import resolve
-from ..engine.resources import Resources, counted
-from ..engine.segment import Segment, check_go_on
-from ..errors import (
-    Cancelled,
-    Error,
-    InvalidArgument,
-    MissedDeadlinePersistent,
-    MissedDeadlineTransient,
-    ResourceExhaustedPersistent,
-    ResourceExhaustedTransient,
-)
+from ..engine.resources import counted
+from ..engine.segment import check_go_on
+from ..errors import Error
 from ..forks import importing
 from ..model.mapped import release
 from ..model.types import is_raw
 from ..model.validate import check_structure
 from ..model.withheld import Withheld, withholding
-from .arguments import (
-    check_output,
-    find_operand,
-    in_list,
-    initial_value,
-    named,
-    plain_keys,
-    resized,
-    taken_inputs,
-)
-from .closing import ClosedGraph, Closing
+from .arguments import find_operand, in_list, named, plain_keys, resized
+from .closing import Closing
 from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
-from .execution import NO_LIMITS, PRIORITIES, GraphRunner, limits_of
-from .pools import bind_request, failed, read_back
+from .execution import limits_of
+from .executor import Executor
+from .pools import bind_request, failed
 from .real import run_real
-from .request import ExecutionResult, OutputShape, Timing
 from .signature import signature_of
 from .stream import Stream
-from .tensors import info_of
 from .watchdog import watch
 
 
-def _as(array, dtype):
-    """A value as a caller has it: booleans may be numpy's or bytes."""
-    return array if array is None or array.dtype.kind != "u" or dtype.kind != "b" else array.view(dtype)
+class Options(NamedTuple):
+    """What a model is prepared with, as Device.prepare has it."""
 
-
-def _plain(array):
-    """An array of a caller as steps take it: booleans are bytes."""
-    return array.view(np.uint8) if array.dtype.kind == "b" else array
+    preference: str = "fast_single_answer"
+    priority: str = "medium"
+    input_shapes: object = None
+    keep: object = None
 
 
 class PreparedModel(Closing):
     """A model compiled for one device. Immutable; any number of threads may run it at once.
 
     Large constants that only packing has read are not kept: they go with the caller's Model.
+
+    executor: the Executor that plans and runs it. options: Options; source: the model that was prepared, as it was
+    given; spare: constants of that which nothing reads any more, so that they may be Withheld; None: all are needed.
     """
 
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
@@ -78,8 +60,7 @@ class PreparedModel(Closing):
         def go_on(path):
             check_go_on(cancel, deadline_ns, path)
 
-        self._options = (preference, priority, input_shapes, keep)
-        self._original, self._whole = model, ref(model) if packing is None else _gone
+        source, options = model, Options(preference, priority, input_shapes, keep)
         with counted("prepare"):
             with trace.span("LU", "PU", "validateModel"):
                 if packing is None:
@@ -90,150 +71,69 @@ class PreparedModel(Closing):
             graph = model.main
             if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
                 require_supported(model, go_on)  # what it is cannot be said: some operation on it will not run
-            self._set_up(device, resized(model, input_shapes))
+            self._set_up(device, resized(model, input_shapes), source, options)
+            self._whole = ref(source) if packing is None else _gone
             with trace.span("LD", "PC", "plan"):
-                segment = None if packing is None else packing.restored(self.model, self._kept, self._resources)
-                if segment is None:
-                    segment = self._plan_ahead(deadline_ns, cancel, go_on, packing)
-                else:
-                    self._main.adopt(segment)
-            self._start(segment)
+                self.executor.plan(deadline_ns, cancel, go_on, packing)
+            self._start()
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)
 
-    @classmethod
-    def restored(cls, device, model, options, deadline, plan):
-        """A prepared model whose plan exists: plan(resources) gives the Segment of the model."""
-        deadline_to_ns(deadline, now_ns(), "prepare")
-        self = cls.__new__(cls)
-        self._options, self._original, self._whole = options, model, _gone
-        self._set_up(device, model)
-        segment = plan(self._resources)
-        self._main.adopt(segment)
-        self._start(segment)
-        return self
+    def twin(self, device, priority):
+        """The same model on another device: with the plan and the packed weights of this one, which has a plan, and
+        working memory, priority and budget of its own.
+        """
+        twin = type(self).__new__(type(self))
+        twin._set_up(device, self.model, self.model, self.options._replace(priority=priority))
+        twin.executor.adopt(self.executor.segment.shared(twin.executor.resources))
+        twin._start()
+        return twin
 
-    def _set_up(self, device, model):
+    def _set_up(self, device, model, source, options):
         """What can be said of a checked model before it is planned."""
-        self.preference, priority, _, keep = self._options
-        self.device, self.num_threads, self.priority = device, device.num_threads, priority
-        self.model = model
-        graph = model.main
-        self._state_inputs = {s.input: s for s in model.states}
-        self._state_outputs = {s.output: s for s in model.states}
-        self._kept = tuple(find_operand(graph, key) for key in plain_keys(keep) or ())
-        self.inputs = tuple(info_of(model, o, f"input_{i}") for i, o in enumerate(graph.inputs)
-                            if i not in self._state_inputs)
-        self.outputs = tuple(info_of(model, o, f"output_{i}") for i, o in enumerate(graph.outputs)
-                             if i not in self._state_outputs) + \
-            tuple(info_of(model, o, f"operand_{o}") for o in self._kept)
-        self._input_operands = tuple(i.operand for i in self.inputs)
-        self._output_operands = tuple(o.operand for o in self.outputs)
-        self._initial = tuple((graph.inputs[s.input], initial_value(graph.operands[graph.inputs[s.input]], s))
-                              for s in model.states)
-        self._state_pairs = tuple((graph.inputs[s.input], graph.outputs[s.output]) for s in model.states)
-        self.read_back = read_back(graph)
-        self._bursts = WeakSet()
-        turn = Turn(device.gate, PRIORITIES.index(priority))
-        self._resources = Resources(self.num_threads, turn, device.budget, device.precision, device.client.pacing,
-                                    device.without_passes)
-        self._main = GraphRunner(model, graph, "main", self._resources, self._kept)
-        self.spare = None
+        self.device, self.num_threads, self.options = device, device.num_threads, options
+        self.preference, self.priority = options.preference, options.priority
+        self.source, self._whole, self.spare = source, _gone, None
+        self.executor = Executor(device, model, options.priority,
+                                 tuple(find_operand(model.main, key) for key in plain_keys(options.keep) or ()))
+        self.inputs, self.outputs = self.executor.inputs, self.executor.outputs
 
-    def _start(self, segment):
-        """Be ready to run; segment: the plan when all of it is known, else None."""
-        self._static = segment
-        self._runner = self._make_runner()
-        if self._static is not None:
+    def _start(self):
+        """Be ready to run: what only planning has needed is let go."""
+        if self.executor.segment is not None:
             release(self.model)
             if "drop_constants" not in self.device.without_passes:
                 with importing:
                     from ..compiler.passes.drop_constants import spare
 
-                self._withhold(spare(self._original, self.model, segment, self._kept))
+                self._withhold(spare(self.source, self.model, self.executor.segment, self.executor.kept))
             trim()
-        self._best_ns = 0  # of the shortest measured execution of the static plan
         self.device.models.add(self)
-        watch(self)
+        watch(self.executor)
 
     def _withhold(self, operands):
         """Do without the values of these constants. None: all of them are needed."""
         self.spare = operands
-        operands = [o for o in operands or () if not isinstance(self._original.main.operands[o].data, Withheld)]
+        operands = [o for o in operands or () if not isinstance(self.source.main.operands[o].data, Withheld)]
         if operands:
-            is_original = self.model is self._original
-            self._original = withholding(self._original, operands)
-            self.model = self._original if is_original else withholding(self.model, operands)
-            self._main = GraphRunner(self.model, self.model.main, "main", self._resources, self._kept)
-            self._main.adopt(self._static)
+            is_source = self.model is self.source
+            self.source = withholding(self.source, operands)
+            self.executor.replace_model(self.source if is_source else withholding(self.model, operands))
 
-    def _plan_ahead(self, deadline_ns, cancel, go_on, packing=None):
-        """The only segment when everything is known now, else None; refuses what a first execution would refuse.
-
-        A plan that holds all operations proves that each is supported; whatever has none is asked about that first.
-        """
-        graph = self.model.main
-        shapes = {o: graph.operands[o].shape for o in graph.inputs}
-
-        def unknown(operand):
-            raise _NotYet
-
-        if all(s is not None and None not in s for s in shapes.values()):
-            try:
-                segment = self._main.planner.segment(0, shapes, unknown, deadline_ns, cancel, packing=packing)
-                if segment.complete and isinstance(segment, Segment):
-                    return segment
-            except _NotYet:
-                pass
-            except (Cancelled, MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
-                raise
-            except Error:
-                require_supported(self.model, go_on)
-                if not has_open_form(self.model):
-                    raise  # else: what is wrong with all inputs may be right without the optional ones
-        require_supported(self.model, go_on)
-        return None
-
-    def _make_runner(self):
-        """The fast path for a plan that is one native program, else None."""
-        segment, graph = self._static, self.model.main
-        if segment is None or not segment.native or not segment.items:
-            return None
-        if any(len(self._shape(o)) > MAX_RANK for o in (*graph.inputs, *self._output_operands)):
-            return None
-
-        aliases = {}
-        for slot, root in segment.aliases:
-            aliases.setdefault(root, []).append(slot)
-
-        dtypes = {info.operand: info.dtype for info in (*self.inputs, *self.outputs)}
-
-        def rows(operands):
-            result = []
-            for operand in operands:
-                slot = segment.inputs.get(operand, segment.outputs.get(operand))
-                dtype = dtypes.get(operand) or graph.operands[operand].dtype
-                result.append((slot, dtype, self._shape(operand), aliases.get(slot, [])))
-            return result
-
-        return Runner(segment.items[0], segment.new_frame, self.num_threads,
-                      rows(self._input_operands), rows(self._output_operands),
-                      rows(o for o, _ in self._state_pairs), rows(o for _, o in self._state_pairs),
-                      [array for _, array in self._initial])
+    @property
+    def model(self):
+        """The model that runs: with the shapes and definitions that it was prepared with."""
+        return self.executor.model
 
     @property
     def is_plain(self):
         """True when a request has exactly `inputs` and `outputs`: no states, no intermediate operands beside them."""
-        return not self._kept and not self._state_pairs
+        return self.executor.is_plain
 
     @property
     def result_shapes(self):
         """Shapes of `outputs` where every run has the same, else None."""
-        return None if self._static is None else [tuple(self._shape(operand)) for operand in self._output_operands]
-
-    def _shape(self, operand):
-        segment = self._static
-        return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims
+        return self.executor.result_shapes
 
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, inputs, out=None, quantize=False, dequantize=False):
@@ -249,88 +149,21 @@ class PreparedModel(Closing):
         if quantize is not False or dequantize is not False:
             return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
                             flag(dequantize, "run dequantize:"))
-        by_name = isinstance(inputs, dict)
-        if out is not None and type(out) is not list and not by_name:
-            out = in_list(out, "run", "out")
-        if not by_name and self._runner is not None and not observe.watchers:
-            try:
-                results = self._runner.run(list(inputs) if type(inputs) is list else in_list(inputs, "run"), out)
-            except MemoryError:
-                results = None  # the general path says what was exhausted
-            if results is not None:
-                return results
-        inputs, out = self._in_order(inputs, out) if by_name else (in_list(inputs, "run"), out)
-        results = self._run(inputs, out, dict(self._initial))
-        return dict(zip((o.name for o in self.outputs), results)) if by_name else results
+        results = self.executor.quick(inputs, out)
+        return self._run(inputs, out) if results is None else results
 
-    def _quick_run(self, inputs, out, cancel=None):
-        """As run on lists where the plan is one native program; None elsewhere, when it is cancelled, and where only
-        the long path can tell what is wrong.
-        """
-        if self._runner is None or observe.watchers:
-            return None
-        try:
-            return self._runner.run(inputs, out, None, None, cancel)
-        except MemoryError:
-            return None
+    def _run(self, inputs, out):
+        """As run, where the fast path cannot: by name, or with arguments that it does not take as they are."""
+        if not isinstance(inputs, dict):
+            if out is not None and type(out) is not list:
+                out = in_list(out, "run", "out")
+            return self.executor.perform(in_list(inputs, "run"), out)
+        results = self.executor.perform(*self._in_order(inputs, out))
+        return dict(zip((o.name for o in self.outputs), results))
 
     @vlog.log_errors(vlog.EXECUTION, "run")
     def _in_order(self, inputs, out):
         return named(inputs, self.inputs, "input"), None if out is None else named(out, self.outputs, "output")
-
-    @vlog.log_errors(vlog.EXECUTION, "run")
-    def _run(self, inputs, out, values, limits=NO_LIMITS, state=None):
-        """As run, on lists. values: starts with the state inputs; state: {operand: array} for state outputs."""
-        if not observe.watchers:
-            return self._run_lists(inputs, out, values, limits, state)
-        began = now_ns()
-        with trace.span("LD", "PE", "run"):
-            results = self._run_lists(inputs, out, values, limits, state)
-        if vlog.mask & vlog.EXECUTION:
-            vlog.log(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
-        return results
-
-    def _run_lists(self, inputs, out, values, limits, state):
-        if len(inputs) != len(self.inputs):
-            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
-                                  f" ({', '.join(i.name for i in self.inputs)})")
-        if out is not None and len(out) != len(self.outputs):
-            raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
-        shapes = {operand: array.shape for operand, array in values.items()}
-        inputs = taken_inputs(self.inputs, inputs)
-        for info, array in zip(self.inputs, inputs):
-            shapes[info.operand] = None if array is None else array.shape
-            if array is not None:
-                values[info.operand] = _plain(array)
-
-        def provide(operand, shape, dtype):
-            if out is not None and operand in self._output_operands:
-                info = self.outputs[self._output_operands.index(operand)]
-                array = out[self._output_operands.index(operand)]
-                check_output(info, array, shape, dtype, [*inputs, *(o for o in out if o is not array)])
-                return _plain(array)
-            return state.get(operand) if state else None
-
-        sizes = {}
-
-        def settle(values, made):
-            sizes.update((operand, prod(shape) * self.model.main.operands[operand].dtype.itemsize)
-                         for operand, shape in made.items() if operand in self._output_operands)
-            limits.room(sum(sizes.values()))
-
-        self._main.execute(shapes, values, limits, provide, settle if limits.room and out is None else None)
-        results = [_as(values[info.operand], info.dtype) for info in self.outputs]
-        return results if out is None else self._deliver(results, inputs, out)
-
-    def _deliver(self, results, inputs, out):
-        """Copy what could not be computed in place into the caller's arrays."""
-        for info, result, array in zip(self.outputs, results, out):
-            if array is not result:
-                check_output(info, array, result.shape, result.dtype, [*inputs, *(o for o in out if o is not array)])
-        for result, array in zip(results, out):
-            if array is not result:
-                array[...] = result
-        return list(out)
 
     @vlog.log_errors(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
@@ -347,10 +180,10 @@ class PreparedModel(Closing):
         try:
             with trace.span("LD", "PE", "execute") as mark:
                 mark.switch("LD", "PIO", "request")
-                arguments = bind_request(self, request)
+                arguments = bind_request(self.executor.form, request)
                 mark.switch("LD", "PE", "execute")
                 limits = limits_of(deadline, loop_timeout, began)
-                return self.execute_arguments(arguments, limits, began, measure_timing)
+                return self.executor.perform_request(arguments, limits, began, measure_timing)
         except Error as error:
             failed(request, error)
             raise
@@ -364,54 +197,6 @@ class PreparedModel(Closing):
             from .launch import submit_request
 
         submit_request(self, request, done, **options)
-
-    def execute_arguments(self, arguments, limits, began, measure_timing):
-        """As execute, on bound arguments; began: nanoseconds at which the call was seen."""
-        shapes, device_ns = self.run_arguments(arguments, limits)
-        timing = Timing()
-        if measure_timing:
-            timing = Timing(device_ns // 1000, (now_ns() - began) // 1000)
-        return ExecutionResult(tuple(OutputShape(shape, True) for shape in shapes), timing)
-
-    def run_arguments(self, arguments, limits):
-        """Run bound arguments (pools.Arguments) within Limits; (shapes of the outputs, nanoseconds of the plan)."""
-        values, shapes = dict(arguments.inputs), dict(arguments.shapes)
-        started = now_ns()
-        self._check_time(started, limits)
-        with arguments:
-            if not self._run_short(arguments, values, limits):
-                self._main.execute(shapes, values, limits, arguments.place, arguments.settle)
-            spent = now_ns() - started
-            if self._static is not None:
-                self._best_ns = min(self._best_ns or spent, spent)
-            if vlog.mask & vlog.EXECUTION:
-                vlog.log(vlog.EXECUTION, "%r: execution took %.1f us", self, spent / 1e3)
-            with trace.span("LD", "PR", "outputs"):
-                return arguments.finish(values), spent
-
-    def _run_short(self, arguments, values, limits):
-        """Fast path of `run`; False where the arguments do not lie so that it can work on them."""
-        if self._runner is None or self._kept or self._state_pairs or limits.deadline_ns or observe.watchers:
-            return False
-        outputs = []
-        for info in self.outputs:
-            array = arguments.place(info.operand, self._shape(info.operand), info.dtype)
-            if array is None:
-                return False
-            outputs.append(array)
-        inputs = [_as(values.get(info.operand), info.dtype) for info in self.inputs]
-        if self._quick_run(inputs, outputs, limits.cancel) is None:
-            return False
-        values.update(zip(self._output_operands, outputs))
-        return True
-
-    def _check_time(self, now, limits):
-        """Refuse to start what has never been done in the time that is left [NN 8.2]."""
-        left = limits.deadline_ns - now
-        if limits.deadline_ns and left < self._best_ns:
-            error = MissedDeadlineTransient if limits.granted_ns > self._best_ns else MissedDeadlinePersistent
-            raise error(f"execution: {max(0, left) / 1e6:.3f} ms are left, the shortest execution so far took "
-                        f"{self._best_ns / 1e6:.3f} ms; allow more time")
 
     @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
@@ -434,20 +219,9 @@ class PreparedModel(Closing):
             failed(request, error)
             raise
 
-    def run_count(self):
-        """How often memory was used for a run; for the watchdog."""
-        own = self._runner.runs if self._runner is not None else 0
-        return own + sum(burst.runs for burst in list(self._bursts)) + \
-            sum(segment.runs for segment in self._main.segments())
-
     def release_idle(self):
         """Give working memory that no execution uses back to the system; the next execution takes it anew."""
-        if self._runner is not None:
-            self._runner.release_idle()
-        for burst in list(self._bursts):
-            burst.release_idle()
-        for segment in self._main.segments():
-            segment.release_idle()
+        self.executor.release_idle()
 
     @vlog.log_errors(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
@@ -492,7 +266,7 @@ class PreparedModel(Closing):
 
     def stream(self):
         """A Stream, which carries state (LSTM, RNN, TFLite variables) from call to call."""
-        return Stream(self)
+        return Stream(self.executor)
 
     def explain(self):
         """What runs: kernel, shapes and bytes of every operation, or why numpy does it."""
@@ -502,11 +276,10 @@ class PreparedModel(Closing):
         return Explanation(self)
 
     def __reduce__(self):
-        preference, priority, input_shapes, keep = self._options
         made = type(self.device), self.num_threads, self.device.precision, sorted(self.device.without_passes)
-        model = self._original if self.spare is None else self._whole()
+        model = self.source if self.spare is None else self._whole()
         if model is not None:
-            return _prepare_again, (*made, model, preference, priority, input_shapes, keep)
+            return _prepare_again, (*made, model, *self.options)
         with importing:
             from .cache import to_memory
 
@@ -517,26 +290,18 @@ class PreparedModel(Closing):
 
         Executions that run now end as they would; bursts of the model end. Closing twice does no harm.
         """
-        for burst in list(self._bursts):
-            burst.close()
-        self._runner = self._static = None
-        self._main = ClosedGraph()
+        self.executor.close()
 
     def __repr__(self):
-        return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+        return repr(self.executor)
 
 
 def _tell_plan(prepared, spent_ns):
     """Lines of the tag compilation: what came of a prepare, operation by operation."""
-    preference, priority, _, _ = prepared._options
     vlog.log(vlog.COMPILATION, "%r: prepared in %.3f ms, %s, priority %s, %d threads", prepared, spent_ns / 1e6,
-              preference, priority, prepared.num_threads)
+              prepared.preference, prepared.priority, prepared.num_threads)
     for line in str(prepared.explain()).splitlines():
         vlog.log(vlog.COMPILATION, "%s", line)
-
-
-class _NotYet(Exception):
-    """Planning ahead met a value that only an execution has."""
 
 
 def _gone():
@@ -551,6 +316,6 @@ def _restore_again(device, num_threads, precision, without_passes, model, data):
     return from_memory(device(num_threads, precision=precision, without_passes=without_passes), model, data)
 
 
-def _prepare_again(device, num_threads, precision, without_passes, model, preference, priority, input_shapes, keep):
+def _prepare_again(device, num_threads, precision, without_passes, model, *options):
     device = device(num_threads, precision=precision, without_passes=without_passes)
-    return device.prepare(model, preference, priority, input_shapes=input_shapes, keep=keep)
+    return device.prepare(model, *options)

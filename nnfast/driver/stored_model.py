@@ -101,7 +101,7 @@ def stamp_of(driver, device, token):
 # -- storing -----------------------------------------------------------------------------------------------------------
 def pack(prepared, stamp, digest):
     """(bytes of the model file, array of the data file) of a prepared model. Raises Unusable, TypeError."""
-    model, segment = prepared._original, prepared._static
+    model, segment = prepared.source, prepared.executor.segment
     spare = _spare(prepared)
     packing = Packing() if spare is None else segment.packing
     constants = Constants(LINE)
@@ -114,7 +114,7 @@ def pack(prepared, stamp, digest):
         large, end = len(constants.arrays), constants.end
     content = _data_file(constants.arrays[:large], end)
     small = _joined(constants.arrays[large:], constants.end - end)
-    preference, priority, shapes, keep = prepared._options
+    preference, priority, shapes, keep = prepared.options
     shapes, keep = plain_shapes(shapes), plain_keys(keep)
     text = encode(File(stamp, msgspec.Raw(encode(Content(
         record, preference, priority, list(shapes.items()) if shapes else None, keep, packed, small.tobytes(),
@@ -131,12 +131,12 @@ def sign(text, digest):
 
 def _spare(prepared):
     """Numbers of the constants that are not stored; None: the model is stored as a whole, and planned anew."""
-    if prepared.spare is not None or prepared._static is None or "drop_constants" in prepared.device.without_passes \
-            or not prepared._original.extensions:
+    if prepared.spare is not None or prepared.executor.segment is None or "drop_constants" in prepared.device.without_passes \
+            or not prepared.source.extensions:
         return prepared.spare
     if _plan_of(prepared, Constants()) is None:
         return None
-    return spare_of(prepared._original, prepared.model, prepared._static, prepared._kept, is_stored=True)
+    return spare_of(prepared.source, prepared.model, prepared.executor.segment, prepared.executor.kept, is_stored=True)
 
 
 def _plan_of(prepared, constants):
@@ -148,11 +148,11 @@ def _plan_of(prepared, constants):
         arrays[data] = array.reshape(data.shape)
         return data
 
-    plan = plan_of(prepared._static, prepared.num_threads, add)
+    plan = plan_of(prepared.executor.segment, prepared.num_threads, add)
     if plan is not None:
         try:
             plan = _PLANS.decode(encode(plan))
-            Restoring(plan, prepared.model.main, prepared._kept, arrays.__getitem__, lambda data: False)
+            Restoring(plan, prepared.model.main, prepared.executor.kept, arrays.__getitem__, lambda data: False)
         except (msgspec.ValidationError, Misfit):  # more than a record says
             return None
     return plan

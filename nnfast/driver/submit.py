@@ -67,8 +67,7 @@ def submit(prepared, inputs, timeout=None):
             return
         began = time.perf_counter_ns()
         try:
-            results = prepared._run(in_list(inputs, "submit"), None, dict(prepared._initial),
-                                    Limits(future._flag, deadline_ns))
+            results = prepared.executor.perform(in_list(inputs, "submit"), None, Limits(future._flag, deadline_ns))
         except BaseException as error:
             future.set_exception(error)
         else:

@@ -9,7 +9,8 @@ from types import FunctionType
 from ..checks import shown
 from ..compiler.check import check_model
 from ..driver.buffers import NamedBuffer
-from ..driver.pools import check_request
+from ..driver.form import RequestForm
+from ..driver.pools import bind_request
 from ..errors import Error, GeneralFailure
 from . import models, requests
 from .pools import to_memory
@@ -91,7 +92,7 @@ def _request(request, model, allow_unspecified):
     if not allow_unspecified:
         requests.check_outputs(converted.outputs, canonical.main, "this call")
     try:
-        check_request(canonical.main, converted)
+        bind_request(RequestForm(canonical.main), converted, started=False)
     except GeneralFailure:
         pass  # memory that cannot be mapped now is well formed
 

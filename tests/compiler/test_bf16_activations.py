@@ -152,7 +152,7 @@ def test_outputs_that_are_kept_are_not_rounded():
 
 def test_large_images_of_bfloat16_go_in_bands():
     prepared = nnfast.Device(1, precision="bf16").prepare(of_a_large_image().b.build())
-    steps = [step for step in prepared._static.items[0].steps if isinstance(step, Bands)]
+    steps = [step for step in prepared.executor.segment.items[0].steps if isinstance(step, Bands)]
     assert any("_f32_bf16_" in inner.kernel for step in steps for inner in step.steps)
 
 

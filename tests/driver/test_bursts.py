@@ -13,7 +13,7 @@ from helpers import models
 from helpers.processes import fresh
 from nnfast import Memory, ModelBuilder, Request, RequestArgument, observe, trace
 from nnfast.driver import watchdog
-from nnfast.driver.pools import read_back
+from nnfast.driver.form import RequestForm
 from nnfast.errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 
 FLOAT, INT = "TENSOR_FLOAT32", "TENSOR_INT32"
@@ -265,7 +265,7 @@ def test_indices_are_copied_before_they_are_used(device):
 
 def test_outputs_that_are_read_back_are_computed_in_private(device):
     prepared = device.prepare(sorted_model())
-    assert prepared.read_back == {prepared.model.main.outputs[0]}
+    assert prepared.executor.form.read_back == {prepared.model.main.outputs[0]}
     memory = Memory.create(1 << 16)
     rng = np.random.default_rng(2)
     x, other = rng.standard_normal((64, 100)).astype(np.float32), rng.standard_normal(100).astype(np.float32)
@@ -294,12 +294,12 @@ def test_outputs_that_are_read_back_are_computed_in_private(device):
 
 
 def test_which_outputs_are_read_back(device):
-    assert not read_back(models.two_step_model().main) and not read_back(chosen_model().main)
+    assert not RequestForm(models.two_step_model().main).read_back and not RequestForm(chosen_model().main).read_back
     b = ModelBuilder("shaped")  # INT32 all along, and one of them is read
     x, total, y = b.input(INT, (4,)), b.output(INT, (4,)), b.output(INT, (4,))
     b.operation("ADD", [x, x, b.scalar(0)], [total])
     graph = b.operation("MUL", [total, x, b.scalar(0)], [y]).build().main
-    assert read_back(graph) == set(graph.outputs)
+    assert RequestForm(graph).read_back == set(graph.outputs)
 
 
 def test_traces_and_log_lines_see_executions(burst, prepared, caplog):

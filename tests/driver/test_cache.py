@@ -246,7 +246,7 @@ def test_sealed_memory_is_used_in_place(device):
 
 
 def _base(prepared):
-    array = next(iter(prepared._static.frame_spec["constants"].values()))
+    array = next(iter(prepared.executor.segment.frame_spec["constants"].values()))
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array.obj if isinstance(array, memoryview) else array

@@ -158,7 +158,7 @@ def test_sealed_memory_is_used_in_place(device):
     """The output is computed where it belongs: no copy shows."""
     prepared = device.prepare(models.two_step_model())
     source, target = Memory.create(48), Memory.create(24)
-    arguments = bind_request(prepared, two_step_request(source, target))
+    arguments = bind_request(prepared.executor.form, two_step_request(source, target))
     assert all(np.shares_memory(array, source.array()) for array in arguments.inputs.values())
     place = prepared.model.main.outputs[0]
     arguments.place(place, (2, 3), np.dtype(np.float32))[...] = 5
@@ -168,7 +168,7 @@ def test_sealed_memory_is_used_in_place(device):
 def test_the_short_way_gives_what_the_long_one_gives(device):
     """Aligned pools take the short way of run, unaligned ones the long one."""
     prepared = device.prepare(models.two_step_model())
-    runs, given = prepared._runner.runs, np.arange(12, dtype=np.float32).view(np.uint8)
+    runs, given = prepared.executor.runner.runs, np.arange(12, dtype=np.float32).view(np.uint8)
     for offset, short in ((0, 1), (1, 0), (2, 0), (4, 1)):
         source, target = Memory.create(64), Memory.create(64)
         source.array()[offset:offset + 48] = given
@@ -176,7 +176,7 @@ def test_the_short_way_gives_what_the_long_one_gives(device):
         prepared.execute(Request(inputs, (RequestArgument(1, offset, 24),), (source, target)))
         assert target.array()[offset:offset + 24].tobytes() == np.full(6, 6, np.float32).tobytes()
         runs += short
-        assert prepared._runner.runs == runs
+        assert prepared.executor.runner.runs == runs
 
 
 def test_a_file_that_ends_too_soon_is_an_error_and_grows_not(device, tmp_path):
@@ -211,13 +211,13 @@ def test_indexes_are_taken_out_of_shared_memory(device):
     memory.array()[48:] = np.array([3, 4], np.int32).view(np.uint8)
     request = Request((RequestArgument(0, 0, 48), RequestArgument(0, 48, 8)), (RequestArgument(1, 0, 48),),
                       (memory, out))
-    original = prepared._main.execute
+    perform = prepared.executor.perform_request
 
-    def execute(shapes, values, limits, *places):
+    def perform_late(*arguments):
         memory.array()[48:] = 255
-        original(shapes, values, limits, *places)
+        return perform(*arguments)
 
-    prepared._main.execute = execute
+    prepared.executor.perform_request = perform_late
     assert prepared.execute(request).shapes[0].dims == (3, 4)
 
 

@@ -73,7 +73,7 @@ def test_new_memory_holds_it():
 def test_nothing_is_added_where_nobody_asks():
     b = ModelBuilder()
     model = b.operation("RELU", [b.input(FLOAT, (4,))], [b.output(FLOAT, (4,))]).build()
-    (program,) = Device(1).prepare(model)._static.items
+    (program,) = Device(1).prepare(model).executor.segment.items
     assert program.head is None and len(program.steps) == 1
 
 

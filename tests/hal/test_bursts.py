@@ -64,7 +64,7 @@ def test_4_1_statuses_are_those_of_1_2(canonical):
     device = v1_3.Device(canonical)
     prepared = prepare(device)
     with packets.Client(prepared) as client:
-        prepared.prepared.execute_arguments = Late()
+        prepared.prepared.executor.perform_request = Late()
         client.burst._server.watched = True
         assert client.exchange() == (S.GENERAL_FAILURE, *REFUSED)
         assert client.context.last_error() == "execution: too late"

@@ -225,13 +225,14 @@ def test_5_1_file_truncated_before_the_outputs_are_written(prepared, monkeypatch
     os.ftruncate(fd, 24)
     pools = Pools()
     pools.request.pools[1] = MemoryPool(hidl.Memory("ashmem", Handle((fd,)), 24))
-    run = type(prepared.prepared).run_arguments
+    executor = prepared.prepared.executor
+    perform = executor.perform_request
 
-    def truncate_then_run(self, arguments, limits):
+    def truncate_then_perform(*arguments):
         os.ftruncate(fd, 0)
-        return run(self, arguments, limits)
+        return perform(*arguments)
 
-    monkeypatch.setattr(type(prepared.prepared), "run_arguments", truncate_then_run)
+    monkeypatch.setattr(executor, "perform_request", truncate_then_perform)
     assert synchronously(prepared, pools.request) == (S.GENERAL_FAILURE, [], NO_TIME)
     assert os.fstat(fd).st_size == 0
     os.close(fd)

@@ -45,11 +45,11 @@ class Client:
         self.memories, self.callback = memories, Callback(memories)
         self.requests = fmq.MessageQueue.create(fmq.REQUEST_DATUM, request_capacity)
         self.results = fmq.MessageQueue.create(fmq.RESULT_DATUM, result_capacity)
-        before = set(prepared.prepared._bursts)
+        before = set(prepared.prepared.executor.bursts)
         status, self.context = prepared.configureExecutionBurst(self.callback, self.requests.descriptor,
                                                                 self.results.descriptor)
         assert status == S.NONE, prepared.last_error()
-        self.burst, = set(prepared.prepared._bursts) - before
+        self.burst, = set(prepared.prepared.executor.bursts) - before
 
     def __enter__(self):
         return self

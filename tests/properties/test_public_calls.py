@@ -333,8 +333,8 @@ INSIDE = {"Buffer", "PreparedModel", "Stream", "Execution", "Controller", "Fence
 LITERT = {"Interpreter"}
 """Raises what LiteRT raises (tests/litert)."""
 PLUMBING = {
-    "PreparedModel.restored", "PreparedModel.execute_arguments", "PreparedModel.run_arguments", "Buffer.check_role",
-    "Buffer.read", "Buffer.misfit", "Buffer.place", "Buffer.store", "profile.add", "trace.Recorder.add",
+    "PreparedModel.twin", "Stream.perform", "Buffer.check_role", "Buffer.read", "Buffer.misfit", "Buffer.place",
+    "Buffer.store", "profile.add", "trace.Recorder.add",
     "Explanation.from_json", "conformance.Results.count", "vlog.log", "vlog.log_errors", "trace.mark", "trace.span",
     "convert.status", "convert.lookup", "Execution.set_result", "Execution.set_exception",
     "Execution.add_done_callback", "profile.copied",

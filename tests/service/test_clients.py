@@ -61,7 +61,7 @@ def test_priorities_act_between_sessions_of_one_process(server):
     first, second = nnfast.connect(server.path), nnfast.connect(server.path)
     low, high = first.prepare(add_model(), priority="low"), second.prepare(add_model(), priority="high")
     assert low and high
-    turns = [session.held()[0].prepared._resources.turn for session in server.sessions()]
+    turns = [session.held()[0].prepared.executor.resources.turn for session in server.sessions()]
     gates = [session.device.gate for session in server.sessions()]
     assert len(turns) == 2 and gates[0] is gates[1]
 

@@ -40,7 +40,7 @@ def test_clients_share_the_weights_of_one_model(server):
     assert sorted(roots) == [1, 3]
     sessions = server.sessions()
     served = [session.held()[0].prepared for session in sessions]
-    constants = [next(iter(one._static.frame_spec["constants"].values())) for one in served]
+    constants = [next(iter(one.executor.segment.frame_spec["constants"].values())) for one in served]
     assert all(array is constants[0] for array in constants)
     assert len({session.budget.used for session in sessions[1:]}) == 1 and sessions[1].budget.used > 64 * 64 * 4
     results = [one.run([WIDE])[0] for one in prepared]
@@ -60,7 +60,7 @@ def test_the_server_counts_shared_weights_once(tmp_path):
         clients = [nnfast.connect(path) for _ in range(4)]
         models = [client.prepare(dense_model()) for client in clients]
         root, = server.registry.roots()
-        assert server.budget.used == root.prepared._static.held_bytes + root.source.nbytes
+        assert server.budget.used == root.prepared.executor.segment.held_bytes + root.source.nbytes
         del root
         del models
         for client in clients:

@@ -1,4 +1,4 @@
-"""The fast path of PreparedModel.run: checks, addresses and one native call for a plan that is one program."""
+"""The fast path of an Executor: checks, addresses and one native call for a plan that is one program."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport PyObject, Py_XDECREF, Py_XINCREF
@@ -131,8 +131,9 @@ cdef class Runner:
     """Runs one program on arrays that fit exactly.
 
     inputs, outputs, states_in, states_out: rows as Arguments takes them; initial: first value of each state;
-    frame(): a new frame; threads: of a run. `run` returns None when an argument does not fit or a step declines (the
-    general path then says why, or finds the results); any number of threads may call it.
+    frame(): a new frame; threads: of a run. watched: somebody wants to see executions, so that Python has to do them.
+    `run` returns None where only the general path finds the results, or can say what is wrong; any number of threads
+    may call it.
     """
 
     def __cinit__(self, *_):
@@ -172,34 +173,38 @@ cdef class Runner:
         pthread_mutex_unlock(&self.lock)
         return kept
 
-    def run(self, list inputs, out=None, list states_in=None, list states_out=None, Cancel cancel=None):
-        """Outputs as a list, or None when something does not fit, a step declines, or `cancel` is set.
+    def run(self, inputs, out=None, list states_in=None, list states_out=None, Cancel cancel=None):
+        """Outputs as a list: fresh arrays, or `out`. None when something does not fit, a step declines, memory runs
+        out, `cancel` is set, or the Runner is watched.
 
         Without states, they start from `initial`.
         """
-        cdef list results
+        cdef list given, results
         cdef PyObject *taken
         cdef Workspace space
         cdef Frame frame
         cdef size_t done = 0
         cdef const int *flag = NULL if cancel is None else &cancel.flag
         cdef int outcome
-        if not self.inputs.fits(inputs):
+        if self.watched or not (type(inputs) is list or type(inputs) is tuple):
             return None
-        if out is None:
-            results = self.outputs.make()
-        else:
-            if type(out) is not list or not self._may_write(inputs, out):
-                return None
-            results = <list>out
-        taken = self.take_idle()
-        if taken != NULL:
-            space = <Workspace>taken
-            Py_XDECREF(taken)
-        else:
-            space = Workspace(self.new_frame(), self.states_out.make())
+        given = list(inputs)  # other threads may change the caller's
+        if not self.inputs.fits(given):
+            return None
+        if out is not None and (type(out) is not list or not self._may_write(given, out)):
+            return None
+        try:
+            results = self.outputs.make() if out is None else <list>out
+            taken = self.take_idle()
+            if taken != NULL:
+                space = <Workspace>taken
+                Py_XDECREF(taken)
+            else:
+                space = Workspace(self.new_frame(), self.states_out.make())
+        except MemoryError:
+            return None
         frame = space.frame
-        self.inputs.bind(frame, inputs)
+        self.inputs.bind(frame, given)
         self.outputs.bind(frame, results)
         self.states_in.bind(frame, self.initial if states_in is None else states_in)
         self.states_out.bind(frame, space.states if states_out is None else states_out)

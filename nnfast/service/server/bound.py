@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from ..._native.rings import KnownCall
+from ...driver.form import is_checked
 from ...driver.memory import Memory
-from ...driver.pools import CHECKED_TYPES
-from ...model.types import Definition
 from ..wire import protocol
 from ..wire.records import encode
 
@@ -53,13 +52,12 @@ def learn_request(connection, held, message, generation, request, arguments, ans
 
 def _is_plain(prepared, inputs):
     """True when a program runs on the inputs as they are: none is copied because the client could change it."""
-    return prepared._runner is not None and not any(
-        array is None or info.type in CHECKED_TYPES or isinstance(info.type, Definition)
-        for info, array in zip(prepared.inputs, inputs))
+    return prepared.executor.runner is not None and not any(
+        array is None or is_checked(info) for info, array in zip(prepared.inputs, inputs))
 
 
 def _learn(connection, held, generation, inputs, outputs, head, tail, answer, times):
-    run = held.prepared._runner.bind(inputs, list(outputs))
+    run = held.prepared.executor.runner.bind(inputs, list(outputs))
     if run is None or connection.receiver.is_known() or generation != connection.session.generation:
         return
     connection.receiver.keep(KnownCall(run, held.runs, head, tail, answer, times))

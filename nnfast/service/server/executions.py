@@ -10,10 +10,10 @@ from ...driver.durations import deadline_to_ns, duration_to_ns, loop_timeout_to_
 from ...driver.execution import Limits, limits_of
 from ...driver.fence import Fence
 from ...driver.fenced import execute_fenced
-from ...driver.pools import CHECKED_TYPES, bind_request, failed
+from ...driver.form import is_checked
+from ...driver.pools import bind_request, failed
 from ...driver.request import Request
 from ...errors import Cancelled, Error, InvalidArgument
-from ...model.types import Definition
 from ..wire import protocol
 from ..wire.channel import sealed_memfd
 from ..wire.records import ATTACHED, INLINE
@@ -56,13 +56,8 @@ def run(connection, message, fds):
         if flag.is_set:
             raise Cancelled("run: cancelled before it began")
         began = now_ns()
-        results, limits = None, Limits(flag, deadline_ns, room=room)
-        if stream is not None:
-            results = stream._run(inputs, out, limits)
-        elif out is not None and not deadline_ns:
-            results = prepared._quick_run(inputs, out, flag)
-        if results is None:
-            results = prepared._run(inputs, out, dict(prepared._initial), limits)
+        results = (prepared.executor if stream is None else stream).perform(inputs, out,
+                                                                            Limits(flag, deadline_ns, room=room))
         ended = now_ns()
     finally:
         session.end(flag)
@@ -79,7 +74,7 @@ def run(connection, message, fds):
 def _input(arena, info, place):
     array = arena.array(f"run input {info.name!r}", place, info.dtype)
     # Indexes, sizes and flags: taken once, so that the client cannot change them between check and use.
-    return array.copy() if info.type in CHECKED_TYPES or isinstance(info.type, Definition) else array
+    return array.copy() if is_checked(info) else array
 
 
 def _results(connection, arrays, took_us):
@@ -107,13 +102,13 @@ def request_of(connection, message):
 def execute(connection, message, fds):
     session, generation, seen = connection.session, connection.session.generation, now_ns()
     held = session.get("prepared", message.prepared)
-    prepared = held.prepared
+    prepared, executor = held.prepared, held.prepared.executor
     request = request_of(connection, message)
     try:
         if message.launch:
             # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
             try:
-                arguments, limits = bind_request(prepared, request), None
+                arguments, limits = bind_request(executor.form, request), None
             except InvalidArgument:
                 raise
             except Error:
@@ -121,12 +116,12 @@ def execute(connection, message, fds):
                 raise
             connection.channel.send(protocol.Launched())
         else:
-            arguments = bind_request(prepared, request)
+            arguments = bind_request(executor.form, request)
         flag = session.begin()
         try:
             limits = limits_of(message.deadline, message.loop_timeout, seen, flag)
             began = now_ns()
-            result = prepared.execute_arguments(arguments, limits, seen, message.measure_timing)
+            result = executor.perform_request(arguments, limits, seen, message.measure_timing)
             ended = now_ns()
         finally:
             session.end(flag)

@@ -11,7 +11,6 @@ import weakref
 
 from ... import pace
 from ..._native.codec import KEY_BYTES, KeyedDigest
-from ...driver.prepared import PreparedModel
 from ...forks import renewed
 from .turns import LOOK_SECONDS
 
@@ -32,10 +31,7 @@ class Root:
 
     def twin(self, device, priority):
         """A PreparedModel of a client's device over the same plan."""
-        prepared = self.prepared
-        preference, _, input_shapes, keep = prepared._options
-        twin = PreparedModel.restored(device, prepared.model, (preference, priority, input_shapes, keep), None,
-                                      prepared._static.shared)
+        twin = self.prepared.twin(device, priority)
         twin.root = self
         if device.budget is not None:
             device.budget.share(self.source.nbytes, twin, "prepare: the model")
@@ -90,7 +86,7 @@ class Registry:
             root = self._find(key, source)  # somebody may have made it since the last look
             if root is None:
                 prepared = self._device(precision).prepare(model, *options, deadline)
-                if prepared._static is None:
+                if prepared.executor.segment is None:
                     making.is_for_one = True
                 else:
                     source.lift()

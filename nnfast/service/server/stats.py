@@ -52,7 +52,7 @@ def _held(held):
 
 
 def _model(root):
-    segment = root.prepared._static
+    segment = root.prepared.executor.segment
     return {"name": root.prepared.model.name, "users": len(root.users), "weights_bytes": segment.constant_bytes,
             "arena_bytes": segment.arena_bytes}
 

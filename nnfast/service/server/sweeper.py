@@ -22,7 +22,7 @@ NEVER = 1 << 30
 
 def lists_of(prepared):
     """The long lists of a PreparedModel, as lists of their own: who holds them frees their elements last."""
-    model, segment = prepared.model, prepared._static
+    model, segment = prepared.model, prepared.executor.segment
     parts = [part for graph in (model.main, *model.referenced) for part in (graph.operands, graph.operations)]
     if segment is not None:
         parts += [segment.rows, *(program.steps for program in segment.items if hasattr(program, "steps"))]

@@ -1,0 +1,308 @@
+"""Plans a model and runs it: the one way to its results, for prepared models, streams, bursts and the service.
+
+Where the plan is one native program, and nobody watches, `quick` runs it on arrays that fit. Everything else goes
+through the general path, which finds the results, or says what is wrong.
+"""
+
+from math import prod
+from weakref import WeakSet
+
+from .. import observe, trace, vlog
+from .._native.engine import MAX_RANK, Runner
+from .._native.threads import Turn, now_ns
+from ..compiler.check import has_open_form, require_supported
+from ..engine.resources import Resources
+from ..engine.segment import Segment
+from ..errors import (
+    Cancelled,
+    Error,
+    InvalidArgument,
+    MissedDeadlinePersistent,
+    MissedDeadlineTransient,
+    ResourceExhaustedPersistent,
+    ResourceExhaustedTransient,
+)
+from .arguments import as_given, as_stored, check_output, initial_value, taken_inputs
+from .closing import ClosedGraph
+from .execution import NO_LIMITS, PRIORITIES, GraphRunner
+from .form import RequestForm
+from .request import ExecutionResult, OutputShape, Timing
+from .tensors import info_of
+
+
+class Executor:
+    """A checked and resolved model on a device, its plan and its working memory. Any number of threads may use it.
+
+    inputs, outputs: TensorInfos of the arguments of `perform`, without states. form: RequestForm of its requests, which
+    name the states too. initial: what each state starts from, as an array. resources: engine.Resources of a run.
+    segment: the plan of the whole graph, None where shapes or values are known at an execution only; runner: the native
+    Runner of that plan, None where it is not one native program. bursts: those that run the model. kept: intermediate
+    operands, which are outputs behind those of the model.
+    """
+
+    def __init__(self, device, model, priority, kept=()):
+        self.model, graph, states = model, model.main, model.states
+        given, made = {s.input for s in states}, {s.output for s in states}
+        self.inputs = tuple(info_of(model, o, f"input_{i}") for i, o in enumerate(graph.inputs) if i not in given)
+        self.outputs = tuple(info_of(model, o, f"output_{i}") for i, o in enumerate(graph.outputs)
+                             if i not in made) + tuple(info_of(model, o, f"operand_{o}") for o in kept)
+        self.form = RequestForm(graph)
+        self.is_plain = not kept and not states
+        self.initial = [initial_value(graph.operands[graph.inputs[s.input]], s) for s in states]
+        self.resources = Resources(device.num_threads, Turn(device.gate, PRIORITIES.index(priority)), device.budget,
+                                   device.precision, device.client.pacing, device.without_passes)
+        self.segment = self.runner = None
+        self.quick = _declined
+        self.bursts = WeakSet()
+        self.kept = kept
+        self._inputs, self._outputs = (tuple([info.operand for info in infos]) for infos in (self.inputs, self.outputs))
+        self._states_in = tuple([graph.inputs[s.input] for s in states])
+        self._states_out = tuple([graph.outputs[s.output] for s in states])
+        self._graph = GraphRunner(model, graph, "main", self.resources, kept)
+        self._best_ns = 0  # of the shortest measured execution of the plan
+
+    # -- planning ------------------------------------------------------------------------------------------------------
+    def plan(self, deadline_ns, cancel, go_on, packing=None):
+        """Plan what is known now; refuses what a first execution would refuse.
+
+        A plan that holds all operations proves that each is supported; whatever has none is asked about that first.
+        packing: a StoredPacking to plan with, or None.
+        """
+        segment = None if packing is None else packing.restored(self.model, self.kept, self.resources)
+        if segment is not None:
+            self.adopt(segment)
+            return
+        graph = self.model.main
+        shapes = {o: graph.operands[o].shape for o in graph.inputs}
+
+        def unknown(operand):
+            raise _NotYet
+
+        if all(s is not None and None not in s for s in shapes.values()):
+            try:
+                segment = self._graph.planner.segment(0, shapes, unknown, deadline_ns, cancel, packing=packing)
+                if segment.complete and isinstance(segment, Segment):
+                    self._keep(segment)
+                    return
+            except _NotYet:
+                pass
+            except (Cancelled, MissedDeadlineTransient, ResourceExhaustedTransient, ResourceExhaustedPersistent):
+                raise
+            except Error:
+                require_supported(self.model, go_on)
+                if not has_open_form(self.model):
+                    raise  # else: what is wrong with all inputs may be right without the optional ones
+        require_supported(self.model, go_on)
+
+    def adopt(self, segment):
+        """Take over a Segment that holds the whole graph, planned for these resources."""
+        self._graph.adopt(segment)
+        self._keep(segment)
+
+    def replace_model(self, model):
+        """Go on with the same model without the values of some constants, which the plan does not read."""
+        self.model = model
+        self._graph = GraphRunner(model, model.main, "main", self.resources, self.kept)
+        self._graph.adopt(self.segment)
+
+    def _keep(self, segment):
+        self.segment = segment
+        self.form.results = {operand: self._shape(operand) for operand, _ in self.form.outputs}
+        self.runner = self._make_runner()
+        if self.runner is not None:
+            self.quick = self.runner.run
+            observe.follow(self)
+
+    def _make_runner(self):
+        segment, graph = self.segment, self.model.main
+        if not segment.native or not segment.items:
+            return None
+        if any(len(self._shape(o)) > MAX_RANK for o in (*graph.inputs, *self._outputs)):
+            return None
+
+        aliases = {}
+        for slot, root in segment.aliases:
+            aliases.setdefault(root, []).append(slot)
+
+        dtypes = {info.operand: info.dtype for info in (*self.inputs, *self.outputs)}
+
+        def rows(operands):
+            result = []
+            for operand in operands:
+                slot = segment.inputs.get(operand, segment.outputs.get(operand))
+                dtype = dtypes.get(operand) or graph.operands[operand].dtype
+                result.append((slot, dtype, self._shape(operand), aliases.get(slot, [])))
+            return result
+
+        return Runner(segment.items[0], segment.new_frame, self.resources.threads, rows(self._inputs),
+                      rows(self._outputs), rows(self._states_in), rows(self._states_out), self.initial)
+
+    def _shape(self, operand):
+        segment = self.segment
+        return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims
+
+    def observed(self, watchers):
+        """Profiles, traces and log lines see executions only when Python does them."""
+        self.runner.watched = watchers > 0
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+    # quick(inputs, out, state, new_state, cancel): Runner.run, as long as there is a Runner; None where that declines.
+
+    def perform(self, inputs, out=None, limits=NO_LIMITS, state=None, new_state=None):
+        """Results of one run in the order of `outputs`, from a list of arrays in the order of `inputs`.
+
+        out: list of arrays to write them into; limits: execution.Limits. state: the array that each state starts from,
+        None: `initial`; new_state: arrays for what the states become, None: nobody wants that.
+        Raises InvalidArgument, GeneralFailure, what the limits raise.
+        """
+        if not limits.deadline_ns and (limits.room is None or out is not None):
+            results = self.quick(inputs, out, state, new_state, limits.cancel)
+            if results is not None:
+                return results
+        return self._perform(inputs, out, limits, self.initial if state is None else state, new_state or ())
+
+    @vlog.log_errors(vlog.EXECUTION, "run")
+    def _perform(self, inputs, out, limits, state, new_state):
+        """The general path of perform."""
+        if not observe.watchers:
+            return self._walk(inputs, out, limits, state, new_state)
+        began = now_ns()
+        with trace.span("LD", "PE", "run"):
+            results = self._walk(inputs, out, limits, state, new_state)
+        if vlog.mask & vlog.EXECUTION:
+            vlog.log(vlog.EXECUTION, "%r: run took %.1f us", self, (now_ns() - began) / 1e3)
+        return results
+
+    def _walk(self, inputs, out, limits, state, new_state):
+        if len(inputs) != len(self.inputs):
+            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
+                                  f" ({', '.join(i.name for i in self.inputs)})")
+        if out is not None and len(out) != len(self.outputs):
+            raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
+        values, places = dict(zip(self._states_in, state)), dict(zip(self._states_out, new_state))
+        shapes = {operand: array.shape for operand, array in values.items()}
+        inputs = taken_inputs(self.inputs, inputs)
+        for info, array in zip(self.inputs, inputs):
+            shapes[info.operand] = None if array is None else array.shape
+            if array is not None:
+                values[info.operand] = as_stored(array)
+
+        def provide(operand, shape, dtype):
+            if out is not None and operand in self._outputs:
+                place = self._outputs.index(operand)
+                array = out[place]
+                check_output(self.outputs[place], array, shape, dtype,
+                             [*inputs, *(other for other in out if other is not array)])
+                return as_stored(array)
+            return places.get(operand)
+
+        sizes = {}
+
+        def settle(values, made):
+            sizes.update((operand, prod(shape) * self.model.main.operands[operand].dtype.itemsize)
+                         for operand, shape in made.items() if operand in self._outputs)
+            limits.room(sum(sizes.values()))
+
+        self._graph.walk(shapes, values, limits, provide, settle if limits.room and out is None else None)
+        results = [as_given(values[info.operand], info.dtype) for info in self.outputs]
+        return results if out is None else self._deliver(results, inputs, out)
+
+    def _deliver(self, results, inputs, out):
+        """Copy what could not be computed in place into the caller's arrays."""
+        for info, result, array in zip(self.outputs, results, out):
+            if array is not result:
+                check_output(info, array, result.shape, result.dtype, [*inputs, *(o for o in out if o is not array)])
+        for result, array in zip(results, out):
+            if array is not result:
+                array[...] = result
+        return list(out)
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+    def perform_request(self, arguments, limits, began, measure_timing=False):
+        """ExecutionResult of a bound request (pools.Arguments) within Limits; began: nanoseconds at which the call was
+        seen. Raises as PreparedModel.execute.
+        """
+        values, shapes = dict(arguments.inputs), dict(arguments.shapes)
+        started = now_ns()
+        self._check_time(started, limits)
+        with arguments:
+            if not self._perform_in_place(arguments, values, limits):
+                self._graph.walk(shapes, values, limits, arguments.place, arguments.settle)
+            spent = now_ns() - started
+            if self.segment is not None:
+                self._best_ns = min(self._best_ns or spent, spent)
+            if vlog.mask & vlog.EXECUTION:
+                vlog.log(vlog.EXECUTION, "%r: execution took %.1f us", self, spent / 1e3)
+            with trace.span("LD", "PR", "outputs"):
+                shapes = arguments.finish(values)
+        timing = Timing(spent // 1000, (now_ns() - began) // 1000) if measure_timing else Timing()
+        return ExecutionResult(tuple(OutputShape(shape, True) for shape in shapes), timing)
+
+    def _perform_in_place(self, arguments, values, limits):
+        """Fast path of perform_request; False where the arguments do not lie so that it can work on them."""
+        if self.runner is None or not self.is_plain or limits.deadline_ns or observe.watchers:
+            return False
+        outputs = []
+        for info in self.outputs:
+            array = arguments.place(info.operand, self._shape(info.operand), info.dtype)
+            if array is None:
+                return False
+            outputs.append(array)
+        inputs = [as_given(values.get(info.operand), info.dtype) for info in self.inputs]
+        results = [as_given(array, info.dtype) for array, info in zip(outputs, self.outputs)]
+        if self.quick(inputs, results, None, None, limits.cancel) is None:
+            return False
+        values.update(zip(self._outputs, outputs))
+        return True
+
+    def _check_time(self, now, limits):
+        """Refuse to start what has never been done in the time that is left [NN 8.2]."""
+        left = limits.deadline_ns - now
+        if limits.deadline_ns and left < self._best_ns:
+            error = MissedDeadlineTransient if limits.granted_ns > self._best_ns else MissedDeadlinePersistent
+            raise error(f"execution: {max(0, left) / 1e6:.3f} ms are left, the shortest execution so far took "
+                        f"{self._best_ns / 1e6:.3f} ms; allow more time")
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+    @property
+    def result_shapes(self):
+        """Shapes of `outputs` where every run has the same, else None."""
+        return None if self.segment is None else [tuple(self._shape(operand)) for operand in self._outputs]
+
+    def segments(self):
+        """All plans that are kept: for other shapes, and of the graphs that IF and WHILE name."""
+        return self._graph.segments()
+
+    def run_count(self):
+        """How often memory was used for a run; for the watchdog."""
+        own = self.runner.runs if self.runner is not None else 0
+        return own + sum(burst.runs for burst in list(self.bursts)) + sum(segment.runs for segment in self.segments())
+
+    def release_idle(self):
+        """Give working memory that no execution uses back to the system; the next execution takes it anew."""
+        if self.runner is not None:
+            self.runner.release_idle()
+        for holder in (*list(self.bursts), *self.segments()):
+            holder.release_idle()
+
+    def close(self):
+        """Give the plan, the packed weights and working memory back, and end the bursts. What runs now ends as it
+        would; what comes later is refused."""
+        for burst in list(self.bursts):
+            burst.close()
+        self.quick = _declined
+        self.runner = self.segment = self.form.results = None
+        self._graph = ClosedGraph()
+
+    def __repr__(self):
+        """As users know it: log lines tell of prepared models."""
+        return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+
+
+class _NotYet(Exception):
+    """Planning ahead met a value that only an execution has."""
+
+
+def _declined(inputs, out=None, state=None, new_state=None, cancel=None):
+    """In place of Runner.run where there is no Runner."""
+    return None
