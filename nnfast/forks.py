@@ -11,7 +11,7 @@ notes it, and looks at it before it waits for anything.
 """
 
 import os
-from threading import RLock
+from threading import RLock, local
 from weakref import WeakSet
 
 PATIENCE_SECONDS = 10.0
@@ -20,6 +20,7 @@ PATIENCE_SECONDS = 10.0
 count = 0
 importing = RLock()
 _renewed = WeakSet()
+_fork = local()  # has_importing: whether the fork of this thread holds that lock
 
 
 def renewed(lock):
@@ -29,11 +30,11 @@ def renewed(lock):
 
 
 def _before():
-    importing.acquire(timeout=PATIENCE_SECONDS)
+    _fork.has_importing = importing.acquire(timeout=PATIENCE_SECONDS)
 
 
 def _in_parent():
-    if importing._is_owned():
+    if _fork.has_importing:
         importing.release()
 
 
@@ -42,7 +43,7 @@ def _in_child():
     count += 1
     for lock in list(_renewed):
         lock._at_fork_reinit()
-    if importing._is_owned():
+    if _fork.has_importing:
         importing.release()
     else:
         importing._at_fork_reinit()

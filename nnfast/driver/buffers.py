@@ -173,7 +173,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class NamedBuffer:
-    """A buffer of which a request tells the token, where no device is asked about it: it has every role and no known shape."""
+    """A buffer of which a request tells the token, where no device is asked: it has every role and no known shape."""
 
     token: int
     dims = ()

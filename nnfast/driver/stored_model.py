@@ -131,12 +131,13 @@ def sign(text, digest):
 
 def _spare(prepared):
     """Numbers of the constants that are not stored; None: the model is stored as a whole, and planned anew."""
-    if prepared.spare is not None or prepared.executor.segment is None or "drop_constants" in prepared.device.without_passes \
-            or not prepared.source.extensions:
+    source, executor = prepared.source, prepared.executor
+    if prepared.spare is not None or executor.segment is None or "drop_constants" in prepared.device.without_passes \
+            or not source.extensions:
         return prepared.spare
     if _plan_of(prepared, Constants()) is None:
         return None
-    return spare_of(prepared.source, prepared.model, prepared.executor.segment, prepared.executor.kept, is_stored=True)
+    return spare_of(source, prepared.model, executor.segment, executor.kept, is_stored=True)
 
 
 def _plan_of(prepared, constants):

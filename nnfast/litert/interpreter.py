@@ -53,11 +53,11 @@ class Interpreter:
         self._keep_all = bool(experimental_preserve_all_tensors)
         self._device = Device(num_threads=int(num_threads or 1))
         file = ModelFile(self._source)
-        self._signatures = {s.key: s for s in file.signatures}
+        self.signatures = {s.key: s for s in file.signatures}
         self._count = file.count
         self._graphs = {0: Graph(self._source, 0, self._device, self._keep_all, file)}
 
-    def _graph(self, index):
+    def subgraph(self, index):
         """The Graph of a subgraph. Raises ValueError for one that there is not."""
         index = operator.index(index)
         if not 0 <= index < self._count:
@@ -67,8 +67,8 @@ class Interpreter:
         return self._graphs[index]
 
     # -- tensors -----------------------------------------------------------------------------------------------------
-    def _details(self, index, subgraph_index=0):
-        return self._graph(subgraph_index).tensor(index).details(self._compress)
+    def _details(self, index):
+        return self._graphs[0].tensor(index).details(self._compress)
 
     def get_input_details(self):
         """A list of dicts, one for each input in the order of the file.
@@ -88,7 +88,7 @@ class Interpreter:
         if not 0 <= subgraph_index < self._count:
             raise ValueError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {self._count} "
                              "subgraphs.")
-        return [tensor.details(self._compress) for tensor in self._graph(subgraph_index).tensors]
+        return [tensor.details(self._compress) for tensor in self.subgraph(subgraph_index).tensors]
 
     def resize_tensor_input(self, input_index, tensor_size, strict=False):
         """Give an input another shape; allocate_tensors has to follow.
@@ -115,7 +115,7 @@ class Interpreter:
         """A copy of a tensor's value: of an input, output, constant or variable; of any other where
         experimental_preserve_all_tensors was asked for, else ValueError.
         """
-        return self._graph(subgraph_index).get(tensor_index)
+        return self.subgraph(subgraph_index).get(tensor_index)
 
     def tensor(self, tensor_index):
         """A function that gives an array over the memory of a tensor.
@@ -139,15 +139,15 @@ class Interpreter:
     # -- signatures --------------------------------------------------------------------------------------------------
     def get_signature_list(self):
         """{signature key: {"inputs": [names], "outputs": [names]}}."""
-        return {key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for key, s in self._signatures.items()}
+        return {key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for key, s in self.signatures.items()}
 
     def get_signature_runner(self, signature_key=None):
         """A SignatureRunner of the given key; None takes the only signature of the model. Raises ValueError."""
         if signature_key is None:
-            if len(self._signatures) != 1:
-                raise ValueError(f"SignatureDef signature_key is None and model has {len(self._signatures)} Signatures."
+            if len(self.signatures) != 1:
+                raise ValueError(f"SignatureDef signature_key is None and model has {len(self.signatures)} Signatures."
                                  " None is only allowed when the model has 1 SignatureDef")
-            signature_key, = self._signatures
+            signature_key, = self.signatures
         return SignatureRunner(self, signature_key)
 
     # -- more about the file -----------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ class SignatureRunner:
             raise ValueError("None interpreter provided.")
         if not signature_key:
             raise ValueError("None signature_key provided.")
-        signature = interpreter._signatures.get(signature_key)
+        signature = interpreter.signatures.get(signature_key)
         if signature is None:
             raise ValueError(f"Invalid signature_key provided: {shown(signature_key)}; the model has "
-                             f"{', '.join(map(shown, interpreter._signatures)) or 'none'}")
+                             f"{', '.join(map(shown, interpreter.signatures)) or 'none'}")
         self._interpreter, self._signature = interpreter, signature
-        self._graph = interpreter._graph(signature.graph)
+        self._graph = interpreter.subgraph(signature.graph)
 
     def __call__(self, **inputs):
         """Run on arrays by name. Raises ValueError for a wrong name, number, dtype or rank, RuntimeError for shapes
@@ -49,5 +49,5 @@ class SignatureRunner:
         return self._details(self._signature.outputs)
 
     def _details(self, places):
-        return {name: self._interpreter._details(index, self._signature.graph)
-                for name, index in sorted(places.items())}
+        compress = self._interpreter.experimental_compress_quantization_zero_points
+        return {name: self._graph.tensor(index).details(compress) for name, index in sorted(places.items())}

@@ -436,11 +436,16 @@ DTYPES = {
 }
 """numpy dtype of the types that constants are read in."""
 
+TENSOR_TYPES = frozenset(map(int, TensorType))
+"""Numbers of the types that there are."""
+
 
 def operator_name(code):
     """Name of a builtin operator, from the tflite package where nnfast has no translation of it."""
-    if code in Builtin._value2member_map_:
+    try:
         return Builtin(code).name
+    except ValueError:
+        pass
     try:
         with importing:
             from tflite.utils import BUILTIN_OPCODE2NAME

@@ -23,6 +23,7 @@ from .schema import (
     OPTIONS_2_SLOT,
     OPTIONS_SLOTS,
     TABLES,
+    TENSOR_TYPES,
     VERSION,
     TensorType,
 )
@@ -258,7 +259,7 @@ def _check_buffer(decoder, buffer):
 
 def _check_tensor(decoder, model, tensor):
     path = tensor.path
-    if tensor.type not in TensorType._value2member_map_:
+    if tensor.type not in TENSOR_TYPES:
         decoder.fail(path, f"type is {tensor.type}, must be 0 to {max(TensorType)}")
     _check_index(decoder, path, "buffer", tensor.buffer, max(len(model.buffers), 1))
     if len(tensor.shape) > MAX_RANK:
