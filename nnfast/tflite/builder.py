@@ -180,6 +180,9 @@ class Builder:
             if t.type != TensorType.INT8 or any(t.zero_points) or min(t.scales) <= 0:
                 self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, must be int8 with scales"
                                 " above 0 and zero points of 0")
+            if t.data is None:
+                self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales and no value; only constants"
+                                " may have several")
             return T.TENSOR_QUANT8_SYMM_PER_CHANNEL, 0.0, 0, ChannelQuant(t.channel_dim, t.scales)
         if t.type != TensorType.INT16:
             return OPERAND_TYPES[t.type], *self.quant(op, t), None
