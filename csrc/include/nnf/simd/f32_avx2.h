@@ -94,7 +94,10 @@ static inline float most_of(V x)
 /* The lanes that count of `yes`, the others of `no`. */
 static inline V choose(M live, V yes, V no) { return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(live.lanes)); }
 /* Of each lane yes where a > b, else no. */
-static inline V where_above(V a, V b, V yes, V no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
+static inline V where_above(V a, V b, V yes, V no)
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
 
 /* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
 typedef V N;
