@@ -96,7 +96,7 @@ def quantized_info():
 
 
 def fields(kind):
-    return [field.name for field in dataclasses.fields(kind)]
+    return [field.name for field in dataclasses.fields(kind) if field.init]
 
 
 def recipes():
