@@ -47,6 +47,7 @@ def _new_size(node, name, size):
 
 def infer(node):
     """Batch and channels stay, height and width are the new ones; width comes first among the inputs."""
+    validate(node)
     shape = node["input"].shape
     height_axis = 2 if node.layout_nchw else 1
     width = _new_size(node, "width", shape[height_axis + 1])

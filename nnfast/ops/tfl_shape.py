@@ -212,7 +212,7 @@ def infer_concatenation(node):
     shapes = [t.shape for t in node.group("inputs")]
     axis = place_of(node, "axis", node.scalar("axis"), len(shapes[0]))
     for nth, shape in enumerate(shapes):
-        if shape[:axis] + shape[axis + 1:] != shapes[0][:axis] + shapes[0][axis + 1:]:
+        if len(shape) != len(shapes[0]) or shape[:axis] + shape[axis + 1:] != shapes[0][:axis] + shapes[0][axis + 1:]:
             node.fail("inputs", f"shape {list(shape)} does not go with {list(shapes[0])}", nth)
     return [(*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1:])]
 

@@ -111,3 +111,17 @@ def test_computed_tensors_have_one_scale(kind):
     one = dense if kind[0] == "F" else One(kind, [codes], [((5, 8), "float32")], quants={"i0": scales})
     with pytest.raises(Error, match="5 scales"):
         nnfast.load(one.file())
+
+
+def test_ranks_that_only_a_run_shows_are_checked():
+    x, y = np.ones((3, 1), np.int16), np.ones(3, np.int16)
+    tensors, *rest = One("CONCATENATION", [x, y], [((3, 2), "int16")], "ConcatenationOptions", {"Axis": 1}).parts()
+    for t in tensors:
+        t.shape, t.has_rank = (), False
+    with pytest.raises(Error, match="does not go with|axis"):
+        nnfast.Device().prepare(nnfast.load(build(tensors, *rest))).run([x, y])
+    b = nnfast.ModelBuilder()
+    image, out = b.input("TENSOR_FLOAT32", ()), b.output("TENSOR_FLOAT32", ())
+    b.operation("RESIZE_NEAREST_NEIGHBOR", [image, b.scalar(4), b.scalar(4), b.scalar(False)], [out])
+    with pytest.raises(Error, match="rank"):
+        nnfast.Device().prepare(b.build()).run([np.ones((2, 2), np.float32)])
