@@ -1,3 +1,6 @@
+from .threads cimport nnf_share
+
+
 cdef extern from "nnf/window.h":
     ctypedef struct nnf_axis:
         size_t size
@@ -31,15 +34,10 @@ ctypedef struct portion:
 # Splits rows, or the channel blocks where that leaves less for the slowest thread.
 cdef inline portion portion_of(size_t rows, size_t blocks, int thread, int threads) noexcept nogil:
     cdef portion p
-    cdef size_t n = threads, t = thread, count = rows, first, last
-    cdef bint by_block = (blocks + n - 1) // n * rows < (rows + n - 1) // n * blocks
-    if by_block:
-        count = blocks
-    first = t * (count // n) + min(t, count % n)
-    last = first + count // n + (1 if t < count % n else 0)
+    cdef size_t n = threads
     p.first, p.last, p.begin, p.end = 0, rows, 0, blocks
-    if by_block:
-        p.begin, p.end = first, last
+    if (blocks + n - 1) // n * rows < (rows + n - 1) // n * blocks:
+        nnf_share(blocks, thread, threads, &p.begin, &p.end)
     else:
-        p.first, p.last = first, last
+        nnf_share(rows, thread, threads, &p.first, &p.last)
     return p
