@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "nnf/tuning.h"
+
 #define INLINE static inline __attribute__((always_inline))
 #define BLOCK NNF_DEPTHWISE_BLOCK
 
@@ -136,8 +138,8 @@ INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, boo
     }
 }
 
-/* Floats of a copy: most of a level 1 cache. */
-enum { COPY = 10240 };
+/* Floats of a copy. */
+enum { COPY = NNF_DEPTHWISE_COPY / sizeof(float) };
 
 /* `count` outputs of one row in a copy, `line` its first element under the first tap, `width` floats between rows. */
 INLINE void copied_pixels(const block *b, const int taps, const int stride, const int count, bool full,

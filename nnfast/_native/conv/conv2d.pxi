@@ -16,16 +16,14 @@ from libc.string cimport memcpy, memset
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .tuning cimport (NNF_CONV_OWN_WEIGHTS, NNF_CONV_PREFETCH, NNF_CONV_ROWS, NNF_CONV_STREAMED,
+                      NNF_PACKING_GRAIN)
 from .window cimport axis_of
 
 from .engine import aligned_bytes
 
 cdef enum:
-    STREAMED = 3 << 16      # bytes of weights above which they come from beyond the level 2 cache in every run
-    PREFETCH = 1 << 17       # a panel of 1024 inputs, or several smaller ones
-    PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
-    OWN = 24                # output pixels of a thread above which it may read all weights ...
-    OWN_WEIGHTS = 9 << 18   # ... of so many bytes; twice as many pixels for more
+    OWN = 24                # output pixels of a thread above which it may read all weights; twice as many for large
     HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
 
@@ -179,7 +177,7 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
     cdef split s
     if p.streamed and threads > 1 and p.place.groups == 1 \
-            and p.s.rows >= <size_t>(OWN * threads if p.weights <= OWN_WEIGHTS else 2 * OWN * threads):
+            and p.s.rows >= <size_t>(OWN * threads if p.weights <= NNF_CONV_OWN_WEIGHTS else 2 * OWN * threads):
         s = p.s
         nnf_share(s.rows, thread, threads, &item, &last)
         cut(&s, last - item)
@@ -243,7 +241,7 @@ def pack_conv2d_f32(const float[:, ::1] weights, const float[::1] bias, size_t g
     packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_pack_f32, &p, min(threads, <int>(groups * p.each // PACKING_GRAIN) + 1))
+    run_alone(run_pack_f32, &p, min(threads, <int>(groups * p.each // NNF_PACKING_GRAIN) + 1))
     return packed
 
 
@@ -278,12 +276,12 @@ cdef class Conv2dF32(Step):
         cdef size_t row_bytes = sizeof(float) * taps * channels, near
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
-        self.p.streamed = self.streamed = self.p.weights > STREAMED
-        self.prefetch = PREFETCH if self.streamed else 0
+        self.p.streamed = self.streamed = self.p.weights > NNF_CONV_STREAMED
+        self.prefetch = NNF_CONV_PREFETCH if self.streamed else 0
         if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
-            self.p.s.group = max(1, min(self.p.s.tiles, ROWS // near))
+            self.p.s.group = max(1, min(self.p.s.tiles, NNF_CONV_ROWS // near))
         zeros = aligned_bytes(self.p.depth * sizeof(float))
         zeros[:] = 0
         cdef unsigned char[::1] view = zeros

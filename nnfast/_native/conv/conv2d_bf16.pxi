@@ -16,6 +16,8 @@ from libc.string cimport memset
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick, release_tiles
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
+from .tuning cimport (NNF_BF16_NEAR, NNF_BF16_NEARER, NNF_BF16_NEAREST, NNF_BF16_PREFETCH, NNF_BF16_SLICE,
+                      NNF_BF16_TALL, NNF_CONV_ROWS, NNF_CONV_WEIGHTS, NNF_PACKING_GRAIN)
 from .window cimport axis_of
 
 from math import prod
@@ -61,19 +63,12 @@ cdef extern from "conv2d/conv2d_bf16.h":
 cdef enum:
     TAPS = 64               # most taps of a filter that is not gathered
     BF16_NARROW = 14             # pixels of an output row below which tiles of one row are too low to pay
-    BF16_NEAR = 1 << 17          # bytes of gathered rows that leave room in the level 2 cache
     BF16_BLOCK = 32              # rows that a kernel of tall tiles takes at once
     MOST_THREADS = 4        # so many find whole groups of tiles, if there are as many tiles
     FASTER = 8              # times that tiles multiply faster than other instructions
     TALLEST = 128           # rows of an image without gathering that are worth one tile
-    BF16_TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
-    SLICE = 1 << 16         # bytes of image rows of few channels that are rounded at once
-    NEAREST = 3 << 13       # bytes of a panel that stays in a level 1 cache beside the rows
-    NEARER = 1 << 20        # bytes of weights that stay in a level 2 cache beside rows and outputs
     MOST_LINES = 8          # cache lines of later weights that come in the time of a step of a tile, and no more
     MOST = 4                # one of so many rows of a tile may be dropped
-    BF16_PREFETCH = 1 << 20       # more would take the place of weights that are in use
-    BF16_PACKING_GRAIN = 1 << 18  # bytes of packed weights below which a second thread costs more than it saves
 
 
 cdef struct conv2d_bf16:
@@ -308,7 +303,7 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
     packed = aligned_bytes(size)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_pack, &p, min(threads, <int>(size // BF16_PACKING_GRAIN) + 1))
+    run_alone(run_pack, &p, min(threads, <int>(size // NNF_PACKING_GRAIN) + 1))
     return packed
 
 
@@ -379,8 +374,8 @@ cdef class Conv2dBf16(Step):
         cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
         cdef nnf_kernel shape = row[0]
         if shape.m > BF16_BLOCK:
-            blocks = max(1, BF16_TALL // row_bytes // BF16_BLOCK)
-            if rows >= 4 * BF16_BLOCK or self.packed <= 2 * NEAREST:
+            blocks = max(1, NNF_BF16_TALL // row_bytes // BF16_BLOCK)
+            if rows >= 4 * BF16_BLOCK or self.packed <= 2 * NNF_BF16_NEAREST:
                 # Two tiles even of a small image, so that two threads share rows, and find most of them where they
                 # wrote them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels. Few rows are
                 # not worth reading many weights twice.
@@ -391,7 +386,7 @@ cdef class Conv2dBf16(Step):
         self.p.span = g.out_width
         self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
         self.pixel = self.p.lda if g.plain else 0
-        self.prefetch = BF16_PREFETCH
+        self.prefetch = NNF_BF16_PREFETCH
         if rounded and not self.pixel:
             raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
         self.p.rounded = rounded
@@ -400,13 +395,13 @@ cdef class Conv2dBf16(Step):
             # Tiles run on through the image.
             rows = (g.out_height - 1) * self.p.span + g.out_width
             # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
-            shape.m = BF16_BLOCK if panel > NEAREST and self.packed <= NEARER else 3 * BF16_BLOCK
+            shape.m = BF16_BLOCK if panel > NNF_BF16_NEAREST and self.packed <= NNF_BF16_NEARER else 3 * BF16_BLOCK
         elif self.p.direct:
             shape.m = part_of(g.out_width)
         # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
-        near = 0 if self.p.direct or self.p.rounded or panel > NEAREST else BF16_NEAR
+        near = 0 if self.p.direct or self.p.rounded or panel > NNF_BF16_NEAREST else NNF_BF16_NEAR
         plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
-        if self.packed <= WEIGHTS:
+        if self.packed <= NNF_CONV_WEIGHTS:
             # Likewise: a group is shared by its panels.
             self.p.s.group = max(1, min(self.p.s.group, self.p.s.tiles // MOST_THREADS))
         if self.p.direct:
@@ -436,7 +431,7 @@ cdef class Conv2dBf16(Step):
         cdef size_t width = (g.out_width - 1) * g.stride_x + (g.filter_width - 1) * g.dilation_x + 1
         cdef size_t wide = width * g.channels, size = self.rows_read(g.out_height) * wide * sizeof(uint16_t)
         cdef bint on = g.stride_y == g.stride_x == 1 and MOST * (width - g.out_width) <= width
-        if row.m < BF16_BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > ROWS \
+        if row.m < BF16_BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > NNF_CONV_ROWS \
                 or not (on or part_of(g.out_width)):
             return 0
         if on:
@@ -459,7 +454,7 @@ cdef class Conv2dBf16(Step):
         p.pairs, p.lda = g.filter_width * pixel // 2, g.stride_x * pixel
         for i in range(p.taps):
             p.tap[i] = i * g.dilation_y * wide
-        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= SLICE:
+        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= NNF_BF16_SLICE:
             p.slice += 1
         return lines(self.rows_read(p.slice) * row)
 

@@ -11,6 +11,7 @@ all finite are computed again, product by product.
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick
 from .threads cimport nnf_run, nnf_share, nnf_step
+from .tuning cimport NNF_WINOGRAD_MANY, NNF_WINOGRAD_NEAR, NNF_WINOGRAD_ROOMY
 
 from .engine import aligned_bytes
 
@@ -53,9 +54,6 @@ cdef extern from "math.h":
     float INFINITY
 
 cdef enum:
-    WINOGRAD_NEAR = 1 << 18      # bytes of a block's transformed inputs, which every panel reads again
-    ROOMY = 1 << 19     # the same where the weights are so many that they should not be read again
-    MANY = 1 << 20      # bytes of weights that are so many
     APART = 16          # floats between the matrices of a block: powers of two would fall into the same cache sets
     WINOGRAD_ROWS = 16           # most rows of a convolution tile
 
@@ -184,7 +182,7 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
     cdef float *v = <float *>scratch
     cdef float *products = <float *>(scratch + p.products)
     cdef size_t item, end, block, panel, first, last
-    cdef bint streamed = p.panels * p.panel * sizeof(float) * NNF_WINOGRAD_PRODUCTS > MANY
+    cdef bint streamed = p.panels * p.panel * sizeof(float) * NNF_WINOGRAD_PRODUCTS > NNF_WINOGRAD_MANY
     nnf_share(p.blocks * p.panels, thread, threads, &item, &end)
     while item < end:
         block = item // p.panels
@@ -260,7 +258,7 @@ cdef class Conv2dWinogradF32(Step):
         self.packed = packed_bytes_winograd(p.units, p.channels)
         if p.m > WINOGRAD_ROWS:
             raise ValueError(f"tiles of {p.m} rows, must be at most {WINOGRAD_ROWS}")
-        near = ROOMY if self.packed > MANY else WINOGRAD_NEAR
+        near = NNF_WINOGRAD_ROOMY if self.packed > NNF_WINOGRAD_MANY else NNF_WINOGRAD_NEAR
         block = near // (NNF_WINOGRAD_PRODUCTS * p.channels * sizeof(float)) // p.m * p.m
         block = max(block, p.m)
         p.blocks = max(1, (p.patches + block - 1) // block)

@@ -2,11 +2,10 @@
 from libc.stddef cimport ptrdiff_t
 
 from .kernels cimport nnf_kernel
+from .tuning cimport NNF_CONV_ROWS, NNF_CONV_WEIGHTS
 
 cdef enum:
     CONV_GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
-    WEIGHTS = 5 << 18       # bytes of weights that may stream by for every tile: they stay in a level 2 cache
-    ROWS = 1 << 19          # bytes of input rows that may stream by for every panel of larger weights
     SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
 
 
@@ -60,7 +59,7 @@ cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, 
     cut(s, rows)
     # One tile after the other over all panels keeps inputs and outputs near, and so do the few tiles of `near` bytes
     # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead.
-    cdef size_t budget = near if weight_bytes <= WEIGHTS else ROWS
+    cdef size_t budget = near if weight_bytes <= NNF_CONV_WEIGHTS else NNF_CONV_ROWS
     s.group = min(s.tiles, budget // (s.m * row_bytes))
     if s.group == 0:
         s.group = 1

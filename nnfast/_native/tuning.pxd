@@ -1,0 +1,18 @@
+cdef extern from "nnf/tuning.h":
+    enum:
+        NNF_CONV_WEIGHTS
+        NNF_CONV_ROWS
+        NNF_CONV_STREAMED
+        NNF_CONV_PREFETCH
+        NNF_CONV_OWN_WEIGHTS
+        NNF_WINOGRAD_NEAR
+        NNF_WINOGRAD_ROOMY
+        NNF_WINOGRAD_MANY
+        NNF_BF16_NEAR
+        NNF_BF16_TALL
+        NNF_BF16_SLICE
+        NNF_BF16_NEAREST
+        NNF_BF16_NEARER
+        NNF_BF16_PREFETCH
+        NNF_PACKING_GRAIN
+        NNF_DIGEST_BLOCK
