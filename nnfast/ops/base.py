@@ -142,6 +142,18 @@ class Signature:
             return OperandType.FLOAT16 if half else OperandType.FLOAT32
         return ABBREVIATIONS[slot.token]
 
+    def start(self):
+        """The type sets, to be narrowed operand by operand."""
+        return [bindings for _, bindings in self.sets]
+
+    def types(self, left, slot):
+        """The types that a slot has in the type sets that are left."""
+        return {self.type_of(slot, bindings) for bindings in left}
+
+    def narrow(self, left, slot, actual):
+        """The type sets that are left when a slot has this type."""
+        return [bindings for bindings in left if self.type_of(slot, bindings) == actual]
+
     def match(self, inputs, outputs):
         """Version of the type set that fits these types, or None."""
         slots_in, slots_out = self.expand(len(inputs), self.inputs), self.expand(len(outputs), self.outputs)
@@ -261,19 +273,17 @@ class Node:
             more = " or more" if any(slot.variadic for s in fit for slot in s.outputs) else ""
             return f": has {len(types_out)} outputs, must have {_either(counts)}{more}"
         # Walk the operands and keep the type sets that still fit; the first operand that empties them is to blame.
-        alive = []
-        for s in full:
-            slots = s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs)
-            alive += [(s, slots, bindings) for _, bindings in s.sets]
+        alive = [(s, s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs), s.start()) for s in full]
         for place, actual in enumerate((*types_in, *types_out)):
-            allowed = {s.type_of(slots[place], bindings) for s, slots, bindings in alive}
+            allowed = set().union(*(s.types(left, slots[place]) for s, slots, left in alive))
             if actual not in allowed:
                 role = f"input {place}" if place < len(types_in) else f"output {place - len(types_in)}"
                 names = {slots[place].name for _, slots, _ in alive}
                 label = f" ({names.pop()})" if len(names) == 1 else ""
                 rule = _either(type_name(t) for t in sorted(allowed, key=_order))
                 return f" {role}{label}: type {type_name(actual)}, must be {rule}"
-            alive = [(s, slots, b) for s, slots, b in alive if s.type_of(slots[place], b) == actual]
+            alive = [(s, slots, s.narrow(left, slots[place], actual)) for s, slots, left in alive
+                     if actual in s.types(left, slots[place])]
         raise AssertionError("a signature matched after all")
 
     def with_values(self, arrays, go_on=None):
@@ -334,6 +344,8 @@ class Node:
         tensor = self.inputs[places[0]]
         # The common case without another look by name; value() says what is wrong with any other.
         value = tensor.value if tensor.present and tensor.value is not None else self.value(name)
+        if not value.size:
+            self.fail(name, "has no value, must have one")
         item = value.item(0)
         return bool(item) if tensor.type == _BOOL else item
 

@@ -36,6 +36,17 @@ class Choices(Signature):
     def sets(self, rows):
         """Nothing to keep: the base class has no rows."""
 
+    def start(self):
+        return {}  # the variables that have a type: the product of the others' need not be listed
+
+    def types(self, left, slot):
+        if slot.token in self.choices:
+            return {left[slot.token]} if slot.token in left and not slot.variadic else set(self.choices[slot.token])
+        return {ABBREVIATIONS[slot.token]}
+
+    def narrow(self, left, slot, actual):
+        return {**left, slot.token: actual}
+
     def match(self, inputs, outputs):
         slots_in, slots_out = self.expand(len(inputs), self.inputs), self.expand(len(outputs), self.outputs)
         if slots_in is None or slots_out is None:

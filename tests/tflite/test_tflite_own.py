@@ -9,6 +9,7 @@ from helpers.tflite.running import Const, One
 from nnfast.compiler.resolve import resolve
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.own import NAME
+from nnfast.ops.tfl import Choices
 from nnfast.tflite import load
 
 X = np.array([-2.5, -0.5, 0.0, 0.5, 1.5, 3.0], np.float32)
@@ -204,3 +205,13 @@ def test_a_zero_point_beyond_32_bits_is_refused():
     x = np.zeros(2, np.int16)
     with pytest.raises(UnsupportedOperator, match="must fit 32 bits"):
         One("QUANTIZE", [x], [((2,), "int32")], quants={"i0": (0.5, 0), "o0": (0.25, 1 << 40)}).model()
+
+
+def test_a_wrong_type_is_found_without_listing_all_that_fit(monkeypatch):
+    def listed(signature):
+        raise AssertionError("the product of the types of all operands")
+
+    monkeypatch.setattr(Choices, "sets", property(listed))
+    inputs = [np.int32([0, 2]), np.float32([3]), Const(np.float32(1)), Const(np.float32(0))]
+    with pytest.raises(UnsupportedOperator, match=r"input 1 \(depth\): type TENSOR_FLOAT32, must be INT32, "):
+        One("ONE_HOT", inputs, [((2, 3), "float32")], "OneHotOptions", {"Axis": -1}).model()

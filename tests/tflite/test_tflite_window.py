@@ -171,3 +171,9 @@ def test_stablehlo_reduce_window_refuses_other_bodies():
 def test_stablehlo_elementwise(name, function):
     (result,) = One(f"STABLEHLO_{name}", [X, X[::-1].copy()], [(X.shape, "float32")]).run()
     assert result.tolist() == function(X, X[::-1]).tolist()
+
+
+def test_suppression_with_a_number_that_is_missing():
+    inputs = [BOXES, SCORES, scalar(4, np.int32), Const(np.zeros(0, np.float32)), scalar(0.2)]
+    with pytest.raises(nnfast.Error, match=r"has no value, must have one"):
+        One("NON_MAX_SUPPRESSION_V4", inputs, [((4,), "int32"), ((), "int32")]).run()
