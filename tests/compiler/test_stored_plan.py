@@ -104,10 +104,10 @@ class Stored:
             self.arrays[data] = array.reshape(data.shape)
             return data
 
-        self.record = stored_plan.plan_of(prepared._static, prepared.num_threads, add)
+        self.record = stored_plan.plan_of(prepared.executor.segment, prepared.num_threads, add)
 
     def restore(self, record=None, late=()):
-        return stored_plan.restore(record or self.record, self.prepared.model, (), self.prepared._resources,
+        return stored_plan.restore(record or self.record, self.prepared.model, (), self.prepared.executor.resources,
                                    self.arrays.__getitem__, lambda data: data in late)[0]
 
 
@@ -131,8 +131,9 @@ def test_a_plan_is_its_record(device, model):
         return
     read = msgspec.msgpack.decode(msgspec.msgpack.encode(stored.record), type=stored_plan.PlanRecord)
     segment = stored.restore(read)
-    assert [step.kernel for step in segment.items[0].steps] == [s.kernel for s in prepared._static.items[0].steps]
-    assert [dict(row) for row in segment.rows] == [dict(row) for row in prepared._static.rows]
+    planned = prepared.executor.segment
+    assert [step.kernel for step in segment.items[0].steps] == [step.kernel for step in planned.items[0].steps]
+    assert [dict(row) for row in segment.rows] == [dict(row) for row in planned.rows]
     inputs = [(9 * rng.random(i.shape)).astype(i.dtype) for i in prepared.inputs]
     for made, wanted in zip(run(segment, prepared, inputs), prepared.run(inputs), strict=True):
         assert made.tobytes() == wanted.tobytes()
