@@ -5,7 +5,8 @@
 
 #include "nnf/clock.h"
 #include "nnf/futex.h"
-#include "nnf/program.h"
+#include "nnf/outcome.h"
+#include "nnf/team.h"
 
 enum { LOOK_NS = 1000000 };
 

@@ -38,14 +38,16 @@ cdef extern from "nnf/step.h":
     void nnf_decline(const nnf_run *run) noexcept nogil
     void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
 
+cdef extern from "nnf/outcome.h":
+    void nnf_cancel(int *flag) noexcept nogil
+    bint nnf_cancelled(const int *flag) noexcept nogil
+
 cdef extern from "nnf/program.h":
     ctypedef struct nnf_program:
         const nnf_step *steps
         size_t count
         int threads
 
-    void nnf_cancel(int *flag) noexcept nogil
-    bint nnf_cancelled(const int *flag) noexcept nogil
     int nnf_step_shares(const nnf_run *run, int threads) noexcept nogil
     bint nnf_step_returns(const nnf_run *run) noexcept nogil
 

@@ -2,27 +2,15 @@
 #ifndef NNF_PROGRAM_H
 #define NNF_PROGRAM_H
 
+#include "nnf/outcome.h"
 #include "nnf/step.h"
 #include "nnf/team.h"
-
-enum nnf_outcome { NNF_DONE = 0, NNF_CANCELLED = 1, NNF_DEADLINE = 2, NNF_DECLINED = 3 };
 
 typedef struct nnf_program {
     const nnf_step *steps;
     size_t count;
     int threads; /* most that any step can use */
 } nnf_program;
-
-/* The flag of a cancelled execution, which one thread sets while others look at it; NULL: never. */
-static inline void nnf_cancel(int *flag)
-{
-    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
-}
-
-static inline int nnf_cancelled(const int *flag)
-{
-    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
-}
 
 /* A long step may stop halfway, for an execution that is cancelled, late or in the way of others. Its threads
  * ask nnf_step_leaves between parts of their shares, each after at least one, and return when it says so; where they

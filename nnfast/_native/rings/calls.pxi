@@ -57,7 +57,7 @@ cdef extern from "sys/socket.h" nogil:
     ssize_t recvmsg(int, msghdr *, int)
     ssize_t send(int, const void *, size_t, int)
 
-cdef extern from "nnf/program.h" nogil:
+cdef extern from "nnf/outcome.h" nogil:
     """
     static void forget_cancel(int *flag)
     {
