@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from helpers.lowered import check_all_ways, make, run_native_all
+from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, floats, ints, operand, out
+from nnfast._native.engine import Frame, Program
+from nnfast._native.spatial import MaxUnpool
+from nnfast.errors import GeneralFailure
 from nnfast.ops.own import BY_NAME
 
 IMAGES = [
@@ -47,8 +50,19 @@ def test_back_to_places(shape):
 
 @pytest.mark.parametrize("place", [-1.0, 8.0, np.nan, np.inf])
 def test_places_outside_are_declined(place):
-    places = floats(np.float32([[[[0.1], [place]]]]))
-    node = pooled("TFL_MAX_UNPOOL", [floats(np.ones((1, 1, 2, 1))), places], 2, (2, 2),
-                  (2, 2), [out()])
-    with pytest.raises(AssertionError):
-        run_native_all(node, [None, None])
+    x, places = np.ones((1, 2, 1), np.float32), np.float32([[[0.1], [place]]])
+    program, y = Program([MaxUnpool((0, 1, 2), 1, 2, 1, 8)]), np.zeros((1, 8, 1), np.float32)
+    frame = Frame(3, {}, 0, {0: x, 1: places, 2: y}, 0, 2)
+    for threads in (1, 2):
+        assert program.run(frame, threads) == ("declined", 1)
+    frame.bind(1, np.float32([[[0.1], [7.9]]]))
+    assert program.run(frame, 2) == ("done", 1)
+    np.testing.assert_array_equal(y.reshape(-1), [1, 0, 0, 0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("place", [-1.0, 8.0, np.nan, np.inf])
+def test_places_outside_are_refused_by_the_definition(place):
+    x, places = floats(np.ones((1, 1, 2, 1))), floats(np.float32([[[[0.1], [place]]]]))
+    node = pooled("TFL_MAX_UNPOOL", [x, places], 2, (2, 2), (2, 2), [out()])
+    with pytest.raises(GeneralFailure, match=r"has one outside a plane of 2 x 4"), np.errstate(invalid="ignore"):
+        node.op.compute(node, [x.value, places.value])

@@ -63,6 +63,7 @@ cdef void run_unpool(const nnf_step *step, const nnf_run *run, int thread, int t
     cdef const float *places = <const float *>run.slot[step.slots[1]]
     cdef float *y = <float *>run.slot[step.slots[2]]
     cdef size_t n, k, c, begin, end, channels = p.channels
+    cdef float place
     nnf_share((channels + UNPOOL_CHANNELS - 1) // UNPOOL_CHANNELS, thread, threads, &begin, &end)
     begin, end = begin * UNPOOL_CHANNELS, min(end * UNPOOL_CHANNELS, channels)
     if begin >= end:
@@ -75,10 +76,11 @@ cdef void run_unpool(const nnf_step *step, const nnf_run *run, int thread, int t
                 memset(y + k * channels + begin, 0, (end - begin) * sizeof(float))
         for k in range(p.positions):
             for c in range(begin, end):
-                if not (places[c] > -1.0 and places[c] < <double>p.plane):
+                place = (<const volatile float *>places)[c]  # read once: a client may change its memory meanwhile
+                if not (place > -1.0 and place < <double>p.plane):
                     nnf_decline(run)
                     return
-                y[<size_t><int64_t>places[c] * channels + c] = x[c]
+                y[<size_t><int64_t>place * channels + c] = x[c]
             x += channels
             places += channels
         y += p.plane * channels
