@@ -178,6 +178,8 @@ def group_sums(image, filter_, win):
 # -- native: a product with the upper and one with the lower bytes of the codes
 _MOST_DEPTH = 1 << 16
 """Products of two bytes whose sum stays within 32 bits."""
+_EXACT = 1 << 52
+"""Biases within this leave sums of products that float64 has exactly."""
 
 
 def _scale_of_sums(node, units):
@@ -208,6 +210,8 @@ def _lower_products(node, b, units, matrix_of, win, batch, groups):
     scale = _scale_of_sums(node, units)
     if isinstance(scale, str):
         return f"no native kernel for {scale}"
+    if node.has("weights") and bias.present and not -_EXACT < b.value(bias).min() <= b.value(bias).max() < _EXACT:
+        return "a bias is beyond 52 bits, native where sums are exact in float64"
     count, channels, each = prod(source.shape), depth // prod(win.filter) * groups, units // groups
 
     def pack():
@@ -218,7 +222,7 @@ def _lower_products(node, b, units, matrix_of, win, batch, groups):
     packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
     # What the upper bytes have too much, 128 times 256.
     offset = b.packed([weights], np.int64, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int64) * -(1 << 15),
-                      lambda found: len(found) == units)
+                      lambda found: len(found) == units, is_read=bias.present)
     if bias.present:
         offset = offset + b.value(bias)
     height, width = win.output

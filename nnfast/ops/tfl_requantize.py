@@ -15,6 +15,8 @@ from .tfl import QUANTIZED, own, same_shape
 
 RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
           np.dtype(np.int8): (-128, 127), np.dtype(np.uint8): (0, 255)}
+_FAR_ZERO = 1 << 30
+"""Zero points up to here can be taken from any code in 32 bits."""
 
 
 def lower_by_table(compute):
@@ -47,6 +49,8 @@ def lower_by_scales(compute, scales_of):
         above, below, clamp = scales_of(node)
         scales = tfl_int16.fixed(*above), tfl_int16.fixed(*below)
         reason = tfl_int16.shifts_too_far(scales)
+        if abs(zeros[1]) > _FAR_ZERO:
+            reason = f"zero point is {zeros[1]}, native within {_FAR_ZERO} of 0"
         if reason is None:
             b.emit(RescaleQ16((b.slot(source), b.slot(target)), prod(source.shape), dtypes, *scales, zeros, clamp))
         return reason

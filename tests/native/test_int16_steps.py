@@ -62,6 +62,24 @@ def test_requantized(source, target, zeros, count):
     check_all_ways(made, [x])
 
 
+@pytest.mark.parametrize("zero", [2**31 - 1, -2**31])
+@pytest.mark.parametrize("source", ["Q8S", "I32"])
+def test_a_zero_point_far_beyond_the_codes_is_left_to_numpy(source, zero):
+    made = make(tfl_requantize.TFL_REQUANTIZE, [operand(source, shape=(4,), scale=0.02 if source == "Q8S" else 0.0),
+                                                operand("f32", 0.02), *ints(0), operand("f32", 0.01), *ints(zero)],
+                out("Q16S", 0.01))
+    assert run_native(made, words(4, made.inputs[0].dtype)) == (
+        None, f"zero point is {zero}, native within {2**30} of 0")
+
+
+@pytest.mark.parametrize("zero", [2**30, -2**30])
+def test_far_zero_points(zero):
+    x = words(1003, np.int32)
+    made = make(tfl_requantize.TFL_REQUANTIZE, [operand("I32", x), operand("f32", 1.0), *ints(0), operand("f32", 0.7),
+                                                *ints(zero)], out("Q16S", 0.01))
+    check_all_ways(made, [x])
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 1.5, -0.3])
 def test_leaky_relu(alpha):
     x = words(1003)
@@ -158,4 +176,21 @@ def test_dense(rows, size, units, dim, bias):
     x = words((rows, size))
     made = make(tfl_int16.TFL_INT16_FULLY_CONNECTED, [
         q16(x, 1e-4), weights((units, size), dim), biases(bias, units), *ints(0), flag(False)], out("Q16S", 1e-3))
+    check_all_ways(made, [x])
+
+
+@pytest.mark.parametrize("extreme", [2**63 - 1, -2**63, 2**52])
+def test_a_bias_beyond_float64_is_left_to_numpy(extreme):
+    bias = operand("I64", np.array([0, extreme, 0]))
+    made = make(tfl_int16.TFL_INT16_FULLY_CONNECTED, [
+        q16(words((1, 8)), 1e-4), weights((3, 8)), bias, *ints(0), flag(False)], out("Q16S", 1e-3))
+    assert run_native(made, words((1, 8))) == (
+        None, "a bias is beyond 52 bits, native where sums are exact in float64")
+
+
+@pytest.mark.parametrize("extreme", [2**63 - 1, -2**63, 2**52])
+def test_sums_of_64_bits_wrap(extreme):
+    x, bias = words((1, 3, 3, 4)), operand("I64", np.full(5, extreme))
+    made = make(tfl_int16.TFL_INT16_CONV_2D, [q16(x, 1e-4), weights((5, 2, 2, 4)), bias, *window()],
+                out("Q16S", 1e-3))
     check_all_ways(made, [x])

@@ -55,7 +55,7 @@ typedef void (*nnf_dequantize_qs16_f32_flat_fn)(size_t n, const int16_t *x, floa
 /* Both bytes of int16 words: x = 256 * (high - 128) + low. */
 typedef void (*nnf_split_qs16_flat_fn)(size_t n, const int16_t *x, uint8_t *high, uint8_t *low);
 
-/* y[i * ldy + j] of sums v = 256 * high[i * ldx + j] + low[i * ldx + j] + offset[j], which stay within 63 bits:
+/* y[i * ldy + j] of sums v = 256 * high[i * ldx + j] + low[i * ldx + j] + offset[j], in 64 bits that wrap:
  *   wide  (v * multiplier[j] + 2^shift[j] / 2) >> shift[j], multipliers 0..32767, 1 <= shift <= 62; its lower 32 bits
  *   s32   MBQM of the lower 32 bits of v by multiplier[j] >= 0 and exponent[j], -31..31
  *   real  v * scale[j] in double, rounded half away from zero; |v| < 2^53

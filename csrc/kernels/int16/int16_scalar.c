@@ -119,7 +119,8 @@ void nnf_split_qs16_flat__scalar(size_t n, const int16_t *x, uint8_t *high, uint
 
 static inline int64_t sum_at(const nnf_word_sums *p, size_t i, size_t j)
 {
-    return (int64_t)p->high[i * p->ldx + j] * 256 + p->low[i * p->ldx + j] + p->offset[j];
+    const int64_t sum = (int64_t)p->high[i * p->ldx + j] * 256 + p->low[i * p->ldx + j];
+    return (int64_t)((uint64_t)sum + (uint64_t)p->offset[j]);
 }
 
 void nnf_requantize_wide_qs16_rows__scalar(const nnf_word_sums *p)
