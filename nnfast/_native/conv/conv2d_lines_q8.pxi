@@ -28,6 +28,7 @@ cdef enum:
     LINES_BLOCK = NNF_CONV2D_Q8_BLOCK
     LINES_NEAR = 1 << 15          # bytes of copied rows that leave room in the level 1 cache
     LINES_NARROW = 12             # output pixels of a row that fill tiles well enough
+    LINES_MOST = 1 << 24          # bytes of copied rows that one window may need: a dilation can be any number
 
 
 class LinesBlocks:
@@ -43,6 +44,9 @@ class LinesBlocks:
         self.rows = window.filter[0] * window.filter[1] // self.span
         self.per_row = -(-self.row // LINES_BLOCK)
         self.depth = self.rows * self.per_row * LINES_BLOCK
+        across = (window.output[1] - 1) * window.stride[1] + (window.filter[1] // self.span - 1) * window.dilation[1]
+        self.pitch = (-(-across * channels // LINES_BLOCK) + self.per_row) * LINES_BLOCK
+        self.reach = (window.filter[0] - 1) * window.dilation[0] + 1
 
     def spread(self, weights, fill):
         """Matrix [units, taps * channels] of codes as the blocks lie: [units, depth], `fill` where there is no tap."""
@@ -58,7 +62,8 @@ def lines_q8_suits(window, channels, bint signed):
         return False
     # Gathered rows lie in fewer blocks; so many more to go through cost less than the gathering.
     gathered = -(-window.filter[0] * window.filter[1] * channels // LINES_BLOCK)
-    return LinesBlocks(window, channels).depth <= (2 * gathered + 4) * LINES_BLOCK
+    blocks = LinesBlocks(window, channels)
+    return blocks.depth <= (2 * gathered + 4) * LINES_BLOCK and blocks.reach * blocks.pitch <= LINES_MOST
 
 
 def _lines_op(bint signed):
@@ -153,8 +158,7 @@ cdef class Conv2dLinesQ8(Step):
         tile.flip = 0x80 if signed else 0
         self.p.panel = nnf_conv2d_q8_panel(row.n, tile.groups)
         self.packed = lines(nnf_pack_conv2d_q8_size(units, blocks.depth, row.n, row.k))
-        self.p.pitch = lines((g.out_width - 1) * tile.lda + (across - 1) * g.dilation_x * channels
-                             + per_row * LINES_BLOCK)
+        self.p.pitch = blocks.pitch
         self.p.lines.line = g.stride_y * self.p.pitch
         self.keep = np.zeros(blocks.depth // LINES_BLOCK, np.uint32)
         cdef uint32_t[::1] at = self.keep
@@ -164,7 +168,7 @@ cdef class Conv2dLinesQ8(Step):
             at[i] = j // across * g.dilation_y * self.p.pitch + j % across * g.dilation_x * channels \
                 + i % per_row * LINES_BLOCK
         # Rows of a window beyond its first one, and bands of as many output rows as fit beside them.
-        extra, fit = (g.filter_height - 1) * g.dilation_y, LINES_NEAR // self.p.pitch
+        extra, fit = blocks.reach - 1, LINES_NEAR // self.p.pitch
         self.p.height = min(<size_t>g.out_height, (fit - extra - 1) // g.stride_y + 1 if fit > extra else 1)
         self.scratch = ((self.p.height - 1) * g.stride_y + extra + 1) * self.p.pitch
         self.work = <double>batch * g.out_height * g.out_width * units * g.filter_height * g.filter_width * channels
