@@ -97,8 +97,8 @@ class Restoring:
     """A plan that is being made of its record, step by step."""
 
     def __init__(self, record, graph, kept, array_of, is_late):
-        self._array_of, self._is_late = array_of, is_late
-        self._walks, self._times, self._ends = {}, {}, {}
+        self._array_of, self._is_late, self._slots = array_of, is_late, record.slots
+        self._walks, self._times, self._ends, self._partial = {}, {}, {}, set()
         self.checks = []
         self._place(record, graph, kept)
         self.steps = [self._step(step) for step in record.steps]
@@ -136,12 +136,18 @@ class Restoring:
 
     def _step(self, step):
         """A step, once every byte that it touches was found to be there."""
-        reads, writes = step.reach(self)
-        offsets, root, room, spans = self.offsets, self._root, self._room, []
-        for slot, nbytes in writes:
-            slot = root.get(slot, slot)
+        self._partial = set()
+        try:
+            reads, writes = step.reach(self)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Misfit(f"a step of the plan has numbers that no step has: {error}") from None
+        offsets, root, room, spans, whole = self.offsets, self._root, self._room, [], []
+        for own, nbytes in writes:
+            slot = root.get(own, own)
             if nbytes > room.get(slot, -1):
                 raise Misfit(f"a step writes {nbytes} bytes to slot {slot}")
+            if own not in self._partial:
+                whole.append((slot, nbytes))
             if slot in offsets:
                 spans.append((offsets[slot], nbytes))
             elif slot not in self._written:
@@ -160,15 +166,18 @@ class Restoring:
         for place, (start, nbytes) in enumerate(spans):
             if place:
                 _keep_apart(spans[:place], start, nbytes)
-            self._cover(start, nbytes)
-        for slot, nbytes in writes:
-            slot = root.get(slot, slot)
-            if slot in self._written:
+        for slot, nbytes in whole:
+            if slot in offsets:
+                self._cover(offsets[slot], nbytes)
+            else:
                 self._written[slot] = max(self._written[slot], nbytes)
         try:
-            return step.make(self)
+            made = step.make(self)
         except (TypeError, ValueError, OverflowError) as error:
             raise Misfit(f"a step of the plan cannot be made: {error}") from None
+        if max(made.slots) >= self._slots:
+            raise Misfit("a step names a slot that is not there")
+        return made
 
     def _cover(self, start, nbytes):
         """Note that bytes of the working memory hold values. The spans that do are kept apart, and in order."""
@@ -214,12 +223,20 @@ class Restoring:
                                        record.out_start, record.backward)
         return self._walks[record]
 
-    def walk(self, key, span, times):
-        """Note that a step goes a part of a sequence. Raises Misfit where it does not go on from the one before."""
+    def walk(self, key, span, times, results):
+        """Note that a step goes a part of a sequence; the last one makes the slots `results` whole. Raises Misfit where
+        it does not go on from the one before.
+        """
         first, last = span
-        if not self._times.get(key, 0) == first < last <= times:
+        if not self.gone(key) == first < last <= times:
             raise Misfit("the plan leaves out a part of a sequence")
         self._times[key], self._ends[key] = last, times
+        if last < times:
+            self._partial.update(results)
+
+    def gone(self, key):
+        """How far a sequence has been gone."""
+        return self._times.get(key, 0)
 
 
 def _keep_apart(spans, start, nbytes):
@@ -232,6 +249,8 @@ def _keep_apart(spans, start, nbytes):
 def _tensors(shapes, record, graph, kept):
     """{operand: (shape, dtype)} of what a plan takes from outside and gives back, as the model has it."""
     inputs, outputs = ({operand for operand, _ in pairs} for pairs in (record.inputs, record.outputs))
+    if len(inputs) + len(outputs) != len(record.inputs) + len(record.outputs):
+        raise Misfit("the plan has an operand in several slots")
     if not inputs.issubset(graph.inputs) or outputs != {*graph.outputs, *kept} or shapes.keys() != inputs | outputs \
             or not inputs.isdisjoint(outputs):
         raise Misfit("the plan has other inputs or outputs than the model")

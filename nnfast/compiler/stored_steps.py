@@ -89,9 +89,13 @@ class Walk(Record):
         return 4 * ((self.times - 1) * self.in_strides[0] + (self.batch - 1) * self.in_strides[1] + row)
 
     def made(self, row):
-        """Bytes of the output, likewise."""
-        return 4 * (self.out_start + (self.times - 1) * self.out_strides[0] + (self.batch - 1) * self.out_strides[1]
-                    + row)
+        """Bytes of the output, likewise, whose rows fill it."""
+        time, batch = self.out_strides
+        _require(self.out_start == 0 and (
+            (self.batch == 1 or batch == row) and (self.times == 1 or time == self.batch * row)
+            or (self.times == 1 or time == row) and (self.batch == 1 or batch == self.times * row)),
+            "rows with gaps between them")
+        return 4 * self.times * self.batch * row
 
 
 class StepRecord(Record, tag=True):
@@ -483,8 +487,8 @@ class RecurrentF32(StepRecord):
     def reach(self, plan):
         _require(len(self.slots) in (4, 5), f"{len(self.slots)} slots")
         walk, state = self.walk, 4 * self.walk.batch * self.units
-        plan.walk((self.slots, walk), self.span, walk.times)
         x, before, y, packed, *after = self.slots
+        plan.walk((self.slots, walk), self.span, walk.times, (y, *after))
         return [(x, walk.read(self.inputs or self.units)), (before, state),
                 (packed, recurrent.packed_bytes_gemv(self.units, self.inputs + self.units))], \
             [(y, walk.made(self.units)), *((slot, state) for slot in after)]
@@ -522,13 +526,16 @@ class LstmF32(StepRecord):
         size = recurrent.packed_bytes_lstm(units, gates, peepholes, inputs + outputs, self.half)
         reads = [(packed, size)]
         writes = [] if self.cleared is None else [(self.cleared, 4 * self.clear_count)]
+        whole = y, *(() if self.state_out is None else (self.state_out,))
         if self.part != "projection":
-            plan.walk(("cells", self.slots, walk), self.span, walk.times)
+            _require(not self.projects or plan.gone(("projection", self.slots, walk)) == self.span[0],
+                     "a time whose last one is not there yet")
+            plan.walk(("cells", self.slots, walk), self.span, walk.times, () if self.projects else whole)
             reads += [(x, walk.read(inputs or -(-units // _TILE) * _TILE * gates)), (before, 4 * batch * outputs),
                       (cell_in, cells)]
             writes += [(cell_out, cells), (self.slots[6], cells) if self.projects else (y, walk.made(units))]
         if self.part != "cells":
-            plan.walk(("projection", self.slots, walk), self.span, walk.times)
+            plan.walk(("projection", self.slots, walk), self.span, walk.times, whole)
             if self.part == "projection":
                 reads.append((self.slots[6], cells))
             reads.append((self.slots[7], recurrent.packed_bytes_gemv(outputs, units)))

@@ -15,6 +15,7 @@ from nnfast.compiler import stored_plan, stored_steps
 from nnfast.compiler.planner import Planner
 from nnfast.compiler.stored_steps import Misfit
 from nnfast.driver.cache import save
+from nnfast.errors import InvalidArgument
 from nnfast.model import own
 from nnfast.model.records import Constants
 from nnfast.model.types import Model
@@ -197,6 +198,9 @@ WRONG = {
     "a window beside the input": lambda r: step(r, 3, window=replace(r.steps[3].window, head=(2, 0))),
     "a stride over the end": lambda r: step(r, 3, window=replace(r.steps[3].window, stride=(9, 9))),
     "a pool with holes": lambda r: step(r, 3, window=replace(r.steps[3].window, dilation=(2, 1))),
+    "an input in two slots": lambda r: step(
+        replace(r, inputs=[(r.inputs[0][0], r.slots), *r.inputs], slots=r.slots + 1), 0,
+        slots=(r.slots, r.slots, r.steps[0].slots[2])),
     "a part more than slots": lambda r: step(r, 2, sizes=(*r.steps[2].sizes, 4)),
     "a row of no operation": lambda r: replace(r, rows=[replace(r.rows[0], index=99), *r.rows[1:]]),
     "a row of no step": lambda r: replace(r, rows=[replace(r.rows[0], steps=(0, 99)), *r.rows[1:]]),
@@ -252,6 +256,72 @@ def test_a_sequence_is_gone_to_its_end(device, operation):
                     {"walk": replace(walk, in_strides=(900, 7))}, {"walk": replace(walk, batch=9)}):
         with pytest.raises(Misfit):
             made.restore(step(made.record, place, **changes))
+
+
+def test_a_sequence_is_whole_only_at_its_end(device):
+    """Nothing reads the times that are still missing, nor what lies between rows."""
+    made = Stored(device.prepare(sequence("UNIDIRECTIONAL_SEQUENCE_RNN")))
+    record, layer = made.record, made.record.steps[-1]
+    y, beside = layer.slots[2], record.slots
+    record = replace(record, slots=beside + 1, offsets=[*record.offsets, (beside, record.arena_bytes // 64 * 64 + 64)],
+                     arena_bytes=record.arena_bytes + 4096)
+    reader = stored_steps.UnaryF32((y, beside), "abs", 200)
+    first, second = (replace(layer, span=span) for span in ((0, 4), (4, 5)))
+    made.restore(replace(record, steps=[*record.steps[:-1], first, second, reader]))
+    with pytest.raises(Misfit, match="before they are written"):
+        made.restore(replace(record, steps=[*record.steps[:-1], first, reader, second]))
+    for strides in ((40, 19), (41, 20), (20, 20), (0, 0)):
+        with pytest.raises(Misfit, match="rows with gaps"):
+            made.restore(step(made.record, -1, walk=replace(layer.walk, out_strides=strides)))
+
+
+def test_cells_wait_for_the_projection_of_the_time_before(device):
+    made = Stored(device.prepare(sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")))
+    *before, layer = made.record.steps
+    parts = [replace(layer, part=part, span=(t, t + 1), alone=False, cleared=None)
+             for t in range(5) for part in ("cells", "projection")]
+    made.restore(replace(made.record, steps=[*before, *parts]))
+    parts[1], parts[2] = parts[2], parts[1]
+    with pytest.raises(Misfit, match="a time whose last one is not there yet"):
+        made.restore(replace(made.record, steps=[*before, *parts]))
+
+
+def numbers(value, path=()):
+    """Paths of all numbers in lists of lists."""
+    if isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from numbers(each, (*path, place))
+    elif type(value) is int:
+        yield path
+
+
+def with_number(value, path, number):
+    if not path:
+        return number
+    return [with_number(each, path[1:], number) if place == path[0] else each for place, each in enumerate(value)]
+
+
+@pytest.mark.parametrize("name", ["tiles", "lines", "depth", f"elementwise {F32}", f"elementwise {U8}",
+                                  "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_any_number_is_refused_or_does_no_harm(device, name):
+    """Each number of a plan as another one: there is a plan that has it, or Misfit."""
+    made = Stored(device.prepare(next(model for model in all_models() if model.name == name)))
+    plain, refused = msgspec.msgpack.decode(msgspec.msgpack.encode(made.record)), 0
+
+    def array_of(data):
+        if data not in made.arrays:
+            raise InvalidArgument("the constant lies outside")
+        return made.arrays[data]
+
+    for path in numbers(plain):
+        for number in (0, 65, (1 << 31) - 1, (1 << 32) - 1):
+            try:
+                record = msgspec.convert(with_number(plain, path, number), stored_plan.PlanRecord)
+                stored_plan.restore(record, made.prepared.model, (), made.prepared.executor.resources, array_of,
+                                    lambda data: False)
+            except (Misfit, InvalidArgument, msgspec.ValidationError):
+                refused += 1
+    assert refused > 50
 
 
 def test_packed_weights_of_another_step(device):
