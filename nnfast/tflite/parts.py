@@ -16,6 +16,7 @@ PARTED = {}
 """Builtin code -> function(Parts) that does an operator by others."""
 MOST_GROUPS = 1024
 MOST_RANK = 4
+_INT32_MAX = (1 << 31) - 1
 
 
 def parted(*codes):
@@ -61,6 +62,9 @@ class Parts:
 
     def ints(self, values):
         """A constant of int32."""
+        most = max(np.ravel(np.array(values, object)))
+        if most > _INT32_MAX:
+            self.refuse(f"needs a dimension of {most} as other operators, which must be at most {_INT32_MAX}")
         array = np.array(values, np.int32)
         return self.new(self.b.result(self.op), array.shape, type=TensorType.INT32, scales=(),
                         zero_points=(), sparsity=None, data=frozen(array.reshape(-1).view(np.uint8)))
@@ -171,8 +175,9 @@ def groups(p):
     """A convolution of several groups with a dilation: one convolution for each group."""
     x, w, bias, out = p.tensor(0), p.tensor(1), p.optional(2), p.b.result(p.op)
     shapes = x.dims and p.b.dims(p.op, x), w.dims
-    if w.data is None or bias is not None and bias.data is None or not all(shapes) or not shapes[0][3] or \
-            len(shapes[1]) != 4 or shapes[0][3] % max(1, shapes[1][3]):
+    if w.data is None or bias is not None and (bias.data is None or bias.dims != w.dims[:1]) or \
+            any(not dims or len(dims) != 4 for dims in shapes) or not shapes[0][3] or \
+            shapes[0][3] % max(1, shapes[1][3]):
         p.refuse("has no form for these tensors")
     count, units = shapes[0][3] // shapes[1][3], shapes[1][0]
     if not 1 < count <= MOST_GROUPS or units % count:

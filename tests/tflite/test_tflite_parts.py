@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.tflite.file_builder import Tensor, build
+from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One, State
+from nnfast.errors import UnsupportedOperator
 
 RNG = np.random.default_rng(31)
 Q8 = {"*": (0.05, 3)}
@@ -156,6 +157,23 @@ def test_hybrid_weights_may_be_computed(kind):
     found, wanted = (One(kind, [x, given], [((3, 5), "float32")], *options, {"i1": (0.01, 0)}).run()[0]
                      for given in (w, Const(w)))
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "bias"), [((1, 14, 8), 8), ((8,), 8), ((1, 4, 4, 8), 3)])
+def test_groups_of_what_is_no_convolution(shape, bias):
+    """An image of another rank, and a bias of another size, are refused as any convolution's are."""
+    one = One("CONV_2D", [floats(*shape), Const(floats(8, 3, 3, 4)), Const(floats(bias))], [((1, 4, 4, 8), "float32")],
+              "Conv2DOptions", {"StrideW": 1, "StrideH": 1, "DilationWFactor": 2, "DilationHFactor": 2})
+    with pytest.raises(UnsupportedOperator, match="operator.0. CONV_2D"):
+        nnfast.load(one.file())
+
+
+def test_batches_beyond_all_dimensions():
+    """Two batches of 65536 that broadcast make 2^32, which no dimension has."""
+    tensors = [Tensor("x", (1 << 16, 1, 1, 3), "int8", scale=0.1), Tensor("y", (1, 1 << 16, 3, 1), "int8", scale=0.1),
+               Tensor("z", (1, 1, 1, 1), "int8", scale=0.1, signature=(-1, -1, 1, 1))]
+    with pytest.raises(UnsupportedOperator, match="operator.0. BATCH_MATMUL"):
+        nnfast.load(build(tensors, [Op("BATCH_MATMUL", ["x", "y"], ["z"], "BatchMatMulOptions")], ["x", "y"], ["z"]))
 
 
 # -- borders ---------------------------------------------------------------------------------------------------------
