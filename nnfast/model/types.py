@@ -400,6 +400,9 @@ class Model:
                   for indexes in (self.main.inputs, self.main.outputs)]
         return f"<Model {self.name or 'without a name'}: {len(self.main.operations)} operations, {' -> '.join(values)}>"
 
+    def __copy__(self):
+        return replace(self)
+
     def with_main(self, **changes):
         """A copy whose main graph has the given fields replaced."""
         return replace(self, main=replace(self.main, **changes))

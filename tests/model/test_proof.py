@@ -47,7 +47,7 @@ def test_copies_are_checked_themselves():
     model = built()
     check_model(model)
     for other in (replace(model), replace(model, relaxed=True), pickle.loads(pickle.dumps(model)), copy.deepcopy(model),
-                  Model(model.main)):
+                  copy.copy(model), Model(model.main)):
         assert other.proof is None and looks(other) == looks(built().with_main())
     broken = model.with_main(outputs=())
     with pytest.raises(InvalidArgument, match="SUBGRAPH_OUTPUT but is not in"):
