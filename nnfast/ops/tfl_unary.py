@@ -110,7 +110,25 @@ def compute_cast(node, inputs):
     x, output = inputs[0], node.outputs[0]
     if is_boolean(output.type):
         return [(x != 0).astype(output.dtype)]
-    return [(x.real if x.dtype.kind == "c" and output.dtype.kind != "c" else x).astype(output.dtype)]
+    if x.dtype.kind == "c" and output.dtype.kind != "c":
+        x = x.real
+    if x.dtype.kind == "f" and output.dtype.kind in "iu" and not _converts_as_c(x.dtype, output.dtype):
+        return [_within(x, output.dtype)]
+    return [x.astype(output.dtype)]
+
+
+def _converts_as_c(source, target):
+    """Whether a native step converts these floats, which leaves to C what lies beyond the integers."""
+    return source.name in CAST_SOURCES and target.name in CAST_TARGETS and target != np.uint8
+
+
+def _within(x, dtype):
+    """Floats cut towards zero within the range of an integer type, NaN as its highest number, as LiteRT has it."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    wide = x.astype(np.float64)
+    above = ~(wide < high)
+    whole = np.where(above, 0, np.maximum(wide, low)).astype(dtype)
+    return np.where(above, dtype.type(high), whole)
 
 
 def lower_cast(node, b):
@@ -120,7 +138,8 @@ def lower_cast(node, b):
         return lower_same(node, b)
     target = "bool" if is_boolean(output.type) else output.dtype.name
     if source.dtype.name not in CAST_SOURCES or target not in CAST_TARGETS or \
-            source.dtype.kind == "f" and target == "uint8":
+            source.dtype.kind == "f" and target != "bool" and output.dtype.kind != "f" and \
+            not _converts_as_c(source.dtype, output.dtype):
         return f"no native kernel from {source.dtype} to {output.dtype}"
     b.emit(Cast((b.slot(source), b.slot(output)), prod(source.shape), source.dtype.name, target))
     return None

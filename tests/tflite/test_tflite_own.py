@@ -169,6 +169,16 @@ def test_resize_to_a_computed_size(kind):
     assert (known == computed).all()
 
 
+@pytest.mark.parametrize("source", ["float16", "float32"])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_cast_keeps_floats_within_the_integers(source, kind):
+    x = np.array([-np.inf, -40000, -129.5, -1.5, -0.5, 1.9, 127.9, 255.9, 40000, np.inf, np.nan], source)
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    wanted = np.trunc(np.clip(np.where(np.isnan(x), np.inf, x.astype(float)), low, high))
+    (result,) = One("CAST", [x], [(x.shape, kind)]).run()
+    assert result.dtype == kind and result.tolist() == wanted.tolist()
+
+
 def flattening():
     """x -> SHAPE -> STRIDED_SLICE [0] -> PACK with -1 -> RESHAPE of x; the file's x has 2 rows, any number will do."""
     tensors = [
