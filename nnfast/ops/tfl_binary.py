@@ -49,6 +49,7 @@ def _shift(node, x, y):
 
 _FORMULAS = {
     "ADD": lambda node, x, y: x + y, "SUB": lambda node, x, y: x - y, "MUL": lambda node, x, y: x * y, "DIV": _divide,
+    "STABLEHLO_ADD": lambda node, x, y: x + y, "STABLEHLO_MULTIPLY": lambda node, x, y: x * y,
     "FLOOR_DIV": _floor_divide, "FLOOR_MOD": _floor_mod, "POW": _power,
     "MAXIMUM": lambda node, x, y: np.where(x > y, x, y), "MINIMUM": lambda node, x, y: np.where(x < y, x, y),
     "SQUARED_DIFFERENCE": lambda node, x, y: np.square(x - y),
@@ -104,6 +105,8 @@ TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + QUANTIZED) for name in ("MAXI
 TFL_ATAN2 = _plain("ATAN2", FLOATS)
 # Of quantized tensors LiteRT takes the codes.
 TFL_RIGHT_SHIFT, TFL_BITWISE_XOR = (_plain(name, INTEGERS + QUANTIZED) for name in ("RIGHT_SHIFT", "BITWISE_XOR"))
+TFL_STABLEHLO_ADD, TFL_STABLEHLO_MULTIPLY = (_plain(f"STABLEHLO_{name}", NUMBERS + QUANTIZED)
+                                             for name in ("ADD", "MULTIPLY"))
 TFL_LOGICAL_AND, TFL_LOGICAL_OR = _plain("LOGICAL_AND", BOOLS), _plain("LOGICAL_OR", BOOLS)
 TFL_EQUAL, TFL_NOT_EQUAL = (_comparison(name, NUMBERS + BOOLS) for name in ("EQUAL", "NOT_EQUAL"))
 TFL_LESS, TFL_LESS_EQUAL, TFL_GREATER, TFL_GREATER_EQUAL = (

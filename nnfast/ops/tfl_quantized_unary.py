@@ -113,6 +113,19 @@ TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S", "Q16S"), " approximate:bool")
 TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
 
 
+def compute_sqrt(node, inputs):
+    """Roots in float32, in steps of the output cut towards zero; 0 of what is below zero, which LiteRT refuses."""
+    source, target = node["input"], node.outputs[0]
+    steps = np.maximum(inputs[0].astype(np.int64) - source.zero_point, 0).astype(np.float32)
+    roots = np.sqrt(np.float32(source.scale) * steps) / np.float32(target.scale)
+    codes = np.trunc(roots.astype(np.float64)) + target.zero_point
+    return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
+
+
+TFL_QUANTIZED_SQRT = own("TFL_QUANTIZED_SQRT", {"input:T -> output:T": {"T": ("Q8S", "Q16S")}}, compute_sqrt,
+                         same_shape, lower=lower_by_table(compute_sqrt))
+
+
 # -- LOGISTIC, TANH --------------------------------------------------------------------------------------------------
 def _logistic_table():
     """Of x = i / 24 in steps of 2^-16, moved so that lines between the values are as far above as below the curve."""

@@ -11,14 +11,15 @@ from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_same_kind, own, sam
 from .tfl_shape import place_of
 
 
-def _axes(node):
+def axes_of(node):
+    """The axes as a sorted tuple without repetitions, all in 0..rank-1; none: nothing is reduced."""
     rank = len(node["input"].shape)
     return tuple(sorted({place_of(node, "axes", axis, rank) for axis in node.numbers("axes")}))
 
 
 def infer(node):
     """Without the axes, or with size 1 there."""
-    axes, keep = _axes(node), node.scalar("keep_dims")
+    axes, keep = axes_of(node), node.scalar("keep_dims")
     return [tuple(1 if a in axes else d for a, d in enumerate(node["input"].shape) if keep or a not in axes)]
 
 
@@ -40,7 +41,7 @@ _REDUCTIONS = {
 def compute(node, inputs):
     """The reduction over the axes."""
     kind = node.op.name.removeprefix("TFL_")
-    x, axes = inputs[0], _axes(node)
+    x, axes = inputs[0], axes_of(node)
     if not x.size and kind in ("REDUCE_MAX", "REDUCE_MIN"):
         limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
         return [np.full(infer(node)[0], limits.min if kind == "REDUCE_MAX" else limits.max, x.dtype)]

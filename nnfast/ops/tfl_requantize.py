@@ -9,9 +9,9 @@ from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE
-from . import reduce, resize, tfl_int16
+from . import reduce, resize, tfl_int16, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
-from .tfl import QUANTIZED, own, same_shape
+from .tfl import ANY, INDEXES, QUANTIZED, own, same_shape
 
 RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
           np.dtype(np.int8): (-128, 127), np.dtype(np.uint8): (0, 255)}
@@ -78,9 +78,9 @@ TFL_REQUANTIZE = own(
 )
 
 
-# -- MEAN, SUM -------------------------------------------------------------------------------------------------------
+# -- MEAN, SUM, REDUCE_PROD ------------------------------------------------------------------------------------------
 def _totals(node, inputs):
-    axes = reduce.axes_of(node)
+    axes = tfl_reduce.axes_of(node)
     count = prod(inputs[0].shape[axis] for axis in axes)
     return inputs[0].sum(axis=axes, dtype=np.int64) - count * node["input"].zero_point, count
 
@@ -88,21 +88,21 @@ def _totals(node, inputs):
 def compute_mean(node, inputs):
     """Mean of real values, rounded once more than a sum."""
     total, count = _totals(node, inputs)
-    return [reduce.requantized(node, total, reduce.mean_multiplier(node, count)).reshape(reduce.infer(node)[0])]
+    return [reduce.requantized(node, total, reduce.mean_multiplier(node, count)).reshape(tfl_reduce.infer(node)[0])]
 
 
 def compute_sum(node, inputs):
     """Sum of real values."""
     total, _ = _totals(node, inputs)
-    return [reduce.requantized(node, total, reduce.sum_multiplier(node)).reshape(reduce.infer(node)[0])]
+    return [reduce.requantized(node, total, reduce.sum_multiplier(node)).reshape(tfl_reduce.infer(node)[0])]
 
 
 def _lower_reduction(multiplier_of):
     def lower(node, b):
-        source, target, axes = node["input"], node.outputs[0], reduce.axes_of(node)
+        source, target, axes = node["input"], node.outputs[0], tfl_reduce.axes_of(node)
         terms = prod(source.shape[axis] for axis in axes)
-        if not is_quant8(source) or terms > MOST_TERMS or len(source.shape) > 4:
-            return f"no native kernel for {source.dtype} of rank {len(source.shape)}, {terms} terms"
+        if not is_quant8(source) or terms > MOST_TERMS or len(source.shape) > 4 or not axes:
+            return f"no native kernel for {source.dtype} of rank {len(source.shape)}, {len(axes)} axes, {terms} terms"
         scale = source.zero_point, *multiplier_of(node, terms), target.zero_point, *QUANT_RANGE[target.type]
         b.emit(ReduceQ8((b.slot(source), b.slot(target)), "mean", source.dtype == np.int8, source.shape, axes, scale))
         return None
@@ -110,10 +110,43 @@ def _lower_reduction(multiplier_of):
     return lower
 
 
-_REDUCTION = {"input:T axes:I32 keep_dims:i32 -> output:T": {"T": QUANTIZED}}
-TFL_REQUANTIZE_MEAN = own("TFL_REQUANTIZE_MEAN", _REDUCTION, compute_mean, reduce.infer,
+def _factor(node):
+    """(multiplier, exponent) of each step of a product: the scale of the output is spread over the factors."""
+    count = prod(node["input"].shape[axis] for axis in tfl_reduce.axes_of(node))
+    scale, new_scale = (float(np.float32(t.scale)) for t in (node["input"], node.outputs[0]))
+    return quant.quantize_multiplier(scale / new_scale ** (1 / max(count, 1)))
+
+
+def infer_prod(node):
+    """As of other reductions; there are factors, and none is scaled by more than 14 bits."""
+    shape = node["input"].shape
+    if any(shape[axis] == 0 for axis in tfl_reduce.axes_of(node)):
+        node.fail("input", f"shape is {list(shape)}, must have elements along the axes")
+    if _factor(node)[1] > 14:
+        scale, new_scale = node["input"].scale, node.outputs[0].scale
+        node.fail("input", f"has scale {scale:.9g}, too large for a product with scale {new_scale:.9g}")
+    return tfl_reduce.infer(node)
+
+
+def compute_prod(node, inputs):
+    """Real values multiplied one after the other, the product scaled and rounded each time."""
+    axes, scale = tfl_reduce.axes_of(node), _factor(node)
+    kept = tuple(axis for axis in range(inputs[0].ndim) if axis not in axes)
+    terms = inputs[0].transpose(axes + kept).astype(np.int64) - node["input"].zero_point
+    total, *others = terms.reshape(-1, *(inputs[0].shape[axis] for axis in kept))
+    for term in others:
+        node.go_on()
+        total = quant.mbqm_wide(total * term, *scale)
+    target = node.outputs[0]
+    codes = quant.mbqm_wide(total, *scale) + target.zero_point
+    return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype).reshape(tfl_reduce.infer(node)[0])]
+
+
+_REDUCTION = {"input:T axes:I keep_dims:i32 -> output:T": {"T": QUANTIZED, "I": INDEXES}}
+TFL_REQUANTIZE_PROD = own("TFL_REQUANTIZE_PROD", _REDUCTION, compute_prod, infer_prod)
+TFL_REQUANTIZE_MEAN = own("TFL_REQUANTIZE_MEAN", _REDUCTION, compute_mean, tfl_reduce.infer,
                           lower=_lower_reduction(reduce.mean_multiplier))
-TFL_REQUANTIZE_SUM = own("TFL_REQUANTIZE_SUM", _REDUCTION, compute_sum, reduce.infer,
+TFL_REQUANTIZE_SUM = own("TFL_REQUANTIZE_SUM", _REDUCTION, compute_sum, tfl_reduce.infer,
                          lower=_lower_reduction(lambda node, terms: reduce.sum_multiplier(node)))
 
 
@@ -228,8 +261,8 @@ TFL_REQUANTIZE_RESIZE_BILINEAR = own(
     {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
      {"T": QUANTIZED}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
 )
-TFL_INT16_RESIZE_NEAREST_NEIGHBOR = own(
-    "TFL_INT16_RESIZE_NEAREST_NEIGHBOR",
+TFL_RESIZE_NEAREST_NEIGHBOR = own(
+    "TFL_RESIZE_NEAREST_NEIGHBOR",
     {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
-     {"T": ("Q16S",)}}, resize.compute_nearest, resize.infer, resize.validate,
+     {"T": ANY}}, resize.compute_nearest, resize.infer, resize.validate, lower=resize.lower_nearest,
 )

@@ -22,6 +22,14 @@ def _recoded_or_int16(x, y, out):
     return _recoded(x, y, out) or is_int16(x, y, out)
 
 
+def _codes(x, y, out):
+    return x.type in (*CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
+
+
+def _codes8(x, y, out):
+    return x.type in CODES and out.type == x.type and bool(x.scales)
+
+
 # -- other output quantizations --------------------------------------------------------------------------------------
 def _between_integers(x, y, out):
     types = x.type, out.type
@@ -41,28 +49,25 @@ def requantize(b, op):
     translate(b, op, "TFL_REQUANTIZE", (b.real(real, scale), b.i32(zero), b.real(real, new_scale), b.i32(new_zero)))
 
 
-@takes(_recoded_or_int16, Builtin.MEAN)
+def _means(x, y, out):
+    """What the standard's MEAN does not take: other quantizations, more dimensions, axes that are computed."""
+    return _recoded_or_int16(x, y, out) or _codes8(x, y, out) and (len(x.dims or ()) > 4 or y.data is None)
+
+
+@takes(_means, Builtin.MEAN)
 @takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and bool(x.scales), Builtin.SUM)
+@takes(lambda x, y, out: x.type == out.type != TensorType.UINT8 and _codes(x, y, out), Builtin.REDUCE_PROD)
 def reduce(b, op):
-    """MEAN and SUM of codes, SUM of uint8 only: of others LiteRT's sums are no sums."""
+    """MEAN, SUM and REDUCE_PROD of codes, SUM of uint8 only: of others LiteRT's sums are no sums."""
     b.check_counts(op, 2)
     check_ratio(b, op)
-    axes = b.integers(op, b.tensor(op, 1), "axes")
-    translate(b, op, f"TFL_REQUANTIZE_{op.name}", (b.ints(axes), b.i32(int(op.options.keep_dims))), [b.tensor(op, 0)])
+    translate(b, op, f"TFL_REQUANTIZE_{op.name.removeprefix('REDUCE_')}", (b.i32(int(op.options.keep_dims)),))
 
 
 @takes(_recoded_or_int16, Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
     """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
     resize(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR")
-
-
-def _codes(x, y, out):
-    return x.type in (*CODES, TensorType.INT16) and out.type == x.type and bool(x.scales)
-
-
-def _codes8(x, y, out):
-    return x.type in CODES and out.type == x.type and bool(x.scales)
 
 
 @takes(_codes, Builtin.LEAKY_RELU)

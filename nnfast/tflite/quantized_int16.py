@@ -3,7 +3,7 @@
 from ..model.types import OperandType
 from . import own
 from .forms import CODES, check_ratio, is_int16, one_scale, takes
-from .own import resize, translate
+from .own import translate
 from .schema import Builtin, TensorType
 
 
@@ -22,9 +22,9 @@ def _one_input(b, op):
 
 
 @takes(is_int16, Builtin.RSQRT)
-@takes(_int8_or_int16, Builtin.EXP, Builtin.LOG)
+@takes(_int8_or_int16, Builtin.EXP, Builtin.LOG, Builtin.SQRT)
 def curve(b, op):
-    """EXP, LOG and int16 RSQRT."""
+    """EXP, LOG, SQRT and int16 RSQRT."""
     _one_input(b, op)
     translate(b, op, f"TFL_QUANTIZED_{op.name}")
 
@@ -81,9 +81,3 @@ def pool(b, op):
     scalars = [b.padding(op), *(b.positive(op, name) for name in ("stride_w", "stride_h", "filter_w", "filter_h")),
                b.activation(op), b.bool(False)]
     translate(b, op, f"TFL_INT16_{op.name}", scalars)
-
-
-@takes(is_int16, Builtin.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest(b, op):
-    """RESIZE_NEAREST_NEIGHBOR of codes."""
-    resize(b, op, "TFL_INT16_RESIZE_NEAREST_NEIGHBOR")

@@ -110,14 +110,22 @@ def dequantize(b, op):
 
 @extends(B.RESIZE_BILINEAR, B.RESIZE_NEAREST_NEIGHBOR)
 def resize(b, op):
-    """To a size that is computed."""
+    """To a size that is computed; RESIZE_NEAREST_NEIGHBOR of any type, whose values stay what they are."""
     b.check_counts(op, 2)
     x, size, options = b.tensor(op, 0), b.tensor(op, 1), op.options
-    if b.is_constant(size) or size.type != TensorType.INT32 or options.align_corners and options.half_pixel_centers:
-        b.refuse(op, "has no form for this size and these options")
-    height, width = (b.add(Operand(OperandType.INT32)) for _ in range(2))
-    b.emit_own("TFL_SCALARS", (b.operand(op, size),), (height, width))
+    if options.align_corners and options.half_pixel_centers:
+        b.refuse(op, "has align_corners and half_pixel_centers, nnfast takes one of them")
     flags = b.bool(False), b.bool(options.align_corners), b.bool(options.half_pixel_centers)
+    if b.is_constant(size) and op.code == B.RESIZE_NEAREST_NEIGHBOR:
+        height, width = map(b.i32, b.image_size(op))
+    elif b.is_constant(size) or size.type != TensorType.INT32:
+        b.refuse(op, "has no form for this size and these options")
+    else:
+        height, width = (b.add(Operand(OperandType.INT32)) for _ in range(2))
+        b.emit_own("TFL_SCALARS", (b.operand(op, size),), (height, width))
+    if op.code == B.RESIZE_NEAREST_NEIGHBOR:
+        translate(b, op, "TFL_RESIZE_NEAREST_NEIGHBOR", (width, height, *flags), [x])
+        return
     b.check_same_quant(op, x, b.result(op))
     b.emit(OperationType[op.name], (b.operand(op, x), width, height, *flags), (b.output(op),))
 

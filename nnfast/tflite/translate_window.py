@@ -1,7 +1,7 @@
 """Operators on windows of any rank: CONV_3D, CONV_3D_TRANSPOSE, STABLEHLO_PAD and STABLEHLO_REDUCE_WINDOW."""
 
 from .own import extends, operand, result, translate
-from .schema import Builtin
+from .schema import Builtin, TensorType
 
 B = Builtin
 _STEPS = [f"{kind}_{name}" for kind in ("stride", "dilation") for name in ("depth", "height", "width")]
@@ -17,8 +17,10 @@ def convolution(b, op):
 
 
 # -- STABLEHLO -------------------------------------------------------------------------------------------------------
-_NAMES = {B.STABLEHLO_ADD: "TFL_ADD", B.STABLEHLO_MULTIPLY: "TFL_MUL", B.STABLEHLO_MAXIMUM: "TFL_MAXIMUM",
-          B.STABLEHLO_MINIMUM: "TFL_MINIMUM"}
+_NAMES = {B.STABLEHLO_ADD: "TFL_STABLEHLO_ADD", B.STABLEHLO_MULTIPLY: "TFL_STABLEHLO_MULTIPLY",
+          B.STABLEHLO_MAXIMUM: "TFL_MAXIMUM", B.STABLEHLO_MINIMUM: "TFL_MINIMUM"}
+_LOGICAL = {B.STABLEHLO_ADD: "TFL_LOGICAL_OR", B.STABLEHLO_MULTIPLY: "TFL_LOGICAL_AND"}
+"""What sums and products of booleans are."""
 _FUNCTIONS = {B.STABLEHLO_ADD: 1, B.ADD: 1, B.STABLEHLO_MULTIPLY: 2, B.MUL: 2, B.STABLEHLO_MINIMUM: 3, B.MINIMUM: 3,
               B.STABLEHLO_MAXIMUM: 4, B.MAXIMUM: 4, B.LOGICAL_AND: 5, B.LOGICAL_OR: 6}
 """Operator of a body -> number of the function of REDUCE_WINDOW."""
@@ -26,8 +28,10 @@ _FUNCTIONS = {B.STABLEHLO_ADD: 1, B.ADD: 1, B.STABLEHLO_MULTIPLY: 2, B.MUL: 2, B
 
 @extends(*_NAMES)
 def elementwise(b, op):
-    """As the operator of TFLite."""
-    translate(b, op, _NAMES[op.code], (b.i32(0),) if op.code in (B.STABLEHLO_ADD, B.STABLEHLO_MULTIPLY) else ())
+    """As the operator of TFLite; of quantized tensors LiteRT takes the codes, whose sums and products wrap."""
+    b.check_counts(op, 2)
+    is_bool = b.tensor(op, 0).type == TensorType.BOOL
+    translate(b, op, _LOGICAL.get(op.code, _NAMES[op.code]) if is_bool else _NAMES[op.code])
 
 
 def _vector(b, op, name, count, default):

@@ -169,6 +169,14 @@ def test_resize_to_a_computed_size(kind):
     assert (known == computed).all()
 
 
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "bool"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_nearest_values_of_any_type(kind, is_known):
+    x, size = (F.reshape(1, 2, 3, 4) > 0).astype(kind), np.array([4, 6], np.int32)
+    one = One("RESIZE_NEAREST_NEIGHBOR", [x, Const(size) if is_known else size], [((1, 4, 6, 4), kind)])
+    np.testing.assert_array_equal(one.run()[0], x.repeat(2, 1).repeat(2, 2))
+
+
 @pytest.mark.parametrize("source", ["float16", "float32"])
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
 def test_cast_keeps_floats_within_the_integers(source, kind):

@@ -12,6 +12,7 @@ from nnfast.compiler.resolve import resolve
 from nnfast.model.quant import mbqm, quantize_multiplier
 
 RANDOM = np.random.default_rng(11)
+RANGES = {kind: (np.iinfo(kind).min, np.iinfo(kind).max) for kind in ("int8", "uint8", "int16")}
 
 
 def codes(kind, *shape):
@@ -44,6 +45,45 @@ def test_mean_into_another_quantization():
               quants={"i0": (0.02, 5), "o0": (0.005, -9)})
     real = (x.astype(int) - 5).mean(axis=(1, 2)) * 0.02 / 0.005 - 9
     assert np.abs(one.run()[0] - np.clip(real, -128, 127)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize(("shape", "axes"), [
+    ((2, 3, 4), Const(np.int32([1]))), ((2, 1, 3, 2, 4), Const(np.int32([1, -1]))), ((2, 3, 4), np.int32([0, 2])),
+    ((2, 3, 4), Const(np.int32([0, 1, 2])))])
+def test_mean_of_any_rank_with_computed_axes(kind, shape, axes):
+    x, along = codes(kind, *shape), tuple(getattr(axes, "array", axes))
+    wanted = (x.astype(int) - 5).mean(axis=along)
+    one = One("MEAN", [x, axes], [(wanted.shape, kind)], "ReducerOptions", quants={"*": (0.02, 5)})
+    result = one.run()[0]
+    assert np.abs(result.reshape(wanted.shape) - np.clip(wanted + 5, *RANGES[kind])).max() <= 1
+
+
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize(("kind", "zero"), [("int8", 3), ("int16", 0)])
+def test_product_scales_after_each_factor(kind, zero, computed):
+    """Not by a third of the output's scale each, but by its third root."""
+    x, axis = codes(kind, 2, 3, 4), np.int32([1])
+    scale, new_scale = (0.05, 0.5) if kind == "int8" else (0.001, 0.7)
+    one = One("REDUCE_PROD", [x, axis if computed else Const(axis)], [((2, 4), kind)], "ReducerOptions",
+              quants={"i0": (scale, zero), "o0": (new_scale, zero)})
+    wanted = ((x.astype(int) - zero) * scale).prod(axis=1) / new_scale + zero
+    np.testing.assert_allclose(one.run()[0], np.clip(wanted, *RANGES[kind]), atol=3)
+
+
+def test_product_refuses_what_leaves_the_multiplier():
+    with pytest.raises(nnfast.UnsupportedOperator, match="too large for a product"):
+        One("REDUCE_PROD", [codes("int8", 2, 3), Const(np.int32([1]))], [((2,), "int8")], "ReducerOptions",
+            quants={"i0": (1e5, 0), "o0": (1e-3, 0)}).run()
+
+
+@pytest.mark.parametrize(("kind", "zero"), [("int8", -100), ("int16", 0)])
+def test_square_roots_are_cut(kind, zero):
+    low, high = RANGES[kind]
+    x = np.arange(zero - 9, high + 1).astype(kind)
+    one = One("SQRT", [x], [(x.shape, kind)], quants={"i0": (0.04, zero), "o0": (0.0625, zero)})
+    real = np.sqrt(np.float32(0.04) * np.maximum(x.astype(int) - zero, 0).astype(np.float32)) * 16
+    np.testing.assert_array_equal(one.run()[0], np.clip(np.floor(real) + zero, low, high))
 
 
 def test_resize_keeps_codes_and_rounds_half_away():

@@ -5,6 +5,7 @@ import pytest
 
 import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.running import One
 from nnfast.errors import Error, UnsupportedOperator
 from nnfast.tflite import load
 
@@ -42,6 +43,15 @@ def test_gather_refuses_slices_that_do_not_fit():
     with pytest.raises(Error, match="sizes"):
         gather(np.zeros((1, 1), np.int32), (1, 9, 3), OffsetDims=(1, 2), CollapsedSliceDims=(0,), StartIndexMap=(0,),
                IndexVectorDim=1, SliceSizes=(1, 9, 3))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "float32", "bool"])
+@pytest.mark.parametrize(("name", "function"), [("ADD", np.add), ("MULTIPLY", np.multiply)])
+def test_sums_and_products_of_codes_wrap(name, function, kind):
+    x, y = (RNG.integers(0, 2 if kind == "bool" else 120, (3, 40)).astype(kind) for _ in range(2))
+    quants = dict.fromkeys(("i0", "i1", "o0"), (0.5, 0)) if kind not in ("float32", "bool") else None
+    (result,) = One(f"STABLEHLO_{name}", [x, y], [(x.shape, kind)], quants=quants).run()
+    assert result.tolist() == function(x, y).tolist()
 
 
 def scatter(body, indices, updates, **fields):
