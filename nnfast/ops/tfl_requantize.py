@@ -9,7 +9,7 @@ from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE
-from . import reduce, resize, tfl_int16, tfl_reduce
+from . import activation, reduce, resize, tfl_int16, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
 from .tfl import ANY, INDEXES, QUANTIZED, own, same_shape
 
@@ -173,6 +173,26 @@ TFL_REQUANTIZE_LEAKY_RELU = own(
     "TFL_REQUANTIZE_LEAKY_RELU", {"input:T alpha:f32 -> output:T": {"T": QUANTIZED}}, compute_leaky_relu, same_shape,
     lower=lower_by_scales(compute_leaky_relu, _leaky_scales),
 )
+
+
+def infer_prelu(node):
+    """The input's shape, to which the slopes are broadcast."""
+    activation.prelu_multipliers(node)
+    if broadcast_shape(node, "input", "alpha") != node["input"].shape:
+        node.fail("alpha", f"shape is {list(node['alpha'].shape)}, must broadcast to {list(node['input'].shape)}")
+    return same_shape(node)
+
+
+def compute_prelu(node, inputs):
+    """PRELU of int16 codes with int8 slopes, with a multiplier for each side."""
+    positive, negative = activation.prelu_multipliers(node)
+    x, slopes = inputs[0].astype(np.int64), inputs[1].astype(np.int64) - node["alpha"].zero_point
+    codes = np.where(x >= 0, quant.mbqm(x, *positive), quant.mbqm(x * slopes, *negative))
+    return [np.clip(codes, *RANGES[node.outputs[0].dtype]).astype(node.outputs[0].dtype)]
+
+
+TFL_INT16_PRELU = own("TFL_INT16_PRELU", {"input:T alpha:A -> output:T": {"T": ("Q16S",), "A": ("Q8S",)}},
+                      compute_prelu, infer_prelu)
 
 
 def _relu_scales(node):

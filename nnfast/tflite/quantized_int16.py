@@ -44,6 +44,15 @@ def absolute(b, op):
     translate(b, op, "TFL_REQUANTIZE_ABS")
 
 
+@takes(lambda x, y, out: is_int16(x, y, out) and y is not None and y.type == TensorType.INT8, Builtin.PRELU)
+def prelu(b, op):
+    """PRELU of int16 tensors with int8 slopes; LiteRT takes int16 ones for bytes."""
+    b.check_counts(op, 2)
+    for t in (b.tensor(op, 0), b.tensor(op, 1), b.result(op)):
+        one_scale(b, op, t)
+    translate(b, op, "TFL_INT16_PRELU")
+
+
 @takes(is_int16, Builtin.LOGISTIC, Builtin.TANH)
 def squash(b, op):
     """LOGISTIC and TANH into steps of 2^-15."""

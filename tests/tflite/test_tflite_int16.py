@@ -76,6 +76,23 @@ def test_relu(name, high):
     np.testing.assert_array_equal(one.run()[0], np.clip(wanted, 0, high))
 
 
+@pytest.mark.parametrize("zero", [0, 4])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_prelu_with_int8_slopes(zero, is_known):
+    x, slopes = codes("int16", 2, 30, 8), codes("int8", 8)
+    one = One("PRELU", [x, Const(slopes) if is_known else slopes], [(x.shape, "int16")],
+              quants={"i0": (1e-3, 0), "i1": (0.01, zero), "o0": (12e-4, 0)})
+    factors = np.where(x >= 0, 1, (slopes.astype(int) - zero) * 0.01)
+    assert np.abs(one.run()[0] - np.clip(x * factors * 1e-3 / 12e-4, -32768, 32767)).max() <= 1
+
+
+def test_prelu_refuses_int16_slopes():
+    x = codes("int16", 2, 8)
+    with pytest.raises(nnfast.UnsupportedOperator, match="int16"):
+        One("PRELU", [x, Const(x[0])], [(x.shape, "int16")],
+            quants=dict.fromkeys(("i0", "i1", "o0"), (1e-3, 0))).model()
+
+
 @pytest.mark.parametrize(("align", "half"), [(False, False), (True, False), (False, True)])
 def test_resize_nearest(align, half):
     x = codes("int16", 1, 4, 6, 2)
