@@ -92,6 +92,11 @@ void nnf_check_sin_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kern
     check_unary(c, twin, kernel);
 }
 
+void nnf_check_cos_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary(c, twin, kernel);
+}
+
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_clamp_f32_flat_fn slow = (nnf_clamp_f32_flat_fn)twin->fn, fast = (nnf_clamp_f32_flat_fn)kernel->fn;

@@ -394,7 +394,7 @@ class BinaryQ8(StepRecord):
 
 class UnaryF32(StepRecord):
     slots: tuple[Index, Index]
-    f: Literal["logistic", "tanh", "hard_swish", "abs", "neg", "floor", "sqrt", "rsqrt", "exp", "log", "sin"]
+    f: Literal["logistic", "tanh", "hard_swish", "abs", "neg", "floor", "sqrt", "rsqrt", "exp", "log", "sin", "cos"]
     count: Count
 
     def reach(self, plan):

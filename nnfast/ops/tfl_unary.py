@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.elementwise import CAST_SOURCES, CAST_TARGETS, Cast
+from .._native.elementwise import CAST_SOURCES, CAST_TARGETS, Cast, UnaryF32
 from ..model.quant import round_half_away
 from .cast import lower_same
 from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
@@ -14,6 +14,15 @@ from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dt
 def compute_cos(node, inputs):
     """In float64, rounded once."""
     return [np.cos(np.asarray(inputs[0], np.float64)).astype(inputs[0].dtype)]
+
+
+def lower_cos(node, b):
+    """One step for float32."""
+    source, output = node["input"], node.outputs[0]
+    if source.dtype != np.float32:
+        return f"no native kernel for {source.dtype}"
+    b.emit(UnaryF32((b.slot(source), b.slot(output)), "cos", prod(source.shape)))
+    return None
 
 
 def compute_round(node, inputs):
@@ -53,12 +62,12 @@ def erf(x):
 
 
 # -- references ---------------------------------------------------------------------------------------------------
-def _unary(name, types, compute, more=""):
+def _unary(name, types, compute, more="", lower=None):
     return own(name, {f"input:T{more} -> output:U": {"T": types, "U": types}}, compute, same_shape,
-               same_dtype("input"))
+               same_dtype("input"), lower=lower)
 
 
-TFL_COS = _unary("TFL_COS", FLOATS, compute_cos)
+TFL_COS = _unary("TFL_COS", FLOATS, compute_cos, lower=lower_cos)
 TFL_ROUND = _unary("TFL_ROUND", FLOATS, compute_round)
 TFL_SIGN = _unary("TFL_SIGN", FLOATS + INTEGERS, compute_sign)
 TFL_GELU = _unary("TFL_GELU", FLOATS, compute_gelu, " approximate:bool")

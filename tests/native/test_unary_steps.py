@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand
+from nnfast.ops.own import BY_NAME
 
 EXACT = ["ABS", "NEG", "FLOOR", "SQRT"]
 CURVES = ["RSQRT", "EXP", "LOG", "SIN"]
@@ -24,6 +25,15 @@ def test_unary(name, count, spread, seed):
     node = make(name, [operand(T.TENSOR_FLOAT32, shape=x.shape)], operand(T.TENSOR_FLOAT32))
     curve = name in CURVES
     check_all_ways(node, [x], rtol=4e-7 if curve else 0, atol=2e-45 if curve else 0)
+
+
+@given(count=st.sampled_from([1, 17, 9001]), spread=st.sampled_from([1e-3, 1, 80, 1e6]), seed=st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_cos(count, spread, seed):
+    x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
+    x[-1] = 0
+    node = make(BY_NAME["TFL_COS"].op, [operand(T.TENSOR_FLOAT32, shape=x.shape)], operand(T.TENSOR_FLOAT32))
+    check_all_ways(node, [x], rtol=1.2e-7, atol=2e-45)
 
 
 @pytest.mark.parametrize("type_", [T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED])

@@ -72,6 +72,12 @@ void nnf_sin_f32_flat__scalar(size_t n, const float *x, float *y)
         y[i] = (float)sin((double)x[i]);
 }
 
+void nnf_cos_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)cos((double)x[i]);
+}
+
 void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, float hi)
 {
     for (size_t i = 0; i < n; i++)
