@@ -1,9 +1,16 @@
 """FILL a tensor with one value, and RANK, the number of dimensions [NN 14.100, 14.101]."""
 
+from math import prod
+
 import numpy as np
 
+from .._native.movement import FillItems
 from ..model.types import OperationType
 from .base import OpDef, Signature
+from .movement import copy_choice
+
+MOST_ITEM = 8
+"""Most bytes of an element of a native fill."""
 
 
 def validate_fill(node):
@@ -25,10 +32,26 @@ def compute_fill(node, inputs):
     return [np.full(infer_fill(node)[0], inputs[1].reshape(-1)[0])]
 
 
+def fill_with(b, output, value):
+    """Emit a fill of the output with a value; None, or why it is not native."""
+    if output.dtype.itemsize > MOST_ITEM:
+        return f"no native fill for {output.dtype}"
+    b.emit(FillItems((b.slot(output),), prod(output.shape), np.asarray(value, output.dtype).tobytes()))
+    return None
+
+
+def lower_fill(node, b):
+    """A fill with a known value, or a copy of one element again and again."""
+    output, value = node.outputs[0], node["value"]
+    if value.value is not None:
+        return fill_with(b, output, value.value.reshape(-1)[0])
+    return copy_choice(b, value, output, (prod(output.shape),), (1,))
+
+
 FILL = OpDef(
     OperationType.FILL,
     (Signature("dims:I32 value:S -> output:T", ("1.3: f32 F32", "1.3: f16 F16", "1.3: i32 I32")),),
-    validate=validate_fill, infer=infer_fill, compute=compute_fill, moves=True,
+    validate=validate_fill, infer=infer_fill, compute=compute_fill, lower=lower_fill, moves=True,
 )
 
 

@@ -1,10 +1,11 @@
 """TFLite's operations that make tensors of a given size: FILL, RANGE, ONE_HOT, TILE, paddings, BROADCAST_TO."""
 
-from math import ceil, inf, nan, prod
+from math import ceil, inf, nan
 
 import numpy as np
 
-from .._native.movement import FillItems, StridedCopy
+from .._native.movement import StridedCopy
+from .fill import fill_with, lower_fill
 from .movement import INDEX_BYTES, MOST_DIMENSIONS, copy_choice, dense
 from .tfl import ANY, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
@@ -19,22 +20,6 @@ def infer_fill(node):
 def compute_fill(node, inputs):
     """One value everywhere."""
     return [np.full(dimensions(node, "dims"), inputs[1].reshape(-1)[0])]
-
-
-def _fill(b, output, value):
-    """Emit a fill of the output with a value; None, or why it is not native."""
-    if output.dtype.itemsize > MOST_ITEM:
-        return f"no native fill for {output.dtype}"
-    b.emit(FillItems((b.slot(output),), prod(output.shape), np.asarray(value, output.dtype).tobytes()))
-    return None
-
-
-def lower_fill(node, b):
-    """A fill with a known value, or a copy of one element again and again."""
-    output, value = node.outputs[0], node["value"]
-    if value.value is not None:
-        return _fill(b, output, value.value.reshape(-1)[0])
-    return copy_choice(b, value, output, (prod(output.shape),), (1,))
 
 
 def infer_range(node):
@@ -72,8 +57,6 @@ def compute_one_hot(node, inputs):
     return [np.where(np.expand_dims(indices, axis) == counts, on, off).astype(node.outputs[0].dtype)]
 
 
-MOST_ITEM = 8
-"""Most bytes of an element of a native fill."""
 _VALUED = {"T": ANY, "U": ANY, "I": INDEXES, "V": ANY, "J": INDEXES}
 TFL_FILL = own("TFL_FILL", {"dims:I value:T -> output:U": _VALUED}, compute_fill, infer_fill, same_dtype("value"),
                lower=lower_fill, moves=True)
@@ -175,7 +158,7 @@ def lower_pad(node, b):
         return f"rank is {len(source.shape)}, native up to {MOST_DIMENSIONS}"
     if node.has("value") and node["value"].value is None:
         return "the value is not a constant"
-    reason = _fill(b, output, node["value"].value.reshape(-1)[0] if node.has("value") else output.zero_point)
+    reason = fill_with(b, output, node["value"].value.reshape(-1)[0] if node.has("value") else output.zero_point)
     if reason is not None:
         return reason
     item = source.dtype.itemsize

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.lowered import check_all_ways, make
 from helpers.nodes import operand, out, refuses, run, version
 from helpers.vectors import check_vectors
 from nnfast.ops.base import ValueUnknown
@@ -17,6 +18,16 @@ def test_fill_keeps_the_bits_of_the_value(scalar, tensor, value):
     actual = run(FILL, [operand("I32", [2, 3, 1]), source], out(tensor))
     assert actual.shape == (2, 3, 1)
     assert actual.tobytes() == source.value.tobytes() * 6
+
+
+@pytest.mark.parametrize(("scalar", "tensor"), [("f32", "F32"), ("f16", "F16"), ("i32", "I32")])
+@pytest.mark.parametrize("shape", [(0, 2), (1,), (3, 5, 7), (400, 400)])
+def test_native_fill(scalar, tensor, shape):
+    source = operand(scalar, 3)
+    node = make("FILL", [operand("I32", shape), source], out(tensor))
+    check_all_ways(node, [])
+    late = make("FILL", [operand("I32", shape), operand(scalar, shape=())], out(tensor))
+    check_all_ways(late, [None, source.value])
 
 
 def test_fill_with_nothing():
