@@ -17,13 +17,18 @@ def _check_range(node, name, indices, count):
         node.fail_run(name, f"holds {wrong[0]}, must be in [0, {count})")
 
 
-def _lower(node, b, source, axis, name):
-    """A copy by indices. Those that only an execution knows, or that it must refuse, are read as it runs."""
+def lower_picks(node, b, source, axis, name, batches=0):
+    """A copy by indices, whose first `batches` dimensions are those of the source.
+
+    Indices that only an execution knows, or that it must refuse, are read as it runs.
+    """
     indices, size = node[name].value, source.shape[axis]
     before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1:])
-    if indices is None or not 0 <= indices.min() <= indices.max() < size:
+    if indices is None or batches or not 0 <= indices.min(initial=0) <= indices.max(initial=0) < size:
         slots = b.slot(source), b.slot(node[name]), b.slot(node.outputs[0])
-        b.emit(Gather(slots, before, size, prod(node[name].shape), after * source.dtype.itemsize), declines=True)
+        lists, shared = prod(source.shape[:batches]), prod(source.shape[batches:axis])
+        b.emit(Gather(slots, lists, shared, (size,), prod(node[name].shape[batches:]), after * source.dtype.itemsize,
+                      node[name].dtype.itemsize), declines=True)
         return None
     b.reserve(INDEX_BYTES * indices.size)
     chosen = before, indices.reshape(-1), after
@@ -54,7 +59,7 @@ def compute_gather(node, inputs):
 
 def lower_gather(node, b):
     """A copy by indices."""
-    return _lower(node, b, node["input"], node.axis(), "indices")
+    return lower_picks(node, b, node["input"], node.axis(), "indices")
 
 
 GATHER = OpDef(
@@ -93,7 +98,7 @@ def compute_embedding(node, inputs):
 
 def lower_embedding(node, b):
     """A copy by indices."""
-    return _lower(node, b, node["values"], 0, "lookups")
+    return lower_picks(node, b, node["values"], 0, "lookups")
 
 
 EMBEDDING_LOOKUP = OpDef(

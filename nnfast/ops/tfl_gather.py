@@ -4,6 +4,8 @@ from math import prod
 
 import numpy as np
 
+from .._native.movement import Gather
+from .gather import lower_picks
 from .tfl import ANY, FLOATS, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
 
@@ -44,6 +46,12 @@ def compute_gather(node, inputs):
     return [np.stack(parts).reshape(infer_gather(node)[0])]
 
 
+def lower_gather(node, b):
+    """A copy by indices."""
+    axis, batches = _axes(node)
+    return lower_picks(node, b, node["input"], axis, "indices", batches)
+
+
 def infer_lookup(node):
     """One row for each index."""
     return [node["lookups"].shape + node["values"].shape[1:]]
@@ -63,10 +71,18 @@ def compute_lookup(node, inputs):
     return [((found.astype(np.int32) - values.zero_point).astype(np.float32) * scales).astype(output.dtype)]
 
 
+def lower_lookup(node, b):
+    """A copy by indices, where the values stay what they are."""
+    values, output = node["values"], node.outputs[0]
+    if values.dtype != output.dtype:
+        return f"no native kernel from {values.dtype} to {output.dtype}"
+    return lower_picks(node, b, values, 0, "lookups")
+
+
 TFL_GATHER = own("TFL_GATHER", {"input:T indices:I axis:i32 batch_dims:i32 -> output:U": _TYPES}, compute_gather,
-                 infer_gather, is_same_kind("input"))
+                 infer_gather, is_same_kind("input"), lower=lower_gather, moves=True)
 TFL_EMBEDDING_LOOKUP = own("TFL_EMBEDDING_LOOKUP", {"lookups:I values:T -> output:U": _TYPES}, compute_lookup,
-                           infer_lookup)
+                           infer_lookup, lower=lower_lookup)
 
 
 # -- GATHER_ND, SCATTER_ND -------------------------------------------------------------------------------------------
@@ -92,6 +108,16 @@ def compute_gather_nd(node, inputs):
     return [x[tuple(parts)] if parts else np.broadcast_to(x, infer_gather_nd(node)[0]).copy()]
 
 
+def lower_gather_nd(node, b):
+    """A copy by tuples of indices, read as it runs."""
+    source, indices = node["input"], node["indices"]
+    depth = indices.shape[-1]
+    slots = b.slot(source), b.slot(indices), b.slot(node.outputs[0])
+    b.emit(Gather(slots, 1, 1, source.shape[:depth], prod(indices.shape[:-1]),
+                  prod(source.shape[depth:]) * source.dtype.itemsize, indices.dtype.itemsize), declines=True)
+    return None
+
+
 def infer_scatter(node):
     """The given shape."""
     dims = dimensions(node, "shape")
@@ -113,7 +139,7 @@ def compute_scatter(node, inputs):
 
 
 TFL_GATHER_ND = own("TFL_GATHER_ND", {"input:T indices:I -> output:U": _TYPES}, compute_gather_nd, infer_gather_nd,
-                    is_same_kind("input"))
+                    is_same_kind("input"), lower=lower_gather_nd, moves=True)
 TFL_SCATTER_ND = own("TFL_SCATTER_ND", {"indices:I updates:T shape:J -> output:U": _TYPES}, compute_scatter,
                      infer_scatter, is_same_kind("updates"))
 

@@ -182,7 +182,7 @@ def test_indices_that_only_an_execution_knows(type_, shape, data):
 
 @pytest.mark.parametrize("indices", [[0, 4], [-1, 0], [2**31 - 1, 0], [0, -2**31]])
 def test_indices_out_of_range_are_declined(indices):
-    step = Gather((0, 1, 2), 2, 4, 2, 12)
+    step = Gather((0, 1, 2), 1, 2, (4,), 2, 12)
     program, y = Program([step]), np.zeros((2, 2, 3), np.float32)
     frame = Frame(3, {}, 0, {0: np.ones((2, 4, 3), np.float32), 1: np.int32(indices), 2: y}, 0, 2)
     for threads in (1, 2):

@@ -167,6 +167,47 @@ def test_paddings(item, shape, data):
         check("TFL_MIRROR_PAD", item, shape, table(mirrored), *ints(data.draw(st.integers(0, 1))))
 
 
+INDEXES = [TYPES["TENSOR_INT16"], T.TENSOR_INT32, TYPES["TENSOR_INT64"]]
+
+
+def picks(data, type_, shape, *sizes):
+    """An index tensor of a type and its values: tuples into `sizes`, or one number each where there is one size."""
+    draws = [data.draw(st.lists(st.integers(0, size - 1), min_size=(n := int(np.prod(shape))), max_size=n))
+             for size in sizes]
+    return np.array(draws, Tensor(0, type_, None).dtype).T.reshape(*shape, len(sizes))
+
+
+@given(item=items, index=st.sampled_from(INDEXES), data=st.data(), known=st.booleans(),
+       shape=st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple))
+@settings(max_examples=100, deadline=None)
+def test_gather(item, index, data, known, shape):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    batches = data.draw(st.integers(0, axis))
+    around = data.draw(st.sampled_from([(), (0,), (1,), (7,), (2, 3)]))
+    places = picks(data, index, shape[:batches] + around, shape[axis])[..., 0]
+    check("TFL_GATHER", item, shape, Tensor(0, index, places.shape, value=places if known else None),
+          *ints(axis, batches), arrays=[places])
+
+
+@given(item=items, index=st.sampled_from(INDEXES), data=st.data(),
+       shape=st.lists(st.integers(1, 4), min_size=1, max_size=8).map(tuple))
+@settings(max_examples=100, deadline=None)
+def test_gather_nd(item, index, data, shape):
+    depth = data.draw(st.integers(0, len(shape)))
+    around = data.draw(st.sampled_from([(), (0,), (1,), (9,), (2, 3)]))
+    indices = Tensor(0, index, (*around, depth))
+    places = picks(data, index, around, *shape[:depth]) if depth else np.zeros(indices.shape, indices.dtype)
+    check("TFL_GATHER_ND", item, shape, indices, arrays=[places])
+
+
+@given(item=items, index=st.sampled_from(INDEXES), data=st.data(), rows=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_embedding_lookup(item, index, data, rows):
+    places = picks(data, index, (7,), rows)[:, 0]
+    node = make(BY_NAME["TFL_EMBEDDING_LOOKUP"].op, [Tensor(0, index, (7,)), tensor(item, (rows, 3))], tensor(item))
+    check_all_ways(node, [places, numbered(item, (rows, 3))])
+
+
 @given(item=items, shape=SHAPES, data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_fills(item, shape, data):

@@ -7,7 +7,7 @@ import nnfast
 from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
 from nnfast.compiler.resolve import resolve
-from nnfast.errors import InvalidArgument, UnsupportedOperator
+from nnfast.errors import GeneralFailure, InvalidArgument, UnsupportedOperator
 from nnfast.model.own import NAME
 from nnfast.ops.tfl import Choices
 from nnfast.tflite import load
@@ -90,6 +90,23 @@ def test_ranges_without_an_end(start, limit, delta, known):
     values = [np.array(value, np.float32) for value in (start, limit, delta)]
     with pytest.raises(nnfast.Error, match="RANGE .*delta"):
         One("RANGE", [Const(value) if known else value for value in values], [((5,), "float32")]).run()
+
+
+@pytest.mark.parametrize("kind, first, wrong", [
+    ("GATHER_ND", [[0, 1], [1, 2]], [[0, 1], [1, 3]]), ("GATHER_ND", [[0, 1], [1, 2]], [[-1, 0], [0, 0]]),
+    ("GATHER_ND", [[0, 1], [1, 2]], [[0, 1 << 40], [0, 0]]), ("GATHER", [1, 0], [1, 2]), ("GATHER", [1, 0], [-1, 0]),
+])
+def test_indices_outside_are_refused_as_it_runs(kind, first, wrong):
+    first = np.array(first)
+    expected = F[tuple(first.T)] if kind == "GATHER_ND" else F[first]
+    data = build([Tensor("x", F.shape), Tensor("i", first.shape, "int64"), Tensor("y", expected.shape)],
+                 [Op(kind, ["x", "i"], ["y"])], ["x", "i"], ["y"])
+    prepared = nnfast.Device().prepare(load(data))
+    assert {row["kernel"] for row in prepared.explain().rows} == {"gather"}
+    for _ in range(2):
+        np.testing.assert_array_equal(prepared.run([F, first])[0], expected)
+        with pytest.raises(GeneralFailure, match=r"indices\): has an index outside \[0, "):
+            prepared.run([F, np.array(wrong)])
 
 
 def test_gelu_both_ways():

@@ -1,6 +1,6 @@
 """Copies by indices that only an execution knows. No kernels: memcpy."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from .engine cimport Step
@@ -8,40 +8,63 @@ from .threads cimport nnf_decline, nnf_run, nnf_share, nnf_step
 
 cdef enum:
     GATHER_GRAIN = 262144  # bytes below which a second thread costs more than it saves
+    GATHER_DEPTH = 8       # dimensions that one tuple of indices chooses from
 
 
 cdef struct gather:
-    size_t before, size, count, item
+    size_t lists, shared, count, item
+    int width, depth
+    size_t size[GATHER_DEPTH]
+
+
+cdef inline int64_t index_of(const void *indices, int width, size_t i) noexcept nogil:
+    if width == 4:
+        return (<const int32_t *>indices)[i]
+    return (<const int64_t *>indices)[i] if width == 8 else (<const int16_t *>indices)[i]
 
 
 cdef void run_gather(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const gather *p = <const gather *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const int32_t *indices = <const int32_t *>run.slot[step.slots[1]]
+    cdef const void *indices = <const void *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, first, last
-    cdef int32_t index
-    nnf_share(p.before * p.count, thread, threads, &first, &last)
+    cdef size_t row, first, last, place, turn
+    cdef int64_t index
+    cdef int d
+    nnf_share(p.lists * p.shared * p.count, thread, threads, &first, &last)
     for row in range(first, last):
-        index = indices[row % p.count]
-        if index < 0 or <size_t>index >= p.size:
-            nnf_decline(run)
-            return
-        memcpy(y + row * p.item, x + (row // p.count * p.size + <size_t>index) * p.item, p.item)
+        place = row // p.count
+        turn = (place // p.shared * p.count + row % p.count) * p.depth
+        for d in range(p.depth):
+            index = index_of(indices, p.width, turn + d)
+            if index < 0 or <size_t>index >= p.size[d]:
+                nnf_decline(run)
+                return
+            place = place * p.size[d] + <size_t>index
+        memcpy(y + row * p.item, x + place * p.item, p.item)
 
 
 cdef class Gather(Step):
-    """y[b, i] = x[b, indices[i]]: `before` times `count` items of `item` bytes; slots x, indices (int32), y.
+    """y[b, s, i] = x[b, s, *indices[b, i]] for `lists` b, `shared` s, `count` i: items of `item` bytes.
 
-    size: items in x for each b. Declines when an index is outside of [0, size).
+    Slots x, indices (integers of `width` bytes: 2, 4 or 8), y. sizes: of the dimensions of x that one tuple of indices
+    chooses from, at most 8. Declines when an index is outside of [0, size).
     """
 
     cdef gather p
 
-    def __init__(self, slots, size_t before, size_t size, size_t count, size_t item):
-        self.p.before, self.p.size, self.p.count, self.p.item = before, size, count, item
-        self.work = before * count * item
-        self.tiles = <int>max(1, min(1 + <size_t>self.work // GATHER_GRAIN, before * count, 64))
+    def __init__(self, slots, size_t lists, size_t shared, sizes, size_t count, size_t item, int width=4):
+        cdef int d
+        if len(sizes) > GATHER_DEPTH:
+            raise ValueError(f"sizes has {len(sizes)} dimensions, must have at most {GATHER_DEPTH}")
+        if width not in (2, 4, 8):
+            raise ValueError(f"width is {width}, must be 2, 4 or 8")
+        self.p.lists, self.p.shared, self.p.count, self.p.item, self.p.width = lists, shared, count, item, width
+        self.p.depth = len(sizes)
+        for d in range(self.p.depth):
+            self.p.size[d] = sizes[d]
+        self.work = lists * shared * count * item
+        self.tiles = <int>max(1, min(1 + <size_t>self.work // GATHER_GRAIN, lists * shared * count, 64))
         self.bind(run_gather, &self.p, slots, "gather")
 
 
