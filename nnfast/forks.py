@@ -20,7 +20,15 @@ PATIENCE_SECONDS = 10.0
 count = 0
 importing = RLock()
 _renewed = WeakSet()
-_fork = local()  # has_importing: whether the fork of this thread holds that lock
+
+
+class _Fork(local):
+    """What a thread knows of the fork that it is in."""
+
+    has_importing = False  # also where a signal's handler raised in _before: then the fork goes on without the lock
+
+
+_fork = _Fork()
 
 
 def renewed(lock):
@@ -33,8 +41,13 @@ def _before():
     _fork.has_importing = importing.acquire(timeout=PATIENCE_SECONDS)
 
 
+def _had_importing():
+    had, _fork.has_importing = _fork.has_importing, False
+    return had
+
+
 def _in_parent():
-    if _fork.has_importing:
+    if _had_importing():
         importing.release()
 
 
@@ -43,7 +56,7 @@ def _in_child():
     count += 1
     for lock in list(_renewed):
         lock._at_fork_reinit()
-    if _fork.has_importing:
+    if _had_importing():
         importing.release()
     else:
         importing._at_fork_reinit()

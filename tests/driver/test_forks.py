@@ -130,6 +130,40 @@ def test_a_thread_that_imports_may_fork():
         assert in_child(lambda: forks.importing.acquire())
 
 
+def test_a_fork_whose_wait_for_an_import_a_signal_ends_renews_it(monkeypatch):
+    """What the handler raises cannot leave os.fork: Python reports it, and forks."""
+    under_way, done, reported = threading.Event(), threading.Event(), []
+
+    def slow():
+        with forks.importing:
+            under_way.set()
+            done.wait()
+
+    def interrupt(_, frame):
+        if frame.f_code.co_filename == forks.__file__:  # else the fork has not begun
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise KeyboardInterrupt
+
+    assert in_child(lambda: None)  # this fork had the lock, which says nothing of the next one
+    monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append(report.exc_type))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    importer = threading.Thread(target=slow)
+    importer.start()
+    under_way.wait()
+    monkeypatch.setattr(forks, "PATIENCE_SECONDS", 600)
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+    try:
+        assert in_child(lambda: forks.importing.acquire())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        done.set()
+        importer.join()
+    assert reported == [KeyboardInterrupt]
+    assert forks.importing.acquire(blocking=False)
+    forks.importing.release()
+
+
 def test_children_beside_plans_at_execution():
     prepared = Device(num_threads=1).prepare(models.reshape_model())
     inputs = [np.ones((2, 6), np.float32), np.int32([3, 4])]
