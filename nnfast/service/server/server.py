@@ -230,7 +230,7 @@ class Server:
             peer = Peer(sock)
         except DeviceUnavailable as error:
             log.info("%s", str(error))  # a kept record keeps no traceback
-            sock.close()
+            self._closer.close(0, sock.close)
             return
         channel = Channel(sock, protocol.MAX_HELLO, 0, peer.pid)
         self._unauthenticated[channel] = time.monotonic(), peer
