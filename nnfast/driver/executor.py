@@ -138,12 +138,15 @@ class Executor:
                       rows(self._outputs), rows(self._states_in), rows(self._states_out), self.initial)
 
     def _shape(self, operand):
-        segment = self.segment
-        return segment.shape_of(operand) if operand in segment.tensors else self.model.main.operands[operand].dims
+        segment = self.segment  # None once this is closed, which others may do meanwhile
+        planned = segment is not None and operand in segment.tensors
+        return segment.shape_of(operand) if planned else self.model.main.operands[operand].dims
 
     def observed(self, watchers):
         """Profiles, traces and log lines see executions only when Python does them."""
-        self.runner.watched = watchers > 0
+        runner = self.runner
+        if runner is not None:
+            runner.watched = watchers > 0
 
     # -- arrays --------------------------------------------------------------------------------------------------------
     # quick(inputs, out, state, new_state, cancel): Runner.run, as long as there is a Runner; None where that declines.
@@ -275,14 +278,14 @@ class Executor:
 
     def run_count(self):
         """How often memory was used for a run; for the watchdog."""
-        own = self.runner.runs if self.runner is not None else 0
+        runner = self.runner
+        own = runner.runs if runner is not None else 0
         return own + sum(burst.runs for burst in list(self.bursts)) + sum(segment.runs for segment in self.segments())
 
     def release_idle(self):
         """Give working memory that no execution uses back to the system; the next execution takes it anew."""
-        if self.runner is not None:
-            self.runner.release_idle()
-        for holder in (*list(self.bursts), *self.segments()):
+        runner = self.runner
+        for holder in (*([] if runner is None else [runner]), *list(self.bursts), *self.segments()):
             holder.release_idle()
 
     def close(self):

@@ -84,6 +84,19 @@ def test_a_twin_shares_the_plan_and_no_working_memory(prepared):
     assert twin.run([X, X])[0].tobytes() == np.clip(X + X, 0, 6).tobytes()
 
 
+def test_a_closed_one_is_in_nobodys_way(prepared):
+    """Profiles tell all models that they watch, the watchdog asks all for their memory: also those that are closed."""
+    other = nnfast.Device(1).prepare(models.two_step_model())
+    prepared.close()
+    with nnfast.profile():
+        other.run([X, X])
+    assert other.executor.runner.runs == 0
+    other.run([X, X])
+    assert other.executor.runner.runs == 1
+    prepared.executor.release_idle()
+    assert prepared.executor.run_count() == 0
+
+
 def test_a_closed_one_refuses(prepared):
     prepared.close()
     with pytest.raises(InvalidArgument, match="is closed"):
