@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler and service.
+# The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler, service
+# and of steps that move elements, whose alignment is that of any type.
 #
 #     bash ci/sanitize_python.sh [address] [thread]
 #
@@ -38,7 +39,7 @@ checks() { # library to load first, tests to leave out
     LD_PRELOAD=$library python ci/soak.py --executions "${EXECUTIONS:-20000}" --growth 300
     # Reports go to the descriptor, past what pytest collects.
     LD_PRELOAD=$library python -m pytest -q -p no:cacheprovider --capture=sys tests/driver tests/hal tests/fmq \
-        tests/compiler tests/service \
+        tests/compiler tests/service tests/native/test_copy_steps.py tests/native/test_*movement_steps.py \
         -k "not thousands_of and not ($processes) $2"
 }
 

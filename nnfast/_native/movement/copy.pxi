@@ -1,7 +1,7 @@
 """Steps that move elements: plain copies, fills, strided copies, concatenation. No kernels: memcpy and simple loops."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from .engine cimport Step
@@ -81,16 +81,17 @@ cdef struct strided:
 
 
 cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y) noexcept nogil:
+    # Merged elements are aligned as one of them: memcpy of a size known here is one load and one store all the same.
     cdef size_t i
     if p.item == 4:
         for i in range(p.columns):
-            (<uint32_t *>(y + i * p.column_to))[0] = (<const uint32_t *>(x + i * p.column_from))[0]
+            memcpy(y + i * p.column_to, x + i * p.column_from, 4)
     elif p.item == 1:
         for i in range(p.columns):
             y[i * p.column_to] = x[i * p.column_from]
     elif p.item == 2:
         for i in range(p.columns):
-            (<uint16_t *>(y + i * p.column_to))[0] = (<const uint16_t *>(x + i * p.column_from))[0]
+            memcpy(y + i * p.column_to, x + i * p.column_from, 2)
     else:
         for i in range(p.columns):
             memcpy(y + i * p.column_to, x + i * p.column_from, p.item)
@@ -175,7 +176,7 @@ cdef void run_fill_items(const nnf_step *step, const nnf_run *run, int thread, i
     nnf_share(p.count, thread, threads, &first, &last)
     if p.item == 4:
         for i in range(first, last):
-            (<uint32_t *>y)[i] = (<const uint32_t *>p.value)[0]
+            memcpy(y + i * 4, p.value, 4)
     else:
         for i in range(first, last):
             memcpy(y + i * p.item, p.value, p.item)
@@ -213,7 +214,7 @@ cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) no
     if p.column == NULL:
         if p.item == 4:
             for k in range(<Py_ssize_t>p.columns):
-                (<uint32_t *>y)[k] = (<const uint32_t *>(x + k * p.column_stride))[0]
+                memcpy(y + k * 4, x + k * p.column_stride, 4)
         elif p.item == 1 and p.column_stride == 0:
             memset(y, x[0], p.columns)
         elif p.item == 1:
@@ -224,7 +225,7 @@ cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) no
                 memcpy(y + k * p.item, x + k * p.column_stride, p.item)
     elif p.item == 4:
         for i in range(p.columns):
-            (<uint32_t *>y)[i] = (<const uint32_t *>(x + p.column[i]))[0]
+            memcpy(y + i * 4, x + p.column[i], 4)
     elif p.item == 1:
         for i in range(p.columns):
             y[i] = x[p.column[i]]
