@@ -9,9 +9,20 @@ import numpy as np
 from .._native import conv
 from .._native.elementwise import ROW_BYTES, QuantizeRowsF32
 from ..model.quant import activation_float, round_half_away
-from . import conv2d, depthwise_conv2d, requantize, window
+from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .tfl import own
-from .tfl_int16 import CONVOLUTION, DENSE, group_sums, infer_conv, infer_dense, infer_depthwise, infer_matmul
+from .tfl_int16 import (
+    CONVOLUTION,
+    DENSE,
+    TRANSPOSED,
+    group_sums,
+    infer_conv,
+    infer_dense,
+    infer_depthwise,
+    infer_matmul,
+    infer_transposed,
+    transposed_geometry,
+)
 
 _ONE = np.float32(1)
 
@@ -109,7 +120,7 @@ def lower_dense(node, b):
     return _lower(node, b, units, lambda weights: weights, window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
 
 
-# -- CONV_2D, DEPTHWISE_CONV_2D --------------------------------------------------------------------------------------
+# -- CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV ----------------------------------------------------------------------
 def compute_conv(node, inputs):
     """Images are quantized with a zero point where the filter has a scale for each channel, else without."""
     image, filter_ = inputs[:2]
@@ -121,20 +132,33 @@ def compute_conv(node, inputs):
     return _finished(node, sums * scales * steps if scales.ndim else sums * (steps * scales), _bias(node, inputs))
 
 
+def _centred(image):
+    """(float64 codes less their zero points, float32 scales) of each image."""
+    codes, steps, zeros = asymmetric(image.reshape(len(image), -1))
+    return codes.reshape(image.shape).astype(np.float64) - zeros[:, None, None, None], steps[:, None, None, None]
+
+
 def compute_depthwise(node, inputs):
     """As CONV_2D with a scale for each channel."""
     image, filter_ = inputs[:2]
-    codes, steps, zeros = asymmetric(image.reshape(len(image), -1))
-    centred = codes.reshape(image.shape).astype(np.float64) - zeros[:, None, None, None]
+    centred, steps = _centred(image)
     sums = depthwise_conv2d.sums(centred, filter_.astype(np.float64), depthwise_conv2d.geometry(node),
                                  filter_.shape[3] // image.shape[3]).astype(np.float32)
-    return _finished(node, sums * (_scales(node["filter"]) * steps[:, None, None, None]), _bias(node, inputs))
+    return _finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
+
+
+def compute_transposed(node, inputs):
+    """Images are quantized with a zero point, whatever the scales of the filter."""
+    centred, steps = _centred(inputs[0])
+    sums = transpose_conv2d.sums(centred, inputs[1].astype(np.float64), transposed_geometry(node)).astype(np.float32)
+    return _finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
 
 
 _TYPES = {"T": ("F32",), "W": ("PC", "Q8S"), "B": ("F32",)}
 TFL_HYBRID_CONV_2D = own("TFL_HYBRID_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv, lower=lower_conv)
 TFL_HYBRID_DEPTHWISE_CONV_2D = own("TFL_HYBRID_DEPTHWISE_CONV_2D", {CONVOLUTION: _TYPES}, compute_depthwise,
                                    infer_depthwise, lower=lower_depthwise)
+TFL_HYBRID_TRANSPOSE_CONV = own("TFL_HYBRID_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed)
 
 
 # -- FULLY_CONNECTED -------------------------------------------------------------------------------------------------

@@ -358,11 +358,8 @@ def compute_transposed(node, inputs):
     return rescaled(node, transpose_conv2d.sums(image, filter_, transposed_geometry(node)), bias)
 
 
-TFL_INT16_TRANSPOSE_CONV = own(
-    "TFL_INT16_TRANSPOSE_CONV",
-    {f"input:T filter:W bias?:B output_shape:I32 {window.IMPLICIT} activation:i32 layout:bool -> output:T": _TYPES},
-    compute_transposed, infer_transposed,
-)
+TRANSPOSED = f"input:T filter:W bias?:B output_shape:I32 {window.IMPLICIT} activation:i32 layout:bool -> output:T"
+TFL_INT16_TRANSPOSE_CONV = own("TFL_INT16_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed)
 
 
 # -- BATCH_MATMUL ----------------------------------------------------------------------------------------------------

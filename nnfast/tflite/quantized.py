@@ -192,16 +192,20 @@ def fully_connected(b, op):
     translate(b, op, _name(b, op), scalars, tensors)
 
 
-def _int16_behind_weights(shape, weights, out):
-    return out.type == TensorType.INT16 and bool(out.scales)
+def _behind_shape(shape, weights, out):
+    """Int16 tensors, or floats with int8 weights, behind the shape that comes first."""
+    return is_int16(out, None, out) or is_hybrid(out, weights, out)
 
 
-@takes(_int16_behind_weights, Builtin.TRANSPOSE_CONV)
+@takes(_behind_shape, Builtin.TRANSPOSE_CONV)
 def transpose_conv(b, op):
-    """TRANSPOSE_CONV of int16 tensors."""
+    """TRANSPOSE_CONV."""
     b.check_counts(op, 3, 4)
     shape, weights, x, bias = (b.tensor(op, place) for place in range(4))
-    if not is_int16(x, None, b.result(op)):
-        b.refuse(op, "must have int16 input and output")
+    if x.type != b.result(op).type:
+        b.refuse(op, "must have input and output of one type")
+    if len(weights.scales) > 1 and weights.channel_dim != 0:
+        b.refuse(op, f"tensor[{weights.index}] has its scales along dimension {weights.channel_dim}, must be 0")
     scalars = [b.padding(op), b.positive(op, "stride_w"), b.positive(op, "stride_h"), b.activation(op), b.bool(False)]
-    translate(b, op, "TFL_INT16_TRANSPOSE_CONV", scalars, [x, weights, bias, shape])
+    name = "TFL_HYBRID_TRANSPOSE_CONV" if x.type == TensorType.FLOAT32 else "TFL_INT16_TRANSPOSE_CONV"
+    translate(b, op, name, scalars, [x, weights, bias, shape])

@@ -45,6 +45,30 @@ def test_batch_matmul_takes_one_batch_dimension():
         matmul(np.zeros((2, 3, 4, 7), np.float32), codes(7, 5), (2, 3, 4, 5)).model()
 
 
+@pytest.mark.parametrize("scales", [0.01, [0.01, 0.02, 0.005, 0.03]])
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize(("stride", "activation"), [(1, 0), (2, 1)])
+def test_transpose_conv_is_near_the_float_one(stride, activation, is_known, scales):
+    """Each image in steps of its own: the second is a hundred times as large."""
+    x, w = RANDOM.normal(0, 1, (2, 5, 4, 3)).astype(np.float32), codes(4, 3, 3, 3)
+    x[1] *= 100
+    bias, shape = RANDOM.normal(0, 1, 4).astype(np.float32), np.int32([2, 4 * stride + 3, 3 * stride + 3, 4])
+    one = One("TRANSPOSE_CONV", [Const(shape) if is_known else shape, Const(w), x, Const(bias)],
+              [(tuple(shape), "float32")], "TransposeConvOptions",
+              {"Padding": 1, "StrideW": stride, "StrideH": stride, "FusedActivationFunction": activation})
+    tensors, *rest = one.parts()
+    tensors[1].scale, tensors[1].zero_point, tensors[1].dim = scales, 0, 0
+    one.parts = lambda: (tensors, *rest)
+    real = w * np.reshape(scales, (-1, 1, 1, 1))
+    wanted = np.zeros(shape)
+    for i, j, r, c in np.ndindex(5, 4, 3, 3):
+        wanted[:, i * stride + r, j * stride + c] += x[:, i, j] @ real[:, r, c].T
+    wanted = np.maximum(wanted + bias, 0) if activation else wanted + bias
+    result = one.run()[0]
+    for k, size in enumerate((1, 100)):
+        np.testing.assert_allclose(result[k], wanted[k], atol=0.3 * size)
+
+
 @pytest.mark.parametrize("shape", [(5, 6), (5, 6, 2)])
 def test_embedding_lookup(shape):
     places, values = np.int32([1, 3, 0, 1]), codes(*shape)
