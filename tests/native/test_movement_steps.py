@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.lowered import check_all_ways, make, run_native_all
 from helpers.nodes import T, ints, operand
 from nnfast._native.engine import Frame, Program
-from nnfast._native.movement import FillItems, Gather, IndexedCopy
+from nnfast._native.movement import FillItems, Gather, IndexedCopy, StridedCopy
 
 TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_FLOAT16: np.float16, T.TENSOR_QUANT8_ASYMM: np.uint8,
          T.TENSOR_QUANT8_ASYMM_SIGNED: np.int8}
@@ -190,6 +190,22 @@ def test_indices_out_of_range_are_declined(indices):
     frame.bind(1, np.int32([0, 3]))
     assert program.run(frame, 2) == ("done", 1)
     assert y.min() == 1
+
+
+@pytest.mark.parametrize("item", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize("rows, columns", [(1, 9), (7, 513), (8, 64), (9, 65), (63, 8), (64, 8), (65, 8), (129, 4),
+                                           (513, 2), (600, 1)])
+def test_turned_panels_at_their_edges(item, rows, columns):
+    x = np.random.default_rng(item).integers(0, 256, (2, 3, columns, rows, item), np.uint8)
+    expected = np.ascontiguousarray(x.transpose(1, 0, 3, 2, 4))
+    strides = [x.strides[d] for d in (1, 0, 3, 2)]
+    program = Program([StridedCopy((0, 1), expected.shape[:4], strides, expected.strides[:4], item)])
+    for threads in (1, 2):
+        memory = np.full(expected.nbytes + 128, 0xA5, np.uint8)
+        y = memory[64:-64]
+        assert program.run(Frame(2, {}, 0, {0: x, 1: y}, 0, threads), threads) == ("done", 1)
+        assert y.tobytes() == expected.tobytes()
+        assert np.all(memory[:64] == 0xA5) and np.all(memory[-64:] == 0xA5)
 
 
 def test_high_rank_says_why_not():
