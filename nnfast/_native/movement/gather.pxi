@@ -17,16 +17,23 @@ cdef struct gather:
     size_t size[GATHER_DEPTH]
 
 
-cdef inline int64_t index_of(const void *indices, int width, size_t i) noexcept nogil:
+cdef inline int64_t index_of(const uint8_t *indices, int width, size_t i) noexcept nogil:
+    # A constant of a file is aligned for 4 bytes, whatever its type: memcpy of a known size is one load.
+    cdef int64_t wide
+    cdef int16_t narrow
     if width == 4:
         return (<const int32_t *>indices)[i]
-    return (<const int64_t *>indices)[i] if width == 8 else (<const int16_t *>indices)[i]
+    if width == 8:
+        memcpy(&wide, indices + 8 * i, 8)
+        return wide
+    memcpy(&narrow, indices + 2 * i, 2)
+    return narrow
 
 
 cdef void run_gather(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const gather *p = <const gather *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef const void *indices = <const void *>run.slot[step.slots[1]]
+    cdef const uint8_t *indices = <const uint8_t *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef size_t row, first, last, place, turn
     cdef int64_t index
