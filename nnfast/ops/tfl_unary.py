@@ -121,14 +121,9 @@ def compute_cast(node, inputs):
         return [(x != 0).astype(output.dtype)]
     if x.dtype.kind == "c" and output.dtype.kind != "c":
         x = x.real
-    if x.dtype.kind == "f" and output.dtype.kind in "iu" and not _converts_as_c(x.dtype, output.dtype):
+    if x.dtype.kind == "f" and output.dtype.kind in "iu":
         return [_within(x, output.dtype)]
     return [x.astype(output.dtype)]
-
-
-def _converts_as_c(source, target):
-    """Whether a native step converts these floats, which leaves to C what lies beyond the integers."""
-    return source.name in CAST_SOURCES and target.name in CAST_TARGETS and target != np.uint8
 
 
 def _within(x, dtype):
@@ -146,9 +141,7 @@ def lower_cast(node, b):
     if source.dtype == output.dtype and not is_boolean(output.type):
         return lower_same(node, b)
     target = "bool" if is_boolean(output.type) else output.dtype.name
-    if source.dtype.name not in CAST_SOURCES or target not in CAST_TARGETS or \
-            source.dtype.kind == "f" and target != "bool" and output.dtype.kind != "f" and \
-            not _converts_as_c(source.dtype, output.dtype):
+    if source.dtype.name not in CAST_SOURCES or target not in CAST_TARGETS:
         return f"no native kernel from {source.dtype} to {output.dtype}"
     b.emit(Cast((b.slot(source), b.slot(output)), prod(source.shape), source.dtype.name, target))
     return None

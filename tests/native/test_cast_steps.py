@@ -40,6 +40,17 @@ def test_integers_wrap(source):
     check_all_ways(node, [x])
 
 
+@pytest.mark.parametrize("target", ["uint8", "int32", "int64"])
+def test_floats_beyond_the_integers(target):
+    x = np.float32([1e20, -1e20, np.inf, -np.inf, np.nan, 3e9, -3e9, 2.0**31, 2147483520, -2.0**31, 2.0**63, -2.0**63,
+                    255.9, 256, -0.9, 9.2e18])
+    node = make(BY_NAME["TFL_CAST"].op, [Tensor(0, SOURCES["float32"], x.shape)], Tensor(0, SOURCES[target], None))
+    check_all_ways(node, [x])
+    low, high = np.iinfo(target).min, np.iinfo(target).max
+    wanted = [high if v != v else int(min(max(v, low), high)) for v in x.astype(object)]
+    assert node.op.compute(node, [x])[0].tolist() == wanted
+
+
 WIDE = [0.0, 0.5, -0.5, 254.5, 255.5, 256.0, -1.0, 3e9, -3e9, 2.0**31, -2.0**31, np.nan, np.inf, -np.inf]
 
 

@@ -1,6 +1,6 @@
 """Steps that convert between types of numbers: float16 and float32 (csrc/kernels/convert/convert.h), and others."""
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, UINT8_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -80,6 +80,20 @@ cdef void cast_within(size_t n, const number_from *x, number_to *y, double lo, d
         y[i] = <number_to>(0.0 if value != value else lo if value < lo else hi if value > hi else value)
 
 
+cdef void cast_saturated(size_t n, const float *x, number_to *y, double lo, double hi) noexcept nogil:
+    # Towards zero, from lo to below hi; below that the least, and from hi on and for NaN the largest number.
+    cdef number_to largest
+    cdef size_t i
+    if number_to is int64_t:
+        largest = INT64_MAX
+    elif number_to is int32_t:
+        largest = INT32_MAX
+    else:
+        largest = <number_to>UINT8_MAX
+    for i in range(n):
+        y[i] = largest if not x[i] < hi else <number_to>(lo if x[i] < lo else x[i])
+
+
 cdef void cast_truth(size_t n, const number_from *x, uint8_t *y, double lo, double hi) noexcept nogil:
     cdef size_t i
     for i in range(n):
@@ -94,6 +108,12 @@ cdef cast_fn cast_from(number_from *kind, str target, str how) except? NULL:
         if target == "int32":
             return <cast_fn>cast_within[number_from, int32_t]
         return <cast_fn>cast_within[number_from, uint8_t]
+    if how == "saturated":
+        if target == "int32":
+            return <cast_fn>cast_saturated[int32_t]
+        if target == "int64":
+            return <cast_fn>cast_saturated[int64_t]
+        return <cast_fn>cast_saturated[uint8_t]
     if target == "float32":
         return <cast_fn>cast_plain[number_from, float]
     if target == "int32":
@@ -106,6 +126,8 @@ cdef cast_fn cast_from(number_from *kind, str target, str how) except? NULL:
 CAST_SOURCES = {"uint8": 1, "bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4}
 CAST_TARGETS = {"uint8": 1, "bool": 1, "int32": 4, "int64": 8, "float32": 4}
 """Types that Cast takes and gives: bytes of a number."""
+SATURATED = {"uint8": (0.0, 2.0**8), "int32": (-2.0**31, 2.0**31), "int64": (-2.0**63, 2.0**63)}
+"""Least number of an integer type, and the first one beyond its largest."""
 
 
 cdef struct cast:
@@ -126,7 +148,8 @@ cdef class Cast(Step):
     """`count` numbers of slot x in another type in slot y. source, target: names of CAST_SOURCES, CAST_TARGETS.
 
     bounds: None, or the least and the largest result for int32 and uint8: numbers are cut towards zero within them, NaN
-    becomes 0. Without bounds as C converts; to bool what is not zero.
+    becomes 0. Without bounds floats are cut within the integers of the target, NaN becomes the largest; integers wrap;
+    to bool what is not zero.
     """
 
     cdef cast p
@@ -139,6 +162,9 @@ cdef class Cast(Step):
         self.p.count = count
         if bounds is not None:
             self.p.lo, self.p.hi = bounds
+        elif how == "plain" and source == "float32" and target != "float32":
+            how = "saturated"
+            self.p.lo, self.p.hi = SATURATED[target]
         if source == "float32":
             self.p.convert = cast_from[float](NULL, target, how)
         elif source == "int64":
