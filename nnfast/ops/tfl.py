@@ -1,7 +1,9 @@
 """What the files of nnfast's own operations share: signatures over many types."""
 
 from itertools import product
+from math import isfinite
 
+from ..model.quant import quantize_multiplier
 from ..model.types import OperandType
 from .base import ABBREVIATIONS, OpDef, Signature
 from .own import BY_NAME
@@ -81,6 +83,14 @@ def dimensions(node, name):
     if min(dims, default=0) < 0 or len(dims) > MAX_RANK:
         node.fail(name, f"is {dims}, must hold at most {MAX_RANK} sizes, none negative")
     return tuple(dims)
+
+
+def ratio_multiplier(node, real):
+    """(multiplier, exponent) of a ratio of scales; refused where the arithmetic that formed it left its range."""
+    if not isfinite(real):
+        scales = ", ".join(f"{t.scale:.9g}" for t in (*node.inputs, *node.outputs) if t.scale)
+        node.fail(None, f"scales {scales} give a multiplier of {real:.9g}, must be finite")
+    return quantize_multiplier(real)
 
 
 def same_shape(node):

@@ -12,7 +12,7 @@ from .._native.elementwise import BinaryQ16, RealsQ16, RequantizeQ16, SplitQ16, 
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
-from .tfl import own, same_shape
+from .tfl import own, ratio_multiplier, same_shape
 
 _LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
@@ -68,15 +68,16 @@ def _sum_scales(node):
             node.fail(0, f"scale is {scales[2]:.9g}, must be the larger one of the inputs' where all are powers of two")
         return [(*_KEEP[:2], min(-shift, 31)) for shift in shifts] + [_KEEP]
     twice = 2 * max(scales[:2])
-    inputs = [fixed(*quant.quantize_multiplier(scale / twice)) for scale in scales[:2]]
-    last = quant.quantize_multiplier(twice / float(np.float32(1 << _SHIFT) * np.float32(scales[2])))
+    inputs = [fixed(*ratio_multiplier(node, scale / twice)) for scale in scales[:2]]
+    last = ratio_multiplier(node, twice / float(np.float32(1 << _SHIFT) * np.float32(scales[2])))
     return [(multiplier, left + _SHIFT, right) for multiplier, left, right in inputs] + [fixed(*last)]
 
 
 def _mul_scales(node):
     """As `fixed`, of the product, in a list."""
     scales = [np.float32(t.scale) for t in (node["input0"], node["input1"], node.outputs[0])]
-    return [fixed(*quant.quantize_multiplier(float(scales[0] * scales[1] / scales[2])))]
+    with np.errstate(over="ignore"):
+        return [fixed(*ratio_multiplier(node, float(scales[0] * scales[1] / scales[2])))]
 
 
 def _sum(node, inputs, sign):
@@ -378,7 +379,13 @@ def infer_matmul(node):
         batches = np.broadcast_shapes(tuple(x[:-2]), tuple(y[:-2]))
     except ValueError:
         node.fail("input1", f"batches {y[:-2]} do not broadcast with {x[:-2]}")
+    _matmul_multiplier(node)
     return [(*batches, x[-2], y[-1])]
+
+
+def _matmul_multiplier(node):
+    return ratio_multiplier(node, quant.conv_multiplier(node["input0"].scale, node["input1"].scale,
+                                                        node.outputs[0].scale))
 
 
 def compute_matmul(node, inputs):
@@ -386,8 +393,7 @@ def compute_matmul(node, inputs):
     x, y = (requantize.centred(node[name], array) for name, array in zip(("input0", "input1"), inputs))
     x = x.swapaxes(-1, -2) if node.scalar("adj_x") else x
     y = y.swapaxes(-1, -2) if node.scalar("adj_y") else y
-    real = quant.conv_multiplier(node["input0"].scale, node["input1"].scale, node.outputs[0].scale)
-    return [clamped(node, quant.mbqm_wide((x @ y).astype(np.int64), *quant.quantize_multiplier(real)))]
+    return [clamped(node, quant.mbqm_wide((x @ y).astype(np.int64), *_matmul_multiplier(node)))]
 
 
 TFL_INT16_BATCH_MATMUL = own(

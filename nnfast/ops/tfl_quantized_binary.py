@@ -5,7 +5,7 @@ import numpy as np
 from ..model import quant
 from ..model.fixedpoint import WORD32
 from .base import broadcast_shape, check_activation
-from .tfl import BOOLS, QUANTIZED, own
+from .tfl import BOOLS, QUANTIZED, own, ratio_multiplier
 from .tfl_requantize import RANGES
 
 
@@ -17,6 +17,7 @@ def infer(node):
 def infer_div(node):
     """The shape of the broadcast."""
     check_activation(node)
+    _quotient_multiplier(node)
     return infer(node)
 
 
@@ -34,26 +35,33 @@ def _bits(x):
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
+def _quotient_multiplier(node):
+    """The multiplier is formed in float32."""
+    first, second, target = _scales(node)
+    with np.errstate(over="ignore", divide="ignore"):
+        return ratio_multiplier(node, float(first / (second * target)))
+
+
 def _fixed_point(node, x, y):
     """x / y by the reciprocal of y in 31 bits, before the clamp."""
-    first, second, target = _scales(node)
-    multiplier, exponent = quant.quantize_multiplier(float(first / (second * target)))
+    factor, exponent = _quotient_multiplier(node)
     x, y = np.where(y < 0, -x, x), np.abs(y)
     leading = 32 - _bits(y)
     inverse = WORD32.recip1p((y << leading) - (1 << 31))
     # Zeros in front of the value, or ones of a negative one, but the sign.
     headroom = 31 - _bits(np.where(x < 0, -x - 1, x))
     quotient = quant.srdhm(x << headroom, inverse)
-    shift, value = (31 - leading) + headroom - exponent, quant.srdhm(quotient, multiplier)
+    shift, value = (31 - leading) + headroom - exponent, quant.srdhm(quotient, factor)
     # From 32 bits on the machine shifts by what is above 32, and the mask of the rest is -1.
     return np.where(shift < 32, quant.rdbpot(value, np.clip(shift, 0, 31)), (value >> (shift & 31)) + (value >= 0))
 
 
 def _real(node, x, y):
-    """x / y in float32, before the clamp."""
+    """x / y in float32, before the clamp; 0 where both leave its range."""
     first, second, target = _scales(node)
-    steps = x.astype(np.float32) * first / (y.astype(np.float32) * second) / target
-    return quant.round_half_away(steps).astype(np.float64)
+    with np.errstate(all="ignore"):
+        steps = x.astype(np.float32) * first / (y.astype(np.float32) * second) / target
+    return np.nan_to_num(quant.round_half_away(steps).astype(np.float64))
 
 
 def compute_div(node, inputs):
@@ -75,21 +83,32 @@ TFL_QUANTIZED_DIV = own("TFL_QUANTIZED_DIV", {"input0:T input1:T activation:i32 
 _SHIFT = 7
 
 
+def _difference_multipliers(node):
+    """Of both inputs to steps of twice the larger scale, and of the square to codes."""
+    first, second, last = (float(scale) for scale in _scales(node))
+    twice, product = 2 * max(first, second), float(np.float32(1 << 2 * _SHIFT) * np.float32(last))
+    return [ratio_multiplier(node, real) for real in (first / twice, second / twice, twice * twice / product)]
+
+
+def infer_difference(node):
+    """The shape of the broadcast."""
+    _difference_multipliers(node)
+    return infer(node)
+
+
 def compute_squared_difference(node, inputs):
     """In steps of twice the larger scale, raised by 7 bits."""
-    first, second, last = (float(scale) for scale in _scales(node))
-    twice, target = 2 * max(first, second), node.outputs[0]
+    first, second, last = _difference_multipliers(node)
+    target = node.outputs[0]
     x, y = _centred(node, inputs)
-    difference = quant.mbqm(x << _SHIFT, *quant.quantize_multiplier(first / twice)) \
-        - quant.mbqm(y << _SHIFT, *quant.quantize_multiplier(second / twice))
-    real = twice * twice / float(np.float32(1 << 2 * _SHIFT) * np.float32(last))
-    codes = quant.mbqm(difference * difference, *quant.quantize_multiplier(real)) + target.zero_point
+    difference = quant.mbqm(x << _SHIFT, *first) - quant.mbqm(y << _SHIFT, *second)
+    codes = quant.mbqm(difference * difference, *last) + target.zero_point
     return [np.clip(codes, *RANGES[target.dtype]).astype(target.dtype)]
 
 
 TFL_QUANTIZED_SQUARED_DIFFERENCE = own("TFL_QUANTIZED_SQUARED_DIFFERENCE",
                                        {"input0:T input1:T -> output:T": {"T": ("Q8S",)}}, compute_squared_difference,
-                                       infer)
+                                       infer_difference)
 
 
 # -- comparisons -----------------------------------------------------------------------------------------------------

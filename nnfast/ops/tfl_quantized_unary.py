@@ -11,7 +11,7 @@ from .._native.elementwise import CurveQ16, SigmoidQ16
 from .._native.reduction import SoftmaxQ16
 from ..model import quant
 from . import softmax
-from .tfl import own, same_shape
+from .tfl import own, ratio_multiplier, same_shape
 from .tfl_requantize import RANGES, lower_by_table
 from .tfl_unary import erf
 
@@ -162,6 +162,8 @@ def _to_table(name, node):
     multiplier, right = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767 / 2 and right <= 30:
         multiplier, right = multiplier * 2, right + 1
+    if multiplier >= 1 << 31:
+        node.fail("input", f"has scale {scale:.9g}, must be below 2^31 / (3 * 2^12) = {2.0**31 / 12288:.9g}")
     return int(multiplier), right
 
 
@@ -179,11 +181,8 @@ def _sigmoid(name):
         return [(np.where(x >= 0, value - less, total - value - 1) + (1 << shift >> 1) >> shift).astype(np.int16)]
 
     def lower(node, b):
-        scale = _to_table(name, node)
-        if scale[0] >= 1 << 31:
-            return f"input scale is {node['input'].scale:.9g}, native only where codes reach the table in 32 bits"
-        b.emit(SigmoidQ16((b.slot(node["input"]), b.slot(node.outputs[0])), prod(node["input"].shape), scale,
-                          _FORMS[name], _LOGISTIC.astype(np.uint16)))
+        b.emit(SigmoidQ16((b.slot(node["input"]), b.slot(node.outputs[0])), prod(node["input"].shape),
+                          _to_table(name, node), _FORMS[name], _LOGISTIC.astype(np.uint16)))
         return None
 
     return own(f"TFL_INT16_{name}", {"input:T -> output:T": {"T": ("Q16S",)}}, compute, same_shape, lower=lower)
@@ -206,8 +205,9 @@ def _softmax_tables():
 
 def _to_powers(node):
     """(multiplier, exponent) of differences of int16 codes to codes of the table of powers."""
-    real = float(np.float32(node["input"].scale) * np.float32(node.scalar("beta"))) / (10.0 / _WIDTH)
-    return quant.quantize_multiplier(real)
+    with np.errstate(over="ignore"):
+        real = float(np.float32(node["input"].scale) * np.float32(node.scalar("beta"))) / (10.0 / _WIDTH)
+    return ratio_multiplier(node, real)
 
 
 def compute_softmax(node, inputs):

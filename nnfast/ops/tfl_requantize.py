@@ -11,7 +11,7 @@ from ..model.fixedpoint import inv_sqrt
 from ..model.types import QUANT_RANGE
 from . import activation, reduce, resize, tfl_int16, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
-from .tfl import ANY, INDEXES, QUANTIZED, own, same_shape
+from .tfl import ANY, INDEXES, QUANTIZED, own, ratio_multiplier, same_shape
 
 RANGES = {np.dtype(np.int32): (-(1 << 31), (1 << 31) - 1), np.dtype(np.int16): (-(1 << 15), (1 << 15) - 1),
           np.dtype(np.int8): (-128, 127), np.dtype(np.uint8): (0, 255)}
@@ -60,7 +60,7 @@ def lower_by_scales(compute, scales_of):
 
 # -- QUANTIZE --------------------------------------------------------------------------------------------------------
 def _multiplier(node):
-    return quant.quantize_multiplier(node.scalar("scale") / node.scalar("new_scale"))
+    return ratio_multiplier(node, node.scalar("scale") / node.scalar("new_scale"))
 
 
 def compute(node, inputs):
@@ -114,7 +114,7 @@ def _factor(node):
     """(multiplier, exponent) of each step of a product: the scale of the output is spread over the factors."""
     count = prod(node["input"].shape[axis] for axis in tfl_reduce.axes_of(node))
     scale, new_scale = (float(np.float32(t.scale)) for t in (node["input"], node.outputs[0]))
-    return quant.quantize_multiplier(scale / new_scale ** (1 / max(count, 1)))
+    return ratio_multiplier(node, scale / new_scale ** (1 / max(count, 1)))
 
 
 def infer_prod(node):
@@ -151,12 +151,13 @@ TFL_REQUANTIZE_SUM = own("TFL_REQUANTIZE_SUM", _REDUCTION, compute_sum, tfl_redu
 
 
 # -- LEAKY_RELU, RSQRT -----------------------------------------------------------------------------------------------
+@np.errstate(over="ignore")
 def _leaky_scales(node):
     """Both multipliers are formed in float32; alpha may be negative."""
     source, target = node["input"], node.outputs[0]
     ratio = np.float32(source.scale), np.float32(target.scale), np.float32(node.scalar("alpha"))
-    multiplier, exponent = quant.quantize_multiplier(abs(float(ratio[0] * ratio[2] / ratio[1])))
-    return (quant.quantize_multiplier(float(ratio[0] / ratio[1])),
+    multiplier, exponent = ratio_multiplier(node, abs(float(ratio[0] * ratio[2] / ratio[1])))
+    return (ratio_multiplier(node, float(ratio[0] / ratio[1])),
             (-multiplier if ratio[2] < 0 else multiplier, exponent), RANGES[target.dtype])
 
 
@@ -195,10 +196,11 @@ TFL_INT16_PRELU = own("TFL_INT16_PRELU", {"input:T alpha:A -> output:T": {"T": (
                       compute_prelu, infer_prelu)
 
 
+@np.errstate(over="ignore")
 def _relu_scales(node):
     """The multiplier is formed in float32."""
     source, target = node["input"], node.outputs[0]
-    multiplier = quant.quantize_multiplier(float(np.float32(source.scale) / np.float32(target.scale)))
+    multiplier = ratio_multiplier(node, float(np.float32(source.scale) / np.float32(target.scale)))
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return multiplier, multiplier, clamp
 
@@ -215,12 +217,13 @@ TFL_REQUANTIZE_RELU = own("TFL_REQUANTIZE_RELU", {"input:T activation:i32 -> out
                           compute_relu, same_shape, lower=lower_by_scales(compute_relu, _relu_scales))
 
 
+@np.errstate(over="ignore")
 def _abs_scales(node):
     """The multiplier is formed in float32; 2^30 * 2 keeps a value."""
     source, target = node["input"], node.outputs[0]
     scales, (multiplier, exponent) = np.float32([source.scale, target.scale]), (1 << 30, 1)
     if scales[0] != scales[1]:
-        multiplier, exponent = quant.quantize_multiplier(float(scales[0] / scales[1]))
+        multiplier, exponent = ratio_multiplier(node, float(scales[0] / scales[1]))
     return (multiplier, exponent), (-multiplier, exponent), RANGES[target.dtype]
 
 
@@ -236,18 +239,25 @@ TFL_REQUANTIZE_ABS = own("TFL_REQUANTIZE_ABS", {"input:T -> output:T": {"T": ("Q
                          lower=lower_by_scales(compute_abs, _abs_scales))
 
 
+def _product_multiplier(node):
+    """The multiplier is formed in float32."""
+    first, second, target = (np.float32(t.scale) for t in (node["input0"], node["input1"], *node.outputs))
+    with np.errstate(over="ignore"):
+        return ratio_multiplier(node, float(first * second / target))
+
+
 def infer_mul(node):
     """The shape of the broadcast."""
     check_activation(node)
+    _product_multiplier(node)
     return [broadcast_shape(node, "input0", "input1")]
 
 
 def compute_mul(node, inputs):
-    """MUL whose output scale is not above the product of the input scales; the multiplier is formed in float32."""
+    """MUL whose output scale is not above the product of the input scales."""
     first, second, target = node["input0"], node["input1"], node.outputs[0]
-    real = float(np.float32(first.scale) * np.float32(second.scale) / np.float32(target.scale))
     x, y = (array.astype(np.int64) - t.zero_point for array, t in zip(inputs, (first, second)))
-    codes = quant.mbqm(x * y, *quant.quantize_multiplier(real)) + target.zero_point
+    codes = quant.mbqm(x * y, *_product_multiplier(node)) + target.zero_point
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return [np.clip(codes, *clamp).astype(target.dtype)]
 
@@ -258,11 +268,23 @@ TFL_REQUANTIZE_MUL = own("TFL_REQUANTIZE_MUL", {"input0:T input1:T activation:i3
 _RSQRT_SHIFT = 20
 
 
+def _root_multiplier(node):
+    """Of 1 / (root of the input's scale * output's scale), formed in float32."""
+    with np.errstate(divide="ignore"):
+        steps = np.sqrt(np.float32(node["input"].scale)) * np.float32(node.outputs[0].scale)
+        return ratio_multiplier(node, float(np.float32(1) / steps))
+
+
+def infer_rsqrt(node):
+    """The input's shape."""
+    _root_multiplier(node)
+    return same_shape(node)
+
+
 def compute_rsqrt(node, inputs):
     """1 / sqrt in fixed point; the largest code where the value is not above zero."""
     source, target = node["input"], node.outputs[0]
-    real = 1.0 / float(np.float32(np.sqrt(np.float32(source.scale))) * np.float32(target.scale))
-    multiplier, exponent = quant.quantize_multiplier(float(np.float32(real)))
+    multiplier, exponent = _root_multiplier(node)
     x = inputs[0].astype(np.int64) - source.zero_point
     root, shift = inv_sqrt(np.maximum(x, 1))
     value = quant.mbqm(np.ones_like(x), root, shift + _RSQRT_SHIFT)
@@ -271,8 +293,8 @@ def compute_rsqrt(node, inputs):
     return [np.where(x > 0, np.clip(codes, low, high), high).astype(target.dtype)]
 
 
-TFL_REQUANTIZE_RSQRT = own("TFL_REQUANTIZE_RSQRT", {"input:T -> output:T": {"T": QUANTIZED}}, compute_rsqrt, same_shape,
-                           lower=lower_by_table(compute_rsqrt))
+TFL_REQUANTIZE_RSQRT = own("TFL_REQUANTIZE_RSQRT", {"input:T -> output:T": {"T": QUANTIZED}}, compute_rsqrt,
+                           infer_rsqrt, lower=lower_by_table(compute_rsqrt))
 
 
 # -- RESIZE_BILINEAR -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 from .._native.recurrent import SvdfQ8
 from ..model import quant
 from . import recurrent
-from .tfl import own
+from .tfl import own, ratio_multiplier
 from .tfl_hybrid import asymmetric, symmetric
 from .tfl_requantize import RANGES
 
@@ -39,8 +39,8 @@ def _shifted(state, time, newest):
 def _multipliers(node):
     """(multiplier, exponent) of feature products and of sums along time, formed in double."""
     scales = [float(np.float32(t.scale)) for t in (*node.inputs[:3], *node.outputs)]
-    return (quant.quantize_multiplier(scales[0] * scales[1] / scales[3]),
-            quant.quantize_multiplier(scales[3] * scales[2] / scales[4]))
+    return tuple(ratio_multiplier(node, real) for real in (scales[0] * scales[1] / scales[3],
+                                                           scales[3] * scales[2] / scales[4]))
 
 
 def _clamped(values, multiplier, target):
