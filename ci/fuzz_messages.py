@@ -91,7 +91,7 @@ class Messages:
         known.numbers["buffer"] = [ask(protocol.Allocate([Use(number, 0, 1.0)], [], ()), []).number]
         known.numbers["stream"] = [ask(protocol.OpenStream(number), []).number]
         message, fds = self._burst(known)
-        known.numbers["burst"] = [ask(protocol.OpenBurst(number, message.requests, message.results), fds).number]
+        known.numbers["burst"] = [ask(msgspec.structs.replace(message, prepared=number), fds).number]
         return known
 
     # -- one message -------------------------------------------------------------------------------------------------
@@ -250,8 +250,10 @@ class Messages:
         queues = [queue.descriptor for queue in self.queues]
         records = [Queue([(g.flags, g.fd_index, g.offset, g.extent) for g in queue.grantors], len(queue.fds),
                          queue.quantum, queue.flavor) for queue in queues]
-        return protocol.OpenBurst(known.pick(self.random, "prepared"), *records), \
-            [fd for queue in queues for fd in queue.fds]
+        slots = [self.random.randrange(4)] if self.random.random() < 0.5 else []
+        memories = [SharedMemory("ashmem", self.memory.size, 3, 0) for _ in slots]
+        return protocol.OpenBurst(known.pick(self.random, "prepared"), *records, slots, memories), \
+            [fd for queue in queues for fd in queue.fds] + [self.memory.fileno() for _ in slots]
 
     def _free(self, known):
         return protocol.FreeMemory(known.pick(self.random, "burst"), self.random.randrange(-1, 5)), ()

@@ -34,7 +34,7 @@ class Burst:
     The client sends the next request after the answer to the last; each gets exactly one.
     """
 
-    def __init__(self, prepared, get_memories, requests, results, spin_us=None):
+    def __init__(self, prepared, get_memories, requests, results, spin_us=None, memories=None):
         if not callable(get_memories):
             raise InvalidArgument(f"burst get_memories: is {shown(get_memories)}, must be a function")
         self.prepared, self._get_memories, self._forks = prepared, get_memories, forks.count
@@ -42,6 +42,10 @@ class Burst:
         self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
         self._server = BurstServer(*(queue.ring for queue in self._queues), _window(prepared, spin_us))
         self._plan()
+        if checked_memories(memories):
+            self._keep(memories)
+            if self._server.needs_frame:
+                self._take_frame()  # so that the first request can run as later ones do
         observe.follow(self)
         prepared.executor.bursts.add(self)
         self._thread = threading.Thread(target=self._work, name="nnfast-burst", daemon=True)
@@ -199,14 +203,18 @@ class Burst:
             memories = list(self._get_memories(unknown))
             if len(memories) != len(unknown) or not all(isinstance(memory, Memory) for memory in memories):
                 raise InvalidArgument(f"got {len(memories)} memories, must be {len(unknown)} nnfast.Memory")
-            opened = [memory.open() for memory in memories]
+            self._keep(dict(zip(unknown, memories)))
         except Exception as error:
             raise InvalidArgument(f"request pools: no memory for slots {unknown}: {error}") from None
-        for slot, memory, array in zip(unknown, memories, opened):
-            self._memories[slot] = memory
-            self._server.set_memory(slot, None if isinstance(array, FileBytes) else array)
         if vlog.mask & vlog.MEMORY:
             vlog.log(vlog.MEMORY, "burst: slots %s: %s, in %.1f us", unknown, memories, (now_ns() - began) / 1e3)
+
+    def _keep(self, memories):
+        """Know the memories of slots: all of them or, where one cannot be opened, none."""
+        opened = [memory.open() for memory in memories.values()]
+        for (slot, memory), array in zip(memories.items(), opened):
+            self._memories[slot] = memory
+            self._server.set_memory(slot, None if isinstance(array, FileBytes) else array)
 
     def __repr__(self):
         state = "alive" if self.is_alive() else "ended"
@@ -217,6 +225,19 @@ def checked_channel(channel, dtype, name):
     """The descriptor of a channel, a queue or its descriptor, if `attach` takes it; else InvalidArgument."""
     attach(channel, dtype, name).close()
     return _descriptor(channel)
+
+
+def checked_memories(memories):
+    """{slot: Memory} that a burst begins with; {} for None. Raises InvalidArgument."""
+    if memories is None:
+        return {}
+    if not isinstance(memories, dict) or len(memories) > MAX_SLOTS:
+        raise InvalidArgument(f"burst memories: is {shown(memories)}, must be a dict of at most {MAX_SLOTS} memories")
+    for slot, memory in memories.items():
+        if type(slot) is not int or not 0 <= slot < 1 << 31 or not isinstance(memory, Memory):
+            raise InvalidArgument(f"burst memories: has {shown(slot)}: {shown(memory)}, must be slots from 0 on, below "
+                                  "2**31, with a nnfast.Memory each")
+    return memories
 
 
 def attach(channel, dtype, name):

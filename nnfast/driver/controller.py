@@ -189,13 +189,14 @@ class Controller:
 
     def __init__(self, prepared, capacity=1024, spin_us=None):
         def configure(slots, requests, results):
-            return prepared.configure_burst(lambda wanted: list(map(_copy, slots.find(wanted))), requests, results)
+            known = {slots.bind(memory): _copy(memory) for memory in self._arrays.request.pools} if self._arrays else {}
+            return prepared.configure_burst(lambda wanted: list(map(_copy, slots.find(wanted))), requests, results,
+                                            memories=known)
 
-        self.prepared = prepared
+        self.prepared, self._arrays = prepared, _Arrays.of(prepared)
         self._channel = Channel(configure, capacity, spin_us)
         self._last = None, None
         self.fallbacks = 0
-        self._arrays = None
 
     @vlog.log_errors(vlog.EXECUTION, "burst execute")
     def execute(self, request, measure_timing=False):
@@ -226,8 +227,6 @@ class Controller:
         """
         if not self._channel.is_open():
             return self.prepared.run(inputs)
-        if self._arrays is None:
-            self._arrays = _Arrays.of(self.prepared)
         arrays = self._arrays
         if not arrays or not isinstance(inputs, list | tuple) or len(inputs) != len(arrays.inputs) or \
                 any(array is None for array in inputs):

@@ -244,17 +244,18 @@ class PreparedModel(Closing):
         return Controller(self, capacity, spin_us)
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
-    def configure_burst(self, get_memories, requests, results, spin_us=None):
+    def configure_burst(self, get_memories, requests, results, spin_us=None, memories=None):
         """Serve a burst [NN 4]: a Burst, whose thread reads request packets and writes result packets.
 
         get_memories(slots): the Memory of each slot, or an Error. requests, results: fmq.Descriptor of queues with an
         event flag, or the queues. spin_us: how long the thread polls before it sleeps, None takes
-        NNFAST_BURST_DRIVER_WINDOW. The burst ends with its `close`. Raises InvalidArgument for what is no such queue.
+        NNFAST_BURST_DRIVER_WINDOW. memories: {slot: Memory} that need not be asked for. The burst ends with its
+        `close`. Raises InvalidArgument for what is no such queue or memory.
         """
         with importing:
             from .burst import Burst
 
-        return Burst(self, get_memories, requests, results, spin_us)
+        return Burst(self, get_memories, requests, results, spin_us, memories)
 
     def signature(self, key=None):
         """The model's signature of that name as a function: signature(x=array) gives {output name: array}.

@@ -114,11 +114,17 @@ def test_freed_slots_name_other_memories(prepared):
         assert burst.exchange(packet)[0] == S.NONE and result(second) == ADDED and burst.asked == [[0], [0]]
 
 
+def test_the_first_run_asks_for_no_memory(server, prepared):
+    with prepared.burst() as burst:
+        assert burst.run([X, Y])[0].tolist() == ADDED
+        assert served(server)[0].runs == 1
+
+
 def test_memory_that_is_dropped_is_let_go_in_the_driver(server, prepared):
     with prepared.burst() as burst:
         for _ in range(300):
             burst.execute(request())
-        assert len(served(server)[0]._memories) <= 2
+        assert len(served(server)[0]._memories) <= 3  # with that of `run`
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -254,8 +260,15 @@ def test_queues_that_only_the_driver_sees_are_none(server, device, prepared):
                                  (prepared.number, queues[0], [loose, fds[1]]), (prepared.number, far, fds),
                                  (prepared.number + 99, queues[0], fds)):
         with pytest.raises(InvalidArgument):
-            device._session.call(protocol.OpenBurst(number, first, queues[1]), files)
+            device._session.call(protocol.OpenBurst(number, first, queues[1], [], []), files)
     os.close(loose)
+    memory = Memory.create(64)
+    record = protocol.SharedMemory("ashmem", 64, 3, 0)
+    for slots, records, files in (([0], [], []), ([], [record], [memory]), ([0], [record], []), ([0, 0], [record] * 2,
+                                  [memory] * 2), ([-1], [record], [memory]), ([1 << 40], [record], [memory])):
+        message = protocol.OpenBurst(prepared.number, *queues, slots, records)
+        with pytest.raises(InvalidArgument):
+            device._session.call(message, [*fds, *(file.fileno() for file in files)])
     assert not served(server) and prepared.run([X, Y])[0].tolist() == ADDED
 
 

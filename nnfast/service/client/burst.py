@@ -3,7 +3,7 @@
 from functools import partial
 
 from ... import vlog
-from ...driver.burst import checked_channel
+from ...driver.burst import checked_channel, checked_memories
 from ...errors import DeadObject, Error, InvalidArgument
 from ...fmq import REQUEST_DATUM, RESULT_DATUM
 from ..wire import protocol
@@ -12,14 +12,17 @@ from ..wire import protocol
 class RemoteBurst:
     """driver.burst.Burst in the driver's process, as far as a client sees it."""
 
-    def __init__(self, prepared, get_memories, requests, results):
+    def __init__(self, prepared, get_memories, requests, results, memories):
         if not callable(get_memories):
             raise InvalidArgument(f"burst get_memories: is {get_memories!r}, must be a function")
+        memories = checked_memories(memories)
         requests = checked_channel(requests, REQUEST_DATUM, "request")
         results = checked_channel(results, RESULT_DATUM, "result")
         self._session, self._prepared = prepared.session, prepared
-        answer = self._session.call(protocol.OpenBurst(prepared.number, _queue(requests), _queue(results)),
-                                    [*requests.fds, *results.fds])
+        answer = self._session.call(
+            protocol.OpenBurst(prepared.number, _queue(requests), _queue(results), list(memories),
+                               _records(memories.values())),
+            [*requests.fds, *results.fds, *(memory.fileno() for memory in memories.values())])
         self._number = answer.number
         # Nobody has written a request yet, so that the driver cannot have asked before this.
         self._session.bursts[self._number] = get_memories
@@ -57,6 +60,10 @@ def _queue(descriptor):
                           len(descriptor.fds), descriptor.quantum, descriptor.flavor)
 
 
+def _records(memories):
+    return [protocol.SharedMemory(m.kind, m.size, m.prot, m.offset) for m in memories]
+
+
 def answer_later(session, message):
     """The driver asks for memories: ask whoever has them, in the background, for that may take a while."""
     try:
@@ -71,7 +78,7 @@ def _answer(session, message):
         if get_memories is None:
             raise InvalidArgument(f"there is no burst {message.burst}")
         memories = list(get_memories(message.slots))
-        items = [protocol.SharedMemory(m.kind, m.size, m.prot, m.offset) for m in memories]
+        items = _records(memories)
         if len(items) > protocol.MAX_FDS:
             raise InvalidArgument(f"{len(items)} memories at once, must be at most {protocol.MAX_FDS}")
     except Exception as error:

@@ -243,9 +243,9 @@ class RemotePreparedModel(Closing):
         return Controller(self, capacity, spin_us)
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
-    def configure_burst(self, get_memories, requests, results):
+    def configure_burst(self, get_memories, requests, results, memories=None):
         """As PreparedModel.configure_burst; how long its thread polls is the driver's affair."""
-        return RemoteBurst(self, get_memories, requests, results)
+        return RemoteBurst(self, get_memories, requests, results, memories)
 
     def explain(self):
         """As PreparedModel.explain."""

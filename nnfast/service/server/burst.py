@@ -20,13 +20,13 @@ ANSWER_SECONDS = 30.0
 """A client that has not sent the memories by then has none."""
 
 class ServedBurst:
-    """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues."""
+    """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues or memories."""
 
-    def __init__(self, session, held, requests, results):
+    def __init__(self, session, held, requests, results, memories):
         asker, files = Asker(session), requests.fds + results.fds
         self._charges = session.client.hold("a burst", descriptors=len(files), threads=1,
                                             mapped=_mapped(requests) + _mapped(results))
-        self.burst = held.prepared.configure_burst(asker.get_memories, requests, results)
+        self.burst = held.prepared.configure_burst(asker.get_memories, requests, results, memories=memories)
         self.number, self.counter = asker.number, Counter(session, held, self.burst)
         weakref.finalize(self, _end, self.burst, asker, self.counter).atexit = False
 
@@ -110,13 +110,10 @@ class Asker:
         try:
             if message.error:
                 raise InvalidArgument(message.error)
-            if len(fds) != len(message.memories):
-                raise InvalidArgument(f"{len(message.memories)} memories came with {len(fds)} descriptors")
             session = self._session()
             if session is None:
                 raise InvalidArgument("the client has gone")
-            answer = [HeldMemory(session.client, m.kind, fd, m.size, m.prot, m.offset)
-                      for m, fd in zip(message.memories, fds)]
+            answer = _held(session, message.memories, fds)
         except Error as error:
             answer = error.with_traceback(None)
         self._answers.put((message.call, answer))
@@ -128,17 +125,29 @@ class Asker:
         self._answers.put((0, None))
 
 
+def _held(session, memories, fds):
+    """The memories of a message, whose descriptors these are."""
+    if len(fds) != len(memories):
+        raise InvalidArgument(f"{len(memories)} memories came with {len(fds)} descriptors")
+    return [HeldMemory(session.client, m.kind, fd, m.size, m.prot, m.offset) for m, fd in zip(memories, fds)]
+
+
 def open_burst(connection, message, fds):
     """Handler of OpenBurst."""
     session = connection.session
     held = session.get("prepared", message.prepared)
     session.claim("burst").release()
-    first = message.requests.files
-    if not 0 <= first <= len(fds) or len(fds) != first + message.results.files:
+    first, last = message.requests.files, message.requests.files + message.results.files
+    if not 0 <= first <= last <= len(fds):
         raise InvalidArgument(f"service: {len(fds)} descriptors came with queues of {first} and "
                               f"{message.results.files} files")
+    slots = message.slots
+    if len(slots) != len(message.memories) or len(set(slots)) != len(slots):
+        raise InvalidArgument(f"service: {len(slots)} slots came with {len(message.memories)} memories, must be one "
+                              "for each, none twice")
     served = ServedBurst(session, held, _descriptor(message.requests, fds[:first]),
-                         _descriptor(message.results, fds[first:]))
+                         _descriptor(message.results, fds[first:last]),
+                         dict(zip(slots, _held(session, message.memories, fds[last:]))))
     return protocol.Number(session.add("burst", served, served.number))
 
 

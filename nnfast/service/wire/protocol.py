@@ -11,7 +11,7 @@ import msgspec
 
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 2
+VERSION = 3
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
@@ -244,7 +244,8 @@ class Store(Message, tag=29):
 
 
 class OpenBurst(Message, tag=30):
-    """PreparedModel.configure_burst; the files of the request queue are attached, then those of the result queue.
+    """PreparedModel.configure_burst; the files of the request queue are attached, then those of the result queue, then
+    the memories of these slots, which the driver need not ask for.
 
     Answered by Number.
     """
@@ -252,6 +253,8 @@ class OpenBurst(Message, tag=30):
     prepared: int
     requests: Queue
     results: Queue
+    slots: list[int]
+    memories: list[SharedMemory]
 
 
 class FreeMemory(Message, tag=31):
