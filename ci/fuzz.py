@@ -1,8 +1,10 @@
 """Coverage-guided fuzzing of what comes from files and clients.
 
-    python ci/fuzz.py [--targets tflite,model,messages,cache,packets] [--seconds 60 | --runs N] [--keep FOLDER] [--grow]
+    python ci/fuzz.py [--targets tflite,model,messages,cache,packets] [--seconds 60 | --runs N] [--seed N]
+                      [--keep FOLDER] [--grow]
 
---seconds is shared by the targets, --runs is of each. Targets are those of fuzzing/targets.py, under atheris, and the
+--seconds is shared by the targets, --runs is of each. The same --seed and --runs try the same inputs again, on a slow
+machine too; without a seed each call tries others. Targets are those of fuzzing/targets.py, under atheris, and the
 packets of bursts, in C under libFuzzer and the address and undefined behaviour sanitizers where clang is installed.
 Each begins with the seeds that it makes and with the files of fuzzing/corpus. Fails when an input crashes, hangs for
 20 seconds or takes more than 3 GiB; --keep has the inputs that were found. --grow adds up to 32 small inputs that
@@ -52,7 +54,7 @@ def grow(seeds, known, corpus):
         shutil.copy(path, corpus)
 
 
-def fuzz(name, amount, folder, kept, is_growing):
+def fuzz(name, amounts, folder, kept, is_growing):
     """Fuzz one target; True when nothing was found."""
     if name != "packets" and importlib.util.find_spec("atheris") is None:
         print(f"{name}: atheris is not installed: skipped (pip install 'nnfast[fuzz]')")
@@ -73,7 +75,7 @@ def fuzz(name, amount, folder, kept, is_growing):
     for path in corpus.glob("*"):
         shutil.copy(path, seeds)
     known = set(os.listdir(seeds))
-    process = subprocess.run([*command, *LIMITS, amount, f"-artifact_prefix={kept}/{name}-", str(seeds)], text=True,
+    process = subprocess.run([*command, *LIMITS, *amounts, f"-artifact_prefix={kept}/{name}-", str(seeds)], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace", env=environment)
     stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", process.stdout))
     runs = int(stats.get("number_of_executed_units", 0))
@@ -94,6 +96,7 @@ def main():
     parser.add_argument("--targets", default=",".join((*IN_PYTHON, "packets")))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--keep", metavar="FOLDER")
     parser.add_argument("--grow", action="store_true")
     a = parser.parse_args()
@@ -101,11 +104,13 @@ def main():
     unknown = set(names) - {*IN_PYTHON, "packets"}
     if unknown:
         parser.error(f"no target {', '.join(sorted(unknown))}; there are {', '.join((*IN_PYTHON, 'packets'))}")
-    amount = f"-runs={a.runs}" if a.runs else f"-max_total_time={max(1, round(a.seconds / len(names)))}"
+    amounts = [f"-runs={a.runs}" if a.runs else f"-max_total_time={max(1, round(a.seconds / len(names)))}"]
+    if a.seed is not None:
+        amounts.append(f"-seed={a.seed}")
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(a.keep or folder).resolve()
         kept.mkdir(parents=True, exist_ok=True)
-        good = [fuzz(name, amount, Path(folder), kept, a.grow) for name in names]
+        good = [fuzz(name, amounts, Path(folder), kept, a.grow) for name in names]
     return 0 if all(good) else 1
 
 

@@ -3,6 +3,12 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Hypothesis, without limits by the clock: the same examples each time, or others with --hypothesis-profile=explore.
+for _name, _same in (("gate", True), ("explore", False)):
+    settings.register_profile(_name, deadline=None, derandomize=_same, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gate")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -46,7 +46,7 @@ def single(name, type_, shapes, extra, output, constants=()):
 HALVES = st.sampled_from(("ADD", "MUL", "SUB", "PRELU", "LOGISTIC", "TANH", "RELU6", "SOFTMAX", "FULLY_CONNECTED"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(HALVES, st.integers(1, 40), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_float16_is_the_rounded_float32(name, width, rows, seed):
     rng, shape = np.random.default_rng(seed), (rows, width)
@@ -158,7 +158,7 @@ def images(type_, nchw, size, channels, read_again, depthwise):
     return b.build()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.sampled_from((FLOAT, HALF, *CODES)), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(1, 5),
        st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_nchw_is_nhwc_in_another_order(type_, size, channels, read_again, depthwise, seed):

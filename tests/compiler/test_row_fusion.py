@@ -93,7 +93,7 @@ def test_bands_equal_the_steps(links, limits):
     check(chain(links, 23), limits)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(LINK, min_size=2, max_size=5), st.integers(1, 30))
 def test_any_chain(limits, links, height):
     model = chain(links, height)

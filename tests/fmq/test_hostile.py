@@ -33,7 +33,7 @@ def sound(read, write):
     return used <= CAPACITY * BYTES and used % BYTES == 0
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(read=counters, write=counters, event=st.integers(0, 2 ** 32 - 1), n=st.integers(0, CAPACITY), used=st.booleans())
 @example(read=LIMIT - 1, write=LIMIT - 1, event=0, n=0, used=False)
 @example(read=1, write=48, event=0, n=0, used=True)

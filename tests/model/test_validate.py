@@ -307,7 +307,7 @@ DAMAGE = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(chains(), st.sampled_from(range(len(DAMAGE))), st.data())
 def test_random_chains_validate_and_damage_is_refused(model, damage, data):
     validate_model(model)

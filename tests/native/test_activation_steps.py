@@ -19,7 +19,7 @@ COUNTS = st.sampled_from([1, 7, 8, 15, 16, 17, 33, 100, 9001])
 @every_level
 @pytest.mark.parametrize("name", ["logistic", "tanh"])
 @given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80]), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_curves_within_three_units(name, level, count, spread, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     (found,) = run_all_ways(lambda: [UnaryF32((0, 1), name, count)], [x], [((count,), np.float32)], level)
@@ -39,7 +39,7 @@ def test_curves_at_the_ends(name, level):
 
 @every_level
 @given(count=COUNTS, seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_hard_swish(level, count, seed):
     x = np.random.default_rng(seed).uniform(-5, 5, count).astype(np.float32)
     (found,) = run_all_ways(lambda: [UnaryF32((0, 1), "hard_swish", count)], [x], [((count,), np.float32)], level)
@@ -48,7 +48,7 @@ def test_hard_swish(level, count, seed):
 
 @every_level
 @given(count=COUNTS, clamp=st.sampled_from([(0, np.inf), (-1, 1), (0, 6)]), seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_clamp(level, count, clamp, seed):
     x = np.random.default_rng(seed).uniform(-9, 9, count).astype(np.float32)
     (found,) = run_all_ways(lambda: [ClampF32((0, 1), count, *clamp)], [x], [((count,), np.float32)], level)
@@ -58,7 +58,7 @@ def test_clamp(level, count, clamp, seed):
 @every_level
 @given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80, 800]), seed=st.integers(0, 99),
        alpha=st.sampled_from([1.0, 0.25, 3.0, 0.0, -0.5, 1e-30, np.inf, np.nan]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_elu(level, count, spread, alpha, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     if count > 16:

@@ -12,7 +12,7 @@ from helpers.rankings import TYPES, kinds, like, shapes, values
 @pytest.mark.parametrize("name", ["ARGMAX", "ARGMIN"])
 @pytest.mark.parametrize("type_", TYPES)
 @given(shape=shapes, data=st.data(), kind=kinds, seed=st.integers(0, 999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_arg(name, type_, shape, data, kind, seed):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     node = make(name, [like(type_, shape), *ints(axis)], operand(T.TENSOR_INT32))

@@ -41,7 +41,7 @@ def definition(type_, x, y, flags, quant):
 def test_products(level):
     zero = st.integers(-128, 127)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.sampled_from((F32, F16, Q8S)), st.lists(st.integers(1, 3), max_size=2),
            st.tuples(*[st.integers(1, 40)] * 3), st.tuples(st.booleans(), st.booleans()), st.booleans(),
            st.tuples(zero, zero, zero), st.sampled_from((4.0, 0.37, 0.01, 2.0**-20, 1e9)), st.integers(0, 2**32 - 1))

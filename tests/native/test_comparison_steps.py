@@ -36,7 +36,7 @@ def side(type_, shape, scale, zero_point=0):
 @pytest.mark.parametrize("name", ["EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"])
 @pytest.mark.parametrize("type_", [T.TENSOR_FLOAT32, T.TENSOR_INT32, T.TENSOR_BOOL8, *CODES])
 @given(shapes=SHAPES, zero_points=st.sampled_from([(0, 0), (3, 7), (100, 1)]), seed=st.integers(0, 99))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_relations(name, type_, shapes, zero_points, seed):
     random = np.random.default_rng(seed)
     inputs = [side(type_, shape, scale, zero) for shape, scale, zero in zip(shapes, (0.5, 1.0), zero_points)]
@@ -46,7 +46,7 @@ def test_relations(name, type_, shapes, zero_points, seed):
 @pytest.mark.parametrize("type_", [*FLOATS, T.TENSOR_INT32, *CODES])
 @given(shape=st.sampled_from([(1,), (5, 17), (3, 1, 9), (40_001,)]),
        scales=st.sampled_from([(0.5, 0.5, 0.5), (0.5, 1.0, 0.7)]), seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_select(type_, shape, scales, seed):
     random = np.random.default_rng(seed)
     condition = random.choice(np.uint8([0, 0, 1, 128, 255]), shape)
@@ -57,7 +57,7 @@ def test_select(type_, shape, scales, seed):
 
 @pytest.mark.parametrize("name", ["LOGICAL_AND", "LOGICAL_OR"])
 @given(shapes=SHAPES, seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_logical(name, shapes, seed):
     random = np.random.default_rng(seed)
     node = make(name, [operand(T.TENSOR_BOOL8, shape=shape) for shape in shapes], operand(T.TENSOR_BOOL8))
@@ -66,7 +66,7 @@ def test_logical(name, shapes, seed):
 
 @pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "DIV"])
 @given(shapes=SHAPES, seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_integers_wrap(name, shapes, seed):
     random = np.random.default_rng(seed)
     node = make(name, [*(operand(T.TENSOR_INT32, shape=shape) for shape in shapes), *ints(0)], operand(T.TENSOR_INT32))
@@ -84,7 +84,7 @@ def test_signs_of_integers(name, count):
 @pytest.mark.parametrize("type_", [T.TENSOR_INT32, *CODES])
 @given(shapes=SHAPES, scales=st.sampled_from([(0.5, 0.5, 0.5), (0.5, 1.0, 0.7), (0.01, 0.5, 0.5)]),
        seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_extremes(name, type_, shapes, scales, seed):
     random = np.random.default_rng(seed)
     inputs = [side(type_, shape, scale, 3) for shape, scale in zip(shapes, scales)]

@@ -77,7 +77,7 @@ def code_range(dtype):
 @every_level
 @pytest.mark.parametrize("kind", ("layer", "any"))
 def test_q8_small(level, kind):
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(cases(), st.data())
     def check(case, data):
         check_q8(case, level, data, kind)
@@ -88,7 +88,7 @@ def test_q8_small(level, kind):
 @every_level
 @pytest.mark.parametrize("case", LARGE, ids=str)
 def test_q8_large(level, case):
-    @settings(max_examples=4, deadline=None)
+    @settings(max_examples=4)
     @given(st.data())
     def check(data):
         check_q8(case, level, data, "layer")
@@ -103,7 +103,7 @@ LINES = [level for level in kernels.levels() if level in ("scalar", "avx512amx")
 @pytest.mark.parametrize("level", LINES)
 @pytest.mark.parametrize("kind", ("layer", "any"))
 def test_q8_in_place_small(level, kind):
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(cases(), st.data())
     def check(case, data):
         check_q8(case, level, data, kind, in_place=True)
@@ -117,7 +117,7 @@ def test_q8_in_place_small(level, kind):
     dense(30, 30, 12, 40, filter_=4, stride=2, head=1, tail=1), dense(33, 19, 70, 20, filter_=3, head=5, tail=4),
 ], ids=str)
 def test_q8_in_place_large(level, case):
-    @settings(max_examples=4, deadline=None)
+    @settings(max_examples=4)
     @given(st.data())
     def check(data):
         check_q8(case, level, data, "layer", in_place=True)
@@ -127,7 +127,7 @@ def test_q8_in_place_large(level, case):
 
 @every_level
 def test_f32_small(level):
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(cases(), st.booleans())
     def check(case, clamp):
         check_f32(case, level, *((0, 1) if clamp else (-np.inf, np.inf)))

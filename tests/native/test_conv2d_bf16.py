@@ -43,7 +43,7 @@ def check(case, level, low=-np.inf, high=np.inf):
 
 @every_level
 def test_small(level):
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(cases())
     def examples(case):
         check(case, level)

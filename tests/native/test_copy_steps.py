@@ -18,7 +18,7 @@ def numbered(shape, dtype):
 
 
 @given(shape=st.lists(st.sampled_from([0, 1, 2, 3, 5, 9]), min_size=1, max_size=6), dtype=DTYPES, data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_transpose(shape, dtype, data):
     order = data.draw(st.permutations(range(len(shape))))
     x = numbered(shape, dtype)
@@ -31,7 +31,7 @@ def test_transpose(shape, dtype, data):
 
 @given(shape=st.lists(st.integers(1, 5), min_size=1, max_size=4), dtype=DTYPES, data=st.data(),
        value=st.integers(-128, 255))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_fill_and_place(shape, dtype, data, value):
     frame = [data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3))) for _ in shape]
     x = numbered(shape, dtype)
@@ -48,7 +48,7 @@ def test_fill_and_place(shape, dtype, data, value):
 @every_level
 @given(rows=st.sampled_from([1, 2, 7]), sizes=st.lists(st.sampled_from([0, 1, 31, 64, 100]), min_size=1, max_size=4),
        seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_concatenation(level, rows, sizes, seed):
     random = np.random.default_rng(seed)
     parts = [random.integers(0, 256, (rows, size)).astype(np.uint8) for size in sizes]

@@ -44,7 +44,7 @@ def shapes(case):
     return (case["batch"], *case["size"], case["channels"]), (1, *case["taps"], units), units
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(geometries())
 def test_float32_is_close_to_the_definition(case):
     rng = np.random.default_rng(case["seed"])
@@ -68,7 +68,7 @@ def steps_of(case, weights, bias, **options):
     return DepthwiseConv2DF32((0, 1), *shape, -1, 2, **options), node.outputs[0].shape
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(geometries(), st.sampled_from((0, 1, 15, 16, 33)))
 def test_bfloat16_outputs_are_the_float32_ones_rounded(case, behind):
     rng = np.random.default_rng(case["seed"])
@@ -97,7 +97,7 @@ def test_a_pixel_must_hold_the_channels():
         steps_of(case, np.ones((1, 3, 3, 8), np.float32), np.ones(8, np.float32), pixel=7)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(geometries(), st.sampled_from(("qu8", "qs8", "qu8c", "qs8c")), st.sampled_from((2.0**-7, 0.01, 0.3)))
 def test_quantized_is_the_definition_bit_for_bit(case, kind, target_scale):
     rng = np.random.default_rng(case["seed"])

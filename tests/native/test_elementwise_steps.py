@@ -29,7 +29,7 @@ def shapes(draw):
 @every_level
 @pytest.mark.parametrize("op", OPERATIONS)
 @given(shapes=shapes(), clamp=st.sampled_from([(-np.inf, np.inf), (0, np.inf), (-1, 1)]), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_float_equals_numpy(op, level, shapes, clamp, seed):
     random = np.random.default_rng(seed)
     a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
@@ -50,7 +50,7 @@ def test_nan_survives_the_clamp():
 @every_level
 @pytest.mark.parametrize("is_signed", [False, True])
 @given(shapes=shapes(), op=st.sampled_from(["add", "sub", "mul"]), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_codes_equal_the_fixed_point_definition(is_signed, level, shapes, op, data):
     dtype, low, high = RANGES[is_signed]
     random = np.random.default_rng(data.draw(st.integers(0, 999)))
@@ -76,7 +76,7 @@ def test_codes_equal_the_fixed_point_definition(is_signed, level, shapes, op, da
 @every_level
 @pytest.mark.parametrize("is_signed", [False, True])
 @given(shapes=shapes(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_prelu_codes_equal_the_fixed_point_definition(is_signed, level, shapes, data):
     dtype, low, high = RANGES[is_signed]
     random = np.random.default_rng(data.draw(st.integers(0, 999)))
@@ -101,7 +101,7 @@ def test_a_root_of_minus_infinity_is_what_ieee_says():
 
 @every_level
 @given(shapes=shapes(), spread=st.sampled_from([1, 8, 200]), whole=st.booleans(), seed=st.integers(0, 999))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_powers_are_rounded_once(level, shapes, spread, whole, seed):
     random = np.random.default_rng(seed)
     a, b = (random.uniform(-spread, spread, shape).astype(np.float32) for shape in shapes)

@@ -17,7 +17,7 @@ from nnfast.ops import recurrent
 @pytest.mark.parametrize("sequence", [False, True])
 @given(units=FORMS["outputs"], size=FORMS["size"], batch=FORMS["batch"], activation=st.sampled_from([0, 1, 3, 4, 6]),
        time=st.integers(1, 5), time_major=st.booleans(), near=st.sampled_from([0, 1 << 20]), seed=FORMS["seed"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rnn(sequence, level, units, size, batch, activation, time, time_major, near, seed):
     random = np.random.default_rng(seed)
     shape = (batch, size) if not sequence else (time, batch, size) if time_major else (batch, time, size)

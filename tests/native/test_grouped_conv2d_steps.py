@@ -57,7 +57,7 @@ def check(node, data):
             assert run_native(node, data, threads)[0].tobytes() == result.tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(TYPES), st.tuples(st.integers(1, 5), st.sampled_from((1, 2, 3, 4, 8, 33)), st.integers(1, 40)),
        st.tuples(st.integers(1, 3), st.integers(1, 3)), st.tuples(*[st.integers(0, 2)] * 4),
        st.tuples(st.integers(1, 2), st.integers(1, 2)), st.integers(1, 2), st.integers(0, 3), st.integers(0, 2**32 - 1))
@@ -69,7 +69,7 @@ def test_groups(types, sizes, taps, padding, strides, batch, activation, seed):
     check(*build("GROUPED_CONV_2D", types, shapes, ints(*padding, *strides, groups, activation), seed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(TYPES), st.sampled_from((1, 2, 3, 4, 17, 40)), st.integers(1, 40),
        st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.integers(1, 6), st.integers(1, 6)),
        st.tuples(st.integers(0, 3), st.integers(-2, 3), st.integers(0, 3), st.integers(-2, 3)),

@@ -31,7 +31,7 @@ def boxes_of(random, count, coded):
 @pytest.mark.parametrize("type_", [T.TENSOR_FLOAT32, T.TENSOR_FLOAT16, *CODES])
 @given(count=st.integers(1, 4), size=st.integers(2, 9), keypoints=st.sampled_from([1, 3, 8, 17, 33]),
        kind=st.sampled_from(["any", "few", "flat"]), seed=st.integers(0, 999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_results(type_, count, size, keypoints, kind, seed):
     random, shape = np.random.default_rng(seed), (count, size, size, keypoints)
     node = node_of(type_, count, size, keypoints)

@@ -39,7 +39,7 @@ def lstm_inputs(random, data, units, outputs, cifg, peephole, projection, bias, 
 
 @every_level
 @given(**FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_lstm(level, units, size, outputs, batch, cifg, peephole, projection, bias, activation, clips, seed):
     random, outputs = np.random.default_rng(seed), outputs if projection else units
     data = random.normal(size=(batch, size)).astype(np.float32)
@@ -53,7 +53,7 @@ def test_lstm(level, units, size, outputs, batch, cifg, peephole, projection, bi
 @every_level
 @pytest.mark.parametrize("near", [0, 1 << 20])
 @given(**FORMS, time=st.integers(1, 5), time_major=st.booleans(), states_out=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_sequence_lstm(near, level, units, size, outputs, batch, cifg, peephole, projection, bias, activation, clips,
                        seed, time, time_major, states_out):
     random, outputs = np.random.default_rng(seed), outputs if projection else units

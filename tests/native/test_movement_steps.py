@@ -41,7 +41,7 @@ def tensor_of(values):
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_slice(type_, shape, data):
     begin = [data.draw(st.integers(0, size)) for size in shape]
     size = [data.draw(st.integers(-1, total - at)) for total, at in zip(shape, begin)]
@@ -49,7 +49,7 @@ def test_slice(type_, shape, data):
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_strided_slice(type_, shape, data):
     bound = st.integers(-7, 7)
     begin, end = ([data.draw(bound) for _ in shape] for _ in range(2))
@@ -67,7 +67,7 @@ def test_strided_slice_shrinks():
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_split(type_, shape, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
     count = data.draw(st.sampled_from([n for n in (1, 2, 3, 6) if shape[axis] % n == 0]))
@@ -76,7 +76,7 @@ def test_split(type_, shape, data):
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pack(type_, shape, data):
     count, axis = data.draw(st.integers(1, 4)), data.draw(st.integers(0, len(shape)))
     assume(type_ != T.TENSOR_FLOAT16)
@@ -87,19 +87,19 @@ def test_pack(type_, shape, data):
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_tile(type_, shape, data):
     check("TILE", type_, shape, tensor_of([data.draw(st.integers(0, 3)) for _ in shape]))
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_reverse(type_, shape, data):
     check("REVERSE", type_, shape, tensor_of([data.draw(st.integers(0, len(shape) - 1))]))
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_channel_shuffle(type_, shape, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
     groups = data.draw(st.sampled_from([n for n in (1, 2, 3, 6) if shape[axis] % n == 0]))
@@ -107,14 +107,14 @@ def test_channel_shuffle(type_, shape, data):
 
 
 @given(type_=types, shape=SHAPES, mode=st.integers(0, 1), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_mirror_pad(type_, shape, mode, data):
     paddings = [[data.draw(st.integers(0, size - 1 + mode)) for _ in range(2)] for size in shape]
     check("MIRROR_PAD", type_, shape, tensor_of(paddings), *ints(mode))
 
 
 @given(type_=types, shape=SHAPES, value=st.sampled_from([0, 1, -3, 200]), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pad_v2(type_, shape, value, data):
     paddings = tensor_of([[data.draw(st.integers(0, 3)) for _ in range(2)] for _ in shape])
     scalar = {T.TENSOR_FLOAT32: operand(T.FLOAT32, np.float32(value)),
@@ -124,7 +124,7 @@ def test_pad_v2(type_, shape, value, data):
 
 @given(type_=types, batch=st.integers(1, 3), size=st.tuples(st.integers(1, 3), st.integers(1, 3)),
        channels=st.sampled_from([1, 2, 5]), block=st.integers(1, 3), nchw=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_depth_and_space(type_, batch, size, channels, block, nchw):
     layout, (height, width) = operand(T.BOOL, np.uint8(nchw)), size
 
@@ -138,7 +138,7 @@ def test_depth_and_space(type_, batch, size, channels, block, nchw):
 @given(type_=types, batch=st.integers(1, 2), size=st.tuples(st.integers(1, 3), st.integers(1, 3)),
        channels=st.sampled_from([1, 5]), block=st.tuples(st.integers(1, 3), st.integers(1, 3)), nchw=st.booleans(),
        pads=st.tuples(st.integers(0, 2), st.integers(0, 2)), zero_point=st.integers(0, 127))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_batch_and_space(type_, batch, size, channels, block, nchw, pads, zero_point):
     layout, (rows, columns) = operand(T.BOOL, np.uint8(nchw)), block
     height, width = size[0] * rows, size[1] * columns
@@ -154,7 +154,7 @@ def test_batch_and_space(type_, batch, size, channels, block, nchw, pads, zero_p
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_gather(type_, shape, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
     indices = data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7))
@@ -168,7 +168,7 @@ def test_embedding_lookup():
 
 
 @given(type_=types, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_indices_that_only_an_execution_knows(type_, shape, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
     indices = np.int32(data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7)))

@@ -22,7 +22,7 @@ def axis_of(data, shape):
 
 
 @given(shape=shapes, data=st.data(), spread=st.sampled_from([1, 1e-7, 1e25, 0]), seed=st.integers(0, 999))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_l2_of_floats(shape, data, spread, seed):
     x = (np.random.default_rng(seed).normal(0, 1, shape) * spread).astype(np.float32)
     node = make("L2_NORMALIZATION", [operand(T.TENSOR_FLOAT32, shape=shape), *axis_of(data, shape)],
@@ -41,7 +41,7 @@ def test_l2_of_special_values(axis):
 @pytest.mark.parametrize("type_", [T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED])
 @given(shape=st.one_of(shapes, st.sampled_from([(2, 300), (300, 2), (1, 40000)])), data=st.data(),
        fill=st.sampled_from([None, 0, 1, 127, 128, 255]), seed=st.integers(0, 999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_l2_of_codes(type_, shape, data, fill, seed):
     low, random = (-128 if type_ == T.TENSOR_QUANT8_ASYMM_SIGNED else 0), np.random.default_rng(seed)
     zero = low + data.draw(st.sampled_from([0, 1, 128, 255]))
@@ -62,7 +62,7 @@ def test_every_sum_of_squares():
 
 @given(shape=shapes, data=st.data(), radius=st.one_of(st.integers(0, 12), st.just(2**31 - 1)),
        beta=st.sampled_from([0.5, 0.75, 1, 0.6, -2, 0]), seed=st.integers(0, 999))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_local_response(shape, data, radius, beta, seed):
     node = make("LOCAL_RESPONSE_NORMALIZATION", [
         operand(T.TENSOR_FLOAT32, shape=shape), *ints(radius), *floats(1.5, 0.75, beta), *axis_of(data, shape)],
@@ -82,7 +82,7 @@ def test_local_response_of_special_values(beta, bias, alpha):
 
 @given(shape=st.tuples(*[st.sampled_from([1, 2, 5, 8, 17, 33])] * 4), nchw=st.booleans(), mean=st.sampled_from([0, 50]),
        seed=st.integers(0, 999))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_instance(shape, nchw, mean, seed):
     node = make("INSTANCE_NORMALIZATION", [
         operand(T.TENSOR_FLOAT32, shape=shape), *floats(1.5, -0.5, 1e-3), operand(T.BOOL, np.uint8(nchw))],

@@ -39,7 +39,7 @@ def check(name, item, shape, *others, outputs=1, arrays=()):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_slice(item, shape, data):
     begin = [data.draw(st.integers(0, size)) for size in shape]
     size = [data.draw(st.integers(-1, total - at)) for total, at in zip(shape, begin)]
@@ -47,7 +47,7 @@ def test_slice(item, shape, data):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_strided_slice(item, shape, data):
     count = data.draw(st.integers(0, len(shape)))
     begin, end = ([data.draw(st.integers(-6, 6)) for _ in range(count)] for _ in range(2))
@@ -67,7 +67,7 @@ def test_strided_slice_shrinks(begin):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_dynamic_update_slice(item, shape, data):
     box = tuple(data.draw(st.integers(0, size)) for size in shape)
     start = np.array([data.draw(st.integers(-3, 7)) for _ in shape], np.int32)
@@ -76,7 +76,7 @@ def test_dynamic_update_slice(item, shape, data):
 
 
 @given(item=items, shape=SHAPES.filter(lambda shape: shape[0]), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_set_item(item, shape, data):
     index = np.array([data.draw(st.integers(0, shape[0] - 1))], np.int32)
     check("TFL_SET_ITEM", item, shape, tensor(item, (1, *shape[1:])), Tensor(0, T.TENSOR_INT32, (1,)),
@@ -91,7 +91,7 @@ def test_set_item_in_a_list_for_several_threads():
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_transpose(item, shape, data):
     check("TFL_TRANSPOSE", item, shape, table(data.draw(st.permutations(range(len(shape))))))
 
@@ -107,7 +107,7 @@ def test_a_transpose_of_too_many_dimensions_has_no_native_form():
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_reverse(item, shape, data):
     check("TFL_REVERSE_V2", item, shape, table(data.draw(st.lists(st.sampled_from(range(len(shape))), unique=True))))
 
@@ -118,7 +118,7 @@ def test_reversing_a_dimension_twice_is_refused():
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_parts_and_wholes(item, shape, data):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     sizes = data.draw(st.lists(st.sampled_from([0, 1, 3]), min_size=1, max_size=4))
@@ -137,7 +137,7 @@ def test_parts_and_wholes(item, shape, data):
 
 
 @given(item=items, shape=SHAPES, count=st.integers(1, 4), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pack_and_unpack(item, shape, count, data):
     axis = data.draw(st.integers(-len(shape) - 1, len(shape)))
     others = [numbered(item, shape)] * (count - 1)
@@ -146,7 +146,7 @@ def test_pack_and_unpack(item, shape, count, data):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_repeats(item, shape, data):
     check("TFL_TILE", item, shape, table([data.draw(st.integers(0, 3)) for _ in shape]))
     wide = tuple(data.draw(st.sampled_from([0, 1, 4])) if size == 1 else size for size in shape)
@@ -154,7 +154,7 @@ def test_repeats(item, shape, data):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_paddings(item, shape, data):
     pads = [[data.draw(st.integers(0, 3)) for _ in range(2)] for _ in shape]
     dtype = tensor(item).dtype
@@ -179,7 +179,7 @@ def picks(data, type_, shape, *sizes):
 
 @given(item=items, index=st.sampled_from(INDEXES), data=st.data(), known=st.booleans(),
        shape=st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_gather(item, index, data, known, shape):
     axis = data.draw(st.integers(0, len(shape) - 1))
     batches = data.draw(st.integers(0, axis))
@@ -191,7 +191,7 @@ def test_gather(item, index, data, known, shape):
 
 @given(item=items, index=st.sampled_from(INDEXES), data=st.data(),
        shape=st.lists(st.integers(1, 4), min_size=1, max_size=8).map(tuple))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_gather_nd(item, index, data, shape):
     depth = data.draw(st.integers(0, len(shape)))
     around = data.draw(st.sampled_from([(), (0,), (1,), (9,), (2, 3)]))
@@ -201,7 +201,7 @@ def test_gather_nd(item, index, data, shape):
 
 
 @given(item=items, index=st.sampled_from(INDEXES), data=st.data(), rows=st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_embedding_lookup(item, index, data, rows):
     places = picks(data, index, (7,), rows)[:, 0]
     node = make(BY_NAME["TFL_EMBEDDING_LOOKUP"].op, [Tensor(0, index, (7,)), tensor(item, (rows, 3))], tensor(item))
@@ -209,7 +209,7 @@ def test_embedding_lookup(item, index, data, rows):
 
 
 @given(item=items, shape=SHAPES, data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_fills(item, shape, data):
     dtype = tensor(item).dtype
     check("TFL_ZEROS_LIKE", item, shape)
@@ -221,7 +221,7 @@ def test_fills(item, shape, data):
 
 
 @given(item=items, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_blocks(item, data):
     count = data.draw(st.integers(1, 2))
     sizes = [data.draw(st.integers(1, 3)) for _ in range(count)]

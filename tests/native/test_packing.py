@@ -94,7 +94,7 @@ def test_every_byte_is_written(pack, level):
             if not conv.bf16_available():
                 pytest.skip("no products in bfloat16")
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(st.sampled_from((1, 3, 8, 15, 16, 17, 33, 70)), st.sampled_from((1, 2, 5, 16, 33, 64)), st.integers(1, 3))
     def check(units, depth, groups):
         results = []

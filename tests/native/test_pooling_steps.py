@@ -32,7 +32,7 @@ def build(name, type_, shape, scalars, zero_point=0):
                 operand(type_, scale=scale, zero_point=zero_point))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pools(), st.sampled_from(NAMES), st.sampled_from(TYPES), st.integers(0, 2**32 - 1))
 def test_pools_are_the_definition(pool, name, type_, seed):
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def test_pools_are_the_definition(pool, name, type_, seed):
         assert f"__{level}" in steps[0].kernel or level in ("avxvnni", "avx512vnni", "avx512bf16", "avx512amx")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pools(), st.sampled_from([1, 1e-20, 1e25]), st.integers(0, 2**32 - 1))
 def test_l2_pools_are_the_definition(pool, spread, seed):
     random, (shape, scalars) = np.random.default_rng(seed), pool

@@ -14,7 +14,7 @@ COUNTS = st.sampled_from([0, 1, 7, 8, 9, 16, 17, 100, 40_001])
 
 @pytest.mark.parametrize("type_", CODES)
 @given(count=COUNTS, scale=st.sampled_from([1.0, 0.05, 1 / 3, 1e-30, 1e30]), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_quantize(type_, count, scale, seed):
     random, info = np.random.default_rng(seed), np.iinfo(CODES[type_])
     x = (random.uniform(-300, 300, count) * scale).astype(np.float32)
@@ -35,7 +35,7 @@ def test_halves_go_away_from_zero():
 
 @pytest.mark.parametrize("type_", [*CODES, T.TENSOR_QUANT8_SYMM])
 @given(count=COUNTS, scale=st.sampled_from([1.0, 0.05, 1e37]), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_dequantize(type_, count, scale, seed):
     random, info = np.random.default_rng(seed), np.iinfo(CODES.get(type_, np.int8))
     zero_point = 0 if type_ == T.TENSOR_QUANT8_SYMM else int(random.integers(info.min, info.max + 1))
@@ -46,7 +46,7 @@ def test_dequantize(type_, count, scale, seed):
 
 
 @given(shape=st.lists(st.sampled_from([1, 2, 3, 8, 17, 33]), min_size=1, max_size=4), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_dequantize_per_channel(shape, data):
     dim = data.draw(st.integers(0, len(shape) - 1))
     random = np.random.default_rng(data.draw(st.integers(0, 99)))

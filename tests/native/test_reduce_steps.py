@@ -28,7 +28,7 @@ def build(name, type_, shape, axes, keep_dims, scale=0.0):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(case=reductions(), keep_dims=st.booleans(), seed=st.integers(0, 999))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_floats(name, case, keep_dims, seed):
     (shape, axes), random = case, np.random.default_rng(seed)
     x = random.uniform(0.5, 1.5, shape).astype(np.float32) * random.choice(np.float32([-1, 1]), shape)
@@ -51,7 +51,7 @@ def test_special_values(name, axis):
 @pytest.mark.parametrize("name", ["MEAN", "REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize("type_", [T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED])
 @given(case=reductions(), fill=st.sampled_from([None, 0, 255, 128]), seed=st.integers(0, 999))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_codes(name, type_, case, fill, seed):
     (shape, axes), random = case, np.random.default_rng(seed)
     x = random.integers(0, 256, shape) if fill is None else np.full(shape, fill)
@@ -61,7 +61,7 @@ def test_codes(name, type_, case, fill, seed):
 
 @pytest.mark.parametrize("name", ["REDUCE_ALL", "REDUCE_ANY"])
 @given(case=reductions(), keep_dims=st.booleans(), share=st.sampled_from([0.02, 0.5, 0.98]), seed=st.integers(0, 999))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_truth(name, case, keep_dims, share, seed):
     (shape, axes), random = case, np.random.default_rng(seed)
     x = np.where(random.random(shape) < share, random.choice(np.uint8([1, 2, 128, 255]), shape), 0).astype(np.uint8)

@@ -17,7 +17,7 @@ TYPES = {T.TENSOR_FLOAT32: np.float32, T.TENSOR_QUANT8_ASYMM: np.uint8, T.TENSOR
 @given(size=st.tuples(*(st.integers(1, 9),) * 2), new=st.tuples(*(st.integers(1, 20),) * 2),
        channels=st.sampled_from([1, 3, 8, 9, 16, 17, 40]), batch=st.integers(0, 2), nchw=st.booleans(),
        options=st.sampled_from([(0, 0), (1, 0), (0, 1)]), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_resize(name, type_, size, new, channels, batch, nchw, options, seed):
     random = np.random.default_rng(seed)
     shape = (batch, channels, *size) if nchw else (batch, *size, channels)

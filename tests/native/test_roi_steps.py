@@ -54,7 +54,7 @@ sizes = st.sampled_from([1, 2, 5, 9, 14])
 @given(size=st.tuples(st.integers(1, 2), sizes, sizes, st.sampled_from([1, 3, 8, 17, 65])), count=st.integers(1, 5),
        out=st.tuples(st.integers(1, 7), st.integers(1, 7)), ratios=st.tuples(st.integers(0, 3), st.integers(0, 3)),
        seed=st.integers(0, 999))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_results(name, type_, size, count, out, ratios, seed):
     check(name, type_, size, count, out, ratios, seed)
 

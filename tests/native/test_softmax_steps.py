@@ -18,7 +18,7 @@ SIZES = st.sampled_from([1, 2, 7, 8, 9, 31, 33, 255, 256, 1001])
 @every_level
 @given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30]), beta=st.sampled_from([1, 0.3, 2]),
        seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_float(level, rows, n, spread, beta, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, (rows, n)).astype(np.float32)
     (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), rows, n, beta)], [x], [(x.shape, np.float32)], level)
@@ -31,7 +31,7 @@ def test_float(level, rows, n, spread, beta, seed):
 @every_level
 @given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30, 1e20]), beta=st.sampled_from([1, 0.3, -2, 0]),
        seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_logarithm(level, rows, n, spread, beta, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, (rows, n)).astype(np.float32)
     (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), rows, n, beta, True)], [x], [(x.shape, np.float32)], level)
@@ -75,7 +75,7 @@ def definition(x, power):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @given(rows=st.integers(1, 9), n=SIZES, decay=st.sampled_from([0.0, 0.01, 0.2, 1.5]), low=st.sampled_from([0, 200]),
        seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_codes(level, dtype, rows, n, decay, low, seed):
     x = np.random.default_rng(seed).integers(low, 256, (rows, n))
     power = np.minimum(np.exp(-decay * np.arange(256)) * 2.0**31, 2**31 - 1).astype(np.int64)
@@ -99,7 +99,7 @@ def test_sum_beyond_32_bits():
     (T.TENSOR_QUANT8_ASYMM_SIGNED, np.int8, -128),
 ])
 @given(shape=st.lists(st.sampled_from([0, 1, 2, 5, 17]), min_size=1, max_size=4), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_axis(type_, dtype, lowest, shape, data):
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))

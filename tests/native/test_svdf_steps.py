@@ -18,7 +18,7 @@ from nnfast.ops.base import Tensor
 @given(batch=FORMS["batch"], size=FORMS["size"], units=st.sampled_from([1, 5, 16, 17, 40]), rank=st.integers(1, 3),
        memory=st.sampled_from([1, 2, 7, 8, 9, 20]), bias=st.booleans(), activation=st.sampled_from([0, 1, 2, 3, 4, 6]),
        seed=FORMS["seed"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_svdf(level, batch, size, units, rank, memory, bias, activation, seed):
     random, filters = np.random.default_rng(seed), units * rank
     shapes = [(batch, size), (filters, size), (filters, memory), (units,), (batch, memory * filters)]

@@ -13,7 +13,7 @@ from nnfast._native.reduction import TopK
 
 @pytest.mark.parametrize("type_", TYPES)
 @given(shape=shapes, data=st.data(), kind=kinds, seed=st.integers(0, 999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_topk(type_, shape, data, kind, seed):
     k = data.draw(st.integers(1, shape[-1]))
     node = make("TOPK_V2", [like(type_, shape), *ints(k)], like(type_), operand(T.TENSOR_INT32))

@@ -17,7 +17,7 @@ SPECIAL = np.float32([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e
 @pytest.mark.parametrize("name", EXACT + CURVES)
 @given(count=st.sampled_from([1, 7, 8, 16, 17, 9001]), spread=st.sampled_from([1e-3, 1, 80, 1e6]),
        seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_unary(name, count, spread, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     if count > 16:
@@ -28,7 +28,7 @@ def test_unary(name, count, spread, seed):
 
 
 @given(count=st.sampled_from([1, 17, 9001]), spread=st.sampled_from([1e-3, 1, 80, 1e6]), seed=st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_cos(count, spread, seed):
     x = np.random.default_rng(seed).uniform(-spread, spread, count).astype(np.float32)
     x[-1] = 0
@@ -52,7 +52,7 @@ def test_not():
 @pytest.mark.parametrize("name", ["MAXIMUM", "MINIMUM", "DIV"])
 @given(shapes=st.sampled_from([((5, 17), (5, 17)), ((5, 17), (17,)), ((3, 1, 9), (4, 1)), ((), (33,)), ((1,), (1,))]),
        seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_binary(name, shapes, seed):
     random = np.random.default_rng(seed)
     arrays = [random.choice(np.float32([*SPECIAL, *random.normal(size=20)]), shape) for shape in shapes]

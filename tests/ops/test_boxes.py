@@ -23,7 +23,7 @@ def random_boxes(seed, count, size=8):
 FREE = SimpleNamespace(go_on=lambda: None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(scores_of, st.integers(-1, 6), st.sampled_from([0.1, 0.3, 1.0]), st.integers(0, 1000))
 def test_greedy_keeps_what_the_swapping_list_keeps(scores, limit, threshold, seed):
     corners, scores = random_boxes(seed, len(scores)), np.array(scores, np.float32)

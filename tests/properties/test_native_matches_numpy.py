@@ -78,7 +78,7 @@ def legal(instance):
 def test_native_matches_numpy(op, form, nth, request, tally):
     amount = request.config.getoption("--instances", default=3)
 
-    @settings(max_examples=amount, deadline=None, database=None, derandomize=amount <= FEW,
+    @settings(max_examples=amount, database=None, derandomize=amount <= FEW,
               suppress_health_check=list(HealthCheck))
     @given(seed=st.integers(0, 2**32 - 1), limit=st.integers(*LIMITS))
     def check(seed, limit):

@@ -288,7 +288,7 @@ def test_random_messages(source, tmp_path):
         raw.calls.send(protocol.Arena(4096), [memory.fileno()])
         model = sealed(add_model())
 
-        @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=600, suppress_health_check=list(HealthCheck))
         @given(strategies, st.sampled_from([[], [model], [memory.fileno()], [model, memory.fileno()]]))
         def attack(message, fds):
             packet = message if isinstance(message, bytes) else encode(message)

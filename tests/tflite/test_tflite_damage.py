@@ -103,13 +103,13 @@ def test_truncation_at_every_position(name):
             assert len(data) - size < 16
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(sorted(FILES)), st.randoms(use_true_random=False))
 def test_random_damage(name, rng):
     assert judge(mutate(FILES[name], STRUCTURE[name], rng)) in ("loaded", "refused")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_random_bytes_behind_the_identifier(tail):
     assert judge(struct.pack("<I", 8) + b"TFL3" + tail) in ("loaded", "refused")
