@@ -1,4 +1,4 @@
-"""Inputs and outputs of a prepared model: what they are, and checks of the arrays that a caller hands to run."""
+"""Checks and conversions of the arrays that a caller passes to run, and of prepare's options about operands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,17 +15,17 @@ from .tensors import array_of
 
 
 def as_stored(array):
-    """An array of a caller as steps take it: booleans are bytes."""
+    """A caller's array as steps read it: bool viewed as bytes."""
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
 def as_given(array, dtype):
-    """An array of a step, or None, as a caller has it: booleans may be numpy's or bytes."""
+    """A step's array (or None) in the dtype that the caller gets: bytes viewed as bool if that is bool."""
     return array if array is None or array.dtype.kind != "u" or dtype.kind != "b" else array.view(dtype)
 
 
 def initial_value(operand, state):
-    """What a state input holds at the start."""
+    """Array that a state input starts from."""
     if state.initial is not None:
         return state.initial
     value = np.full(operand.dims, operand.zero_point, operand.dtype)
@@ -46,7 +46,7 @@ def find_operand(graph, key):
 
 
 def plain_shapes(input_shapes):
-    """{input name or position: tuple of dimensions} of what a caller gave; {} for None. Raises InvalidArgument."""
+    """`input_shapes` as {input name or position: tuple of int}; {} for None. Raises InvalidArgument."""
     if input_shapes is None:
         return {}
     if not isinstance(input_shapes, Mapping):
@@ -61,7 +61,7 @@ def plain_shapes(input_shapes):
 
 
 def plain_keys(keep):
-    """Names and operand indexes of what a caller wants to keep, as a list; None for None. Raises InvalidArgument."""
+    """`keep` as a list of names and operand indexes; None for None. Raises InvalidArgument."""
     if keep is None:
         return None
     if not isinstance(keep, list | tuple):
@@ -70,7 +70,7 @@ def plain_keys(keep):
 
 
 def plain_key(key, what):
-    """A name, or a whole number as int. what: of the message. Raises InvalidArgument."""
+    """`key` as a str or an int. what: start of the error message. Raises InvalidArgument."""
     if isinstance(key, str):
         return key
     if isinstance(key, Integral) and not isinstance(key, bool):
@@ -79,7 +79,7 @@ def plain_key(key, what):
 
 
 def resized(model, input_shapes):
-    """The model with other input shapes; what is computed gets its shape by inference."""
+    """The model with other input shapes; shapes of computed operands are left to inference."""
     shapes = plain_shapes(input_shapes)
     if not shapes:
         return model
@@ -104,7 +104,7 @@ def resized(model, input_shapes):
 
 
 def in_list(arrays, call, role="inputs"):
-    """List of arrays that a caller gave in model order. Raises InvalidArgument for what is no sequence of arrays."""
+    """The caller's arrays, in model order, as a list. Raises InvalidArgument for anything but a sequence."""
     if isinstance(arrays, list | tuple):
         return list(arrays)
     raise InvalidArgument(f"{call}: {role} is a {type(arrays).__name__}, must be a list of arrays in model order"
@@ -112,7 +112,7 @@ def in_list(arrays, call, role="inputs"):
 
 
 def named(given, infos, role):
-    """List in model order from a dict by name."""
+    """List in model order from a dict by name. Raises InvalidArgument for unknown or missing names."""
     if not isinstance(given, Mapping):
         raise InvalidArgument(f"run {role}s: is a {type(given).__name__}, must be a dict of arrays by name")
     names = [info.name for info in infos]
@@ -127,11 +127,11 @@ def named(given, infos, role):
 
 
 def taken_inputs(infos, values, quantize=False):
-    """List of arrays that an execution can work on, of what a caller gave: None stays, other arrays are copied where
-    they are not C-contiguous and aligned, which a profile tells of.
+    """The caller's inputs as arrays that an execution can read directly. None stays None; arrays that are not
+    C-contiguous and aligned are copied, which a profile reports.
 
-    quantize: arrays of floats become codes of inputs that have a quantization. Raises InvalidArgument for arrays that
-    have not exactly the input's dtype and shape; booleans may come as bytes, and the other way round.
+    quantize: convert float arrays for quantized inputs. Raises InvalidArgument for arrays whose dtype or shape is not
+    exactly the input's; bool and bytes are interchangeable.
     """
     return [None if value is None else taken_input(info, value, quantize) for info, value in zip(infos, values)]
 
@@ -166,7 +166,7 @@ def _check_shape(info, array):
 
 
 def check_output(info, array, shape, dtype, others):
-    """Refuse an output array that does not fit, cannot be written, or shares memory with another argument."""
+    """Raise InvalidArgument if an output array does not fit, is read-only, or overlaps another argument."""
     if not isinstance(array, np.ndarray):
         raise InvalidArgument(f"run output {info.name!r}: is a {type(array).__name__}, must be a numpy array of dtype "
                               f"{info.dtype}")

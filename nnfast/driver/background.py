@@ -1,7 +1,7 @@
-"""Threads for what one client does in the background: executions, callbacks, waits for fences.
+"""Background threads of one client: for executions, callbacks and fences.
 
-Every client has threads of its own, so that neither a long execution nor a callback that blocks can hold up anything of
-another client. They are started on demand, and end when they have been idle for a while or their client has gone.
+Each client has its own threads, so that a long execution or a callback that blocks delays no other client. Threads are
+started on demand and end after some idle time, or when their client is gone.
 """
 
 import atexit
@@ -19,10 +19,10 @@ from .fence import SIGNALED
 from .waiting import FenceWaiter
 
 IDLE_SECONDS = 10.0
-"""How long a thread that has nothing to do waits for more."""
+"""Idle time after which a thread ends."""
 
 MAX_CALLBACKS = 1024
-"""Callbacks of one client that may be running, or be blocked, at once; further ones wait for one of them to return."""
+"""Callbacks of one client that may run (or block) at once; further ones wait until one returns."""
 
 _LOOK_SECONDS = 0.01
 _pools = weakref.WeakSet()
@@ -30,9 +30,9 @@ log = logging.getLogger("nnfast.driver")
 
 
 class Workers:
-    """A queue, and at most `most` threads that work it off in order. Needs no closing.
+    """A FIFO queue served by at most `most` threads. Needs no closing.
 
-    is_awaited: the end of the process waits until nothing runs or is queued any more.
+    is_awaited: process exit waits until the queue is empty and nothing runs.
     """
 
     def __init__(self, name, most, is_awaited=True):
@@ -41,17 +41,17 @@ class Workers:
         _pools.add(self)
 
     def _reset(self):
-        """A forked child begins with no threads and nothing to do; what was queued is the parent's affair."""
+        """Start with no threads and an empty queue, also in a forked child: queued work stays with the parent."""
         self._lock = renewed(threading.RLock())  # reentrant: a finalizer that the collector runs here may call `put`
         self._items = deque()
-        self._sleepers = deque()  # a lock for each thread that sleeps; releasing it wakes the thread
+        self._sleepers = deque()  # one lock per sleeping thread; releasing it wakes the thread
         self._count = self._idle = 0
         self._is_over = False
 
     def put(self, work):
-        """Run work() in one of the threads; False when it has to wait for one that is busy.
+        """Queue work() for one of the threads; False if all are busy and it has to wait.
 
-        Raises RuntimeError when there is no thread and none can be started.
+        Raises RuntimeError if there is no thread and none can be started.
         """
         with self._lock:
             self._items.append(work)
@@ -67,24 +67,24 @@ class Workers:
             with self._lock:
                 self._count -= 1
                 if self._count or work not in self._items:
-                    return False  # another thread takes it, or has taken it
+                    return False  # another thread takes it, or already has
                 self._items.remove(work)
             raise
         return True
 
     @property
     def is_busy(self):
-        """True while something runs or is queued."""
+        """True while work runs or is queued."""
         return self._count > self._idle or bool(self._items)
 
     def dismiss(self):
-        """Nothing more will be put: threads end as soon as they are idle. For finalizers: it takes no lock."""
+        """Let threads end as soon as they are idle; no more work will be put. Takes no lock, so finalizers may call."""
         self._is_over = True
         while self._wake():
             pass
 
     def _wake(self):
-        """Wake a thread that sleeps; False when none does."""
+        """Wake a sleeping thread; False if there is none."""
         try:
             self._sleepers.pop().release()
         except IndexError:
@@ -97,12 +97,12 @@ class Workers:
                 work()
             except BaseException:
                 log.exception("a callback of the client failed")
-            del work  # while idle, a thread keeps nothing alive
+            del work  # an idle thread must keep nothing alive
 
     def _next(self, lock):
-        """The next item; None when this thread must end."""
+        """The next item; None if this thread must end."""
         if lock is not self._lock:
-            return None  # the work has forked, and this is the child's only thread
+            return None  # the work has forked; this is the only thread of the child
         with lock:
             self._idle += 1
         is_late = False
@@ -123,11 +123,11 @@ class Workers:
                 try:
                     self._sleepers.remove(sleeper)
                 except ValueError:
-                    pass  # it has been woken at the same moment
+                    pass  # woken at the same moment
 
 
 class Background:
-    """The threads of one client."""
+    """All background threads of one client."""
 
     def __init__(self):
         self._executions, self._callbacks = {}, Workers("callback", MAX_CALLBACKS, is_awaited=False)
@@ -138,11 +138,11 @@ class Background:
             workers.dismiss()
 
     def execute(self, priority, work, deadline_ns=0, late=None, what=""):
-        """Run an execution or a preparation. Raises RuntimeError when no thread can be started.
+        """Run an execution or a preparation. Raises RuntimeError if no thread can be started.
 
-        Where all threads are busy until the deadline (0: none), late(MissedDeadlineTransient) is called instead; what:
-        the path of what waits. Each priority has threads of its own, so that none waits behind executions of a lower
-        one; who runs then is settled at the device's gate.
+        If all threads stay busy until the deadline (0: none), late(MissedDeadlineTransient) is called instead; what:
+        start of that error's message. Each priority has its own threads, so that no work queues behind a lower
+        priority; the device's gate decides which of them runs.
         """
         workers = self._executions.get(priority)
         if workers is None:
@@ -168,16 +168,16 @@ class Background:
             dismiss.append(self._waiter.add((), deadline_ns, expired, f"{what}: the deadline passed while it waited "
                                                                       f"for earlier executions of the same client"))
         except ResourceExhaustedTransient:
-            return  # nobody can watch the deadline: it is looked at when the execution starts
+            return  # no thread to watch the deadline: it is checked when the execution starts
         if not claim:
             dismiss[0](None)
 
     def call(self, callback):
-        """Run a callback of the client, which may block, call the driver, or wait for other callbacks."""
+        """Run a client's callback, which may block, call the driver, or wait for other callbacks."""
         self._callbacks.put(callback)
 
     def when_signalled(self, fences, deadline_ns, ready):
-        """See FenceWaiter.add; ready(None) is called at once where nothing has to be waited for."""
+        """As FenceWaiter.add, but ready(None) is called at once if there is nothing to wait for."""
         open_fences = [fence for fence in fences if fence.state != SIGNALED]
         if open_fences:
             return self._waiter.add(open_fences, deadline_ns, ready)
@@ -186,7 +186,7 @@ class Background:
 
 
 def _taken(claim):
-    """The only item of a list, for the first who comes; None for others."""
+    """The only item of a list for the first caller, None for later ones."""
     try:
         return claim.pop()
     except IndexError:
@@ -200,7 +200,7 @@ def _after_fork():
 
 @atexit.register
 def _drain():
-    """What was launched is finished, as the threads of concurrent.futures would; a callback may be blocked for good."""
+    """Finish launched executions at exit, as concurrent.futures does; callbacks are not awaited, as they may block."""
     while any(pool.is_busy for pool in list(_pools) if pool.is_awaited):
         time.sleep(_LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Memory that the driver allocates for arguments of prepared models (memory domains) [NN 6]."""
+"""Driver-allocated memory for arguments of prepared models (memory domains) [NN 6]."""
 
 import threading
 import weakref
@@ -22,9 +22,9 @@ _NO_VALUE = "has no value yet; copy into it or run a model into it first"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a buffer is to be used for: input or output number `index` of a prepared model.
+    """A use of a buffer: as input or output number `index` of a prepared model.
 
-    frequency: how often the buffer plays this role, in (0, 1].
+    prepared: PreparedModel of the device that allocates. frequency: hint how often the buffer is used so, in (0, 1].
     """
 
     prepared: object
@@ -33,7 +33,7 @@ class Role:
 
 
 def combine_dims(a, b):
-    """Dimensions that satisfy both (0 = unknown, () = unknown rank), or None [NN 6.2]."""
+    """Dimensions that agree with both (0 = unknown, () = unknown rank), or None if there are none [NN 6.2]."""
     a, b = tuple(a), tuple(b)
     if not a or not b:
         return a or b
@@ -43,11 +43,14 @@ def combine_dims(a, b):
 
 
 class Buffer:
-    """Device memory for arguments in the roles it was allocated for; made by Device.allocate.
+    """Device memory for one argument, usable in the roles it was allocated for; made by Device.allocate.
 
-    token: its number in requests. dims: as far as roles and description tell. A request names a buffer as a pool, with
-    offset and length 0. A buffer has a value after copy_from or a successful execution into it, and loses it when
-    either fails [NN 6.5]. Executions and copies that touch one buffer at the same time are the client's to avoid.
+    token: its number on the device. dims: tuple of dimensions known from the roles and from `allocate` (0 = unknown).
+    To use it, put it into Request.pools and refer to that pool with offset and length 0. It has a value after copy_from
+    or a successful execution into it, and loses the value when either fails [NN 6.5]. Callers must not let executions
+    and copies on one buffer overlap.
+
+        buffer = device.allocate(output_roles=[Role(prepared, 0)])
     """
 
     def __init__(self, token, operand, dims, roles, budget):
@@ -66,7 +69,7 @@ class Buffer:
         return self.is_scalar or (bool(dims) and all(dims))
 
     def _storage(self, shape):
-        """The buffer's memory as an array of `shape`; grows where the shape was not known at allocation."""
+        """The buffer's memory as an array of `shape`, allocated now where the shape was not known before."""
         nbytes = prod(shape) * self.dtype.itemsize
         if self._memory is None or self._memory.nbytes < nbytes:
             memory = aligned_bytes(nbytes)
@@ -83,9 +86,10 @@ class Buffer:
     # -- copies [NN 6.6] ---------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.MEMORY, "copy_from")
     def copy_from(self, source, dims=()):
-        """Set the value from a buffer-protocol object of exactly its size; dims: the shape where it was left open.
+        """Set the value from a buffer-protocol object of exactly its size in bytes.
 
-        Raises InvalidArgument for a wrong size or dims, and leaves the buffer without a value then.
+        dims: the shape, needed where `self.dims` leaves it open. Raises InvalidArgument for a wrong size or dims; the
+        buffer then has no value.
         """
         self._value = None
         dims = dimensions(dims, f"buffer {self.token} copy_from:")
@@ -109,9 +113,9 @@ class Buffer:
 
     @vlog.log_errors(vlog.MEMORY, "copy_to")
     def copy_to(self, target):
-        """Copy the value into a writable buffer-protocol object of exactly its size.
+        """Copy the value into a writable buffer-protocol object of exactly its size in bytes.
 
-        Raises InvalidArgument for another size, GeneralFailure when there is no value.
+        Raises InvalidArgument for another size, GeneralFailure if there is no value.
         """
         raw = bytes_of_object(target, "copy_to target", writable=True)
         known = self._value.nbytes if self._value is not None else \
@@ -129,13 +133,13 @@ class Buffer:
 
     # -- executions [NN 6.4, 6.5] ------------------------------------------------------------------------------------
     def check_role(self, path, form, kind, index):
-        """Refuse a use that the buffer was not allocated for. form: RequestForm of a prepared model."""
+        """Raise InvalidArgument for a use that the buffer was not allocated for. form: RequestForm of the model."""
         if (id(form), kind, index) not in self._roles:
             raise InvalidArgument(f"{path}: buffer {self.token} was not allocated for {kind} {index} of this prepared "
                                   f"model; name the role at allocate")
 
     def read(self, path, dims):
-        """The value, for an input whose model and request ask for `dims`."""
+        """The value as an array, for an input of dimensions `dims`; raises if there is none or it does not match."""
         if self._value is None:
             raise GeneralFailure(f"{path}: buffer {self.token} {_NO_VALUE}")
         if not self.is_scalar and combine_dims(self._value.shape, dims) is None:
@@ -144,11 +148,11 @@ class Buffer:
         return self._value
 
     def start_writing(self):
-        """An execution writes into the buffer: there is no value until it has ended well."""
+        """Drop the value: an execution is about to write, and the new one counts only if it succeeds."""
         self._value = None
 
     def place(self, shape):
-        """Memory for a result, or None when the buffer was not allocated for such a shape."""
+        """Array for a result of `shape`, or None if the buffer cannot hold that."""
         return None if self.misfit(shape) else self._storage(shape)
 
     def misfit(self, shape):
@@ -160,7 +164,7 @@ class Buffer:
         return f"buffer {self.token} was allocated for {list(self.dims)}, the result is {list(shape)}"
 
     def store(self, array):
-        """The execution has ended well with this result."""
+        """Take the result of a successful execution as the value."""
         target = self._storage(array.shape)
         if target.ctypes.data != array.ctypes.data:
             target[...] = array
@@ -173,17 +177,17 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class NamedBuffer:
-    """A buffer of which a request tells the token, where no device is asked: it has every role and no known shape."""
+    """Stands for a buffer of which only the token is known, where a request is checked without its device."""
 
     token: int
     dims = ()
 
     def check_role(self, path, form, kind, index):
-        """Only the device knows."""
+        """Accept: only the device knows the roles."""
 
 
 class Tokens:
-    """The live buffers of a device by token; the numbers of freed ones are used again, last first [NN 6.3]."""
+    """The live buffers of a device by token; freed tokens are reused, last freed first [NN 6.3]."""
 
     def __init__(self):
         self._lock = renewed(threading.Lock())
@@ -203,7 +207,7 @@ class Tokens:
         return buffer
 
     def find(self, token):
-        """The live buffer of a token. Raises InvalidArgument when there is none."""
+        """The live buffer with this token. Raises InvalidArgument if there is none."""
         buffer = self._live.get(token)
         if buffer is None:
             raise InvalidArgument(f"token {token}: no buffer of this device has it")
@@ -219,8 +223,8 @@ def allocate(device, dims, input_roles, output_roles):
             path = f"allocate {kind}_roles[{place}]"
             key, operand = _role(device, path, kind, role)
             if key in roles:
-                raise InvalidArgument(f"{path}: {kind} {role.index} of this prepared model has the role already")
-            # The reference keeps the model's identity from being taken over by a later one.
+                raise InvalidArgument(f"{path}: {kind} {role.index} of this prepared model is listed already")
+            # Holding the model keeps its id() from being reused by a later one.
             roles[key] = role.prepared
             operands.append((path, operand))
     if not operands:
@@ -264,7 +268,7 @@ def _role(device, path, kind, role):
 
 
 def dimensions(dims, what):
-    """Dimensions that a caller gave, as a tuple of int; 0 = unknown. what: of the message. Raises InvalidArgument."""
+    """`dims` as a tuple of int (0 = unknown). what: start of the error message. Raises InvalidArgument."""
     given = sequence(dims, f"{what} dims", "a list of whole numbers")
     return tuple([whole(dim, f"{what} dims[{axis}]", 0, UINT32_MAX) for axis, dim in enumerate(given)])
 

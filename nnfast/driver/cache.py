@@ -1,7 +1,7 @@
-"""Compilation caching [NN 7]: prepared models in files of a client, or in a folder.
+"""Compilation caching [NN 7]: prepared models stored in a client's files, or in a folder.
 
-Files are read into memory of our own, or are mapped where nobody can shrink or write them any more (sealed memfds), and
-checked there: what will be used is what was checked. stored_model.py says what is in them.
+Files are read into private memory, or mapped if nobody can shrink or write them any more (sealed memfds), and checked
+there, so that what is used is what was checked. stored_model.py describes their content.
 """
 
 import mmap
@@ -34,7 +34,7 @@ def _stamp(device, token):
 def save(prepared, files, token):
     """Store a prepared model. Never raises for bad files: returns "" or why nothing was stored [NN 7.2].
 
-    Whatever the files held cannot be loaded afterwards, unless it was stored anew.
+    Once files and token have passed their checks, the old content is gone, whether or not storing succeeds.
     """
     try:
         model, data = descriptors_of(files)
@@ -64,7 +64,7 @@ def _write(descriptor, part):
 
 # -- loading -----------------------------------------------------------------------------------------------------------
 def check(device, files, token):
-    """Check and take over the content of cache files; see Device.cached."""
+    """Read and check cache files; returns load(deadline), see Device.cached."""
     with trace.span("LD", "PC", "check cache"), _refusing():
         opened = _Opened(device, files, token)
         opened.read()
@@ -77,8 +77,8 @@ def check(device, files, token):
 
 
 def prepare(device, files, token, deadline):
-    """check and load in one: the model is planned while other threads read the data file, where there are processors
-    for them. Planning looks at what the signed head holds, and at no byte of the data file."""
+    """Check and load in one: with processors to spare, the model is planned while other threads read the data file.
+    Planning then depends on the signed head alone, not on the data file."""
     with _refusing():
         with trace.span("LD", "PC", "check cache"):
             opened = _Opened(device, files, token)
@@ -91,8 +91,8 @@ def prepare(device, files, token, deadline):
 
 
 class _Opened:
-    """Cache files whose head was read and checked. content: of the head; data: of the data file, as a read-only uint8
-    array that nobody can pull away: mapped where it cannot change any more, else filled by `read`."""
+    """Cache files whose head was read and checked. content: the decoded head; data: the data file as a read-only uint8
+    array that stays valid: mapped if the file cannot change any more, else private memory filled by `read`."""
 
     def __init__(self, device, files, token):
         model, self._descriptor = descriptors_of(files)
@@ -120,14 +120,14 @@ class _Opened:
 
 
 def to_memory(prepared):
-    """(bytes of a model file, array of a data file) of a prepared model, for a pickle: signed with nobody's key."""
+    """(model file as bytes, data file as an array) of a prepared model, for pickling; signed with a throw-away key."""
     return stored_model.pack(prepared, _stamp(prepared.device, bytes(TOKEN_BYTES)), KeyedDigest(os.urandom(KEY_BYTES)))
 
 
 def from_memory(device, model, data):
-    """The prepared model in what `to_memory` gave.
+    """The prepared model from the result of `to_memory`.
 
-    Digests are not looked at: who may hand us a pickle may do anything, and the key was nobody's.
+    Digests are not checked: a pickle can run any code, so its source is trusted already.
     """
     with _refusing():
         memory = aligned_bytes(data.nbytes)
@@ -144,7 +144,7 @@ def _load(device, content, data, deadline):
 
 
 def _plan(device, content, data, deadline, is_late=False):
-    """(prepared model, its StoredPacking or None, which is to be finished)."""
+    """(prepared model, its StoredPacking or None); the caller must finish the packing."""
     with trace.span("LD", "PC", "restore"):
         model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late)
         return PreparedModel(device, model, *options, deadline, packing=packing), packing
@@ -160,7 +160,7 @@ def _finished(prepared, packing):
 
 @contextmanager
 def _refusing():
-    """Whatever files can be wrong in is one error to the client."""
+    """Turn every defect of the files into the one error that the client gets."""
     try:
         yield
     except Error:
@@ -174,7 +174,7 @@ def _refusing():
 
 
 def _regular(descriptor):
-    """Size of an open file. Raises OSError for anything but a regular file: reading it might block."""
+    """Size of an open file. Raises OSError unless it is a regular file, as reading others might block."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         raise OSError("it is not a regular file")
@@ -182,7 +182,7 @@ def _regular(descriptor):
 
 
 def _read_head(descriptor):
-    """A model file, in memory of our own; no copy is made before its signature was checked."""
+    """A model file, read into private memory and not copied again before its signature is checked."""
     size = _regular(descriptor)
     if size > MAX_HEAD:
         raise Unusable(f"the model file has {size} bytes, must be at most {MAX_HEAD}")

@@ -1,4 +1,4 @@
-"""The arguments of compilation caching, which a caller needs before there is anything to store or load."""
+"""Arguments of compilation caching: CacheFiles, the token, and the driver's version string."""
 
 import hashlib
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ _MOST_DESCRIPTORS = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class CacheFiles:
-    """Open descriptors of the cache files, as the client passes them: model and data, one of each."""
+    """Cache files that a client passes: `model` and `data`, each a tuple with one open file descriptor (int).
+
+    They must be regular files, open for writing to store and for reading to load; closing them is left to the caller.
+    """
 
     model: tuple
     data: tuple
@@ -25,13 +28,13 @@ class CacheFiles:
 
 @cache
 def version_string():
-    """Version of the driver, which changes with whatever may change compiled models or results [NN 3.4]."""
+    """Version of the driver; differs whenever compiled models or results may differ [NN 3.4]."""
     names = "\n".join(sorted(row["name"] for row in kernels.table()))
     return f"nnfast {__version__} {hashlib.sha256(names.encode()).hexdigest()[:12]}"
 
 
 def descriptors_of(files):
-    """(model descriptor, data descriptor). Raises InvalidArgument for a wrong number, and for what are none."""
+    """(model descriptor, data descriptor). Raises InvalidArgument for a wrong count or anything but descriptors."""
     if not isinstance(files, CacheFiles):
         raise InvalidArgument(f"compilation cache: is {type(files).__name__}, must be an nnfast.CacheFiles")
     for name, given, wanted in (("model", files.model, MODEL_FILES), ("data", files.data, DATA_FILES)):
@@ -49,7 +52,7 @@ def descriptors_of(files):
 
 
 def check_token(token):
-    """Refuse what is no token."""
+    """Raise InvalidArgument unless `token` is TOKEN_BYTES bytes."""
     if not isinstance(token, bytes | bytearray) or len(token) != TOKEN_BYTES:
         got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else f"a {type(token).__name__}"
         raise InvalidArgument(f"compilation cache: the token is {got}, must be {TOKEN_BYTES} bytes")

@@ -1,6 +1,7 @@
-"""A folder of compiled models (`cache_dir`): two files for each, named by what was compiled.
+"""A folder of compiled models (`cache_dir`): two files each, named by a digest of what was compiled.
 
-Folder and files must be ours and closed to changes by others; what they hold is then checked as files of any client.
+Folder and files must belong to the current user and be writable by nobody else; their content is then checked like that
+of any client's files.
 """
 
 import os
@@ -21,16 +22,16 @@ from .own_files import OwnFolder
 
 
 def prepare_in(folder, device, model, options, deadline, make, store):
-    """A prepared model from the folder, or prepared now and stored there for the next time.
+    """Load a prepared model from the folder, or prepare it now and store it there.
 
-    A file that does not hold what it should is replaced; a folder that cannot be used is logged and ignored. make()
-    prepares the model, store(prepared, files, token) is as cache.save. Raises InvalidArgument for what is no path.
+    An unusable file is replaced; an unusable folder is logged and ignored. make() prepares the model;
+    store(prepared, files, token): cache.save. Raises InvalidArgument if `folder` is not a path.
     """
     folder = path(folder, "prepare cache_dir:")
     try:
         token = _token(model, options, device)
     except (TypeError, ValueError, AttributeError, OverflowError):
-        device.check(model)  # says what is wrong with the model
+        device.check(model)  # raises if the model is what is wrong
         raise
     try:
         with OwnFolder(folder) as own, _open(own, token) as files:
@@ -85,7 +86,7 @@ def _store(own, token, prepared, store):
             refusal = store(prepared, files, token)
         if not refusal:
             for name, made in reversed(list(zip(names, fresh))):
-                own.replace(name, made)  # the data first: a model file always finds data that is at least as new
+                own.replace(name, made)  # data first: a model file's data must never be older than itself
     finally:
         for name in fresh:
             with suppress(FileNotFoundError):
@@ -93,8 +94,8 @@ def _store(own, token, prepared, store):
 
 
 def _token(model, options, device):
-    """32 bytes that tell one compilation from any other: model, options, precision, passes, version and instruction
-    level."""
+    """32-byte digest of everything that a compilation depends on: model, options, precision, passes, version and
+    instruction level."""
     preference, priority, shapes, keep = options
     constants, digest = Constants(), key.digest()
     text = encode([record_of(model, constants), preference, priority, list(plain_shapes(shapes).items()),

@@ -1,7 +1,7 @@
-"""What a device says of its speed [NN 1.8]: measured on this machine once, and the same answer from then on.
+"""What a device reports about its speed [NN 1.8]: measured once per machine, constant from then on.
 
-`nnfast info --calibrate` (bench/calibration.py) measures and stores a file; a process reads it when it is first asked.
-Without a file for this driver, level and processor a CPU driver is what a CPU is by definition: 1.0.
+`nnfast info --calibrate` (bench/calibration.py) measures and stores a file; a process reads it at the first query.
+Without a file for this driver, level and processor every value is 1.0: by definition the speed of a CPU.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from ..model.types import DTYPES, OperandType
 
 FORMAT = 1
 OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
-"""What has a performance beside the operand types."""
+"""Names of the performance values that do not belong to an operand type."""
 
 _NO_OPERANDS = (OperandType.SUBGRAPH, OperandType.OEM, OperandType.TENSOR_OEM_BYTE)
 OPERANDS = tuple(sorted(kind for kind in DTYPES if kind not in _NO_OPERANDS))
-"""Operand types with a performance, ascending."""
+"""Operand types that have a performance value, ascending."""
 
 _lock = renewed(threading.Lock())
 _answers = {}
@@ -32,7 +32,7 @@ _answers = {}
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Time and energy of a workload over those of the reference CPU; 1.0 = the same, lower is better."""
+    """Execution time and power of a workload relative to the reference CPU: 1.0 = the same, lower is better."""
 
     time: float
     power: float
@@ -40,9 +40,9 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Performance by operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE.
+    """Performance per operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE.
 
-    source: file that holds the measured numbers, "" where nothing was measured. digest: of the numbers, "" likewise.
+    source: path of the file with the measured numbers, "" if nothing was measured. digest: of these numbers, or "".
     """
 
     operands: dict
@@ -65,9 +65,9 @@ _AS_REFERENCE = Performance(1.0, 1.0)
 
 
 def capabilities():
-    """Capabilities of the devices of this process at the level in force: the same on every call.
+    """Capabilities of this process's devices at the current instruction level: the same on every call.
 
-    A calibration by another process is seen by the processes that start after it.
+    A calibration by another process is seen only by processes that start after it.
     """
     level = kernels.level()
     with _lock:
@@ -78,9 +78,9 @@ def capabilities():
 
 
 def device_version():
-    """What a device says of its version [NN 3.4]: the driver's, the level in force, and which numbers it gives.
+    """Version string of a device [NN 3.4]: the driver's version, the instruction level and the calibration's digest.
 
-    Two processes whose devices have one version have the same capabilities.
+    Equal version strings mean equal capabilities, in any two processes.
     """
     with importing:
         from .cache_files import version_string
@@ -89,7 +89,7 @@ def device_version():
 
 
 def store(operands, others):
-    """Write measured numbers for the level in force and answer with them from now on; returns the path of the file.
+    """Store measured numbers for the current level and use them from now on; returns the path of the file.
 
     operands: {operand type: Performance} of all OPERANDS; others: {name: Performance} of OTHERS.
     """
@@ -126,7 +126,7 @@ def processor(path="/proc/cpuinfo"):
 
 
 def _identity(level):
-    """What numbers hold for."""
+    """What measured numbers are valid for."""
     with importing:
         from .cache_files import version_string
 
@@ -138,7 +138,7 @@ def _pair(performance):
 
 
 def _read(path):
-    """Capabilities of a file, or None where there is none that holds here."""
+    """Capabilities from a file, or None if there is no file that is valid here."""
     try:
         with open(path, encoding="utf-8") as stream:
             document = json.load(stream)

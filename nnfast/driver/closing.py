@@ -1,10 +1,10 @@
-"""Objects that a `with` block closes."""
+"""Objects that a `with` block closes, and what a closed model answers."""
 
 from ..errors import InvalidArgument
 
 
 class Closing:
-    """Base of what has a `close`, which the end of a `with` block calls."""
+    """Base class: a context manager that calls `close` at the end of the block."""
 
     def __enter__(self):
         return self
@@ -14,10 +14,10 @@ class Closing:
 
 
 class ClosedGraph:
-    """In place of the GraphRunner of a prepared model that was closed."""
+    """Replaces the GraphRunner of a closed model: any use raises InvalidArgument."""
 
     def segments(self):
-        """None are left."""
+        """None: all plans are gone."""
         return []
 
     def __getattr__(self, name):

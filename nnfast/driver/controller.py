@@ -1,4 +1,4 @@
-"""The caller's end of a burst [NN 4.9]: packets, slots for memories, and when to take the normal way instead."""
+"""The caller's end of a burst [NN 4.9]: packets, memory slots, and the fallback to normal executions."""
 
 import threading
 import weakref
@@ -21,15 +21,14 @@ _CLASSES = {kind.status: kind for kind in (errors.DeviceUnavailable, errors.Gene
 
 
 class Slots:
-    """The memories that a burst's packets name by number: the same object keeps its number until it is freed.
+    """Slot numbers of the memories in a burst's packets: an object keeps its number until it is freed.
 
-    Numbers of freed ones are used again, last first. What can be referred to weakly is let go when its owner does so.
-    Any thread may call it.
+    Freed numbers are reused, last freed first. Objects are held by weak references where they allow these. Thread-safe.
     """
 
     def __init__(self):
         self._lock = renewed(threading.Lock())
-        self._numbers, self._objects = {}, {}  # identity: slot; slot: function that gives the object
+        self._numbers, self._objects = {}, {}  # id: slot; slot: function that returns the object
         self._free, self._next, self._gone = [], 0, []
 
     def bind(self, memory):
@@ -51,7 +50,7 @@ class Slots:
             return slot
 
     def find(self, slots):
-        """The objects of slots; InvalidArgument when one of them has none [NN 4.6]."""
+        """The objects in these slots; raises InvalidArgument if a slot has none [NN 4.6]."""
         with self._lock:
             found = [self._objects.get(slot, lambda: None)() for slot in slots]
         missing = [slot for slot, memory in zip(slots, found) if memory is None]
@@ -60,7 +59,7 @@ class Slots:
         return found
 
     def unbind(self, memory):
-        """Forget a memory; its slot, or None for one that has none. `give_back` makes the number free."""
+        """Forget a memory; returns its slot, or None if it has none. The number is free only after `give_back`."""
         with self._lock:
             slot = self._numbers.get(id(memory))
             if slot is None or self._objects[slot]() is not memory:
@@ -69,7 +68,7 @@ class Slots:
             return slot
 
     def unbind_gone(self):
-        """Slots of memories that live no more, which are forgotten now."""
+        """Forget the memories that no longer live; returns their slots."""
         slots = []
         while self._gone:
             key, slot = self._gone.pop()
@@ -82,7 +81,7 @@ class Slots:
         return slots
 
     def give_back(self, slot):
-        """The driver has forgotten the slot too."""
+        """Make the number of a slot free: the driver has forgotten it too."""
         with self._lock:
             self._free.append(slot)
 
@@ -93,10 +92,10 @@ class Slots:
 
 
 class Channel:
-    """Queues, slots and context of one burst, and the exchange of packets on it, one at a time.
+    """Queues, slots and context of one burst; exchanges one packet at a time.
 
-    configure(slots, requests, results): makes the burst and gives its context, with free_memory(slot), is_alive(),
-    last_error(), death(), end(), which waits for nothing, and close(), which may wait until the burst has ended.
+    configure(slots, requests, results): makes the burst and returns its context, which has free_memory(slot),
+    is_alive(), last_error(), death(), end(), which does not wait, and close(), which may wait for the burst's end.
     """
 
     def __init__(self, configure, capacity, spin_us):
@@ -111,8 +110,8 @@ class Channel:
     def exchange(self, request, memories, measure):
         """The answer (packet.parse_result) to a canonical request whose pools are these memories.
 
-        None when a packet cannot say it or cannot be sent now: nothing was sent then, and the normal way is open.
-        Raises GeneralFailure when there is no answer, or none that is one.
+        None if a packet cannot express the request or cannot be sent now: nothing was sent, so a normal execution is
+        possible. Raises GeneralFailure if there is no answer or a malformed one.
         """
         if not self.is_open():
             return None
@@ -126,20 +125,20 @@ class Channel:
                 if not client.holds(request) and not client.build(request, [self.slots.bind(m) for m in memories]):
                     return None
             except (TypeError, ValueError, OverflowError, AttributeError):
-                return None  # no numbers, or too large for a packet
+                return None  # values that are not numbers, or too large for a packet
             if not client.fits():
                 return None
             try:
                 return client.exchange(measure)
             except BaseException as error:
                 death = self.context.death()
-                self._end()  # who knows what will come through the queue: it is of no use any more
+                self._end()  # the queue is out of step with the requests: unusable from now on
                 if death is not None and isinstance(error, GeneralFailure):
                     raise death from None
                 raise
 
     def free(self, memory):
-        """Have the driver forget a memory; whether it knew it."""
+        """Make the driver forget a memory; True if it knew it."""
         if self._forks != forks.count:
             return False
         with self._lock:
@@ -160,18 +159,18 @@ class Channel:
             self.slots.give_back(slot)
 
     def is_open(self):
-        """False after the end, and in a forked child: the queues and the memories are its parent's."""
+        """False after the end, and in a forked child, as queues and memories belong to the parent."""
         return self._end.alive and self._forks == forks.count
 
     def close(self):
-        """End the burst, and wait until it has ended where the context can tell."""
+        """End the burst; waits for its end if the context can."""
         self._end()
         if self._forks == forks.count:
             self.context.close()
 
 
 def _end(origin, client, context, queues):
-    """End the burst. The collector calls this too, in any thread and at any time: it waits for nothing."""
+    """End the burst without waiting: the garbage collector may call this in any thread at any time."""
     if origin != forks.count:
         return  # a forked child does not end its parent's burst
     client.close()
@@ -181,10 +180,13 @@ def _end(origin, client, context, queues):
 
 
 class Controller:
-    """Executions on one prepared model through a burst of its own: see PreparedModel.burst.
+    """Executions on one prepared model through a burst of its own; made by PreparedModel.burst.
 
-    Any thread may call it; calls go one after the other. A context, which ends the burst. fallbacks: how many calls of
-    `execute` took the normal way.
+    Any thread may call it; calls run one at a time. As a context manager it ends the burst. fallbacks: how many calls
+    of `execute` ran as normal executions.
+
+        with prepared.burst(spin_us=50) as burst:
+            y, = burst.run([x])
     """
 
     def __init__(self, prepared, capacity=1024, spin_us=None):
@@ -200,10 +202,10 @@ class Controller:
 
     @vlog.log_errors(vlog.EXECUTION, "burst execute")
     def execute(self, request, measure_timing=False):
-        """As PreparedModel.execute, whose way it takes for what a packet cannot say: pools that are no Memory.
+        """As PreparedModel.execute, which takes over what a packet cannot express: pools that are not Memory objects.
 
-        The driver keeps the memories of a request mapped until they are gone or given to `free`. Raises what the driver
-        answers; GeneralFailure when there is no answer.
+        The driver keeps the memories of a request mapped until they are collected or passed to `free`. Raises the
+        driver's errors; GeneralFailure if there is no answer.
         """
         answer = None
         if measure_timing is not False:
@@ -223,7 +225,7 @@ class Controller:
     def run(self, inputs):
         """As PreparedModel.run on a list of arrays, copied to shared memory and back.
 
-        Models with open shapes, states or omitted inputs take the normal way.
+        Falls back to PreparedModel.run for models with unknown shapes or states, and for omitted inputs.
         """
         if not self._channel.is_open():
             return self.prepared.run(inputs)
@@ -238,15 +240,15 @@ class Controller:
             return [view.copy() for view in arrays.outputs]
 
     def free(self, memory):
-        """Have the driver forget a memory that requests had among their pools; True when it knew it."""
+        """Make the driver forget a memory that was among the pools of a request; True if it knew it."""
         return self._channel.free(memory)
 
     def is_alive(self):
-        """False when requests go the normal way for good."""
+        """False if all further calls will be normal executions."""
         return self._channel.is_open() and self._channel.context.is_alive()
 
     def close(self):
-        """End the burst; later calls go the normal way."""
+        """End the burst; later calls are normal executions."""
         self._channel.close()
 
     def __enter__(self):
@@ -257,7 +259,7 @@ class Controller:
 
 
 class _Arrays:
-    """A memory for all inputs and outputs, [(shape, dtype)] each, and the request that uses it."""
+    """One memory for all inputs and outputs, each given as [(shape, dtype)], and the request that uses it."""
 
     def __init__(self, inputs, outputs):
         ends, arguments = 0, []
@@ -273,7 +275,7 @@ class _Arrays:
 
     @classmethod
     def of(cls, prepared):
-        """The arrays of a model whose requests have exactly its inputs and outputs, all of known sizes; else False."""
+        """The arrays of a model, or False if requests have other arguments too, or sizes are unknown."""
         shapes = prepared.result_shapes
         if not prepared.is_plain or shapes is None or any(0 in shape for shape in shapes):
             return False
@@ -282,7 +284,7 @@ class _Arrays:
 
 
 def result_of(answer, context):
-    """ExecutionResult of an answer; raises the error of any status but NONE. What else it says then is dropped."""
+    """ExecutionResult of an answer; raises the error of any status but NONE."""
     status, shapes, *times = answer
     shapes = tuple(OutputShape(dims, sufficient) for dims, sufficient in shapes)
     if status == ErrorStatus.NONE:

@@ -28,23 +28,24 @@ PRECISIONS = ("bf16",)
 class Device(Closing):
     """A CPU that runs NNAPI models.
 
-    num_threads: threads per run; None takes NNFAST_NUM_THREADS, else what the affinity mask and the control group's
-    quota allow. Results do not depend on it. memory_limit: bytes that its models' packed weights, working memory and
-    buffers may take together; None: no limit. extensions: the vendor extensions that its client may use, as
-    nnfast.extensions.Extension or by the name of a registered one; None: all that are registered now. precision: None
-    computes as exactly as the standard promises; "bf16" rounds the inputs and weights of CONV_2D and FULLY_CONNECTED in
-    TENSOR_FLOAT32 to bfloat16, which is faster and less exact, where the processor has instructions for it; explain()
-    says where that was. Raises InvalidArgument for any other value.
+        device = nnfast.Device(num_threads=4)
+        prepared = device.prepare(nnfast.load("model.tflite"))
 
-    client: whom the device works for. The priorities of all models of one client are relative to each other: an
-    execution of higher priority goes first, and one of lower priority stops for it between two operations when there
-    are not cores for both. None: all devices of the process that name no client work for the same one. A name, the
-    same for all devices that give it, or an nnfast.Client of one's own separates devices from the others. memory_limit
-    is the device's own, whatever its client.
+    num_threads: threads per run, does not change results. None: NNFAST_NUM_THREADS, else as many as the affinity mask
+    and the control group's quota allow.
+    memory_limit: bytes for packed weights, working memory and buffers of all its models together. None: no limit.
+    extensions: vendor extensions that models may use, as nnfast.extensions.Extension or names of registered ones. None:
+    all that are registered now.
+    precision: None computes as exactly as the standard promises. "bf16" rounds the inputs and weights of CONV_2D and
+    FULLY_CONNECTED in TENSOR_FLOAT32 to bfloat16 if the processor has instructions for it: faster and less exact.
+    explain() shows which operations that affects.
+    client: an nnfast.Client, or a name that devices share. Priorities are relative among the models of one client: an
+    execution of higher priority goes first, and one of lower priority pauses for it between two operations if there are
+    not enough cores for both. None: one client for all devices of the process that name none.
+    without_passes: names of compiler passes to leave out, such as ["row_fusion"] (docs/passes.md). Integer results do
+    not change, floats stay within the bounds of their operations.
 
-    without_passes: names of compiler passes to leave out, such as ["row_fusion"] (docs/passes.md lists all); explain()
-    tells which ones changed something, and why. Integer results are the same without them, floats within the bound of
-    their operations. Raises InvalidArgument, which lists the known names.
+    Raises InvalidArgument for any other value.
     """
 
     @vlog.log_errors(vlog.MANAGER, "Device")
@@ -72,23 +73,21 @@ class Device(Closing):
                       threads.available(), ", ".join(self.extensions) or "none")
 
     is_available = True
-    """A CPU always is; for devices in another process."""
+    """Always True here; a device in another process may have died."""
 
     @property
     def background(self):
-        """Threads for what is launched on the device: a driver.background.Background."""
+        """Threads for work launched on the device: a driver.background.Background."""
         if "_threads" not in self.__dict__:
             with importing:
                 from .background import Background
 
-            self.__dict__.setdefault("_threads", Background())  # of several threads that come here, the first one's
+            self.__dict__.setdefault("_threads", Background())  # atomic: concurrent callers get the same one
         return self._threads
 
     @property
     def version(self):
-        """Version of the device, which changes with whatever may change compiled models, results or capabilities
-        [NN 3.4].
-        """
+        """Version string; differs whenever compiled models, results or capabilities may differ [NN 3.4]."""
         with importing:
             from .capabilities import device_version
 
@@ -96,7 +95,7 @@ class Device(Closing):
 
     @property
     def capabilities(self):
-        """What the device says of its speed [NN 1.8]: Capabilities, the same on every call."""
+        """Speed of the device relative to the reference CPU [NN 1.8]: Capabilities, the same on every call."""
         with importing:
             from .capabilities import capabilities
 
@@ -104,26 +103,29 @@ class Device(Closing):
 
     @vlog.log_errors(vlog.MODEL, "check")
     def check(self, model, newest=VERSIONS[-1]):
-        """Refuse an invalid model, or one that needs more than HAL `newest`; returns the lowest HAL that has it all."""
+        """Lowest version ("1.0" to "1.3", "aidl2", "aidl3") that covers the model. newest: highest version allowed.
+
+        Raises InvalidArgument for an invalid model, or one that needs a version above `newest`.
+        """
         _model(model)
         chosen_from(newest, "check newest:", VERSIONS)
         with counted("check"), trace.span("LU", "PU", "validateModel"):
             return check_model(model, newest, self.extensions)
 
     def supported_operations(self, model):
-        """One bool per operation of the main graph (getSupportedOperations).
+        """One bool per operation of the main graph (getSupportedOperations); `unsupported_reasons` explains each False.
 
-        Raises InvalidArgument when the model itself is invalid; `unsupported_reasons` tells why an entry is False.
+        Raises InvalidArgument if the model itself is invalid.
         """
         refused = self.unsupported_reasons(model)
         return [index not in refused for index in range(len(model.main.operations))]
 
     @vlog.log_errors(vlog.MODEL, "supported_operations")
     def unsupported_reasons(self, model, held=0):
-        """{operation index: reason} for what this device cannot run of a valid model.
+        """{operation index: reason} of the operations of a valid model that this device cannot run.
 
-        Where there is a memory limit, that is also what it can never hold, in the order of the operations: the model's
-        weights and working memory, beside `held` bytes.
+        With a memory limit, these include operations whose weights and working memory, together with those before them
+        and `held` bytes, exceed it.
         """
         _model(model)
         with counted("supported_operations"), trace.span("LD", "PC", "supported_operations"):
@@ -144,13 +146,16 @@ class Device(Closing):
                 deadline=None, cache_dir=None, cache=None, token=None):
         """Compile a model; returns a PreparedModel that any number of threads may run.
 
-        preference, priority: as in the HAL, by name. input_shapes: {input name or position: shape} to resize inputs
-        (batch ...). keep: names or operand indexes of intermediate operands to return behind the outputs.
-        deadline: absolute time.monotonic() seconds, checked between operations. cache_dir: folder where compiled models
-        are kept and looked for; None takes NNFAST_CACHE_DIR, if that is set. cache, token: a CacheFiles of the caller's
-        and the 32 bytes that name its content, to store the compiled model in; what is wrong with them is logged and
-        does no harm [NN 7.2].
-        Raises InvalidArgument with the path of what is wrong, MissedDeadline* and ResourceExhausted*.
+            prepared = device.prepare(model, input_shapes={"image": (8, 224, 224, 3)}, priority="high")
+
+        preference: "low_power", "fast_single_answer" or "sustained_speed". priority: "low", "medium" or "high".
+        input_shapes: {input name or position: shape} to resize inputs, such as the batch. keep: names or operand
+        indexes of intermediate operands to return after the outputs. deadline: absolute time.monotonic() seconds,
+        checked between operations. cache_dir: folder to load the compiled model from, or to store it in; None:
+        NNFAST_CACHE_DIR, if set. cache, token: CacheFiles to store the compiled model in, and the 32 bytes that
+        identify it; a failure to store is logged, not raised [NN 7.2].
+
+        Raises InvalidArgument, with the path of the wrong value, MissedDeadline* and ResourceExhausted*.
         """
         _model(model)
         check_options(preference, priority)
@@ -177,8 +182,8 @@ class Device(Closing):
             return prepared
 
     def submit_prepare(self, model, done, **options):
-        """Launch prepare(model, **options); done(prepared, error) is called exactly once, in the background, with one
-        of them None. Raises GeneralFailure when nothing can be started; `done` is not called then.
+        """Launch prepare(model, **options) in the background; done(prepared, error) is called exactly once, with one of
+        them None. Raises GeneralFailure, without calling `done`, if no thread can be started.
         """
         with importing:
             from .launch import submit_prepare
@@ -186,7 +191,7 @@ class Device(Closing):
         submit_prepare(self, model, done, **options)
 
     def submit_load(self, load, done, deadline=None):
-        """As submit_prepare, of what `cached` has checked."""
+        """As submit_prepare, for load(deadline) as returned by `cached`."""
         with importing:
             from .launch import submit_load
 
@@ -194,10 +199,10 @@ class Device(Closing):
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def prepare_from_cache(self, cache, token, deadline=None):
-        """The model that prepare stored in these CacheFiles under this token [NN 7.3].
+        """The model that prepare stored in these CacheFiles under this 32-byte token [NN 7.3].
 
-        Raises InvalidArgument for a wrong number of files, GeneralFailure when they do not hold exactly what was
-        stored, or were stored by another version of nnfast or for another machine.
+        Raises InvalidArgument for a wrong number of files; GeneralFailure if they do not hold exactly what was stored,
+        or were stored by another version of nnfast or for another machine.
         """
         with importing:
             from .cache import prepare
@@ -206,7 +211,7 @@ class Device(Closing):
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache, token):
-        """load(deadline) -> PreparedModel, of cache files that are checked now, as prepare_from_cache does."""
+        """Check cache files now, as prepare_from_cache does; returns load(deadline) -> PreparedModel for later."""
         with importing:
             from .cache import check
 
@@ -214,18 +219,16 @@ class Device(Closing):
 
     @vlog.log_errors(vlog.MEMORY, "allocate")
     def allocate(self, input_roles=(), output_roles=(), dims=()):
-        """Memory of the driver for arguments of prepared models, as a Buffer [NN 6].
+        """A Buffer: driver memory for arguments of prepared models [NN 6].
 
-        input_roles, output_roles: Role objects, at least one. dims: what the roles' operands leave open, 0 = unknown.
-        Raises InvalidArgument for a bad role or roles that differ in type, quantization or shape, GeneralFailure when
-        there is no memory.
+        input_roles, output_roles: lists of Role, at least one in all. dims: shape, where the operands of the roles
+        leave it open; 0 = unknown. Raises InvalidArgument for a bad role or roles that differ in type, quantization or
+        shape; GeneralFailure if there is not enough memory.
         """
         return allocate(self, dims, input_roles, output_roles)
 
     def close(self):
-        """Close all models that the device has prepared (PreparedModel.close). The device itself holds nothing else,
-        and may go on preparing.
-        """
+        """Close all models that the device has prepared (PreparedModel.close); it may still prepare others."""
         for prepared in list(self.models):
             prepared.close()
 
@@ -236,7 +239,7 @@ class Device(Closing):
 
 
 def check_options(preference, priority):
-    """Refuse names of a preference or priority that there are not."""
+    """Raise InvalidArgument for unknown names of a preference or priority."""
     chosen_from(preference, "prepare preference:", PREFERENCES)
     chosen_from(priority, "prepare priority:", PRIORITIES)
 

@@ -1,4 +1,4 @@
-"""Deadlines and durations of a call in seconds, checked, as the nanoseconds that the engine counts in."""
+"""Checks deadlines and durations of a call, and converts seconds to the engine's nanoseconds."""
 
 from ..checks import is_number, shown
 from ..errors import InvalidArgument, MissedDeadlinePersistent
@@ -10,9 +10,9 @@ _FOREVER_NS = (1 << 63) - 1
 
 
 def duration_to_ns(seconds, what):
-    """Nanoseconds of a positive duration, 0 for None; what is longer than any machine runs is shortened.
+    """Nanoseconds of a positive duration in seconds, clamped to the engine's range; 0 for None.
 
-    what: of the message. Raises InvalidArgument.
+    what: start of the error message. Raises InvalidArgument.
     """
     if seconds is None:
         return 0
@@ -22,29 +22,29 @@ def duration_to_ns(seconds, what):
 
 
 def loop_timeout_to_ns(seconds):
-    """Nanoseconds that each WHILE may take: the default for None, never more than the longest allowed."""
+    """Nanoseconds that each WHILE may take: the default for None, at most MAXIMUM_LOOP_TIMEOUT_NS."""
     if seconds is None:
         return DEFAULT_LOOP_TIMEOUT_NS
     return min(duration_to_ns(seconds, "execute loop_timeout"), MAXIMUM_LOOP_TIMEOUT_NS)
 
 
 def check_deadline(deadline, call):
-    """Raise InvalidArgument for what is no point of time."""
+    """Raise InvalidArgument unless `deadline` is a number of seconds or None."""
     if deadline is not None and not is_number(deadline):
         raise InvalidArgument(f"{call} deadline: is {shown(deadline)}, must be seconds of time.monotonic() or None")
 
 
 def check_times(call, deadline, loop_timeout=None, duration=None):
-    """Raise InvalidArgument for what is not a time; one that has passed is left to the caller that starts the work."""
+    """Raise InvalidArgument for malformed times. Whether the deadline has passed is checked when the work starts."""
     check_deadline(deadline, call)
     loop_timeout_to_ns(loop_timeout)
     duration_to_ns(duration, f"{call} duration")
 
 
 def deadline_to_ns(deadline, now, call):
-    """A deadline in time.monotonic() seconds as nanoseconds, 0 for none.
+    """A deadline in time.monotonic() seconds as nanoseconds, 0 for None.
 
-    Raises InvalidArgument for what is no number, MissedDeadlinePersistent when it has passed [NN 3.16].
+    Raises InvalidArgument if it is not a number, MissedDeadlinePersistent if it has passed [NN 3.16].
     """
     check_deadline(deadline, call)
     if deadline is None:

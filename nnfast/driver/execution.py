@@ -1,4 +1,4 @@
-"""Runs graphs segment after segment, and the graphs that IF and WHILE name [NN 10.2, 10.4]."""
+"""Runs graphs segment by segment, including the subgraphs of IF and WHILE [NN 10.2, 10.4]."""
 
 import threading
 from contextlib import nullcontext
@@ -23,9 +23,8 @@ PRIORITIES = ("low", "medium", "high")
 class Limits:
     """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
 
-    granted_ns: from the client's call to the deadline, when the execution may have waited in between. room(nbytes):
-    called with the bytes of all results that the caller gave no memory for, before they are made; raises where that is
-    too much.
+    granted_ns: time from the client's call to the deadline, part of which the execution may have spent waiting.
+    room(nbytes): called with the total bytes of results to allocate, before that is done; raises if they are too many.
     """
 
     cancel: object = None
@@ -39,7 +38,7 @@ NO_LIMITS = Limits()
 
 
 def limits_of(deadline, loop_timeout, now, cancel=None):
-    """Limits of an execution from seconds; MissedDeadlinePersistent when the deadline has passed."""
+    """Limits from times in seconds; raises MissedDeadlinePersistent if the deadline has passed."""
     deadline_ns = deadline_to_ns(deadline, now, "execute")
     return Limits(cancel, deadline_ns, loop_timeout_to_ns(loop_timeout), deadline_ns and deadline_ns - now)
 
@@ -54,12 +53,12 @@ class GraphRunner:
         self._lock = renewed(threading.Lock())
 
     def adopt(self, segment):
-        """Keep a Segment that holds the whole graph as its plan for the declared shapes."""
+        """Use a Segment that covers the whole graph as its plan for the declared shapes."""
         operands = self.graph.operands
         self.planner.adopt({operand: operands[operand].shape for operand in self.graph.inputs}, segment)
 
     def segments(self):
-        """All segments that are kept, those of the inner graphs too."""
+        """All segments kept, including those of subgraphs."""
         found, waiting = [], [self]
         while waiting:
             runner = waiting.pop()
@@ -71,12 +70,13 @@ class GraphRunner:
     def walk(self, shapes, values, limits, provide=None, settle=None):
         """Run on arrays: `values` {operand: array} starts with the inputs and receives what is computed.
 
-        shapes: {operand: shape, None when omitted} of the inputs; provide(operand, shape, dtype): array to write an
+        shapes: {operand: shape, None if omitted} of the inputs; provide(operand, shape, dtype): array to write an
         output into, or None; settle(values, shapes): called with the shapes of outputs before they are computed, may
-        raise. Raises ResourceExhaustedTransient when memory runs out.
+        raise.
+        Raises ResourceExhaustedTransient if memory runs out.
 
-        Graphs may be nested deeper than Python calls: each is a generator, which gives out what it wants computed by
-        another, and these are kept in a list.
+        Graphs may be nested deeper than Python's recursion limit: each runs as a generator that yields the subgraph
+        calls it needs, on an explicit stack.
         """
         pacing = self.resources.pacing
         try:
@@ -87,7 +87,7 @@ class GraphRunner:
 
     @staticmethod
     def _run(steps, limits):
-        """Run a generator of `_steps` to its end, and those of the graphs that it asks for."""
+        """Run a generator of `_steps` to its end, and those of the subgraphs that it yields."""
         graphs, answer = [steps], None
         while graphs:
             try:
@@ -100,7 +100,7 @@ class GraphRunner:
                 answer = None
 
     def _steps(self, shapes, values, limits, provide=None, settle=None):
-        """Generator of the graphs that this one needs computed, as (GraphRunner, input arrays) -> output arrays."""
+        """Run this graph; yields each subgraph call as (GraphRunner, input arrays) and is sent the output arrays."""
         start, fits = 0, None if settle is None else partial(settle, values)
         while True:
             segment = self.planner.segment(start, shapes, values.__getitem__, limits.deadline_ns, limits.cancel, fits)
@@ -134,7 +134,7 @@ class GraphRunner:
         report(self.model, self.name, segment, times, began)
 
     def _call(self, arrays, limits):
-        """As _steps; answers the outputs of the graph for its inputs, as fresh arrays."""
+        """As _steps, from input arrays; returns the outputs as fresh arrays."""
         values = dict(zip(self.graph.inputs, arrays))
         with trace.span("LC", "PE", self.name):
             yield from self._steps({o: a.shape for o, a in values.items()}, values, limits)
@@ -174,10 +174,10 @@ class GraphRunner:
             if not go_round.reshape(-1)[0]:
                 break
             check()
-            # The body gives fresh arrays, so that it reads the old state while it writes the new.
+            # Results of the body are fresh arrays: it reads the old state while it writes the new one.
             result = yield body, state
             state[:len(result)] = result
-        # A loop that never ran hands out its initial values, which belong to somebody else.
+        # A loop of no rounds would return its initial values, which belong to the caller.
         return [now.copy() if now is then else now for now, then in zip(state, first)][:len(operation.outputs)]
 
     def _value(self, operand, values):

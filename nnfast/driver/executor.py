@@ -1,7 +1,7 @@
-"""Plans a model and runs it: the one way to its results, for prepared models, streams, bursts and the service.
+"""Plans and runs a model, for prepared models, streams, bursts and the service alike.
 
-Where the plan is one native program, and nobody watches, `quick` runs it on arrays that fit. Everything else goes
-through the general path, which finds the results, or says what is wrong.
+If the plan is one native program and nothing observes the run, `quick` executes it on arrays that match the plan.
+Everything else takes the general path, which computes the results or raises what is wrong.
 """
 
 from math import prod
@@ -35,9 +35,9 @@ class Executor:
 
     inputs, outputs: TensorInfos of the arguments of `perform`, without states. form: RequestForm of its requests, which
     name the states too. initial: what each state starts from, as an array. resources: engine.Resources of a run.
-    segment: the plan of the whole graph, None where shapes or values are known at an execution only; runner: the native
-    Runner of that plan, None where it is not one native program. bursts: those that run the model. kept: intermediate
-    operands, which are outputs behind those of the model.
+    segment: the plan of the whole graph, None if shapes or values are known only at execution; runner: the native
+    Runner of that plan, None if it is not one native program. bursts: open bursts on the model. kept: intermediate
+    operands returned after the model's outputs.
     """
 
     def __init__(self, device, model, priority, kept=()):
@@ -63,9 +63,9 @@ class Executor:
 
     # -- planning ------------------------------------------------------------------------------------------------------
     def plan(self, deadline_ns, cancel, go_on, packing=None):
-        """Plan what is known now; refuses what a first execution would refuse.
+        """Plan as far as shapes and values are known; raises what a first execution would raise.
 
-        A plan that holds all operations proves that each is supported; whatever has none is asked about that first.
+        A complete plan proves that every operation is supported; without one, support is checked separately.
         packing: a StoredPacking to plan with, or None.
         """
         segment = None if packing is None else packing.restored(self.model, self.kept, self.resources)
@@ -91,16 +91,16 @@ class Executor:
             except Error:
                 require_supported(self.model, go_on)
                 if not has_open_form(self.model):
-                    raise  # else: what is wrong with all inputs may be right without the optional ones
+                    raise  # else the model may be valid once optional inputs are omitted
         require_supported(self.model, go_on)
 
     def adopt(self, segment):
-        """Take over a Segment that holds the whole graph, planned for these resources."""
+        """Use a Segment that covers the whole graph, planned for these resources."""
         self._graph.adopt(segment)
         self._keep(segment)
 
     def replace_model(self, model):
-        """Go on with the same model without the values of some constants, which the plan does not read."""
+        """Switch to the same model without the values of constants that the plan does not read."""
         self.model = model
         self._graph = GraphRunner(model, model.main, "main", self.resources, self.kept)
         self._graph.adopt(self.segment)
@@ -138,25 +138,25 @@ class Executor:
                       rows(self._outputs), rows(self._states_in), rows(self._states_out), self.initial)
 
     def _shape(self, operand):
-        segment = self.segment  # None once this is closed, which others may do meanwhile
+        segment = self.segment  # None after close, which may happen on another thread
         planned = segment is not None and operand in segment.tensors
         return segment.shape_of(operand) if planned else self.model.main.operands[operand].dims
 
     def observed(self, watchers):
-        """Profiles, traces and log lines see executions only when Python does them."""
+        """Let `quick` decline while there are watchers: profiles, traces and log lines need executions in Python."""
         runner = self.runner
         if runner is not None:
             runner.watched = watchers > 0
 
     # -- arrays --------------------------------------------------------------------------------------------------------
-    # quick(inputs, out, state, new_state, cancel): Runner.run, as long as there is a Runner; None where that declines.
+    # quick(inputs, out, state, new_state, cancel): Runner.run if there is a Runner; returns None if it declines.
 
     def perform(self, inputs, out=None, limits=NO_LIMITS, state=None, new_state=None):
         """Results of one run in the order of `outputs`, from a list of arrays in the order of `inputs`.
 
-        out: list of arrays to write them into; limits: execution.Limits. state: the array that each state starts from,
-        None: `initial`; new_state: arrays for what the states become, None: nobody wants that.
-        Raises InvalidArgument, GeneralFailure, what the limits raise.
+        out: list of arrays to write them into; limits: execution.Limits. state: array that each state starts from,
+        None: `initial`; new_state: arrays that receive the new states, None: discard them.
+        Raises InvalidArgument, GeneralFailure, and what the limits raise.
         """
         if not limits.deadline_ns and (limits.room is None or out is not None):
             results = self.quick(inputs, out, state, new_state, limits.cancel)
@@ -211,7 +211,7 @@ class Executor:
         return results if out is None else self._deliver(results, inputs, out)
 
     def _deliver(self, results, inputs, out):
-        """Copy what could not be computed in place into the caller's arrays."""
+        """Copy results that were not computed in place into the caller's arrays."""
         for info, result, array in zip(self.outputs, results, out):
             if array is not result:
                 check_output(info, array, result.shape, result.dtype, [*inputs, *(o for o in out if o is not array)])
@@ -222,8 +222,8 @@ class Executor:
 
     # -- requests ------------------------------------------------------------------------------------------------------
     def perform_request(self, arguments, limits, began, measure_timing=False):
-        """ExecutionResult of a bound request (pools.Arguments) within Limits; began: nanoseconds at which the call was
-        seen. Raises as PreparedModel.execute.
+        """ExecutionResult of a bound request (pools.Arguments) within Limits; began: start of the call in nanoseconds.
+        Raises as PreparedModel.execute.
         """
         values, shapes = dict(arguments.inputs), dict(arguments.shapes)
         started = now_ns()
@@ -242,7 +242,7 @@ class Executor:
         return ExecutionResult(tuple(OutputShape(shape, True) for shape in shapes), timing)
 
     def _perform_in_place(self, arguments, values, limits):
-        """Fast path of perform_request; False where the arguments do not lie so that it can work on them."""
+        """Fast path of perform_request; returns False if the arguments' memory does not allow it."""
         if self.runner is None or not self.is_plain or limits.deadline_ns or observe.watchers:
             return False
         outputs = []
@@ -259,7 +259,7 @@ class Executor:
         return True
 
     def _check_time(self, now, limits):
-        """Refuse to start what has never been done in the time that is left [NN 8.2]."""
+        """Raise MissedDeadline* if even the fastest execution so far took longer than the time left [NN 8.2]."""
         left = limits.deadline_ns - now
         if limits.deadline_ns and left < self._best_ns:
             error = MissedDeadlineTransient if limits.granted_ns > self._best_ns else MissedDeadlinePersistent
@@ -269,28 +269,28 @@ class Executor:
     # -- memory --------------------------------------------------------------------------------------------------------
     @property
     def result_shapes(self):
-        """Shapes of `outputs` where every run has the same, else None."""
+        """Shapes of `outputs` if every run has the same, else None."""
         return None if self.segment is None else [tuple(self._shape(operand)) for operand in self._outputs]
 
     def segments(self):
-        """All plans that are kept: for other shapes, and of the graphs that IF and WHILE name."""
+        """All plans kept, including those for other shapes and for subgraphs of IF and WHILE."""
         return self._graph.segments()
 
     def run_count(self):
-        """How often memory was used for a run; for the watchdog."""
+        """Count of runs that used working memory; for the watchdog."""
         runner = self.runner
         own = runner.runs if runner is not None else 0
         return own + sum(burst.runs for burst in list(self.bursts)) + sum(segment.runs for segment in self.segments())
 
     def release_idle(self):
-        """Give working memory that no execution uses back to the system; the next execution takes it anew."""
+        """Return unused working memory to the system; the next execution allocates it again."""
         runner = self.runner
         for holder in (*([] if runner is None else [runner]), *list(self.bursts), *self.segments()):
             holder.release_idle()
 
     def close(self):
-        """Give the plan, the packed weights and working memory back, and end the bursts. What runs now ends as it
-        would; what comes later is refused."""
+        """Free the plan, the packed weights and working memory, and end the bursts. Running executions finish; later
+        ones raise InvalidArgument."""
         for burst in list(self.bursts):
             burst.close()
         self.quick = _declined
@@ -298,14 +298,14 @@ class Executor:
         self._graph = ClosedGraph()
 
     def __repr__(self):
-        """As users know it: log lines tell of prepared models."""
+        """As the user's PreparedModel, for log lines."""
         return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
 
 
 class _NotYet(Exception):
-    """Planning ahead met a value that only an execution has."""
+    """Planning needs a value that is known only at execution."""
 
 
 def _declined(inputs, out=None, state=None, new_state=None, cancel=None):
-    """In place of Runner.run where there is no Runner."""
+    """Replaces Runner.run if there is no Runner: declines always."""
     return None

@@ -9,15 +9,17 @@ from ..compiler import passes
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
 
 MOST_LISTED = 12
-"""Most operations that the line of a pass names."""
+"""Operations that the line of a pass names at most."""
 
 
 class Explanation:
-    """One row per operation: kernel, output shape, packed bytes, or why numpy runs it. str() is a table.
+    """What runs each operation of a prepared model; made by PreparedModel.explain. str() is a table.
 
-    precision: what the device was asked for, None for exact; reduced: how many operations run in it; arithmetic: whose
-    integers the model computes. passes: {name: reason} of the compiler passes that changed something; each row names
-    its own under "passes". without_passes: names of those that the device leaves out.
+    rows: one dict per operation: kernel, output shape, packed bytes, or why numpy runs it, and under "passes" the
+    compiler passes that changed it. arena_bytes, packed_bytes: totals. precision: the device's, None for exact;
+    reduced: how many operations run in it. arithmetic: "nnapi" or "litert", whose integer results the model has.
+    passes: {name: reason} of the passes that changed something. without_passes: names of the passes that the device
+    leaves out.
     """
 
     def __init__(self, prepared):
@@ -42,7 +44,7 @@ class Explanation:
 
     @classmethod
     def from_json(cls, text, native):
-        """The Explanation whose to_json gave `text`. native: whether all of it is."""
+        """The Explanation from its to_json text. native: whether all operations are native."""
         made, fields = cls.__new__(cls), json.loads(text)
         for name in ("name", "threads", "arithmetic", "precision", "reduced", "dynamic", "rows", "arena_bytes",
                      "packed_bytes", "passes", "without_passes"):
@@ -93,7 +95,7 @@ class Explanation:
 
 
 def _listed(places):
-    """The end of the line of a pass: the first of the operations that it changed, and how many there are."""
+    """The end of a pass's line: the first operations that it changed, and their number."""
     if not places:
         return ""
     more = f" ... {len(places)} in all" if len(places) > MOST_LISTED else ""

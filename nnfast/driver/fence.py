@@ -1,18 +1,18 @@
 """Sync fences [NN 3.9]: what a fenced execution waits for and signals.
 
-A fence is one end of a connected pair of sockets, which any process can poll. The other end never leaves the process
-that signals the fence. A poll tells how the work has ended, as it does for a sync file of the kernel:
+A fence is one end of a socket pair, which any process can poll. The other end never leaves the process that signals the
+fence. A poll shows the state, as for a sync file of the kernel:
 
 | state | poll for POLLIN gives |
 | --- | --- |
 | active | nothing |
-| signalled | POLLIN; with POLLHUP once the process that signalled it has let go of the fence |
+| signalled | POLLIN; with POLLHUP once the process that signalled it has closed its end |
 | error | POLLERR (besides POLLIN and POLLHUP, which sockets add) |
 
-How that is done: the end handed out has sent one byte, which nobody reads. Closing the other end over unread data is an
-error for the end handed out (the kernel reports a reset connection), and the kernel does so too when the process dies.
-To signal success, the other end sends a byte and then reads the one it got. It has been shut down for reading from the
-start, so that holders cannot send it anything; it never waits, and flags that holders set on their end do not reach it.
+How it works: the end handed out has sent one byte. If the other end is closed, explicitly or because the process dies,
+while that byte is unread, the kernel reports a reset connection, which is the error state. To signal success, the other
+end sends a byte and then reads the one it got. It is shut down for reading from the start, so that holders cannot send
+it anything; it never blocks, and flags that holders set on their end do not affect it.
 """
 
 import errno
@@ -34,9 +34,9 @@ _made = weakref.WeakSet()
 
 
 class Descriptor:
-    """An open descriptor, closed with its last holder.
+    """An open file descriptor, closed when its last reference goes.
 
-    Who waits for a fence holds this, not the fence: its maker can still drop it.
+    Waiters hold this rather than the Fence, so that the Fence itself can still be dropped.
     """
 
     __slots__ = ("fd",)
@@ -45,7 +45,7 @@ class Descriptor:
         self.fd = fd
 
     def fileno(self):
-        """The number; -1 when there is none any more."""
+        """The descriptor's number; -1 once it was given away."""
         return self.fd
 
     def __del__(self):
@@ -54,9 +54,12 @@ class Descriptor:
 
 
 class Fence:
-    """A fence that starts active and is signalled once, with success or with an error, by the process that made it.
+    """A sync fence: starts active, and is signalled once, with success or error, by the process that made it.
 
-    A fence that nobody can signal any more goes to the error state: its maker has dropped it, or died.
+    If its maker drops it unsignalled, or dies, it goes to the error state.
+
+        execution = prepared.execute_fenced(request)
+        execution.fence.wait(timeout=1.0)            # "signaled", "error", or still "active"
     """
 
     __slots__ = ("descriptor", "_end", "_inode", "_claim", "__weakref__")
@@ -75,12 +78,11 @@ class Fence:
 
     @classmethod
     def from_fd(cls, fd):
-        """A fence over a copy of somebody else's descriptor, to wait for.
+        """A fence to wait for, over a duplicate of a file descriptor.
 
-        fd: of a Fence, a sync file, an eventfd, a timerfd, an end of a pipe, or a socket. The fence is signalled when
-        that polls readable, and failed when it polls POLLERR, or POLLHUP alone. Raises InvalidArgument when it is no
-        open descriptor, or one of any other kind: to poll a file of a file system in user space, for example, may run
-        that file system's code and never return.
+        fd: of a Fence, sync file, eventfd, timerfd, pipe or socket. The fence is signalled when fd polls POLLIN, and in
+        error when it polls POLLERR, or POLLHUP alone. Raises InvalidArgument for anything else: polling a file of a
+        FUSE file system, for example, may run foreign code and never return.
         """
         self = cls.__new__(cls)
         self.descriptor, self._end, self._inode, self._claim = Descriptor(), -1, 0, None
@@ -97,11 +99,11 @@ class Fence:
         return self
 
     def fileno(self):
-        """The descriptor, for select and poll; it stays the fence's."""
+        """The descriptor, for select and poll; the fence keeps ownership."""
         return self.descriptor.fd
 
     def hand_over(self):
-        """The descriptor, which is the caller's from now on; this fence can only be signalled any more."""
+        """Pass ownership of the descriptor to the caller; this object can then only signal the fence."""
         fd, self.descriptor.fd = self.descriptor.fd, -1
         return fd
 
@@ -111,7 +113,7 @@ class Fence:
         return self._poll(0)
 
     def wait(self, timeout=None):
-        """Wait at most `timeout` seconds, without end when None; the state then."""
+        """Wait at most `timeout` seconds (None: forever) until the fence is no longer active; returns the state."""
         if timeout is not None and not is_number(timeout):
             raise InvalidArgument(f"fence: timeout is {shown(timeout)}, must be seconds or None")
         end = None if timeout is None else now_ns() + int(max(0.0, min(timeout, _LONGEST_SECONDS)) * 1e9)
@@ -122,7 +124,7 @@ class Fence:
                 return state
 
     def signal(self):
-        """The work has ended well. A fence that was signalled before stays as it is."""
+        """Signal success. No effect if the fence was signalled before. Raises InvalidArgument if made elsewhere."""
         if not self._is_first():
             return
         ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, self._end)
@@ -135,13 +137,13 @@ class Fence:
             ours.detach()  # stays open until the fence goes: closing it would add POLLHUP
 
     def fail(self):
-        """The work has failed."""
+        """Signal an error."""
         if self._is_first():
             os.close(self._end)
             self._end = -1
 
     def _is_first(self):
-        """True for the one caller who signals the fence."""
+        """True for the first caller only."""
         if self._claim is None:
             if self.state == ACTIVE:
                 raise InvalidArgument(f"fence: descriptor {self.fileno()} was made elsewhere; only its maker can "
@@ -161,10 +163,10 @@ class Fence:
         return state_of(events[0][1]) if events else ACTIVE
 
     def _abandon(self):
-        """In a forked child: the parent signals it, which a copy of its end would keep from being seen."""
+        """Close the signalling end in a forked child: an open copy would hide that the parent closes its own."""
         self._claim = None
         try:
-            if os.fstat(self._end).st_ino == self._inode:  # else the fork came right behind the close
+            if os.fstat(self._end).st_ino == self._inode:  # else the parent closed it just before the fork
                 os.close(self._end)
         except OSError:
             pass  # it is closed
@@ -179,18 +181,18 @@ class Fence:
 
 
 def state_of(events):
-    """The state of a fence by what a poll for POLLIN reports."""
+    """The state of a fence from the events of a poll for POLLIN."""
     if events & select.POLLNVAL:
         return UNKNOWN
     if events & select.POLLERR:
         return ERROR
     if events & select.POLLIN:
         return SIGNALED
-    return ERROR if events else ACTIVE  # POLLHUP: what would have signalled it has gone
+    return ERROR if events else ACTIVE  # POLLHUP alone: nobody is left to signal it
 
 
 def check_fences(fences):
-    """Refuse what is no fence, and fences that are in error already [NN 3.9]."""
+    """Raise InvalidArgument for anything but fences, and for fences in error already [NN 3.9]."""
     for place, fence in enumerate(fences):
         if not isinstance(fence, Fence):
             raise InvalidArgument(f"wait_for[{place}]: is {type(fence).__name__}, must be a nnfast.Fence")

@@ -1,4 +1,4 @@
-"""Fenced executions: launched now, started when their fences have signalled, announced by a fence [NN 3.9]."""
+"""Fenced executions: launched now, started once all their fences are signalled, ended by a fence [NN 3.9]."""
 
 from copy import copy
 from functools import partial
@@ -14,25 +14,25 @@ from .request import Timing
 
 
 class FencedExecution:
-    """A launched execution: `fence` signals its end, `info()` tells how it went."""
+    """A launched execution, from PreparedModel.execute_fenced. fence: Fence that signals its end."""
 
     def __init__(self, request, control=None):
         self.fence = Fence()
         self._request, self._outcome, self._control, self._give_up = request, None, control, None
 
     def info(self):
-        """(timing since the launch, timing since all fences had signalled), as Timing.
+        """(Timing since the launch, Timing since all fences were signalled).
 
-        Raises GeneralFailure while the execution runs, and afterwards what ended it, if it failed.
+        Raises GeneralFailure while the execution runs, and its own error if it failed.
         """
         if self._outcome is None:
             raise GeneralFailure("fenced execution: has not ended yet; wait for its fence first")
         if isinstance(self._outcome, Error):
-            raise copy(self._outcome)  # the one that is kept must not get a traceback, which would keep all of this
+            raise copy(self._outcome)  # a traceback on the stored one would keep frames alive
         return self._outcome
 
     def abandon(self):
-        """Stop it at its next step, or where it waits for its fences. For executions that have a control."""
+        """Cancel it at its next step, or while it waits for fences. For executions that have a control."""
         control = self._control
         if control is not None:
             control.cancel.set()
@@ -55,8 +55,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
                    control=None):
     """See PreparedModel.execute_fenced; times in nanoseconds, 0 = no limit.
 
-    control: of a caller who watches executions: `cancel`, a flag; `ended()`, called once at the end of what was
-    launched.
+    control: object with `cancel`, a flag, and `ended()`, called once at the end, for callers that track executions.
     """
     launched = now_ns()
     measure_timing = flag(measure_timing, "execute_fenced measure_timing:")
@@ -72,7 +71,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
 
     def work(began, limit):
         try:
-            # What was to be waited for has changed the memory since the launch.
+            # Bind again: the memory may have changed while the fences were pending.
             bound = bind_request(prepared.executor.form, request) if has_waited else arguments
             limits = Limits(cancel, limit, loop_timeout_ns, limit and limit - launched)
             with trace.span("LD", "PE", "execute_fenced"):
@@ -105,7 +104,7 @@ def execute_fenced(prepared, request, wait_for, measure_timing, deadline_ns, loo
 
 
 def _check_outputs(prepared, request):
-    """Every output must be of a known size that is not zero."""
+    """Raise InvalidArgument unless every output has a known, non-zero size."""
     graph = prepared.model.main
     for place, (argument, operand) in enumerate(zip(request.outputs, graph.outputs)):
         record = graph.operands[operand]

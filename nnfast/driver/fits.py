@@ -1,8 +1,8 @@
-"""What a memory limit can never hold: operations that getSupportedOperations must not promise.
+"""Operations that can never fit a memory limit, which getSupportedOperations must not promise.
 
-Where the constants of a model come near the limit, it is planned as prepare would, and the plan's numbers count: packed
-weights, tables, working memory. Where they alone are too many, or shapes are not known yet, the constants count as they
-are, which is an estimate: packing makes most of them a little larger.
+If the constants of a model come near the limit, it is planned as by prepare, and the plan's packed weights, tables and
+working memory count. If they exceed it by themselves, or shapes are not known yet, the constants' own sizes are the
+estimate: packing makes most of them a little larger.
 """
 
 from math import prod
@@ -16,17 +16,17 @@ from ..errors import Error
 from ..model.types import LifeTime
 
 PACKING = 8
-"""No packing makes weights so many times larger."""
+"""Upper bound of the factor by which packing enlarges weights."""
 
 
 class _Unknown(Exception):
-    """Planning needs a value that only an execution has."""
+    """Planning needs a value that is known only at execution."""
 
 
 def beyond_limit(model, device, held, refused):
-    """{operation index: reason} for what the budget of a device cannot hold of a valid, resolved model's main graph.
+    """{operation index: reason} of the main graph's operations that exceed the device's budget; the model is resolved.
 
-    held: bytes that count beside the plan as long as the model is prepared; refused: operations that do not run anyway.
+    held: bytes taken beside the plan while the model is prepared; refused: operations that are unsupported anyway.
     """
     limit, name = device.budget.smallest()
     operations = model.main.operations
@@ -62,7 +62,7 @@ def _type(operation):
 
 
 def _planned(model, limit, device):
-    """The plan of a model whose shapes are all known, else None. It may take what the limit allows and packing adds."""
+    """The plan of a model whose shapes are all known, else None. Planned with PACKING times the limit."""
     def unknown(operand):
         raise _Unknown
 
@@ -80,14 +80,14 @@ def _planned(model, limit, device):
 
 
 def _weights(model):
-    """{operation index: bytes of tables and constants that it brings}; a constant counts where it is first read."""
+    """{operation index: bytes of its tables and constants}; a constant counts where it is first read."""
     known = {}
     return {index: ROW_BYTES + sum(nbytes)
             for index, nbytes in enumerate(_constants(model, model.main, known, set()))}
 
 
 def _constants(model, graph, known, seen):
-    """Bytes of the constants that each operation reads first. known: {subgraph: bytes}."""
+    """Yield, per operation, the bytes of each constant that no earlier one has read. known: {subgraph: bytes}."""
     for operation in graph.operations:
         found = []
         for operand in operation.inputs:

@@ -1,23 +1,22 @@
-"""What a request for a model looks like: all that binding one has to know, of a model that is prepared or not."""
+"""What binding a request has to know of its model, prepared or not."""
 
 from ..model.types import Definition, OperandType
 
 CHECKED_TYPES = frozenset((OperandType.TENSOR_INT32, OperandType.INT32, OperandType.UINT32, OperandType.BOOL))
-"""Indexes, sizes and flags: taken out of shared memory once: they must not change between check and use; so is what
-an extension gives a meaning to."""
+"""Types of indexes, sizes and flags: copied out of shared memory, as they must not change between check and use. The
+same holds for types of extensions."""
 
 
 def is_checked(operand):
-    """True for operands whose values must not change while an execution uses them; for TensorInfos likewise."""
+    """True for operands (or TensorInfos) whose values must not change while an execution uses them."""
     return operand.type in CHECKED_TYPES or isinstance(operand.type, Definition)
 
 
 class RequestForm:
     """The arguments of a valid graph.
 
-    inputs, outputs: [(operand index, Operand)]. read_back: outputs that must not be computed in memory which a client
-    can change. results: {operand: shape} of the outputs for the declared shapes of the inputs, None where only an
-    execution gives them.
+    inputs, outputs: [(operand index, Operand)]. read_back: outputs not to be computed in memory that a client can
+    change. results: {operand: shape} of the outputs for the declared input shapes, None if known only at execution.
     """
 
     def __init__(self, graph):
@@ -28,10 +27,10 @@ class RequestForm:
 
 
 def _read_back(graph):
-    """Outputs that an execution may rely on after it has written them.
+    """Outputs that an execution may read after it has written them.
 
-    That is so for all checked outputs once an operation reads any checked value that was computed: it may be an output,
-    or lie where one does.
+    If any operation reads a computed checked value, these are all checked outputs: the value may be one of them, or
+    share memory with one.
     """
     outputs = frozenset(o for o in graph.outputs if is_checked(graph.operands[o]))
     computed = {o for operation in graph.operations for o in operation.outputs if is_checked(graph.operands[o])}

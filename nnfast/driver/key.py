@@ -1,7 +1,7 @@
-"""The key by which the driver knows again what it has stored: a file that only its user can read.
+"""The secret key that authenticates what the driver has stored, in a file that only its user can read.
 
-Who has the key can store what passes as the driver's own; to keep it is what the rights of the file are for. A process
-that finds no usable file, and cannot make one, has a key of its own, and what it stores is of use to itself alone.
+Anyone with the key can forge stored models, so file permissions must protect it. A process that can neither read nor
+create the file uses a random key of its own; only that process can load what it stores.
 """
 
 import os
@@ -33,7 +33,7 @@ def _digest(path, user):
 
 
 def _stored(path):
-    """The key in a file, which is made where there is none. Raises OSError."""
+    """The key in a file, which is created if missing. Raises OSError."""
     name = os.path.basename(path)
     with OwnFolder(os.path.dirname(path) or ".", make=True) as folder:
         with suppress(FileNotFoundError):
@@ -43,7 +43,7 @@ def _stored(path):
         try:
             os.write(descriptor, os.urandom(KEY_BYTES))
             os.fsync(descriptor)
-            with suppress(FileExistsError):  # another process was faster: its key is everybody's
+            with suppress(FileExistsError):  # another process was faster: use its key
                 folder.link(name, fresh)
                 folder.sync()
         finally:

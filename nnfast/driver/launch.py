@@ -1,4 +1,4 @@
-"""The door to background work: preparations and executions that are launched now and report when they end."""
+"""Launches preparations and executions in the background, with a callback at their end."""
 
 from functools import partial
 
@@ -13,8 +13,8 @@ from .pools import bind_request, failed
 def submit_request(prepared, request, done, measure_timing=False, deadline=None, loop_timeout=None):
     """Launch an execution; done(result, error) is called exactly once, in the background, with one of them None.
 
-    The arguments are those of PreparedModel.execute. What is wrong with the request itself is an InvalidArgument here,
-    GeneralFailure that nothing can be started; `done` is not called then.
+    Arguments as PreparedModel.execute. Raises InvalidArgument for a bad request, GeneralFailure if no thread can be
+    started; `done` is not called then.
     """
     measure_timing = flag(measure_timing, "execute measure_timing:")
     called(done, "done:")
@@ -52,7 +52,7 @@ def submit_prepare(device, model, done, priority="medium", **options):
 
 
 def submit_load(device, load, done, deadline):
-    """Launch what Device.cached has checked; done(prepared, error) as in submit_request."""
+    """Launch load(deadline), as returned by Device.cached; done(prepared, error) as in submit_request."""
     called(load, "load:")
     called(done, "done:")
     _start(device.background, lambda: load(deadline), done, "medium")
@@ -66,14 +66,14 @@ def _start(background, work, done, priority, deadline_ns=0):
             outcome = None, error
         except MemoryError as error:
             outcome = None, GeneralFailure(f"out of memory: {error}")
-        except BaseException as error:  # the caller waits for an answer, whatever went wrong
+        except BaseException as error:  # the caller must get an answer, whatever went wrong
             outcome = None, GeneralFailure(f"internal error: {type(error).__name__}: {error}")
         tell(*outcome)
 
     def tell(result, error):
         try:
             background.call(partial(done, result, error))
-        except RuntimeError:  # no thread can be started any more; the caller must be told all the same
+        except RuntimeError:  # no thread can be started; the caller must get its answer all the same
             done(result, error)
 
     try:

@@ -1,8 +1,8 @@
-"""Shared memory that requests and models lie in [NN 5]: memfds, ranges of files, CPU-visible blobs.
+"""Shared memory for requests and models [NN 5]: memfds, ranges of files, CPU-visible blobs.
 
-The other side of a shared mapping may truncate the file at any time, and the next access would kill this process. So
-only files that can no longer shrink (memfds sealed with F_SEAL_SHRINK) are mapped; the bytes of all others are read
-and written through private copies.
+Another process may truncate a shared file at any time, and the next access to a mapping of it would kill this process.
+So only files that cannot shrink (memfds sealed with F_SEAL_SHRINK) are mapped; all others are read and written through
+private copies.
 """
 
 import errno
@@ -20,7 +20,7 @@ from ..errors import GeneralFailure, InvalidArgument
 
 ASHMEM, MMAP_FD, BLOB = "ashmem", "mmap_fd", "hardware_buffer_blob"
 KINDS = (ASHMEM, MMAP_FD, BLOB)
-"""Names of the kinds as in hidl_memory; the first and the last are memfds here, mmap_fd is a range of any file."""
+"""Kinds as named in hidl_memory; the first and the last are memfds here, mmap_fd is a range of any file."""
 
 _READ, _WRITE = mmap.PROT_READ, mmap.PROT_WRITE
 _LARGEST, _LARGEST_INT = (1 << 63) - 1, (1 << 31) - 1
@@ -28,10 +28,13 @@ _PAGE = mmap.ALLOCATIONGRANULARITY
 
 
 class Memory:
-    """`size` bytes from `offset` of a file that several processes share.
+    """`size` bytes from byte `offset` of a file, shared between processes. Use it as a pool of a Request.
 
-    kind: one of KINDS. fd: descriptor, which is copied. prot: PROT_READ | PROT_WRITE bits, for kind mmap_fd. Raises
-    InvalidArgument for anything that cannot be such a memory.
+        memory = nnfast.Memory.create(4096)
+        memory.array()[:4] = 1, 2, 3, 4              # uint8 over the mapping
+
+    kind: one of KINDS. fd: open file descriptor, which is duplicated. prot: PROT_READ | PROT_WRITE bits, and offset,
+    are for kind mmap_fd only. Raises InvalidArgument for any other value.
     """
 
     __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "_held", "__weakref__")
@@ -58,7 +61,7 @@ class Memory:
     @classmethod
     @vlog.log_errors(vlog.MEMORY, "memory")
     def create(cls, size, kind=ASHMEM):
-        """New memory of zeros, which nobody can shrink. Raises GeneralFailure when there is none."""
+        """New zeroed memory of `size` bytes that nobody can shrink. Raises GeneralFailure if it cannot be allocated."""
         size = whole(size, "memory: size", 1)
         chosen_from(kind, "memory: kind", KINDS)
         try:
@@ -75,18 +78,18 @@ class Memory:
             os.close(fd)
 
     def fileno(self):
-        """The descriptor; it stays the memory's."""
+        """The file descriptor; the Memory keeps ownership."""
         return self._fd
 
     @property
     def is_sealed(self):
-        """True when the file is a memfd of ordinary pages that can no longer shrink."""
-        return self._fd < 0 or seals.is_sealed(self._fd, seals.SHRINK)  # no descriptor: a part of one
+        """True if the file is a memfd of ordinary pages that can no longer shrink."""
+        return self._fd < 0 or seals.is_sealed(self._fd, seals.SHRINK)  # no descriptor: part of a sealed memory
 
     def array(self):
-        """The bytes as an uint8 array over the mapping, writable where the memory is.
+        """The bytes as a uint8 array [size] over the mapping, writable if the memory is.
 
-        Raises GeneralFailure when the file may shrink under the mapping, or is too short.
+        Raises GeneralFailure if the file may shrink, or is too short.
         """
         mapped = self._map()
         if mapped is None:
@@ -95,7 +98,7 @@ class Memory:
         return mapped
 
     def part(self, offset, size, writable=True):
-        """A range of a mapped memory as a Memory of its own, over the same mapping: it has no descriptor."""
+        """`size` bytes from `offset` as a Memory over the same mapping, without a descriptor of its own."""
         offset, size = self._range(offset, size)
         writable = flag(writable, "memory: writable")
         part = Memory.__new__(Memory)
@@ -107,14 +110,14 @@ class Memory:
         return part
 
     def open(self):
-        """The bytes for one execution: an array over the mapping where that is safe, else FileBytes."""
+        """The bytes for one execution: an array over the mapping if that is safe, else FileBytes."""
         if self._mapped is None and not self.prot:
             raise GeneralFailure("memory: prot is PROT_NONE, there is nothing to read or write")
         mapped = self._map()
         return FileBytes(self) if mapped is None else mapped
 
     def _map(self):
-        """The mapping, which is kept: what is sealed stays as long as it is. None where the file may shrink."""
+        """The mapping, made once and kept, as a sealed file keeps its length; None if the file may shrink."""
         if self._mapped is not None:
             return self._mapped
         found = seals.find(self._fd, seals.SHRINK)
@@ -136,7 +139,7 @@ class Memory:
         raise GeneralFailure(f"memory: cannot be mapped: {failure}")
 
     def check_length(self):
-        """Refuse a file that ends before the memory does."""
+        """Raise GeneralFailure if the file ends before the memory does."""
         try:
             length = os.fstat(self._fd).st_size
         except OSError as error:
@@ -148,17 +151,17 @@ class Memory:
             raise GeneralFailure(f"memory: the file has {length} bytes, the memory ends at {self.offset + self.size}")
 
     def read(self, offset, length):
-        """A private copy of a range as an uint8 array; GeneralFailure when the file has become too short."""
+        """A private copy of `length` bytes from `offset`, uint8; raises GeneralFailure if the file is too short."""
         result = self._room(offset, length)
         self._transfer(os.preadv, result, offset, "ends before it")
         return result
 
     def _hold(self, what, **counts):
-        """Charges of what is about to be held, for subclasses that count for somebody; kept as long as it is held."""
+        """Hook for subclasses with quotas: the charge for resources about to be held; kept as long as they are."""
         return ()
 
     def _room(self, offset, length):
-        """Zeros of our own for the bytes of a range."""
+        """A private zeroed buffer for a range."""
         _, length = self._range(offset, length)
         held = self._hold("memory: a copy of what may shrink", memory=length)
         result = np.zeros(length, np.uint8)
@@ -167,7 +170,7 @@ class Memory:
         return result
 
     def write(self, offset, array):
-        """Write a contiguous array into a range; GeneralFailure when the file is too short or cannot be written."""
+        """Write a C-contiguous array at `offset`; raises GeneralFailure if the file is too short or not writable."""
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or array.dtype.hasobject:
             raise InvalidArgument(f"memory: cannot be written from {shown(array)}, must be a contiguous numpy array of "
                                   f"plain values")
@@ -175,13 +178,13 @@ class Memory:
         if not self.prot & _WRITE:
             raise GeneralFailure("memory: is read-only")
         self.check_length()
-        if fcntl.fcntl(self._fd, fcntl.F_GETFL) & os.O_APPEND:  # the system would write at the end of the file
+        if fcntl.fcntl(self._fd, fcntl.F_GETFL) & os.O_APPEND:  # pwrite would append, whatever the offset
             raise GeneralFailure("memory: the file is open for appending, so a place in it cannot be written; open it "
                                  "without O_APPEND")
         self._transfer(os.pwritev, array, offset, "takes no more bytes")
 
     def _range(self, offset, length):
-        """The two as int, checked."""
+        """Offset and length as int, checked."""
         if not is_whole(offset) or not is_whole(length) or not 0 <= offset <= offset + length <= self.size:
             raise InvalidArgument(f"memory: {shown(length)} bytes from {shown(offset)} must lie in its {self.size} "
                                   f"bytes")
@@ -207,7 +210,7 @@ class Memory:
 
 
 class FileBytes:
-    """Bytes of a memory that may shrink: `read` and `write` copy, `room` is for what will be written."""
+    """Bytes of a memory that may shrink: `read` and `write` copy; `room` is a buffer to write from."""
 
     def __init__(self, memory):
         memory.check_length()

@@ -1,5 +1,5 @@
-"""Files that nobody but the driver's user can have written: folders and files are opened so that no other user decides
-what is found there, and that nothing blocks."""
+"""Files that only the driver's user can have written: folders and files are opened so that no other user can influence
+what is found there, and without blocking."""
 
 import os
 import stat
@@ -9,13 +9,13 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotOurs(OSError):
-    """A file or folder that belongs to somebody else, or that others may change."""
+    """A file or folder that belongs to another user, or that others may change."""
 
 
 class OwnFolder:
-    """A folder of ours, open inside a `with`; its files are opened relative to it, wherever its name leads meanwhile.
+    """A folder of the current user, open inside a `with`; files are opened relative to it, even if it is renamed.
 
-    Raises OSError where there is none, or where it is not ours alone.
+    Raises OSError if it does not exist, NotOurs if others own or may change it.
     """
 
     def __init__(self, path, make=False):
@@ -35,7 +35,7 @@ class OwnFolder:
         os.close(self._fd)
 
     def open(self, name, private=False):
-        """Descriptor, to read, of a file of the folder. private: nobody else may read it either."""
+        """Read-only descriptor of a file of the folder. private: others must not be able to read it either."""
         descriptor = os.open(name, os.O_RDONLY | _FILE, dir_fd=self._fd)
         try:
             found = os.fstat(descriptor)
@@ -49,15 +49,15 @@ class OwnFolder:
         return descriptor
 
     def create(self, name):
-        """Descriptor, to read and write, of a new file that nobody else may open."""
+        """Read-write descriptor of a new file that only its owner may open."""
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=self._fd)
 
     def replace(self, name, by):
-        """Give a file of the folder the name of another, which is replaced."""
+        """Rename the file `by` to `name`, replacing what has that name."""
         os.replace(by, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
 
     def link(self, name, to):
-        """Give a file a second name, unless there is a file of that name: FileExistsError."""
+        """Hard-link `to` as `name`; raises FileExistsError if that exists."""
         os.link(to, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
 
     def remove(self, name):
@@ -65,7 +65,7 @@ class OwnFolder:
         os.unlink(name, dir_fd=self._fd)
 
     def sync(self):
-        """Wait until the names are on the disk."""
+        """Flush the folder's entries to disk."""
         os.fsync(self._fd)
 
     @staticmethod

@@ -15,10 +15,10 @@ from .request import OutputShape, Request
 
 
 class Arguments:
-    """Arrays over the pools of one request; a context, as long as the execution uses them.
+    """Arrays over the pools of one request; a context manager for the duration of the execution.
 
-    inputs: {operand: array}; shapes: {operand: shape or None when omitted}. Outputs go straight into their pool when
-    the memory is aligned and no other argument overlaps it, else through an array of our own.
+    inputs: {operand: array}; shapes: {operand: shape, None if omitted}. Outputs are computed in their pool if the
+    memory is aligned and no other argument overlaps it, else in a private array.
     """
 
     def __init__(self, inputs, shapes, outputs):
@@ -35,7 +35,7 @@ class Arguments:
         return False
 
     def place(self, operand, shape, dtype):
-        """Array for an output of a known shape, over its pool where that can be done."""
+        """Array for an output of a known shape, over its pool; None if it must be computed elsewhere."""
         for position, output in enumerate(self._outputs):
             if output.operand == operand:
                 if output.asked:
@@ -48,7 +48,7 @@ class Arguments:
         return None
 
     def placed(self, operands):
-        """The arrays that `place` gave for these outputs, or None when one of them was not computed in place."""
+        """The arrays that `place` gave for these outputs, or None if one of them is not computed in place."""
         arrays = [self._direct.get(operand) for operand in operands]
         return None if any(array is None for array in arrays) else arrays
 
@@ -57,9 +57,9 @@ class Arguments:
         return any(np.may_share_memory(view, other) for other in (*others, *self.inputs.values()) if other is not None)
 
     def settle(self, values, made):
-        """Refuse early, as `finish` would, once the shapes of all outputs are known.
+        """Raise what `finish` would raise, as soon as the shapes of all outputs are known.
 
-        values: {operand: array} of what has been computed; made: {operand: shape} of outputs that are about to be.
+        values: {operand: array} computed so far; made: {operand: shape} of outputs about to be computed.
         """
         shapes = {}
         for output in self._outputs:
@@ -70,15 +70,15 @@ class Arguments:
         self.check_sizes(shapes)
 
     def finish(self, values):
-        """Copy what was not written in place; the shapes. Raises OutputInsufficientSize before any copy."""
+        """Copy results not computed in place; returns the shapes. Raises OutputInsufficientSize before any copy."""
         self.check_sizes({output.operand: values[output.operand].shape for output in self._outputs})
         for output in self._outputs:
             output.store(values[output.operand], output.operand in self._direct)
         return [tuple(values[output.operand].shape) for output in self._outputs]
 
     def check_sizes(self, shapes, misfit=GeneralFailure):
-        """Refuse when an output does not fit where it is to go. misfit: the error when the request gives other
-        dimensions than those of the result."""
+        """Raise if an output does not fit its destination. misfit: error class for dimensions in the request that
+        differ from the result's."""
         for output in self._outputs:
             if output.asked:
                 output.check_shape(shapes[output.operand], misfit)
@@ -91,11 +91,11 @@ class Arguments:
 
 
 class _Output:
-    """An output of a request. asked: the dimensions that the request gives, () where it leaves them to the model."""
+    """An output of a request. asked: the dimensions that the request gives, () if it leaves them to the model."""
 
     def check_shape(self, shape, misfit=GeneralFailure):
-        """Refuse a result of other dimensions than those that the request gives: the client would take
-        bytes behind the result for a part of it."""
+        """Raise `misfit` if the result's dimensions differ from the request's: the client would read stale bytes as
+        part of the result."""
         shape = tuple(shape)
         if self.asked != shape and combine_dims(self.asked, shape) != shape:
             raise misfit(f"{self.path}: dimensions are {list(self.asked)}, the result has {list(shape)}; leave them "
@@ -103,7 +103,7 @@ class _Output:
 
 
 class _Region(_Output):
-    """An output in client memory. private: the values must be out of the client's reach until all is done."""
+    """An output in client memory. private: compute it where the client cannot change it before the end."""
 
     def __init__(self, path, operand, asked, dtype, region, private=False):
         self.path, self.operand, self.asked = path, operand, tuple(asked)
@@ -136,7 +136,7 @@ class _Region(_Output):
 
 
 class _Written(_Region):
-    """An output in a file that may shrink: computed into memory of our own and written when all is well."""
+    """An output in a file that may shrink: computed in private memory, written after success."""
 
     def __init__(self, path, operand, asked, dtype, region, file, offset):
         super().__init__(path, operand, asked, dtype, region)
@@ -148,9 +148,9 @@ class _Written(_Region):
 
 
 class _Device(_Output):
-    """An output in a driver's buffer."""
+    """An output in a Buffer of the device."""
 
-    memory = None  # a buffer appears once in a request's outputs, and never also in its inputs
+    memory = None  # nothing can overlap: a buffer is at most one argument of a request
 
     def __init__(self, path, operand, asked, buffer):
         self.path, self.operand, self.asked, self.buffer = path, operand, tuple(asked), buffer
@@ -174,10 +174,10 @@ class _Device(_Output):
 
 
 def bind_request(form, request, started=True):
-    """Arguments of a request of a RequestForm; refuses what [NN 11.8 a-h j k, 6.4] name.
+    """Arguments of a request for a RequestForm; raises for what [NN 11.8 a-h j k, 6.4] forbid.
 
-    started: False where other executions may still write what this one reads, and for NamedBuffers: only the form is
-    checked then.
+    started: False checks the form only, not values: other executions may still write the inputs, or they are
+    NamedBuffers.
     """
     if not isinstance(request, Request):
         raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
@@ -207,7 +207,7 @@ def bind_request(form, request, started=True):
             continue
         shape = _shape(path, argument, record, output=False)
         _check_region(path, argument, pools)
-        if is_raw(record.type):  # no device has said how many bytes it takes: there is nothing but the form to check
+        if is_raw(record.type):  # size unknown without a device's definition of the type: only the form is checked
             shapes[operand] = shape
             continue
         nbytes = prod(shape) * record.dtype.itemsize
@@ -256,15 +256,15 @@ def bind_request(form, request, started=True):
 
 
 def lose_results(request):
-    """The execution of a request has failed: the buffers that it was to write have no value, as the standard has it."""
+    """Drop the values of the buffers that a failed execution was to write, as the standard demands."""
     for argument in request.outputs:
         if 0 <= argument.pool < len(request.pools) and isinstance(request.pools[argument.pool], Buffer):
             request.pools[argument.pool].start_writing()
 
 
 def failed(request, error):
-    """An execution has ended with this error, perhaps before it began. What is refused as invalid was no execution, and
-    leaves all buffers as they are."""
+    """Handle an execution that ended with this error, perhaps before it began. After InvalidArgument, which means that
+    there was no execution, all buffers keep their values."""
     if not isinstance(error, InvalidArgument):
         lose_results(request)
 
@@ -282,7 +282,7 @@ def bytes_of(place, pool):
     try:
         if not isinstance(pool, np.ndarray):
             return np.frombuffer(pool, np.uint8)
-        if not pool.flags.c_contiguous:  # reshape would copy, and what is written into a copy is lost
+        if not pool.flags.c_contiguous:  # reshape would copy, and outputs written to the copy would be lost
             raise ValueError("the array is not C-contiguous; pass np.ascontiguousarray(x)")
         return pool.view(np.ndarray).reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
@@ -322,7 +322,7 @@ def _region(argument, pools):
 
 
 def _shape(path, argument, record, output):
-    """Shape of an argument: its own dims merged with the model's."""
+    """Shape of an argument: the request's dims merged with the model's."""
     declared = record.shape
     if not argument.dims:
         if output:

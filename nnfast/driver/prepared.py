@@ -1,6 +1,6 @@
 """A compiled model and its executions [NN 3.8, 2.5].
 
-What the first result does not need is imported by the method that needs it: a cold start is half imports.
+Modules that the first result does not need are imported where they are used: imports are half of a cold start.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from .watchdog import watch
 
 
 class Options(NamedTuple):
-    """What a model is prepared with, as Device.prepare has it."""
+    """Options of Device.prepare."""
 
     preference: str = "fast_single_answer"
     priority: str = "medium"
@@ -42,18 +42,23 @@ class Options(NamedTuple):
 
 
 class PreparedModel(Closing):
-    """A model compiled for one device. Immutable; any number of threads may run it at once.
+    """A model compiled for one device; made by Device.prepare. Immutable; any number of threads may run it at once.
 
-    Large constants that only packing has read are not kept: they go with the caller's Model.
+        y, = prepared.run([x])
+        prepared.inputs[0].shape, prepared.inputs[0].dtype
 
-    executor: the Executor that plans and runs it. options: Options; source: the model that was prepared, as it was
-    given; spare: constants of that which nothing reads any more, so that they may be Withheld; None: all are needed.
+    inputs, outputs: tuples of TensorInfo in model order, without states; operands kept by `keep` follow the outputs.
+    model: the Model that runs. num_threads: threads per run. preference, priority: as prepared. As a context manager it
+    is closed at the end of the block.
+
+    Internal: executor plans and runs it; options: Options; source: the model as given, of which the constants `spare`
+    are not read after packing and may be Withheld (None: all are needed).
     """
 
     def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
                  keep=None, deadline=None, cancel=None, packing=None):
-        """cancel: a Cancel flag that stops the preparation, or None; packing: a StoredPacking, to plan with, where the
-        model comes from a cache (driver/cache.py), who finishes it. See Device.prepare for the rest."""
+        """As Device.prepare. cancel: Cancel flag that stops the preparation, or None; packing: StoredPacking to plan
+        with, for a model from a cache (driver/cache.py), which finishes it."""
         began = now_ns()
         deadline_ns = deadline_to_ns(deadline, began, "prepare")
 
@@ -70,7 +75,7 @@ class PreparedModel(Closing):
             model = resolve(model, device.extensions)
             graph = model.main
             if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
-                require_supported(model, go_on)  # what it is cannot be said: some operation on it will not run
+                require_supported(model, go_on)  # raises: no definition of this type, so none of its operations runs
             self._set_up(device, resized(model, input_shapes), source, options)
             self._whole = ref(source) if packing is None else _gone
             with trace.span("LD", "PC", "plan"):
@@ -80,8 +85,8 @@ class PreparedModel(Closing):
             _tell_plan(self, now_ns() - began)
 
     def twin(self, device, priority):
-        """The same model on another device: with the plan and the packed weights of this one, which has a plan, and
-        working memory, priority and budget of its own.
+        """The same model on another device. It shares the plan (there must be one) and packed weights, but has its own
+        working memory, priority and budget.
         """
         twin = type(self).__new__(type(self))
         twin._set_up(device, self.model, self.model, self.options._replace(priority=priority))
@@ -90,7 +95,7 @@ class PreparedModel(Closing):
         return twin
 
     def _set_up(self, device, model, source, options):
-        """What can be said of a checked model before it is planned."""
+        """Set what does not depend on the plan."""
         self.device, self.num_threads, self.options = device, device.num_threads, options
         self.preference, self.priority = options.preference, options.priority
         self.source, self._whole, self.spare = source, _gone, None
@@ -99,7 +104,7 @@ class PreparedModel(Closing):
         self.inputs, self.outputs = self.executor.inputs, self.executor.outputs
 
     def _start(self):
-        """Be ready to run: what only planning has needed is let go."""
+        """Make it ready to run, and free what only planning needed."""
         if self.executor.segment is not None:
             release(self.model)
             if "drop_constants" not in self.device.without_passes:
@@ -112,7 +117,7 @@ class PreparedModel(Closing):
         watch(self.executor)
 
     def _withhold(self, operands):
-        """Do without the values of these constants. None: all of them are needed."""
+        """Drop the values of these constants. None: all are needed."""
         self.spare = operands
         operands = [o for o in operands or () if not isinstance(self.source.main.operands[o].data, Withheld)]
         if operands:
@@ -122,29 +127,34 @@ class PreparedModel(Closing):
 
     @property
     def model(self):
-        """The model that runs: with the shapes and definitions that it was prepared with."""
+        """The Model that runs, with the input shapes and extension definitions it was prepared with."""
         return self.executor.model
 
     @property
     def is_plain(self):
-        """True when a request has exactly `inputs` and `outputs`: no states, no intermediate operands beside them."""
+        """True if requests have exactly `inputs` and `outputs`: there are no states and no kept operands."""
         return self.executor.is_plain
 
     @property
     def result_shapes(self):
-        """Shapes of `outputs` where every run has the same, else None."""
+        """Shapes of `outputs` if every run has the same, else None."""
         return self.executor.result_shapes
 
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, inputs, out=None, quantize=False, dequantize=False):
-        """Run on arrays: a list in model order gives a list, a dict by name gives a dict by name.
+        """Run on arrays. A list in model order returns a list, a dict by name returns a dict by name.
 
-        inputs: arrays of exactly the dtype and shape of `self.inputs` (None omits an optional input): numpy's, or
-        objects with `__array__`, DLPack or a buffer. Arrays that are not C-contiguous are copied, which a profile tells
-        of. out: numpy arrays to write into (same order or names), instead of fresh ones. quantize: arrays of floats
-        become the codes of quantized inputs (TensorInfo.quantize). dequantize: quantized outputs are returned as
-        float32 (TensorInfo.dequantize). State inputs start from their initial value every time; use stream() to carry
-        them. Raises InvalidArgument, GeneralFailure.
+            y, = prepared.run([x])
+            y = prepared.run({"image": x})["scores"]
+
+        inputs: arrays of exactly the dtype and shape of `self.inputs` (None omits an optional input): numpy arrays, or
+        objects with `__array__`, DLPack or a buffer. Arrays that are not C-contiguous are copied, which a profile
+        reports. out: numpy arrays to write the outputs into (same order or names). quantize: convert float arrays for
+        quantized inputs (TensorInfo.quantize). dequantize: return quantized outputs as float32 (TensorInfo.dequantize).
+        States start from their initial values every time; use stream() to carry them over.
+
+        Raises InvalidArgument for arrays that do not match, GeneralFailure if values make the execution fail,
+        ResourceExhausted* if memory runs out.
         """
         if quantize is not False or dequantize is not False:
             return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
@@ -153,7 +163,7 @@ class PreparedModel(Closing):
         return self._run(inputs, out) if results is None else results
 
     def _run(self, inputs, out):
-        """As run, where the fast path cannot: by name, or with arguments that it does not take as they are."""
+        """As run, for arguments that the fast path declines: by name, or arrays that need conversion or fail checks."""
         if not isinstance(inputs, dict):
             if out is not None and type(out) is not list:
                 out = in_list(out, "run", "out")
@@ -167,12 +177,17 @@ class PreparedModel(Closing):
 
     @vlog.log_errors(vlog.EXECUTION, "execute")
     def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
-        """Canonical execution on memory pools [NN 2.5, 3.8].
+        """Run on memory pools, as the HAL does [NN 2.5, 3.8]; returns an ExecutionResult. Outputs are in the pools.
 
-        request: nnfast.Request. deadline: absolute time.monotonic() seconds, checked between steps. loop_timeout:
-        seconds that each WHILE may take; 2 where not given, 15 at most. Returns ExecutionResult. Raises
-        InvalidArgument for a bad request, OutputInsufficientSize (with shapes) when a buffer is too small,
-        GeneralFailure for bad values.
+            memory = nnfast.Memory.create(4096)
+            request = nnfast.Request([nnfast.RequestArgument(0, 0, 12)], [nnfast.RequestArgument(0, 64, 4)], [memory])
+            prepared.execute(request, measure_timing=True).timing.on_device_us
+
+        request: nnfast.Request. measure_timing: fill in the result's `timing`. deadline: absolute time.monotonic()
+        seconds, checked between steps. loop_timeout: seconds that each WHILE may take; default 2, at most 15.
+
+        Raises InvalidArgument for a bad request, OutputInsufficientSize (with `shapes`) if memory for an output is too
+        small, GeneralFailure for bad values, MissedDeadline* and ResourceExhausted*.
         """
         if measure_timing is not False:
             measure_timing = flag(measure_timing, "execute measure_timing:")
@@ -189,9 +204,9 @@ class PreparedModel(Closing):
             raise
 
     def submit_request(self, request, done, **options):
-        """Launch execute(request, **options); done(result, error) is called exactly once, in the background, with one
-        of them None. Raises InvalidArgument for a bad request, GeneralFailure when nothing can be started; `done` is
-        not called then.
+        """Launch execute(request, **options) in the background; done(result, error) is called exactly once, with one of
+        them None. Raises InvalidArgument for a bad request, GeneralFailure if no thread can be started; `done` is not
+        called then.
         """
         with importing:
             from .launch import submit_request
@@ -201,11 +216,11 @@ class PreparedModel(Closing):
     @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
     def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
                        duration=None):
-        """Launch an execution that starts when all fences of `wait_for` have signalled [NN 3.9].
+        """Launch an execution that starts once all fences of `wait_for` are signalled [NN 3.9].
 
-        duration: seconds it may take from then on; the rest as execute. Returns a FencedExecution with `.fence` and
-        `.info()`. Every output must be of a known size. Raises InvalidArgument at once for a bad request or a fence in
-        error; what fails later puts the fence into the error state.
+        wait_for: list of nnfast.Fence. duration: seconds that it may take from then on; the rest as execute. Every
+        output must have a known size. Returns a FencedExecution with `.fence` and `.info()`. Raises InvalidArgument at
+        once for a bad request or a fence in error; a later failure puts the returned fence into the error state.
         """
         with importing:
             from .fenced import execute_fenced
@@ -220,12 +235,15 @@ class PreparedModel(Closing):
             raise
 
     def release_idle(self):
-        """Give working memory that no execution uses back to the system; the next execution takes it anew."""
+        """Return unused working memory to the system; the next execution allocates it again."""
         self.executor.release_idle()
 
     @vlog.log_errors(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
-        """Run in the background; returns a Future (result(), cancel(), timing). timeout: seconds from now."""
+        """Run in the background, arguments as run; returns a Future with result(), cancel() and timing.
+
+        timeout: seconds from now until result() raises MissedDeadlineTransient.
+        """
         with importing:
             from .submit import submit
 
@@ -233,10 +251,10 @@ class PreparedModel(Closing):
 
     @vlog.log_errors(vlog.EXECUTION, "burst")
     def burst(self, capacity=1024, spin_us=None):
-        """A Controller, whose execute and run go through queues in shared memory to a thread of this model's.
+        """A Controller, whose execute and run send requests to a thread of this model through shared-memory queues.
 
-        capacity: elements of the queues; spin_us: how long a waiting call polls before it sleeps, None takes
-        NNFAST_BURST_CONTROLLER_WINDOW.
+        capacity: queue length in packet elements. spin_us: microseconds that a waiting call polls before it sleeps;
+        None: NNFAST_BURST_CONTROLLER_WINDOW, default 0.
         """
         with importing:
             from .controller import Controller
@@ -245,12 +263,12 @@ class PreparedModel(Closing):
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
     def configure_burst(self, get_memories, requests, results, spin_us=None, memories=None):
-        """Serve a burst [NN 4]: a Burst, whose thread reads request packets and writes result packets.
+        """Serve a burst [NN 4]: returns a Burst, whose thread reads request packets and writes result packets.
 
-        get_memories(slots): the Memory of each slot, or an Error. requests, results: fmq.Descriptor of queues with an
-        event flag, or the queues. spin_us: how long the thread polls before it sleeps, None takes
-        NNFAST_BURST_DRIVER_WINDOW. memories: {slot: Memory} that need not be asked for. The burst ends with its
-        `close`. Raises InvalidArgument for what is no such queue or memory.
+        get_memories(slots): returns the Memory of each slot, or raises an Error. requests, results: queues with an
+        event flag, or their fmq.Descriptor. spin_us: microseconds that the thread polls before it sleeps; None:
+        NNFAST_BURST_DRIVER_WINDOW, default 50. memories: {slot: Memory} known in advance. `close` ends the burst.
+        Raises InvalidArgument for malformed queues or memories.
         """
         with importing:
             from .burst import Burst
@@ -258,19 +276,21 @@ class PreparedModel(Closing):
         return Burst(self, get_memories, requests, results, spin_us, memories)
 
     def signature(self, key=None):
-        """The model's signature of that name as a function: signature(x=array) gives {output name: array}.
+        """A signature of the model as a function: signature(x=array) returns {output name: array}.
 
-        None: the only one. Its `inputs` and `outputs` are {name: TensorInfo}. Raises InvalidArgument for a signature
-        that the model has not.
+            scores = prepared.signature("serving_default")(image=x)["scores"]
+
+        key: its name; None: the only one. The function's `inputs` and `outputs` are {name: TensorInfo}. Raises
+        InvalidArgument if the model has no such signature.
         """
         return signature_of(self, key)
 
     def stream(self):
-        """A Stream, which carries state (LSTM, RNN, TFLite variables) from call to call."""
+        """A Stream, whose run carries state (LSTM, RNN, TFLite variables) from call to call."""
         return Stream(self.executor)
 
     def explain(self):
-        """What runs: kernel, shapes and bytes of every operation, or why numpy does it."""
+        """An Explanation: kernel, shape and packed bytes of each operation, or why numpy runs it; str() is a table."""
         with importing:
             from .explain import Explanation
 
@@ -287,9 +307,9 @@ class PreparedModel(Closing):
         return _restore_again, (*made, *to_memory(self))
 
     def close(self):
-        """Give the plan, the packed weights and working memory back; later calls raise InvalidArgument.
+        """Free the plan, packed weights and working memory; later calls raise InvalidArgument.
 
-        Executions that run now end as they would; bursts of the model end. Closing twice does no harm.
+        Running executions finish; bursts of the model end. May be called more than once.
         """
         self.executor.close()
 
@@ -298,7 +318,7 @@ class PreparedModel(Closing):
 
 
 def _tell_plan(prepared, spent_ns):
-    """Lines of the tag compilation: what came of a prepare, operation by operation."""
+    """Log the result of a prepare, operation by operation, under the tag compilation."""
     vlog.log(vlog.COMPILATION, "%r: prepared in %.3f ms, %s, priority %s, %d threads", prepared, spent_ns / 1e6,
               prepared.preference, prepared.priority, prepared.num_threads)
     for line in str(prepared.explain()).splitlines():
@@ -306,7 +326,7 @@ def _tell_plan(prepared, spent_ns):
 
 
 def _gone():
-    """In place of a weak reference to the model with all its constants."""
+    """Replaces the weak reference to the source model when there is none."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""Times of every operation of the runs inside a `with nnfast.profile() as p:` block."""
+"""Per-operation times of the runs inside a `with nnfast.profile() as p:` block."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from .._native.threads import now_ns
 
 FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined",
          "multiply_adds", "bf16")
-"""What a row of a profile has from the row of its segment (nnfast/engine/rows.py)."""
+"""Keys that a row of a profile copies from its segment's row (nnfast/engine/rows.py)."""
 
 _active = threading.local()
 
@@ -30,8 +30,13 @@ def row_times(segment, times):
 class profile:
     """Collects per-operation times of the runs that this thread makes inside the block.
 
-    rows: dicts with model, FACTS, calls, ns. copies: {input name: (calls, bytes, ns)} of inputs that had to be copied
-    before the run, as they were not C-contiguous. str() is a table; to_json(), chrome_trace().
+        with nnfast.profile() as p:
+            prepared.run([x])
+        print(p)
+
+    rows: list of dicts with "model", the FACTS of the operation, "calls" and total "ns". copies: {input name: (calls,
+    bytes, ns)} of inputs that were copied first because they were not C-contiguous. str() is a table; to_json() and
+    chrome_trace() return JSON text.
     """
 
     def __init__(self):
@@ -50,7 +55,7 @@ class profile:
         observe.watch(-1)
 
     def add(self, model, segment, times):
-        """Take the (step, nanoseconds) of one run of a segment."""
+        """Add the [(step, nanoseconds)] of one run of a segment."""
         end = now_ns()
         start = end - sum(ns for _, ns in times)
         for row, ns in row_times(segment, times):
@@ -66,7 +71,7 @@ class profile:
             start += ns
 
     def copied(self, name, nbytes, ns):
-        """Take the copy of an input."""
+        """Add the copy of an input."""
         calls, total, spent = self.copies.get(name, (0, 0, 0))
         self.copies[name] = calls + 1, total + nbytes, spent + ns
 

@@ -7,7 +7,7 @@ from .arguments import in_list, named, taken_input
 
 
 def run_real(run, prepared, inputs, out, quantize, dequantize):
-    """run(inputs, out) with conversions at both ends; prepared has the TensorInfos. Raises as run does."""
+    """run(inputs, out) with inputs quantized and outputs dequantized as asked, by prepared's TensorInfos."""
     by_name = isinstance(inputs, dict)
     given = named(inputs, prepared.inputs, "input") if by_name else in_list(inputs, "run")
     if out is not None and dequantize:

@@ -1,4 +1,4 @@
-"""What watchers are told of a run: rows of a profile, marks of a trace, lines of the tag cpuexe."""
+"""Reports a run to its watchers: rows of a profile, marks of a trace, log lines of the tag cpuexe."""
 
 from .. import trace, vlog
 from .._native.threads import now_ns
@@ -6,7 +6,7 @@ from .profile import active_profile, row_times
 
 
 def report(model, graph, segment, times, began):
-    """Tell of one run of a segment. times: its (step, nanoseconds); began: when the run did; graph: its name."""
+    """Report one run of a segment. times: its [(step, nanoseconds)]; began: start in nanoseconds; graph: its name."""
     profile = active_profile()
     if profile is not None:
         profile.add(model, segment, times)
@@ -19,7 +19,7 @@ def report(model, graph, segment, times, began):
 
 
 def _add_marks(recorder, segment, times, began):
-    """Operations one after the other, up to now; those of no time of their own (no copy, in bands) are left out."""
+    """Add one mark per operation; those without time of their own (no copy needed, in bands) are left out."""
     at = max(began, now_ns() - sum(ns for _, ns in times))
     for row, ns in row_times(segment, times):
         if ns:

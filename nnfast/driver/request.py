@@ -8,9 +8,10 @@ from ..errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class RequestArgument:
-    """Where one argument lies: `length` bytes from `offset` in pool `pool`.
+    """Location of one argument: `length` bytes from byte `offset` of pool number `pool`.
 
-    dims: () = as in the model, else the complete shape. has_no_value: the (optional) input is omitted.
+    dims: complete shape, () = as in the model. has_no_value: omit this optional input; all else must be zero or empty.
+    For a pool that is a Buffer, offset and length are 0. Raises InvalidArgument for anything but whole numbers.
     """
 
     pool: int = 0
@@ -33,10 +34,13 @@ class RequestArgument:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Arguments in the order of the model's inputs and outputs, and the memory pools they lie in.
+    """Arguments in the order of the model's inputs and outputs, states included, and the memory pools they are in.
 
-    pools: objects with the buffer protocol (bytearray, memoryview, mmap, numpy array), shared Memory, or a Buffer of
-    the device; those that outputs lie in must be writable.
+        pool = bytearray(76)                         # 3 floats at 0, 3 floats at 64
+        Request([RequestArgument(0, 0, 12)], [RequestArgument(0, 64, 12)], [pool])
+
+    inputs, outputs: sequences of RequestArgument. pools: objects with the buffer protocol (bytearray, memoryview, mmap,
+    numpy array), Memory, or a Buffer of the device; pools with outputs must be writable. Raises InvalidArgument.
     """
 
     inputs: tuple
@@ -58,7 +62,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class OutputShape:
-    """Dimensions of one output (0 = unknown) and whether its buffer was large enough [NN 3.14]."""
+    """Dimensions of one output (0 = unknown), and whether its memory was large enough [NN 3.14]."""
 
     dims: tuple
     is_sufficient: bool
@@ -66,7 +70,7 @@ class OutputShape:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Durations in microseconds; None where not measured [NN 3.15]."""
+    """Durations in microseconds; None if not measured [NN 3.15]."""
 
     on_device_us: int | None = None
     in_driver_us: int | None = None
@@ -74,14 +78,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """What an execution reports beside the values in the pools."""
+    """Result of an execution; the values are in the pools. shapes: an OutputShape per output."""
 
     shapes: tuple
     timing: Timing = Timing()
 
 
 def _settle(record, **fields):
-    """Give a frozen record its fields in their plain form, while it is made."""
+    """Set normalized fields of a frozen record during its construction."""
     for name, value in fields.items():
         object.__setattr__(record, name, value)
 

@@ -1,6 +1,6 @@
-"""A WHILE whose condition and body each are one native program: rounds without planning, binding or new arrays.
+"""Native WHILE: iterations without planning, binding or allocation, if condition and body are one native program each.
 
-The state lies twice in memory. A frame of the body reads the one and writes the other, a second frame goes back.
+The state is double-buffered. One frame of the body reads the first copy and writes the second, another the reverse.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -9,10 +9,10 @@ from ..engine.segment import Segment
 
 
 def native_rounds(condition, body, first, limits, check):
-    """The state after the last round, from the arrays it starts with; None where the loop has no such form: shapes that
-    change or that values give, operations in numpy, graphs inside.
+    """The state after the last iteration, in fresh arrays; first: the arrays it starts from.
 
-    condition, body: GraphRunners; check(): called before each round, may raise. What the body gives is in fresh arrays.
+    None if the loop does not qualify: shapes change or depend on values, operations run in numpy, or there are inner
+    subgraphs. condition, body: GraphRunners; check(): called before each iteration, may raise.
     """
     tests, works = (_whole(runner, first) for runner in (condition, body))
     if tests is None or works is None:
@@ -41,11 +41,11 @@ def native_rounds(condition, body, first, limits, check):
 
 
 def _whole(runner, arrays):
-    """The Segment that is all of a graph for inputs like these arrays; None where no native one is."""
+    """The native Segment that covers a graph for inputs like these arrays, or None."""
     shapes = {operand: array.shape for operand, array in zip(runner.graph.inputs, arrays)}
     try:
         segment = runner.planner.segment(0, shapes, {}.__getitem__)
-    except KeyError:  # the plan is for one value
+    except KeyError:  # the plan depends on values
         return None
     is_whole = isinstance(segment, Segment) and segment.complete and segment.native and segment.items
     return segment if is_whole and set(segment.outputs) == set(runner.graph.outputs) else None
@@ -53,7 +53,7 @@ def _whole(runner, arrays):
 
 @contextmanager
 def _bound(segment, values):
-    """A frame of a segment, bound to arrays, until the end of the block."""
+    """Context manager: a frame of a segment, bound to arrays."""
     frame = segment.frame()
     try:
         for operand, slot in (*segment.inputs.items(), *segment.outputs.items()):

@@ -5,9 +5,9 @@ from ..errors import InvalidArgument
 
 
 class SignatureRunner:
-    """A signature as a function: runner(x=array, y=array) gives {output name: array}, as PreparedModel.run.
+    """A signature as a function: runner(x=array, y=array) returns {output name: array}, as PreparedModel.run.
 
-    key: its name; inputs, outputs: {name: TensorInfo}.
+    Made by PreparedModel.signature. key: its name; inputs, outputs: {name: TensorInfo}.
     """
 
     def __init__(self, prepared, signature):
@@ -34,7 +34,7 @@ class SignatureRunner:
 
 
 def signature_of(prepared, key):
-    """SignatureRunner of a key, None: of the only signature. Raises InvalidArgument."""
+    """SignatureRunner for a key; None: the only signature. Raises InvalidArgument."""
     signatures = {} if prepared.model is None else {s.key: s for s in prepared.model.signatures}
     names = ", ".join(map(shown, signatures)) or "none"
     if key is None:

@@ -1,14 +1,13 @@
 """The content of cache files [NN 7.6]: a head, signed with the driver's key, and the arrays that it refers to.
 
-A model file is a magic number, the keyed digest of the rest, and the rest: a msgpack of File, with the small constants
-in it. A data file is a magic number, random bytes that make it belong to this one head, and what was packed and the
-large constants, each at a multiple of 64 bytes; the head holds its keyed digest. Offsets count on into the small ones.
+Model file: a magic number, the keyed digest of the rest, and a msgpack of File, which includes the small constants.
+Data file: a magic number, random bytes that tie it to its head, then packed weights and large constants, each at a
+multiple of 64 bytes; the head has its keyed digest. Offsets of small constants continue after the data file's.
 
-What is stored is the model, what was packed from its constants, and the plan where all of its steps have records
-(compiler/stored_plan.py). Loading checks the structure of the model as that of any client, and every step of the plan
-against the memory that it touches; a model without a stored plan is planned anew, without the packing. Constants that
-only packing has read are not stored themselves. So whatever files say, they can choose numbers to calculate with, and
-nothing else.
+Stored are the model, the packed weights, and the plan if all of its steps have records (compiler/stored_plan.py), but
+not the constants that only packing reads. Loading checks the model's structure as for any client, and every step of the
+plan against the memory that it touches; a model without a stored plan is planned again, without repeating the packing.
+So files can determine the numbers to compute with, and nothing else.
 """
 
 import hmac
@@ -39,22 +38,22 @@ from .arguments import plain_keys, plain_shapes
 
 MODEL_MAGIC, DATA_MAGIC = b"NNFMDL07", b"NNFDAT07"
 MAX_HEAD = 1 << 24
-"""Most bytes of a model file: some tens of thousands of operations."""
+"""Size limit of a model file in bytes: enough for some tens of thousands of operations."""
 
 _DIGEST_BYTES = 32
 _START = len(MODEL_MAGIC) + _DIGEST_BYTES
 _LARGE, _MOST_SMALL = 1 << 16, 1 << 22
-"""Bytes of a large constant, and of all small ones, up to which these lie in the model file."""
+"""Bytes from which a constant is large, and limit of all small ones together: these go into the model file."""
 
 DAMAGED = "the model file is damaged, or was stored under another key: by another user, or on another machine"
 
 
 class Unusable(Exception):
-    """The files are not what they should be."""
+    """The files cannot be used; the message says why."""
 
 
 class Stamp(Record):
-    """For whom the files are: whatever another driver, machine or token would understand differently."""
+    """What must match to use the files: all that another driver, machine or token would interpret differently."""
 
     driver: str
     level: str
@@ -66,8 +65,8 @@ class Stamp(Record):
 class Content(Record):
     """The model as it was given to `prepare`, and its options.
 
-    packed: what was packed, in the order in which planning asks for it; None: nothing, the model is stored as a whole.
-    small: the small constants. plan: None where it is to be planned anew.
+    packed: packed weights in the order in which planning asks for them; None: the model is stored as a whole instead.
+    small: the small constants. plan: None if the model is to be planned again.
     """
 
     model: ModelRecord
@@ -88,7 +87,7 @@ class File(Record):
 
 
 _SAID = {"level": "instruction level", "without_passes": "set of compiler passes left out"}
-"""Names of fields of a Stamp in messages, where they differ."""
+"""Names of a Stamp's fields in messages, if different."""
 
 _FILES, _CONTENTS, _PLANS = map(msgspec.msgpack.Decoder, (File, Content, PlanRecord))
 
@@ -130,7 +129,7 @@ def sign(text, digest):
 
 
 def _spare(prepared):
-    """Numbers of the constants that are not stored; None: the model is stored as a whole, and planned anew."""
+    """Operand indexes of the constants that are not stored; None: store the whole model, to be planned again."""
     source, executor = prepared.source, prepared.executor
     if prepared.spare is not None or executor.segment is None or "drop_constants" in prepared.device.without_passes \
             or not source.extensions:
@@ -141,7 +140,7 @@ def _spare(prepared):
 
 
 def _plan_of(prepared, constants):
-    """The PlanRecord of a model that is one segment, if it can be restored; its arrays go to the Constants."""
+    """The PlanRecord of a model that is one segment, or None if it cannot be restored; adds its arrays to Constants."""
     arrays = {}
 
     def add(array):
@@ -154,13 +153,13 @@ def _plan_of(prepared, constants):
         try:
             plan = _PLANS.decode(encode(plan))
             Restoring(plan, prepared.model.main, prepared.executor.kept, arrays.__getitem__, lambda data: False)
-        except (msgspec.ValidationError, Misfit):  # more than a record says
+        except (msgspec.ValidationError, Misfit):  # more than a record can express
             return None
     return plan
 
 
 def _add_late(constants, packing, model, segment, spare):
-    """Let come first what planning does not read, if it was packed, and large constants."""
+    """Add first what goes into the data file: packed weights that planning does not read, and large constants."""
     for place, array in enumerate(packing.arrays):
         if place not in packing.early:
             constants.add(array)
@@ -195,7 +194,7 @@ def _joined(arrays, size):
 def read_head(raw, stamp, digest):
     """The Content in the bytes (or a view) of a model file.
 
-    digest: a KeyedDigest, None for bytes that are ours beyond doubt.
+    digest: a KeyedDigest, None for trusted bytes.
     """
     if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
         raise Unusable("the model file holds no compiled model")
@@ -212,7 +211,7 @@ def read_head(raw, stamp, digest):
 
 
 def check_data(content, data, found):
-    """Refuse data that are not those of the content. found: their digest, None for data that are ours beyond doubt."""
+    """Raise Unusable if data do not belong to the content. found: their digest, None for trusted data."""
     if data.nbytes != content.data_length or bytes(data[:len(DATA_MAGIC)]) != DATA_MAGIC:
         raise Unusable("the data file does not hold the constants of this model")
     if found is not None and not hmac.compare_digest(found, content.data_digest):
@@ -220,8 +219,7 @@ def check_data(content, data, found):
 
 
 def may_be_late(content):
-    """Whether the model can be planned while its data file is still being read: it holds nothing that planning reads.
-    """
+    """True if the model can be planned while its data file is still being read: planning reads nothing of it."""
     graphs = content.model.main, *content.model.referenced
     rows = (*(o.data for graph in graphs for o in graph.operands), *(state.initial for state in content.model.states))
     return content.packed is not None and content.small != b"" and all(
@@ -231,7 +229,7 @@ def may_be_late(content):
 def unpack(content, data, threads, is_late=False):
     """(model, (preference, priority, input_shapes, keep), StoredPacking or None) of checked files.
 
-    threads: those of the device; is_late: the data file is still being read, see may_be_late.
+    threads: the device's; is_late: the data file is still being read, see may_be_late.
     """
     packing, small = None, aligned_bytes(len(content.small))
     small[:] = np.frombuffer(content.small, np.uint8)
@@ -244,7 +242,7 @@ def unpack(content, data, threads, is_late=False):
         early = {place for place, row in enumerate(content.packed) if row.offset >= content.data_length}
         late = frozenset(range(len(content.packed))).difference(early) if is_late else frozenset()
         plan = None
-        # Plans differ a little with the number of threads; those of extensions cannot be made again.
+        # Plans depend a little on the number of threads; those of extensions cannot be made again.
         if content.plan is not None and (content.plan.threads == threads or extensions):
             plan = early, _restoring(content, parts, is_late)
         packing = StoredPacking([array_of(row, parts, f"packed[{place}]") for place, row in enumerate(content.packed)],

@@ -7,9 +7,13 @@ from .execution import NO_LIMITS
 
 
 class Stream:
-    """Runs a prepared model step by step; state outputs of one call are the state inputs of the next.
+    """Runs a prepared model repeatedly; state outputs of one call are the state inputs of the next.
 
-    One stream belongs to one caller at a time; several streams of one model are independent.
+        stream = prepared.stream()
+        for x in frames:
+            y, = stream.run([x])
+
+    Made by PreparedModel.stream. Use a stream from one thread at a time; streams of one model are independent.
     """
 
     def __init__(self, executor):
@@ -22,7 +26,7 @@ class Stream:
 
     @property
     def state(self):
-        """The arrays that the next run starts from, in the order of Model.states; they may be written to."""
+        """Arrays that the next run starts from, in the order of Model.states; writable."""
         initial = self._executor.initial
         if self._state is initial:
             state = self._new_state()
@@ -32,14 +36,14 @@ class Stream:
         return self._state
 
     def _new_state(self):
-        """Arrays for a state, which count as long as they are kept. Raises ResourceExhausted*."""
+        """Arrays for all states, charged to the budget while they live. Raises ResourceExhausted*."""
         made = [np.empty_like(array) for array in self._executor.initial]
         for array in made:
             self._executor.resources.take(array.nbytes, array, "stream: its state")
         return made
 
     def run(self, inputs, out=None):
-        """As PreparedModel.run, from the state of the previous call. The state is unchanged when it raises."""
+        """As PreparedModel.run, starting from the state of the previous call. An error leaves the state unchanged."""
         return self.perform(inputs, out)
 
     def perform(self, inputs, out=None, limits=None):
@@ -52,7 +56,7 @@ class Stream:
             if out is not None and type(out) is not list:
                 out = in_list(out, "stream.run", "out")
             results = executor.perform(in_list(inputs, "stream.run"), out, limits or NO_LIMITS, state, target)
-        # Two sets of arrays take turns; the initial values are never written.
+        # Two sets of arrays alternate; the initial values are never written.
         self._spare = None if state is executor.initial else state
         self._state = target
         return results

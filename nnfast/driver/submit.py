@@ -16,7 +16,7 @@ from .request import Timing
 
 
 class Execution(Future):
-    """A running or waiting execution; `cancel` also stops one that runs, at its next step."""
+    """A Future of PreparedModel.submit. `cancel` also stops a running execution, at its next step. timing: Timing."""
 
     def __init__(self):
         super().__init__()
@@ -25,15 +25,15 @@ class Execution(Future):
         self.timing = Timing()
 
     def cancel(self):
-        """Cancel; True when the execution will not deliver a result."""
+        """Cancel; True if the execution will not deliver a result."""
         if super().cancel():
             return True
         self._flag.set()
         return not self.done() or self.cancelled()
 
     def result(self, timeout=None):
-        """Outputs of the run; raises CancelledError when it was cancelled, TimeoutError after `timeout` seconds,
-        GeneralFailure in a child that was forked before it had ended."""
+        """Outputs of the run. Raises the run's error, CancelledError if it was cancelled, TimeoutError after `timeout`
+        seconds, GeneralFailure in a child that was forked before it ended."""
         timeout = _patience(timeout)
         if self._forks != forks.count and not self.done():
             raise GeneralFailure("submit: the execution belongs to the parent process; submit again in the child")
@@ -45,12 +45,12 @@ class Execution(Future):
             del self  # the error keeps this frame
 
     def exception(self, timeout=None):
-        """The error of the run, or None; raises as result does while it runs, or when it was cancelled."""
+        """The error of the run, or None. Raises CancelledError, and TimeoutError after `timeout` seconds."""
         return super().exception(_patience(timeout))
 
 
 def _patience(timeout):
-    """Seconds that a thread can wait, of a caller's timeout."""
+    """A caller's timeout in seconds, clamped to what a thread can wait. Raises InvalidArgument."""
     if timeout is not None and (not is_number(timeout) or timeout != timeout):
         raise InvalidArgument(f"result timeout: is {shown(timeout)}, must be seconds or None")
     return None if timeout is None else float(max(0, min(timeout, threading.TIMEOUT_MAX)))

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a prepared model: what they are, and real numbers as their codes."""
+"""Inputs and outputs of a prepared model: their description, and conversion between real and quantized values."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,13 @@ _BOOL = np.dtype(np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One input or output: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
+    """One input or output of a prepared model: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
 
-    scale, zero_point: of a quantized tensor, 0 for others. channel_axis, channel_scales: dimension and scales of a
-    tensor with one scale for each channel, else None and ().
+        info = prepared.inputs[0]
+        codes = info.quantize([[0.5, -0.25]])
+
+    scale, zero_point: of a tensor with one scale, else 0. channel_axis, channel_scales: dimension and scales of a
+    per-channel quantized tensor, else None and ().
     """
 
     name: str
@@ -32,29 +35,30 @@ class TensorInfo:
 
     @property
     def scales(self):
-        """All scales: one, one for each channel, or () without quantization."""
+        """Tuple of scales: one, one per channel, or () without quantization."""
         return self.channel_scales or ((self.scale,) if self.scale else ())
 
     @property
     def zero_points(self):
-        """A zero point for each of `scales`."""
+        """Tuple of zero points, one for each of `scales`."""
         return (self.zero_point,) * len(self.scales)
 
     @property
     def axis(self):
-        """Dimension that `scales` go along where there are several, else None."""
+        """Dimension of per-channel `scales`, else None."""
         return self.channel_axis
 
     @property
     def is_quantized(self):
-        """Whether values stand for real numbers: (value - zero_point) * scale. Scales of int32 tensors count too."""
+        """True if values mean (value - zero_point) * scale; int32 tensors with a scale count."""
         return bool(self.scales)
 
     def quantize(self, values):
-        """Codes of real numbers in the tensor's dtype: round(x / scale) + zero point, ties away from 0, in its range.
+        """Quantized codes of real numbers, in the tensor's dtype: round(x / scale) + zero point, ties away from zero,
+        clamped to the dtype's range.
 
-        values: anything that numpy makes an array of. NaN gives the highest code. Raises InvalidArgument where the
-        tensor has no quantization.
+        values: array-like of numbers; NaN becomes the highest code. Raises InvalidArgument if the tensor has no
+        quantization.
         """
         reals = self._numbers(values, "values", np.float32)
         scale = self._scale(reals.ndim)
@@ -64,13 +68,13 @@ class TensorInfo:
         return np.where(np.isnan(steps), limits.max, np.clip(steps, limits.min, limits.max)).astype(self.dtype)
 
     def dequantize(self, codes):
-        """Real numbers of codes, float32: scale * (code - zero point). Raises InvalidArgument as quantize does."""
+        """Real values of codes as float32: scale * (code - zero point). Raises InvalidArgument as quantize does."""
         codes = self._numbers(codes, "codes", np.int64)
         scale = self._scale(codes.ndim)
         return (codes - self.zero_point).astype(np.float32) * scale
 
     def _numbers(self, values, what, dtype):
-        """Array of numbers that a caller gave."""
+        """The caller's values as an array of numbers."""
         try:
             array = np.asarray(values)
             if array.dtype.kind in "biuf":
@@ -81,7 +85,7 @@ class TensorInfo:
         raise InvalidArgument(f"{self.name}: {what} are {shown(values)}, must be an array of numbers")
 
     def _scale(self, rank):
-        """Scales as float32, in a shape that goes with an array of this rank."""
+        """Scales as float32, in a shape that broadcasts with an array of this rank."""
         if not self.is_quantized:
             raise InvalidArgument(f"{self.name}: is {self.dtype} without quantization, there is nothing to convert")
         if self.channel_axis is None:
@@ -95,20 +99,20 @@ class TensorInfo:
 
 
 def info_of(model, operand, fallback):
-    """TensorInfo of an operand of the main graph; fallback: the name of one that has none."""
+    """TensorInfo of an operand of the main graph; fallback: name for an operand without one."""
     o = model.main.operands[operand]
     channels = o.channel_quant
     axis, scales = (channels.dim, tuple(channels.scales)) if channels else (None, ())
-    # Booleans are bytes to NNAPI; who comes with a file of TFLite's has numpy's, and gets them.
+    # BOOL8 is bytes in NNAPI; models from TFLite files use numpy's bool, as LiteRT does.
     dtype = _BOOL if o.type == OperandType.TENSOR_BOOL8 and model.arithmetic == "litert" else o.dtype
     return TensorInfo(o.name or fallback, o.shape, dtype, o.type, o.scale, o.zero_point, axis, operand, scales)
 
 
 def array_of(info, value):
-    """numpy array of what a caller gave for an input: itself, or made of its `__array__`, DLPack or buffer. A single
-    value without dimensions is one of shape [1].
+    """A caller's input as a numpy array, converted by `__array__`, DLPack or the buffer protocol. A value without
+    dimensions becomes shape [1].
 
-    Raises InvalidArgument for what has none of them.
+    Raises InvalidArgument if no conversion applies.
     """
     if isinstance(value, np.ndarray):
         return value.reshape(1) if not value.ndim and info.shape == (1,) else value

@@ -1,4 +1,4 @@
-"""Waiting for fences and deadlines of executions that were launched and cannot start yet: one thread per client."""
+"""Waits for the fences and deadlines of launched executions that cannot start yet: one thread per client."""
 
 import os
 import select
@@ -16,18 +16,16 @@ from .fence import SIGNALED, state_of
 FOR_FENCES = "execute_fenced: the deadline passed while it waited for its fences"
 
 MAX_FENCES = 4096
-"""Fences that the executions of one client may wait for at a time."""
+"""Fences that the executions of one client may wait for at once."""
 
 IDLE_SECONDS = 1.0
-"""How long the thread stays when there is nothing to wait for."""
+"""Idle time after which the thread ends."""
 
 _waiters = weakref.WeakSet()
 
 
 class _Wait:
-    """One execution that waits: descriptors of `fences` that have not signalled, and whom to tell, once, that it need
-    not any more.
-    """
+    """One waiting execution: Descriptors of the fences still pending, and the callback for the end of the wait."""
 
     __slots__ = ("fences", "deadline_ns", "what", "_ready")
 
@@ -38,7 +36,7 @@ class _Wait:
         try:
             ready = self._ready.pop()
         except IndexError:
-            return  # somebody else was faster
+            return  # finished already, by another thread
         ready(error)
 
     @property
@@ -59,10 +57,10 @@ class FenceWaiter:
     def add(self, fences, deadline_ns, ready, what=FOR_FENCES):
         """Call ready(None) when all fences are signalled, ready(error) once one fails or the deadline (0: none) passes.
 
-        Without fences there is only the deadline. what: the error's words when it has passed. ready is called once, on
-        the waiter's thread, so that it must not block. Returns give_up(error), which calls ready(error) now where it
-        has not been called yet. Raises ResourceExhaustedTransient for too many fences, and where there is no
-        descriptor or thread to wait with.
+        Without fences there is only the deadline. what: start of the error message when it has passed. ready is called
+        once, on the waiter's thread, so it must not block. Returns give_up(error), which calls ready(error) at once
+        unless it was called before. Raises ResourceExhaustedTransient for too many fences, or without a descriptor or
+        thread to wait with.
         """
         wait = _Wait([fence.descriptor for fence in fences], deadline_ns, ready, what)
         with self._lock:
@@ -80,7 +78,7 @@ class FenceWaiter:
             wait.finish(error)
             with self._lock:
                 if self._loop is loop:
-                    loop.tell(loop.over, wait)  # it lets go of the fences then
+                    loop.tell(loop.over, wait)  # so that it releases the fences
 
         return give_up
 
@@ -96,7 +94,7 @@ class FenceWaiter:
         return loop
 
     def leave(self, loop):
-        """True when a thread that has nothing to do may end."""
+        """True if an idle thread may end."""
         with self._lock:
             if loop.new:
                 return False
@@ -105,13 +103,13 @@ class FenceWaiter:
             return True
 
     def let_go(self, count):
-        """So many fences are not waited for any more."""
+        """Take `count` fences off the number waited for."""
         with self._lock:
             self._count -= count
 
 
 class _Loop:
-    """The thread of a FenceWaiter, and what it looks at. new, over: waits that begin, and that were given up."""
+    """The thread of a FenceWaiter and its poll set. new, over: queues of waits that begin, and that were given up."""
 
     def __init__(self, waiter):
         self._waiter, self.new, self.over = waiter, deque(), deque()
@@ -126,7 +124,7 @@ class _Loop:
         self._poller.register(self._wake, select.EPOLLIN)
 
     def close(self):
-        """Close the descriptors: nobody tells the thread anything any more."""
+        """Close the descriptors; `tell` must not be called any more."""
         wake, self._wake = self._wake, -1
         if wake >= 0:
             os.close(wake)
@@ -134,23 +132,23 @@ class _Loop:
             self._poller.close()
 
     def tell(self, queue, wait):
-        """Hand the thread a wait. Under the waiter's lock."""
+        """Pass a wait to the thread. Call with the waiter's lock held."""
         queue.append(wait)
         os.eventfd_write(self._wake, 1)
 
     def serve(self):
-        """What the thread does."""
+        """Main loop of the thread."""
         while self._look() or not self._waiter.leave(self):
             pass
         self.close()
 
     def _look(self):
-        """Sleep until something happens, and see to it; False when there has been nothing to wait for."""
+        """Sleep until an event and handle it; False if there was nothing to wait for."""
         events = self._poller.poll(self._patience())
         for descriptor, mask in events:
             if descriptor == self._wake:
                 os.eventfd_read(descriptor)
-            elif descriptor in self._waits:  # else it went with another one of this round
+            elif descriptor in self._waits:  # else dropped together with another one of this round
                 self._ended(descriptor, state_of(mask))
         while self.new:
             self._begin(self.new.popleft())
@@ -160,7 +158,7 @@ class _Loop:
         return bool(events or self._waits or self._deadlines)
 
     def _patience(self):
-        """Seconds; None for ever."""
+        """Seconds to sleep; None: forever."""
         longest = None if self._waits else IDLE_SECONDS
         if not self._deadlines:
             return longest
@@ -184,7 +182,7 @@ class _Loop:
             self._drop(wait)
 
     def _ended(self, descriptor, state):
-        """A fence has signalled or failed: start, or fail, what waits for it."""
+        """Handle a fence that was signalled or failed: start, or fail, what waits for it."""
         self._poller.unregister(descriptor)
         for wait in self._waits.pop(descriptor):
             before = len(wait.fences)
@@ -197,7 +195,7 @@ class _Loop:
                 wait.finish(None)
 
     def _drop(self, wait):
-        """Let go of the fences of a wait that is over."""
+        """Release the fences of a finished wait."""
         for fence in wait.fences:
             waits = self._waits.get(fence.fileno())
             if waits is not None and wait in waits:
@@ -213,7 +211,7 @@ class _Loop:
             wait = heappop(self._deadlines)[2]
             wait.finish(MissedDeadlineTransient(f"{wait.what}; allow more time"))
             self._drop(wait)
-        if is_idle or len(self._deadlines) > 2 * self._kept + 64:  # many have ended long before their deadlines
+        if is_idle or len(self._deadlines) > 2 * self._kept + 64:  # most entries are of waits that ended early
             self._deadlines = [entry for entry in self._deadlines if not entry[2].is_over]
             heapify(self._deadlines)
             self._kept = len(self._deadlines)

@@ -8,25 +8,25 @@ from .. import vlog
 from ..forks import renewed
 
 IDLE_SECONDS = 30.0
-"""A prepared model that did not run for this long keeps its packed weights only."""
+"""Idle time after which a prepared model keeps only its packed weights."""
 
 _lock = renewed(threading.Lock())
-_watched = weakref.WeakKeyDictionary()  # prepared model: how often it had run at the last look
+_watched = weakref.WeakKeyDictionary()  # prepared model: its run count at the last look
 _owner = None
 
 
 def watch(prepared):
-    """Look after a prepared model for as long as it lives."""
+    """Watch a prepared model for as long as it lives."""
     global _owner
     with _lock:
         _watched[prepared] = -1
-        if _owner != os.getpid():  # a forked child has none of the parent's threads
+        if _owner != os.getpid():  # a forked child does not have the parent's thread
             _owner = os.getpid()
             threading.Thread(target=_work, name="nnfast-watchdog", daemon=True).start()
 
 
 def sweep():
-    """Release the idle memory of every model that has not run since the last call; the number of such models."""
+    """Release the working memory of models that have not run since the last call; returns how many there are."""
     with _lock:
         models = list(_watched.items())
     idle = 0
@@ -43,7 +43,7 @@ def sweep():
 
 
 def _work():
-    """Sleeps between looks, and ends when nothing is left to look after."""
+    """Sweep at intervals until nothing is left to watch."""
     global _owner
     tick = threading.Event()
     while True:

@@ -76,8 +76,8 @@ def test_allocate_refuses_bad_roles(device):
         ((), [Role(None, 0)], "not a model"), ([Role(other, 0)], (), "not a model"), ([7], (), "not a model"),
         ([Role(prepared, 2)], (), "index is 2, the model has 2 inputs"), ((), [Role(prepared, -1)], "index is -1"),
         ([Role(prepared, 0, 10.0)], (), "frequency is 10"), ([Role(prepared, 0, 0.0)], (), "frequency is 0"),
-        ((), [Role(prepared, 0, -0.5)], "frequency is -0.5"), ([good, good], (), "has the role already"),
-        ((), [good, Role(prepared, 0, 0.5)], "has the role already"),
+        ((), [Role(prepared, 0, -0.5)], "frequency is -0.5"), ([good, good], (), "is listed already"),
+        ((), [good, Role(prepared, 0, 0.5)], "is listed already"),
     ):
         with pytest.raises(InvalidArgument, match=text):
             device.allocate(inputs, outputs)
