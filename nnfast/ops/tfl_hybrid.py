@@ -19,8 +19,8 @@ from .tfl_int16 import (
     infer_conv,
     infer_dense,
     infer_depthwise,
-    infer_matmul,
     infer_transposed,
+    product_shape,
     transposed_geometry,
 )
 
@@ -189,7 +189,7 @@ def infer_batches(node):
     rank = len(node["input1"].shape)
     if channels is not None and channels.dim != rank - (2 if node.scalar("adj_y") else 1):
         node.fail("input1", f"has its scales along dimension {channels.dim}, must have them along its columns")
-    return infer_matmul(node)
+    return [product_shape(node)]
 
 
 def compute_matmul(node, inputs):

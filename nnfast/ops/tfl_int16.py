@@ -364,8 +364,8 @@ TFL_INT16_TRANSPOSE_CONV = own("TFL_INT16_TRANSPOSE_CONV", {TRANSPOSED: _TYPES},
 
 
 # -- BATCH_MATMUL ----------------------------------------------------------------------------------------------------
-def infer_matmul(node):
-    """Batches broadcast."""
+def product_shape(node):
+    """Shape of the products of input0 and input1, whose batches broadcast."""
     x, y = (list(node[name].shape) for name in ("input0", "input1"))
     if min(len(x), len(y)) < 2:
         node.fail(None, f"takes shapes {x} and {y}, must have rank 2 at least")
@@ -379,8 +379,13 @@ def infer_matmul(node):
         batches = np.broadcast_shapes(tuple(x[:-2]), tuple(y[:-2]))
     except ValueError:
         node.fail("input1", f"batches {y[:-2]} do not broadcast with {x[:-2]}")
+    return (*batches, x[-2], y[-1])
+
+
+def infer_matmul(node):
+    """Batches broadcast; scales have a finite ratio."""
     _matmul_multiplier(node)
-    return [(*batches, x[-2], y[-1])]
+    return [product_shape(node)]
 
 
 def _matmul_multiplier(node):
