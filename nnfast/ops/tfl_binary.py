@@ -101,7 +101,7 @@ TFL_ADD, TFL_SUB, TFL_DIV = map(_fused, ("ADD", "SUB", "DIV"))
 TFL_MUL = _fused("MUL", NUMBERS + COMPLEX)
 TFL_FLOOR_DIV, TFL_FLOOR_MOD = (_plain(name, NUMBERS + QUANTIZED) for name in ("FLOOR_DIV", "FLOOR_MOD"))
 TFL_POW, TFL_SQUARED_DIFFERENCE = (_plain(name, NUMBERS) for name in ("POW", "SQUARED_DIFFERENCE"))
-TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + QUANTIZED) for name in ("MAXIMUM", "MINIMUM"))
+TFL_MAXIMUM, TFL_MINIMUM = (_plain(name, NUMBERS + QUANTIZED + BOOLS) for name in ("MAXIMUM", "MINIMUM"))
 TFL_ATAN2 = _plain("ATAN2", FLOATS)
 # Of quantized tensors LiteRT takes the codes.
 TFL_RIGHT_SHIFT, TFL_BITWISE_XOR = (_plain(name, INTEGERS + QUANTIZED) for name in ("RIGHT_SHIFT", "BITWISE_XOR"))

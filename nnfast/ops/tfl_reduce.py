@@ -12,8 +12,12 @@ from .tfl_shape import place_of
 
 
 def axes_of(node):
-    """The axes as a sorted tuple without repetitions, all in 0..rank-1; none: nothing is reduced."""
+    """The axes as a sorted tuple without repetitions, all in 0..rank-1; none: nothing is reduced. A single value has
+    none, whatever axes are given.
+    """
     rank = len(node["input"].shape)
+    if not rank:
+        return ()
     return tuple(sorted({place_of(node, "axes", axis, rank) for axis in node.numbers("axes")}))
 
 
@@ -31,6 +35,14 @@ def _mean(x, **how):
     return np.sign(total) * (np.abs(total) // max(1, count))
 
 
+def _limits(dtype):
+    """(lowest, highest) value."""
+    if dtype.kind == "b":
+        return False, True
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return limits.min, limits.max
+
+
 _REDUCTIONS = {
     "SUM": lambda x, **how: x.sum(dtype=np.float64 if x.dtype == np.float32 else x.dtype, **how), "MEAN": _mean,
     "REDUCE_PROD": lambda x, **how: x.prod(dtype=x.dtype, **how), "REDUCE_MAX": np.max, "REDUCE_MIN": np.min,
@@ -43,8 +55,7 @@ def compute(node, inputs):
     kind = node.op.name.removeprefix("TFL_")
     x, axes = inputs[0], axes_of(node)
     if not x.size and kind in ("REDUCE_MAX", "REDUCE_MIN"):
-        limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
-        return [np.full(infer(node)[0], limits.min if kind == "REDUCE_MAX" else limits.max, x.dtype)]
+        return [np.full(infer(node)[0], _limits(x.dtype)[kind == "REDUCE_MIN"], x.dtype)]
     result = _REDUCTIONS[kind](x, axis=axes, keepdims=bool(node.scalar("keep_dims"))) if axes else x.copy()
     return [np.asarray(result).astype(node.outputs[0].dtype)]
 
@@ -54,9 +65,10 @@ def _reduce(name, types, validate):
                compute, infer, validate)
 
 
-TFL_SUM, TFL_MEAN, TFL_REDUCE_PROD = (_reduce(name, NUMBERS, same_dtype("input"))
-                                      for name in ("SUM", "MEAN", "REDUCE_PROD"))
-TFL_REDUCE_MAX, TFL_REDUCE_MIN = (_reduce(name, NUMBERS + QUANTIZED, is_same_kind("input"))
+TFL_MEAN = _reduce("MEAN", NUMBERS, same_dtype("input"))
+# Of booleans sums and maxima are disjunctions, products and minima conjunctions.
+TFL_SUM, TFL_REDUCE_PROD = (_reduce(name, NUMBERS + BOOLS, same_dtype("input")) for name in ("SUM", "REDUCE_PROD"))
+TFL_REDUCE_MAX, TFL_REDUCE_MIN = (_reduce(name, NUMBERS + QUANTIZED + BOOLS, is_same_kind("input"))
                                   for name in ("REDUCE_MAX", "REDUCE_MIN"))
 TFL_REDUCE_ANY, TFL_REDUCE_ALL = (_reduce(name, BOOLS, same_dtype("input")) for name in ("REDUCE_ANY", "REDUCE_ALL"))
 

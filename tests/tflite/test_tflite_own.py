@@ -84,6 +84,43 @@ def test_like_numpy(kind, inputs, options, expected):
     np.testing.assert_allclose(result.astype(expected.dtype), expected, 1e-6, 1e-6)
 
 
+MARKED = F % 5 > 1
+
+
+@pytest.mark.parametrize("kind, function", [
+    ("SUM", np.any), ("REDUCE_MAX", np.any), ("REDUCE_PROD", np.all), ("REDUCE_MIN", np.all)])
+@pytest.mark.parametrize("axes", [(1,), (0, 2), ()])
+def test_reductions_of_booleans(kind, function, axes):
+    expected = function(MARKED, axes) if axes else MARKED
+    (result,) = One(kind, [MARKED, Const(np.array(axes, np.int32))], [(expected.shape, "bool")],
+                    "ReducerOptions").run()
+    assert result.dtype == bool
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("kind, lowest", [("REDUCE_MAX", False), ("REDUCE_MIN", True)])
+def test_extremes_of_no_booleans(kind, lowest):
+    (result,) = One(kind, [Const(np.zeros((0, 2), bool)), np.int32([0])], [((2,), "bool")], "ReducerOptions").run()
+    assert result.tolist() == [lowest] * 2
+
+
+@pytest.mark.parametrize("kind, function", [("MAXIMUM", np.logical_or), ("MINIMUM", np.logical_and)])
+def test_larger_and_smaller_of_booleans(kind, function):
+    (result,) = One(f"STABLEHLO_{kind}", [MARKED, MARKED[::-1].copy()], [(MARKED.shape, "bool")]).run()
+    np.testing.assert_array_equal(result, function(MARKED, MARKED[::-1]))
+
+
+@pytest.mark.parametrize("kind", ["SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"])
+@pytest.mark.parametrize("axis", [0, -1, 3])
+@pytest.mark.parametrize("computed", [False, True])
+def test_reductions_of_a_single_value(kind, axis, computed):
+    """It has no axes to be named."""
+    axes = np.int32([axis])
+    (result,) = One(kind, [np.array(-7, np.int32), axes if computed else Const(axes)], [((), "int32")],
+                    "ReducerOptions").run()
+    assert result.tolist() == [-7]
+
+
 @pytest.mark.parametrize("start, limit, delta", [(0, np.inf, 1), (0, np.nan, 1), (np.inf, 0, -1), (0, 5, 0), (5, 0, 1)])
 @pytest.mark.parametrize("known", [True, False])
 def test_ranges_without_an_end(start, limit, delta, known):
