@@ -7,7 +7,7 @@ import numpy as np
 from .._native.spatial import ResizeBilinear
 from ..model.quant import round_half_away
 from ..model.types import OperandType, OperationType, type_name
-from .base import OpDef, forms, is_quant8
+from .base import OpDef, forms
 from .movement import copy_choice
 
 _OPTIONS = (("", "1.0"), (" layout:bool", "1.2"), (" layout:bool align_corners:bool", "1.3"),
@@ -143,16 +143,14 @@ def compute(node, inputs):
         value += lower[:, :, left] * down * (one - across)
         value += upper[:, :, right] * (one - down) * across
         value += lower[:, :, right] * down * across
-        if is_quant8(node["input"]):
+        if dtype.kind != "f":
             value = np.trunc(value + np.float32(0.5))
         value = value.astype(dtype)
     return [np.ascontiguousarray(np.moveaxis(value, -1, 1) if nchw else value)]
 
 
-_TYPES = {
-    OperandType.TENSOR_FLOAT32: "f32", OperandType.TENSOR_QUANT8_ASYMM: "qu8",
-    OperandType.TENSOR_QUANT8_ASYMM_SIGNED: "qs8",
-}
+_TYPES = {"float32": "f32", "uint8": "qu8", "int8": "qs8"}
+"""dtype -> kernels' name of it."""
 
 
 _EXACT_BITS = 14
@@ -169,7 +167,7 @@ def _bits(weights):
 def lower(node, b):
     """One step; with NCHW every channel is an image of its own."""
     source, output = node["input"], node.outputs[0]
-    if source.type not in _TYPES:
+    if source.dtype.name not in _TYPES:
         return f"no native kernel for {type_name(source.type)}"
     shape, height_axis = source.shape, 1
     if node.layout_nchw:
@@ -181,7 +179,7 @@ def lower(node, b):
                      for axis in (height_axis, height_axis + 1))
     if is_away and _bits(rows[2]) + _bits(columns[2]) > _EXACT_BITS:
         return "sums of codes are not exact in float32"
-    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.type], shape, rows, columns, is_away))
+    b.emit(ResizeBilinear((b.slot(source), b.slot(output)), _TYPES[source.dtype.name], shape, rows, columns, is_away))
     return None
 
 

@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from .._native.movement import Gather
+from . import gather
 from .gather import lower_picks
 from .tfl import ANY, FLOATS, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
@@ -308,3 +309,24 @@ TFL_EMBEDDING_LOOKUP_SPARSE = own(
     "TFL_EMBEDDING_LOOKUP_SPARSE",
     {"numbers:I places:I shape:I weights:F values:F combiner:i32 -> output:F": {"I": ("I32",), "F": ("F32",)}},
     compute_sparse_lookup, infer_sparse_lookup)
+
+
+# -- HASHTABLE_LOOKUP ------------------------------------------------------------------------------------------------
+def validate_table(node):
+    """Lookups and keys of rank 1; rows stay what they are, whatever the quantization of the output."""
+    gather.validate_hashtable(node)
+    if node["values"].dtype != node.outputs[0].dtype:
+        node.fail("values", f"are of {node['values'].dtype}, must be of {node.outputs[0].dtype} as the output")
+
+
+def infer_table(node):
+    """One row and one hit per lookup, among at least one key."""
+    if node["keys"].shape == (0,):
+        node.fail("keys", "has no keys, must have at least one")
+    return gather.infer_hashtable(node)
+
+
+TFL_HASHTABLE_LOOKUP = own(
+    "TFL_HASHTABLE_LOOKUP",
+    {"lookups:I keys:I values:T -> output:U hits:H": {"I": ("I32",), "T": ANY, "U": ANY, "H": ("U8", "Q8")}},
+    gather.compute_hashtable, infer_table, validate_table)

@@ -66,7 +66,8 @@ def _rsqrt(node, x):
     return np.where(x > 0, 1 / np.sqrt(np.where(x > 0, x, 1)), _HIGH * float(np.float32(node.outputs[0].scale)))
 
 
-_CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt}
+_CURVES = {"EXP": lambda node, x: np.exp(x), "LOG": _log, "GELU": _gelu, "RSQRT": _rsqrt,
+           "TANH": lambda node, x: np.tanh(x)}
 
 
 def _table_of(name, node):
@@ -111,6 +112,7 @@ def _curve(name, types, more=""):
 TFL_QUANTIZED_EXP, TFL_QUANTIZED_LOG = (_curve(name, ("Q8S", "Q16S")) for name in ("EXP", "LOG"))
 TFL_QUANTIZED_GELU = _curve("GELU", ("Q8", "Q8S", "Q16S"), " approximate:bool")
 TFL_QUANTIZED_RSQRT = _curve("RSQRT", ("Q16S",))
+TFL_QUANTIZED_TANH = _curve("TANH", ("Q8", "Q8S"))
 
 
 def compute_sqrt(node, inputs):

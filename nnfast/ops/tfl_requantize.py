@@ -8,7 +8,7 @@ from .._native.elementwise import RESCALED, LookupQ8, RescaleQ16
 from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
-from ..model.types import QUANT_RANGE
+from ..model.types import QUANT_RANGE, Activation
 from . import activation, reduce, resize, tfl_int16, tfl_reduce
 from .base import broadcast_shape, check_activation, is_quant8
 from .tfl import ANY, INDEXES, QUANTIZED, own, ratio_multiplier, same_shape
@@ -196,17 +196,24 @@ TFL_INT16_PRELU = own("TFL_INT16_PRELU", {"input:T alpha:A -> output:T": {"T": (
                       compute_prelu, infer_prelu)
 
 
+ZERO_TO_ONE = 152
+"""RELU_0_TO_1, which is no fused activation, beside their numbers."""
+
+
 @np.errstate(over="ignore")
 def _relu_scales(node):
     """The multiplier is formed in float32."""
     source, target = node["input"], node.outputs[0]
     multiplier = ratio_multiplier(node, float(np.float32(source.scale) / np.float32(target.scale)))
-    clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
-    return multiplier, multiplier, clamp
+    quantization, activation = (target.type, target.scale, target.zero_point), node.scalar("activation")
+    if activation == ZERO_TO_ONE:
+        low, high = (quant.activation_range(code, *quantization) for code in (Activation.RELU, Activation.RELU1))
+        return multiplier, multiplier, (low[0], high[1])
+    return multiplier, multiplier, quant.activation_range(activation, *quantization)
 
 
 def compute_relu(node, inputs):
-    """RELU, RELU_N1_TO_1 and RELU6, by the number of the fused activation."""
+    """RELU, RELU_N1_TO_1 and RELU6, by the number of the fused activation, or RELU_0_TO_1."""
     source, target = node["input"], node.outputs[0]
     multiplier, _, clamp = _relu_scales(node)
     codes = quant.mbqm(inputs[0].astype(np.int64) - source.zero_point, *multiplier) + target.zero_point
@@ -301,7 +308,7 @@ TFL_REQUANTIZE_RSQRT = own("TFL_REQUANTIZE_RSQRT", {"input:T -> output:T": {"T":
 TFL_REQUANTIZE_RESIZE_BILINEAR = own(
     "TFL_REQUANTIZE_RESIZE_BILINEAR",
     {"input:T width:i32 height:i32 layout:bool align_corners:bool half_pixel_centers:bool -> output:T":
-     {"T": QUANTIZED}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
+     {"T": (*QUANTIZED, "I8", "U8", "I16")}}, resize.compute, resize.infer, resize.validate, lower=resize.lower,
 )
 TFL_RESIZE_NEAREST_NEIGHBOR = own(
     "TFL_RESIZE_NEAREST_NEIGHBOR",

@@ -13,6 +13,7 @@ from ..model import own
 from ..model.types import Definition, LifeTime, Operand, OperandType
 from ..ops.own import BY_NAME as OWN_OPERATIONS
 from .schema import DTYPES as FILE_DTYPES
+from .schema import TensorType
 
 T = OperandType
 _SCALARS = {T.TENSOR_FLOAT32: T.FLOAT32, T.TENSOR_FLOAT16: T.FLOAT16, T.TENSOR_INT32: T.INT32, T.TENSOR_BOOL8: T.BOOL}
@@ -84,13 +85,22 @@ def result(b, op, place, dims=None):
     return b.temporary(code, dims, scale, point, t.name)
 
 
+def new_size(b, op):
+    """(height, width) operands of a RESIZE operator's size, which may be computed."""
+    size = b.tensor(op, 1)
+    if b.is_constant(size) or size.type != TensorType.INT32:
+        height, width = map(b.i32, b.image_size(op))
+    else:
+        height, width = (b.add(Operand(T.INT32)) for _ in range(2))
+        b.emit_own("TFL_SCALARS", (b.operand(op, size),), (height, width))
+    return height, width
+
+
 def resize(b, op, name):
-    """A RESIZE operator to a constant size as an operation of nnfast's own that keeps the codes."""
+    """A RESIZE operator as an operation of nnfast's own that keeps the codes."""
     b.check_counts(op, 2)
-    height, width = b.image_size(op)
-    options = op.options
-    scalars = [b.i32(width), b.i32(height), b.bool(False), b.bool(options.align_corners),
-               b.bool(options.half_pixel_centers)]
+    (height, width), options = new_size(b, op), op.options
+    scalars = [width, height, b.bool(False), b.bool(options.align_corners), b.bool(options.half_pixel_centers)]
     translate(b, op, name, scalars, [b.tensor(op, 0)])
 
 

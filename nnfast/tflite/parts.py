@@ -169,6 +169,28 @@ def batches(p):
     p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
 
 
+# -- blocks ----------------------------------------------------------------------------------------------------------
+@parted(B.DEPTH_TO_SPACE, B.SPACE_TO_DEPTH)
+def depth(p):
+    """Blocks of pixels of any type to channels and back: rows of a block and columns of blocks change places."""
+    x, out, block = p.tensor(0), p.b.result(p.op), p.op.options.block_size
+    dims = p.dims(x)
+    if dims is None or len(dims) != 4 or block < 1:
+        p.refuse("has no form for these tensors")
+    batch, height, width, channels = dims
+    if p.op.code == B.SPACE_TO_DEPTH:
+        split = batch, height // block, block, width // block, block, channels
+        result = batch, height // block, width // block, channels * block**2
+    else:
+        split = batch, height, width, block, block, channels // block**2
+        result = batch, height * block, width * block, channels // block**2
+    if prod(split) != prod(dims) or 0 in split:
+        p.refuse(f"block_size is {block}, which does not divide shape {list(dims)}")
+    turned = p.new(x, tuple(split[axis] for axis in (0, 1, 3, 2, 4, 5)))
+    p.run(B.TRANSPOSE, [p.reshaped(x, split), p.ints([0, 1, 3, 2, 4, 5])], [turned])
+    p.run(B.RESHAPE, [turned, p.ints(result)], [out], new_shape=None)
+
+
 # -- groups ----------------------------------------------------------------------------------------------------------
 @parted(B.CONV_2D)
 def groups(p):

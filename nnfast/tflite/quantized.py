@@ -64,9 +64,13 @@ def reduce(b, op):
     translate(b, op, f"TFL_REQUANTIZE_{op.name.removeprefix('REDUCE_')}", (b.i32(int(op.options.keep_dims)),))
 
 
-@takes(_recoded_or_int16, Builtin.RESIZE_BILINEAR)
+def _plain_codes(x, y, out):
+    return x.type in (*CODES, TensorType.INT16) and out.type == x.type and not x.scales and not out.scales
+
+
+@takes(lambda *tensors: _recoded_or_int16(*tensors) or _plain_codes(*tensors), Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
-    """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization."""
+    """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization, or without one."""
     resize(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR")
 
 
@@ -81,13 +85,14 @@ def leaky_relu(b, op):
     translate(b, op, "TFL_REQUANTIZE_LEAKY_RELU", (b.real(OperandType.TENSOR_FLOAT32, alpha),))
 
 
-_RELUS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
+_RELUS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3, "RELU_0_TO_1": int(Builtin.RELU_0_TO_1)}
 
 
 @takes(is_int16, Builtin.RELU, Builtin.RELU6)
 @takes(_recoded, Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
+@takes(_codes8, Builtin.RELU_0_TO_1)
 def relu(b, op):
-    """RELU, RELU_N1_TO_1 and RELU6 into another quantization."""
+    """RELU, RELU_N1_TO_1 and RELU6 into another quantization; RELU_0_TO_1 into any."""
     b.check_counts(op, 1)
     check_ratio(b, op)
     translate(b, op, "TFL_REQUANTIZE_RELU", (b.i32(_RELUS[op.name]),))

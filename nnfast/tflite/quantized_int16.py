@@ -29,6 +29,19 @@ def curve(b, op):
     translate(b, op, f"TFL_QUANTIZED_{op.name}")
 
 
+def _other_tanh(x, y, out):
+    """Codes that NNAPI's TANH does not give."""
+    point = 0 if out.type == TensorType.INT8 else 128
+    return _codes8(x, y, out) and (out.scales, out.zero_points) != ((1 / 128,), (point,))
+
+
+@takes(_other_tanh, Builtin.TANH)
+def tanh(b, op):
+    """TANH of codes into any quantization."""
+    _one_input(b, op)
+    translate(b, op, "TFL_QUANTIZED_TANH")
+
+
 @takes(lambda *tensors: _codes8(*tensors) or is_int16(*tensors), Builtin.GELU)
 def gelu(b, op):
     """GELU of codes."""

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS_QUANT8_INT, translates
+from .builder import FLOATS, FLOATS_QUANT8_INT, translates
 from .schema import Builtin, TensorType
 from .values import MAX_FOLDED, constant_like, fold, foldable
 
@@ -128,6 +128,7 @@ def lsh_projection(b, op):
     if (op.options.type == 1) != (weight is None):
         b.refuse(op, "is dense without weights or sparse with them")
     b.check_types(op, (T.TENSOR_FLOAT32,), *(t for t in (hashes, weight) if t is not None))
+    b.check_types(op, (*FLOATS, T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM), x)
     inputs = b.operand(op, hashes), b.operand(op, x), \
         b.omitted(T.TENSOR_FLOAT32, 1) if weight is None else b.operand(op, weight)
     b.emit(OperationType.LSH_PROJECTION, (*inputs, b.i32(3 if op.options.type == 1 else 2)), (b.output(op),))

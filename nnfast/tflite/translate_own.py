@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..model.types import Operand, OperandType, OperationType
-from .own import extends, scalar, translate
+from ..model.types import OperandType, OperationType
+from .own import extends, new_size, scalar, translate
+from .own import resize as resized
 from .schema import Builtin, TensorType
 from .values import created, frozen
 
@@ -14,6 +15,7 @@ _PLAIN = (
     "ABS ATAN2 BATCH_TO_SPACE_ND BITCAST BITWISE_XOR BROADCAST_ARGS BROADCAST_TO CAST CEIL COMPLEX_ABS COS"
     " DILATE DYNAMIC_UPDATE_SLICE ELU"
     " EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD GATHER_ND GREATER GREATER_EQUAL HARD_SWISH"
+    " HASHTABLE_LOOKUP"
     " IMAG LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MATRIX_DIAG MATRIX_SET_DIAG MAXIMUM MINIMUM"
     " NEG NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5 NOT_EQUAL PAD PADV2 POW"
     " RANGE RANK REAL RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 REVERSE_V2 RFFT2D RIGHT_SHIFT ROUND RSQRT SCATTER_ND"
@@ -108,25 +110,30 @@ def dequantize(b, op):
     b.tensors[op.outputs[0]] = replace(b.result(op), data=frozen(values.view(np.uint8)), dims=x.dims)
 
 
+@extends(B.LSH_PROJECTION)
+def lsh_projection(b, op):
+    """Of bytes of any type; TFLite's sparse type is NNAPI's third."""
+    b.check_counts(op, 2, 3)
+    if op.options.type not in (1, 2):
+        b.refuse(op, f"is of type {op.options.type}, must be 1 (sparse) or 2 (dense)")
+    kind = b.i32(3 if op.options.type == 1 else 2)
+    translate(b, op, "TFL_LSH_PROJECTION", (kind,), [b.tensor(op, place) for place in range(3)])
+
+
 @extends(B.RESIZE_BILINEAR, B.RESIZE_NEAREST_NEIGHBOR)
 def resize(b, op):
     """To a size that is computed; RESIZE_NEAREST_NEIGHBOR of any type, whose values stay what they are."""
-    b.check_counts(op, 2)
-    x, size, options = b.tensor(op, 0), b.tensor(op, 1), op.options
-    if options.align_corners and options.half_pixel_centers:
+    if op.options.align_corners and op.options.half_pixel_centers:
         b.refuse(op, "has align_corners and half_pixel_centers, nnfast takes one of them")
-    flags = b.bool(False), b.bool(options.align_corners), b.bool(options.half_pixel_centers)
-    if b.is_constant(size) and op.code == B.RESIZE_NEAREST_NEIGHBOR:
-        height, width = map(b.i32, b.image_size(op))
-    elif b.is_constant(size) or size.type != TensorType.INT32:
-        b.refuse(op, "has no form for this size and these options")
-    else:
-        height, width = (b.add(Operand(OperandType.INT32)) for _ in range(2))
-        b.emit_own("TFL_SCALARS", (b.operand(op, size),), (height, width))
     if op.code == B.RESIZE_NEAREST_NEIGHBOR:
-        translate(b, op, "TFL_RESIZE_NEAREST_NEIGHBOR", (width, height, *flags), [x])
+        resized(b, op, "TFL_RESIZE_NEAREST_NEIGHBOR")
         return
+    b.check_counts(op, 2)
+    if b.is_constant(b.tensor(op, 1)):
+        b.refuse(op, "has no form for this size and these options")
+    x, (height, width) = b.tensor(op, 0), new_size(b, op)
     b.check_same_quant(op, x, b.result(op))
+    flags = b.bool(False), b.bool(op.options.align_corners), b.bool(op.options.half_pixel_centers)
     b.emit(OperationType[op.name], (b.operand(op, x), width, height, *flags), (b.output(op),))
 
 

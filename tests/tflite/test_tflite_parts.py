@@ -100,6 +100,28 @@ def test_groups_with_a_dilation(dtype):
     np.testing.assert_array_equal(run(x, w, bias, scales), np.concatenate(wanted, 3))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int16", "uint8", "bool", "float64"])
+@pytest.mark.parametrize("block", [1, 2])
+def test_blocks_of_any_type(dtype, block):
+    deep = RNG.integers(0, 200, (2, 3, 2, 3 * block**2)).astype(dtype)
+    shallow = np.empty((2, 3 * block, 2 * block, 3), dtype)
+    for row in range(block):
+        for column in range(block):
+            first = (row * block + column) * 3
+            shallow[:, row::block, column::block] = deep[..., first:first + 3]
+    found, = One("DEPTH_TO_SPACE", [deep], [(shallow.shape, dtype)], "DepthToSpaceOptions", {"BlockSize": block}).run()
+    np.testing.assert_array_equal(found, shallow)
+    found, = One("SPACE_TO_DEPTH", [shallow], [(deep.shape, dtype)], "SpaceToDepthOptions", {"BlockSize": block}).run()
+    np.testing.assert_array_equal(found, deep)
+
+
+@pytest.mark.parametrize("kind, shape", [("DEPTH_TO_SPACE", (1, 2, 2, 6)), ("SPACE_TO_DEPTH", (1, 3, 4, 1))])
+def test_blocks_that_do_not_divide_are_refused(kind, shape):
+    with pytest.raises(UnsupportedOperator, match=kind):
+        One(kind, [np.zeros(shape, np.int64)], [((1, 4, 4, 1), "int64")],
+            "DepthToSpaceOptions" if kind == "DEPTH_TO_SPACE" else "SpaceToDepthOptions", {"BlockSize": 2}).run()
+
+
 # -- hybrid ----------------------------------------------------------------------------------------------------------
 UNITS, SIZE = 5, 4
 

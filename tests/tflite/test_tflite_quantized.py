@@ -93,6 +93,23 @@ def test_resize_keeps_codes_and_rounds_half_away():
     assert one.run()[0].reshape(-1).tolist() == [-3, -4, -4, -4]
 
 
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_resize_without_a_quantization(kind, computed):
+    """As with one: the codes are what is interpolated."""
+    x, size = codes(kind, 2, 3, 4, 5), np.int32([7, 6])
+    scale = 0.5, 0 if kind == "int16" else 3
+
+    def run(size, quants):
+        return One("RESIZE_BILINEAR", [x, size], [((2, 7, 6, 5), kind)], "ResizeBilinearOptions",
+                   {"HalfPixelCenters": True}, quants).run()[0]
+
+    wanted = run(Const(size), {"i0": scale, "o0": scale})
+    assert wanted.dtype == kind
+    np.testing.assert_array_equal(run(size if computed else Const(size), {}), wanted)
+    np.testing.assert_array_equal(run(size, {"i0": scale, "o0": scale}), wanted)
+
+
 @pytest.mark.parametrize("alpha", [0.3, 1.5, -0.2])
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
 def test_leaky_relu(kind, alpha):
@@ -300,13 +317,31 @@ def test_hybrid_is_the_same_at_every_level_and_from_the_cache(name, scales, own_
         np.testing.assert_array_equal(prepared.run([x])[0], wanted)
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("RELU", 0, np.inf), ("RELU_N1_TO_1", -1, 1), ("RELU6", 0, 6)])
+@pytest.mark.parametrize(("name", "low", "high"), [("RELU", 0, np.inf), ("RELU_N1_TO_1", -1, 1), ("RELU6", 0, 6),
+                                                   ("RELU_0_TO_1", 0, 1)])
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_relu_into_another_quantization(kind, name, low, high):
     x = codes(kind, 300)
     (got,) = One(name, [x], [(x.shape, kind)], quants={"i0": (0.07, 7), "o0": (0.05, 9)}).run()
     real = np.clip((x.astype(int) - 7) * 0.07, low, high) / 0.05 + 9
     assert np.abs(got - np.clip(real, np.iinfo(kind).min, np.iinfo(kind).max)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_relu_0_to_1_in_one_quantization(kind):
+    x = codes(kind, 300)
+    (got,) = One("RELU_0_TO_1", [x], [(x.shape, kind)], quants={"*": (0.05, 9)}).run()
+    np.testing.assert_array_equal(got, np.clip(x, 9, 29))
+
+
+@pytest.mark.parametrize(("scale", "zero"), [(1 / 128, 4), (0.02, 0), (1 / 256, 100)])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_tanh_into_any_quantization(kind, scale, zero):
+    low, high = RANGES[kind]
+    x = np.arange(low, high + 1).astype(kind)
+    (got,) = One("TANH", [x], [(x.shape, kind)], quants={"i0": (0.03, 7), "o0": (scale, zero)}).run()
+    real = np.tanh((x.astype(int) - 7) * 0.03) / scale + zero
+    assert np.abs(got - np.clip(real, low, high)).max() <= 0.5001
 
 
 def test_mul_into_a_finer_scale():

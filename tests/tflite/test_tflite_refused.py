@@ -64,7 +64,6 @@ def changed(name, reason, place=None, with_=None, **changes):
     changed("grouped_conv", "these make no groups", 0, f(1, 5, 5, 5)),
     changed("grouped_conv", "2 groups and a dilation", fields={"StrideW": 1, "StrideH": 1, "DilationWFactor": 2}),
     changed("transpose_conv", "four values of at least 1", 0, ints(1, 7, 5)),
-    changed("hashtable", "NNAPI fixes it to (1.0, 0)", quants={"o1": (0.5, 0)}),
     (One("SUM", [codes("int8", 4), ints(0)], [((), "int8")], quants={"*": (0.5, 3)}), "TENSOR_FLOAT32"),
 ])
 def test_refused(one, reason):

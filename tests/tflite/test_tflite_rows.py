@@ -1,4 +1,6 @@
-"""Rows by number or score: EMBEDDING_LOOKUP_SPARSE, LSH_PROJECTION, NON_MAX_SUPPRESSION, and what the data size."""
+"""Rows by number, key or score: EMBEDDING_LOOKUP_SPARSE, HASHTABLE_LOOKUP, LSH_PROJECTION, NON_MAX_SUPPRESSION, and
+what the data size.
+"""
 
 import numpy as np
 import pytest
@@ -45,6 +47,51 @@ def test_hashes_are_those_of_the_standard():
     plain, = One("LSH_PROJECTION", [Const(hashes), x, np.ones(4, np.float32)], [((6,), "int32")],
                  "LSHProjectionOptions", {"Type": 2}).run()
     assert signs.tolist() == [4 * k + 2 * plain[2 * k] + plain[2 * k + 1] for k in range(3)]
+
+
+HASHES = RNG.standard_normal((3, 2)).astype(np.float32)
+
+
+def hashed(x, weight, kind):
+    return One("LSH_PROJECTION", [Const(HASHES), x, weight], [((6 if kind == 2 else 3,), "int32")],
+               "LSHProjectionOptions", {"Type": kind}).run()[0].tolist()
+
+
+def test_hashes_with_weights_or_without_whatever_becomes_of_the_bits():
+    x, weight = np.arange(4, dtype=np.int32), np.float32([1, -2, 4, -0.5])
+    for values in (weight, None):
+        bits = hashed(x, np.ones(4, np.float32) if values is None else values, 2)
+        assert hashed(x, values, 2) == bits
+        assert hashed(x, values, 1) == [4 * k + 2 * bits[2 * k] + bits[2 * k + 1] for k in range(3)]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "int8", "bool", "complex64"])
+@pytest.mark.parametrize("kind", [1, 2])
+def test_hashes_are_of_bytes(dtype, kind):
+    rows = RNG.integers(0, 2, (4, 8, 4)).astype(dtype)
+    weight = np.float32([1, -2, 4, -0.5])
+    assert hashed(rows, weight, kind) == hashed(rows.view(np.uint8).reshape(4, -1).view(np.int32), weight, kind)
+
+
+def test_weights_of_hashes_are_as_many_as_rows():
+    with pytest.raises(UnsupportedOperator, match="LSH_PROJECTION"):
+        One("LSH_PROJECTION", [Const(HASHES), np.arange(4), Const(WEIGHTS)], [((3,), "int32")],
+            "LSHProjectionOptions", {"Type": 1}).model()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool", "float16", "complex64"])
+def test_rows_of_any_type_by_key(dtype):
+    rows, keys, lookups = RNG.integers(0, 2, (3, 2)).astype(dtype), np.int32([1, 3, 7]), np.int32([7, 4, 1, 7])
+    found, hits = One("HASHTABLE_LOOKUP", [lookups, keys, Const(rows)], [((4, 2), dtype), ((4,), "uint8")]).run()
+    np.testing.assert_array_equal(found, np.stack([rows[2], 0 * rows[2], rows[0], rows[2]]).astype(dtype))
+    assert found.dtype == dtype and hits.tolist() == [1, 0, 1, 1]
+
+
+def test_rows_without_keys_are_refused():
+    one = One("HASHTABLE_LOOKUP", [np.int32([7]), Const(np.zeros(0, np.int32)), Const(np.zeros((0, 2), np.int64))],
+              [((1, 2), "int64"), ((1,), "uint8")])
+    with pytest.raises(nnfast.Error, match="keys"):
+        nnfast.Device().prepare(nnfast.load(one.file()))
 
 
 @pytest.mark.parametrize("kind", ["NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"])
