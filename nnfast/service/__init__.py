@@ -3,7 +3,7 @@
     nnfast serve &
     device = nnfast.connect()                # the same methods as nnfast.Device
 
-docs/service.md tells how the two talk, and what happens when one of them dies.
+docs/service.md describes the protocol, and what happens when one side dies.
 """
 
 from .client.device import connect

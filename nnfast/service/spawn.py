@@ -1,4 +1,4 @@
-"""The device of `--via service`: in a driver's process of its own, which ends when nobody uses it any more."""
+"""The device of `--via service`, in a driver's process of its own, which ends with its last client."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from . import connect
 PATIENCE_SECONDS = 30.0
 IDLE_SECONDS = 10.0
 
-# The server has the same modules as this process, wherever they come from.
+# The server gets this process's sys.path, so that it imports the same modules.
 _BOOT = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -31,7 +31,7 @@ def start(path, *options):
 
 
 def reach(path, process):
-    """The device of a process that `start` has started, once it serves. Raises GeneralFailure when it does not."""
+    """The device of a process from `start`, once it serves. Raises GeneralFailure if it does not."""
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

@@ -21,7 +21,7 @@ class ClientArena:
         return self.bytes
 
     def settle(self, worked):
-        """A call has been answered. A new arena whose first call failed may be what was refused: make another one."""
+        """Note the answer to a call. If the first call on a new arena failed, the arena may be why: replace it."""
         if self._is_new and not worked:
             self.memory, self.bytes = None, None
         self._is_new = False

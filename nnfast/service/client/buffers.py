@@ -1,4 +1,4 @@
-"""Memory of a client's requests: buffers that the driver holds, and shared memory that it has been told of."""
+"""Memory for a client's requests: buffers in the driver, and shared memory registered with it."""
 
 import threading
 import weakref
@@ -16,7 +16,7 @@ from .requests import RemoteMemory
 
 
 class Memories:
-    """Numbers of the nnfast.Memory objects that the driver knows; one that is dropped is forgotten there too."""
+    """Numbers of the nnfast.Memory objects registered with the driver; dropping one unregisters it."""
 
     def __init__(self, session):
         self._session, self._numbers, self._lock = session, weakref.WeakKeyDictionary(), renewed(threading.Lock())
@@ -26,7 +26,7 @@ class Memories:
         return self._numbers.get(memory)
 
     def keep(self, memory, number):
-        """The driver knows a memory by this number from now on; False when it knows it by another one already."""
+        """Record the number of a newly registered memory; False if it was registered under another one before."""
         with self._lock:
             if memory in self._numbers:
                 return False
@@ -82,7 +82,7 @@ class RemoteBuffer(RemoteMemory):
         try:
             dims = dimensions(dims, f"buffer {self.token} copy_from:")
         except InvalidArgument:
-            self.start_writing()  # a copy that fails leaves no value
+            self.start_writing()  # a failed copy leaves no value
             raise
         self._copy(source, False, lambda pool: protocol.WriteBuffer(self.token, pool, dims))
 

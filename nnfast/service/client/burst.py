@@ -10,7 +10,7 @@ from ..wire import protocol
 
 
 class RemoteBurst:
-    """driver.burst.Burst in the driver's process, as far as a client sees it."""
+    """The client's proxy of a driver.burst.Burst."""
 
     def __init__(self, prepared, get_memories, requests, results, memories):
         if not callable(get_memories):
@@ -24,7 +24,7 @@ class RemoteBurst:
                                _records(memories.values())),
             [*requests.fds, *results.fds, *(memory.fileno() for memory in memories.values())])
         self._number = answer.number
-        # Nobody has written a request yet, so that the driver cannot have asked before this.
+        # No request was written yet, so the driver cannot have asked for memories before this.
         self._session.bursts[self._number] = get_memories
 
     def free_memory(self, slot):
@@ -44,11 +44,11 @@ class RemoteBurst:
             return ""
 
     def death(self):
-        """The error of a call that the driver's end has overtaken, or None while it lives."""
+        """The error for a call that was pending when the driver died, or None while it lives."""
         return None if self._session.dead is None else DeadObject(self._session.dead)
 
     def end(self):
-        """End the burst; waits for nothing."""
+        """End the burst without waiting."""
         if self._session.bursts.pop(self._number, None) is not None:
             self._session.drop("burst", self._number)
 
@@ -65,7 +65,7 @@ def _records(memories):
 
 
 def answer_later(session, message):
-    """The driver asks for memories: ask whoever has them, in the background, for that may take a while."""
+    """Answer the driver's question for memories; get_memories runs in the background, as it may block."""
     try:
         session.background.call(partial(_answer, session, message))
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A client's connection for calls: one message, one answer."""
+"""A client's call connection: one message, one answer."""
 
 import os
 
@@ -12,7 +12,7 @@ from .arena import ClientArena
 
 
 class ClientConnection:
-    """One connection for calls, used by one call at a time. session: as long as it is in use."""
+    """A connection that serves one call at a time. session: set while it is in use."""
 
     def __init__(self, session):
         self.session, self.arena = session, ClientArena()
@@ -20,7 +20,7 @@ class ClientConnection:
         self.in_step = True  # False while an answer is outstanding
 
     def call(self, message, fds=()):
-        """The answer to a message. Raises what the driver reports, DeadObject when it is gone."""
+        """The answer to a message. Raises what the driver reports, DeadObject if it is gone."""
         with trace.span("LI", "PE", type(message).__name__):
             self.send(message, fds)
             return self.receive()
@@ -37,7 +37,7 @@ class ClientConnection:
         self.tell(message, fds)
 
     def tell(self, message, fds=()):
-        """Send a message that has no answer, after the news of what was dropped."""
+        """Send a message without an answer, after the pending Release of dropped objects."""
         session = self.session
         try:
             if session.released:
@@ -48,7 +48,7 @@ class ClientConnection:
             raise session.failed(error) from None
 
     def receive(self, fds=None):
-        """The next answer; fds: list for descriptors that come with it, which are closed where nobody wants them."""
+        """The next answer; fds: list that receives its descriptors, None: close them."""
         got = []
         try:
             answer = self.channel.receive(protocol.FROM_SERVER, got)
@@ -91,7 +91,7 @@ def outcome_of(connection, error, convert, fds=None):
         return None, failed
     except MemoryError as failed:
         return None, ResourceExhaustedTransient(f"out of memory: {failed}")
-    except Exception as failed:  # whoever waits needs an answer, whatever went wrong
+    except Exception as failed:  # the waiting caller must get an answer, whatever went wrong
         return None, GeneralFailure(f"internal error: {type(failed).__name__}: {failed}")
 
 

@@ -1,4 +1,4 @@
-"""A client's connections for calls: idle ones are used again, and who has to wait for one gets it in turn."""
+"""Pool of a client's call connections: idle ones are reused, waiters are served in order."""
 
 import socket
 import threading
@@ -8,11 +8,11 @@ from collections import deque
 from ...forks import renewed
 
 NARROW_SECONDS = 1.0
-"""So long a session makes do with what it has after the driver had no room for one connection more."""
+"""Time during which a session opens no further connection after the driver refused one."""
 
 
 class _Waiter:
-    """A call that waits. connection: what it got, None for the right to open one."""
+    """A waiting call. connection: what it was given, None: the right to open one."""
 
     def __init__(self):
         self.connection = None
@@ -22,12 +22,11 @@ class _Waiter:
 
 
 class Connections:
-    """At most `most` connections of one session. It does not know the session, so that it does not keep it alive; what
-    is given as check() raises when the session is dead.
+    """At most `most` connections of one session, which it does not reference, so as not to keep it alive.
 
-    Idle connections are taken and given back without the lock, each in one step of the interpreter: `give` adds the
-    connection before it looks for waiters, a waiter enters the queue before it looks for idle connections, so that one
-    of the two sees the other. Nobody takes one past a waiter.
+    check(): raises if the session is dead. Idle connections are taken and returned by atomic operations without the
+    lock: `give` adds the connection before it looks for waiters, and a waiter enters the queue before it looks for idle
+    connections, so one of them sees the other. Waiters always come first.
     """
 
     def __init__(self, most):
@@ -36,7 +35,7 @@ class Connections:
         self._waiters = deque()
 
     def take(self, check):
-        """An idle connection, or None: the caller opens one, and adds it or gives the right back."""
+        """An idle connection, or None: then the caller must open one and add it, or return the right to do so."""
         if not self._waiters:
             try:
                 return self.idle.pop()
@@ -59,13 +58,13 @@ class Connections:
         return waiter.connection
 
     def add(self, connection, check):
-        """A connection has been opened, and is in use. Raises when the session has died meanwhile."""
+        """Add a newly opened connection, which is in use. Raises if the session has died meanwhile."""
         with self._lock:
             check()
             self._open.add(connection)
 
     def give(self, connection):
-        """A connection can take the next call: the one that has waited longest gets it."""
+        """Return a connection: the call that has waited longest gets it."""
         try:
             self.idle.append(connection)
         except MemoryError:  # the call has its result; the next one opens another
@@ -77,16 +76,16 @@ class Connections:
                 self._hand_over()
 
     def lose(self, connection=None):
-        """One connection less: this one is closed, or could not be opened."""
+        """Count one connection less: it was closed, or could not be opened."""
         with self._lock:
             self._open.discard(connection)
             self._count -= 1
             self._hand_over()
 
     def narrow(self):
-        """The driver has no room for the one that was to be opened: those that there are must do for a while.
+        """Note that the driver refused a further connection: existing ones must do for a while.
 
-        Returns False when there are none: the right to open one is the caller's still, who gives it back.
+        Returns False if there are none; the caller then still holds the right to open one, and must return it.
         """
         with self._lock:
             if self._count == 1:
@@ -96,7 +95,7 @@ class Connections:
             return True
 
     def take_idle(self):
-        """Idle connections, one after the other, for as long as no call takes them."""
+        """Yield idle connections until there are none left."""
         while self.idle:
             try:
                 yield self.idle.pop()
@@ -104,10 +103,7 @@ class Connections:
                 return  # a call was faster
 
     def end(self):
-        """The session is dead: wake every call, whether it waits for a connection or for an answer.
-
-        Returns the idle connections.
-        """
+        """Wake every call of a dead session, waiting for a connection or an answer; returns the idle connections."""
         with self._lock:
             for waiter in self._waiters:
                 waiter.tell()
@@ -118,7 +114,7 @@ class Connections:
         return idle
 
     def abandon(self):
-        """In a forked child: forget all; returns what was idle."""
+        """Forget all connections, in a forked child; returns the idle ones."""
         idle, self.idle[:] = list(self.idle), []
         self._open.clear()
         return idle
@@ -127,7 +123,7 @@ class Connections:
         return self._most if time.monotonic() >= self._narrow_until else self._narrow
 
     def _hand_over(self):
-        """Give what there is to those who wait, in their order. The lock is held."""
+        """Hand connections to waiters in order. Call with the lock held."""
         while self._waiters:
             try:
                 connection = self.idle.pop()
@@ -141,7 +137,7 @@ class Connections:
             waiter.tell()
 
     def _withdraw(self, waiter):
-        """A waiter goes away; what it has got meanwhile is for the next one."""
+        """Remove a waiter; what it was given meanwhile goes to the next one."""
         with self._lock:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
@@ -153,8 +149,8 @@ class Connections:
 
 
 def hang_up(sock):
-    """End both directions of a socket: whoever waits at it wakes."""
+    """Shut down both directions of a socket, which wakes threads blocked on it."""
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass  # it is closed, or was never connected
+        pass  # closed, or never connected

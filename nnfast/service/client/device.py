@@ -1,4 +1,4 @@
-"""The driver's objects as a client of its process sees them: the methods of nnfast.Device and PreparedModel."""
+"""Client-side proxies of the driver's objects, with the methods of nnfast.Device and PreparedModel."""
 
 import json
 import os
@@ -31,12 +31,13 @@ RETRY_SECONDS, LONGEST_SECONDS = 0.02, 1e9
 
 
 def connect(path=None, precision=None, patience=0.0):
-    """The device of a driver's process (`nnfast serve`), with the methods of nnfast.Device.
+    """Connect to a driver's process (`nnfast serve`); returns a RemoteDevice, with the methods of nnfast.Device.
 
-    path: of its socket; None takes NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as nnfast.Device
-    takes it. patience: seconds that the process gets to start serving and to answer; without patience
-    it must serve already, and gets 30 s to answer. Raises DeadObject when nobody serves there or answers,
-    InvalidArgument when the process is of another version.
+        device = nnfast.connect("driver.sock", patience=10)
+
+    path: of its socket; None: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as for nnfast.Device.
+    patience: seconds that the process has to start serving and to answer; 0: it must serve already, and has 30 s to
+    answer. Raises DeadObject if no process serves there or answers, InvalidArgument if it has another version.
     """
     if not is_number(patience) or patience != patience:
         raise InvalidArgument(f"connect: patience is {shown(patience)}, must be seconds")
@@ -52,7 +53,7 @@ def connect(path=None, precision=None, patience=0.0):
 
 
 class RemoteExtension:
-    """A vendor extension that the driver has: `types` {id: type with id, name, is_tensor, dtype}."""
+    """A vendor extension of the driver. types: {id: type with id, name, is_tensor, dtype}."""
 
     def __init__(self, name, types):
         self.name = name
@@ -60,7 +61,7 @@ class RemoteExtension:
 
 
 class RemoteType:
-    """An operand type of a vendor extension, as far as the driver tells."""
+    """An operand type of a vendor extension, as the driver describes it."""
 
     def __init__(self, kind):
         self.id, self.name, self.is_tensor = kind.id, kind.name, kind.is_tensor
@@ -68,13 +69,13 @@ class RemoteType:
 
 
 class RemoteDevice(Closing):
-    """A device in the driver's process. Any number of threads may use it.
+    """A device in the driver's process, from nnfast.connect; methods as nnfast.Device. Thread-safe.
 
-    Every call raises DeadObject once that process has gone; `reconnect` makes the device usable again, what was
-    prepared and allocated before stays dead.
+    Every call raises DeadObject once that process is gone. `reconnect` makes the device usable again, but not the
+    models and buffers from before.
     """
 
-    without_passes = frozenset()  # the driver's process leaves none out (docs/passes.md)
+    without_passes = frozenset()  # the driver's process always runs all of them (docs/passes.md)
 
     def __init__(self, path, precision=None, seconds=None):
         vlog.init()
@@ -83,8 +84,8 @@ class RemoteDevice(Closing):
 
     @vlog.log_errors(vlog.MANAGER, "connect")
     def reconnect(self, seconds=None):
-        """A new session with the driver's process, in place of the one that there was. seconds: that the process gets
-        to answer; None: 30.
+        """Start a new session with the driver's process. seconds: time that it has to answer; None: 30. Raises as
+        nnfast.connect.
         """
         self._session = ClientSession(self._path, self._precision, ANSWER_SECONDS if seconds is None else seconds)
         self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()
@@ -94,12 +95,12 @@ class RemoteDevice(Closing):
         self.pid = welcome.pid
 
     def close(self):
-        """End the session: the driver frees at once whatever it holds for it, and calls that wait raise DeadObject."""
+        """End the session: the driver frees all that it holds for it, and pending calls raise DeadObject."""
         self._session.close()
 
     @property
     def is_available(self):
-        """False once the driver's process has gone."""
+        """False once the driver's process is gone."""
         return self._session.dead is None
 
     @property
@@ -110,7 +111,7 @@ class RemoteDevice(Closing):
         return Capabilities(operands, *(Performance(*pair) for pair in answer.others), answer.source)
 
     def stats(self):
-        """What the driver's process counts (docs/service.md), as a dict."""
+        """Statistics of the driver's process as a dict (docs/service.md)."""
         return json.loads(self._session.call(protocol.GetStats()).text)
 
     # -- models ------------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ class RemoteDevice(Closing):
     @vlog.log_errors(vlog.COMPILATION, "prepare")
     def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
                 deadline=None, cache_dir=None, cache=None, token=None):
-        """As Device.prepare. cache_dir is a folder of this process, whose files the driver reads and writes."""
+        """As Device.prepare. cache_dir: opened by this process; the driver gets descriptors of its files."""
         if cache_dir is not None:
             cache_dir = checked_path(cache_dir, "prepare cache_dir:")
         if cache_dir and cache is None:
@@ -181,7 +182,7 @@ class RemoteDevice(Closing):
             try:
                 files = _open_files(cache)
                 check_token(token)
-            except (InvalidArgument, GeneralFailure) as error:  # it does no harm [NN 7.2]
+            except (InvalidArgument, GeneralFailure) as error:  # must not fail the preparation [NN 7.2]
                 vlog.log(vlog.COMPILATION, "compilation cache: not stored: %s", error)
                 token, files = None, []
         shapes = list(plain_shapes(input_shapes).items()) or None
@@ -248,7 +249,7 @@ class RemoteDevice(Closing):
 
 
 class RemoteLoad:
-    """What `cached` gives: called with a deadline, it gives the prepared model."""
+    """Result of `cached`: call it with a deadline to get the prepared model."""
 
     def __init__(self, device, session, number):
         self._device, self._session, self.number = device, session, number
@@ -266,7 +267,7 @@ def _check_model(model):
 
 
 def _open_files(cache):
-    """The two descriptors of CacheFiles. Raises InvalidArgument for another number, GeneralFailure for closed ones."""
+    """The two descriptors of CacheFiles. Raises InvalidArgument for a wrong count, GeneralFailure for closed ones."""
     files = descriptors_of(cache if isinstance(cache, CacheFiles) else CacheFiles((), ()))
     for fd in files:
         try:

@@ -1,4 +1,4 @@
-"""The model that a client has sent last."""
+"""Cache of the model that a client sent last."""
 
 import os
 import weakref
@@ -7,7 +7,7 @@ from ..wire.models import pack
 
 
 class LastModel:
-    """Keeps the memfd of the model that was sent last, while that model lives: queries come before preparations."""
+    """Keeps the memfd of the last model sent, while that model lives: queries usually precede a preparation."""
 
     def __init__(self):
         self._kept = None

@@ -30,9 +30,9 @@ MAX_WAIT_FOR = 200
 
 
 class RemotePreparedModel(Closing):
-    """driver.prepared.PreparedModel in the driver's process. Any number of threads may use it.
+    """Proxy of a driver.prepared.PreparedModel in the driver's process. Thread-safe.
 
-    model: as it was prepared, None where it came from a cache.
+    model: the Model that was prepared, None if it came from a cache.
     """
 
     def __init__(self, device, session, answer, model):
@@ -86,7 +86,7 @@ class RemotePreparedModel(Closing):
         return taken_inputs(self.inputs, inputs)
 
     def _arrays(self, inputs, out, stream=0, call=0, deadline=None):
-        """(Arrays, Run message) of taken inputs; those of one shape for all calls are made once."""
+        """(Arrays, Run message) for checked inputs; made only once for models of fixed shapes."""
         if out is not None:
             out = in_list(out, "run", "out")
         if out is not None and len(out) != len(self.outputs):
@@ -119,7 +119,7 @@ class RemotePreparedModel(Closing):
 
     @vlog.log_errors(vlog.EXECUTION, "submit")
     def submit(self, inputs, timeout=None):
-        """As PreparedModel.submit; what is wrong with the inputs is raised by result(), as there."""
+        """As PreparedModel.submit; errors of the inputs are raised by result(), as there."""
         timeout_ns = duration_to_ns(timeout, "submit timeout")
         deadline = (now_ns() + timeout_ns) / 1e9 if timeout_ns else None
         session = self.session
@@ -142,7 +142,7 @@ class RemotePreparedModel(Closing):
         return future
 
     def _finish(self, future, connection, error):
-        """A submitted execution has ended."""
+        """Take the result of a submitted execution."""
         fds = []
 
         def convert(answer):
@@ -239,12 +239,12 @@ class RemotePreparedModel(Closing):
     # -- bursts ------------------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.EXECUTION, "burst")
     def burst(self, capacity=1024, spin_us=None):
-        """As PreparedModel.burst; packets go through shared memory, no message is exchanged for them."""
+        """As PreparedModel.burst; packets go through shared memory, without messages on the socket."""
         return Controller(self, capacity, spin_us)
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
     def configure_burst(self, get_memories, requests, results, memories=None):
-        """As PreparedModel.configure_burst; how long its thread polls is the driver's affair."""
+        """As PreparedModel.configure_burst, without spin_us: the driver decides how long its thread polls."""
         return RemoteBurst(self, get_memories, requests, results, memories)
 
     def explain(self):
@@ -253,7 +253,7 @@ class RemotePreparedModel(Closing):
         return Explanation.from_json(answer.text, answer.native)
 
     def close(self):
-        """Have the driver let go of the model; later calls are refused. Closing twice does no harm."""
+        """Release the model in the driver; later calls raise. May be called more than once."""
         self._drop()
 
     def __repr__(self):
@@ -272,7 +272,7 @@ def _executed(outgoing, connection, answer):
 
 
 def at_end(session, convert, done, connection, error):
-    """A launched call has ended: done(result, error), once the connection is free for the next call."""
+    """Report the end of a launched call: done(result, error), once the connection is free for the next call."""
     outcome = outcome_of(connection, error, convert)
     session.give(connection)
     done(*outcome)
@@ -286,7 +286,7 @@ class RemoteExecution(Execution):
         self._session, self.call = session, next(session.numbers)
 
     def cancel(self):
-        """Cancel; True when the execution will not deliver a result."""
+        """Cancel; True if the execution will not deliver a result."""
         if self.done():
             return self.cancelled()
         self._session.tell(protocol.Cancel(self.call))
@@ -300,7 +300,7 @@ class RemoteFencedExecution:
         self._session, self._number, self.fence = session, answer.number, fence
         weakref.finalize(self, session.drop, "fenced", answer.number).atexit = False
         if not outgoing.is_copied:
-            return  # the kernel puts it into the error state when the driver dies
+            return  # the kernel puts it into the error state if the driver dies
         ours = self.fence = Fence()
 
         def deliver(state):
@@ -319,7 +319,7 @@ class RemoteFencedExecution:
 
 
 class RemoteStream:
-    """driver.stream.Stream in the driver's process."""
+    """Proxy of a driver.stream.Stream in the driver's process."""
 
     def __init__(self, prepared):
         self._prepared = prepared

@@ -1,4 +1,4 @@
-"""Requests and arrays of a client as messages: what lies where in the arena, what is copied in and out."""
+"""Requests and arrays of a client as messages: their places in the arena, and the copies in and out."""
 
 import os
 from abc import ABC, abstractmethod
@@ -17,17 +17,17 @@ from ..wire.records import ATTACHED, INLINE
 
 
 class Outgoing:
-    """One request on its way: pools of plain memory go through the arena, shared memory is named by number.
+    """One request in transit: pools of plain memory go through the arena, shared memory is named by number.
 
-    Raises InvalidArgument for what is no request or no memory of this device. memories: buffers.Memories. lasting:
-    the call ends before the execution, so that plain memory needs shared memory of its own.
+    memories: buffers.Memories. lasting: the call ends before the execution, so plain memory needs its own shared memory
+    instead of the arena. Raises InvalidArgument for anything but a request, or for memory of another device.
     """
 
     def __init__(self, session, request, memories, lasting=False):
         if not isinstance(request, Request):
             raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
         self.request, self._memories, self._lasting = request, memories, lasting
-        self._new, self._copied = [], {}  # (memory, number) that the driver gets to know; place: (start, array, memory)
+        self._new, self._copied = [], {}  # (memory, number) to register; pool place: (start, array, memory)
         self.size, self.pools = 0, []
         for place, pool in enumerate(request.pools):
             self.pools.append(self._pool(session, place, pool))
@@ -60,11 +60,11 @@ class Outgoing:
 
     @property
     def is_copied(self):
-        """True when some pool is plain memory."""
+        """True if some pool is plain memory."""
         return bool(self._copied)
 
     def send_in(self, connection):
-        """Copy what the request reads into shared memory, and tell the driver of new memories."""
+        """Copy what the request reads into shared memory, and register new memories with the driver."""
         for memory, number in self._new:
             connection.tell(protocol.AddMemory(number, memory.kind, memory.size, memory.prot, memory.offset),
                             [memory.fileno()])
@@ -81,7 +81,7 @@ class Outgoing:
                 ours[:] = theirs
 
     def _regions(self, argument, arena, nbytes):
-        """(bytes in the client's pool, the same in shared memory) of an argument that lies there as it should."""
+        """(bytes in the client's pool, the same in shared memory) of an argument whose location is valid."""
         if argument.has_no_value or argument.pool not in self._copied:
             return
         start, array, own = self._copied[argument.pool]
@@ -90,7 +90,7 @@ class Outgoing:
             yield array[argument.offset:argument.offset + nbytes], shared[at:at + nbytes]
 
     def settle(self, session, known):
-        """The answer has come. known: it was no refusal, so that the driver has the new memories."""
+        """Note the answer. known: the request was accepted, so the driver has the new memories."""
         for memory, number in self._new:
             if not known or not self._memories.keep(memory, number):
                 session.drop("memory", number)
@@ -102,7 +102,7 @@ def _argument(argument):
 
 
 class RemoteMemory(ABC):
-    """What stands for memory that the driver has already; see remote.RemoteBuffer."""
+    """Base of objects that stand for memory in the driver; see RemoteBuffer."""
 
     @abstractmethod
     def as_pool(self, session, path):

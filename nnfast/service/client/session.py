@@ -1,8 +1,8 @@
-"""The client's side of a session: connections, calls on them, and a thread for what comes later.
+"""The client's side of a session: connections, calls on them, and a thread for asynchronous events.
 
-A call takes an idle connection (or opens one more, or waits for one where the driver allows no more), sends, and reads
-the answer in the calling thread. One thread per session reads the answers of launched calls, watches fences, and sees
-the driver die: every call that waits then, and every later one, gets DeadObject.
+A call takes an idle connection (or opens another, or waits for one if the driver allows no more), sends, and reads the
+answer in the calling thread. One thread per session reads the answers of launched calls, watches fences, and notices
+the driver's death: every pending and later call then raises DeadObject.
 """
 
 import errno
@@ -29,24 +29,24 @@ from .connection import ClientConnection, close_all
 from .connections import Connections, hang_up
 
 RELEASE_SECONDS = 0.02
-"""How long dropped objects wait for a call that takes the news of them along."""
+"""How long a Release of dropped objects waits for a call to travel with."""
 
 ANSWER_SECONDS = 30.0
-"""That a driver's process which serves gets to answer the first message."""
+"""Time that a serving driver has to answer the first message."""
 
 CONNECT_SECONDS = 0.005
-"""How soon a connection is tried again where the process has not accepted those before it."""
+"""Delay before a connection is tried again while the process's backlog is full."""
 
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
 SHED_SECONDS = 1.0
-"""How long the driver may take to see that connections were closed."""
+"""How long the driver may take to notice closed connections."""
 
-_busy = set()  # sessions that somebody waits for: they live until he has been told
+_busy = set()  # sessions with pending launches: kept alive until these are answered
 _sessions = weakref.WeakSet()
 
 
 class _NoRoom(ResourceExhaustedTransient):
-    """The driver lets this process open no further connection for now."""
+    """The driver accepts no further connection from this process for now."""
 
 
 class ClientSession:
@@ -54,8 +54,8 @@ class ClientSession:
 
     def __init__(self, path, precision=None, seconds=ANSWER_SECONDS):
         self.path = path
-        self.dead = None  # why, once the driver is gone
-        self.released = deque()  # objects that were dropped: (kind, number)
+        self.dead = None  # the reason, once the driver is gone
+        self.released = deque()  # dropped objects: (kind, number)
         self.numbers = count(1)
         self.bursts = {}  # number: get_memories(slots)
         self.background = Background()
@@ -76,13 +76,13 @@ class ClientSession:
 
     # -- connections -------------------------------------------------------------------------------------------------
     def open(self, role, seconds=None):
-        """A channel that has said hello. seconds: that the driver's process gets to answer, None for as long as it
-        takes, or until the session is closed.
+        """A channel after the hello exchange. seconds: time that the driver's process has to answer; None: wait until
+        it does, or the session is closed.
         """
         try:
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
-            raise ResourceExhaustedTransient(f"{self.path}: no socket can be made: {error.strerror}") from None
+            raise ResourceExhaustedTransient(f"{self.path}: cannot create a socket: {error.strerror}") from None
         self._opening.add(sock)
         try:
             reach(sock, self.path, seconds, self.check)
@@ -126,11 +126,11 @@ class ClientSession:
                 connection = ClientConnection(self)
                 self._connections.add(connection, self.check)
             except _NoRoom:
-                # The process's other sessions have the rest: take what they do not use, else wait for one of our own.
+                # Other sessions of this process hold the rest: free their idle ones, else wait for one of our own.
                 if sum(other.shed() for other in list(_sessions) if other is not self):
                     patience = time.monotonic() + SHED_SECONDS
                 if time.monotonic() < patience:
-                    time.sleep(0.002)  # the driver sees in a moment that they are closed
+                    time.sleep(0.002)  # until the driver notices that they are closed
                 elif self._connections.narrow():
                     connection = self._connections.take(self.check)
                 else:
@@ -147,7 +147,7 @@ class ClientSession:
         return connection
 
     def shed(self):
-        """Close the connections that no call uses, for other sessions; how many."""
+        """Close idle connections in favour of other sessions; returns how many."""
         closed = 0
         for connection in self._connections.take_idle():
             connection.channel.close()
@@ -156,8 +156,8 @@ class ClientSession:
         return closed
 
     def give(self, connection):
-        """The call is over. A connection on which an answer is outstanding is of no use any more."""
-        connection.session = None  # what is idle does not keep the session alive
+        """Return a connection after a call. One with an outstanding answer is closed."""
+        connection.session = None  # an idle connection must not keep the session alive
         if connection.in_step and self.dead is None:
             self._connections.give(connection)
         else:
@@ -174,16 +174,16 @@ class ClientSession:
 
     # -- what comes later --------------------------------------------------------------------------------------------
     def launch(self, connection, message, fds, done):
-        """Send a launch on a connection that `take` gave; done(connection, error) in the background, once.
+        """Send a launch on a connection from `take`; done(connection, error) is called once, in the background.
 
-        done must receive the answer where error is None, and give the connection back in any case. Raises what the
-        driver says of the launch itself; the connection is the caller's then.
+        done must receive the answer if error is None, and return the connection in any case. Raises the driver's error
+        about the launch itself; the connection then stays with the caller.
         """
         connection.call(message, fds)
         self.later(connection, done)
 
     def later(self, connection, done):
-        """An answer is outstanding on a connection: done(connection, error) as in `launch`."""
+        """Wait in the background for an outstanding answer on a connection: done(connection, error) as in `launch`."""
         with self._lock:
             _busy.add(self)
             if self.dead is None:
@@ -194,7 +194,7 @@ class ClientSession:
         self._finish(connection, done, DeadObject(self.dead))
 
     def watch(self, fence, then):
-        """Call then(state) when a fence of the driver's has ended, or the driver has died, in the session's thread."""
+        """Call then(state) on the session's thread when a fence of the driver has ended, or the driver has died."""
         with self._lock:
             if self.dead is None:
                 self._fences[fence.fileno()] = fence, then
@@ -204,13 +204,13 @@ class ClientSession:
         then(ERROR)
 
     def drop(self, kind, number):
-        """An object of the driver is not needed any more. Called by the collector: it waits for nothing."""
+        """Note that an object of the driver is no longer needed. Never blocks, as the garbage collector calls it."""
         self.released.append((kind, number))
         if len(self.released) == 1:
             self._wake.set()
 
     def take_released(self):
-        """The Release of what was dropped, as much as goes into one."""
+        """A Release of dropped objects, as many as fit into one message."""
         items = []
         try:
             while len(items) < protocol.MAX_RELEASE:
@@ -219,7 +219,7 @@ class ClientSession:
             return protocol.Release(items)
 
     def tell(self, message, fds=()):
-        """Send a message that has no answer on the events connection."""
+        """Send a message without an answer on the events connection."""
         try:
             with self._lock:
                 self._events.send(message, fds)
@@ -228,7 +228,7 @@ class ClientSession:
 
     # -- end ---------------------------------------------------------------------------------------------------------
     def check(self):
-        """Refuse when the driver is gone."""
+        """Raise DeadObject if the driver is gone."""
         if self.dead is not None:
             raise DeadObject(self.dead)
 
@@ -239,7 +239,7 @@ class ClientSession:
         return GeneralFailure(f"{self.path}: the message could not be sent: {error.strerror}")
 
     def lost(self, error=None):
-        """The driver is gone: wake everyone who waits for it. Returns the error to raise."""
+        """Mark the session dead and wake all pending calls. Returns the error to raise."""
         with self._lock:
             if self.dead is None:
                 reason = f": {getattr(error, 'strerror', None) or error}" if error is not None and \
@@ -265,7 +265,7 @@ class ClientSession:
         self.lost()
 
     def abandon(self):
-        """In a forked child: let go of the parent's connections."""
+        """Drop the parent's connections, in a forked child."""
         self.dead = f"{self.path}: the session belongs to the parent process; connect again in the child"
         for channel in (self._events, *(connection.channel for connection in self._connections.abandon())):
             channel.close()
@@ -274,11 +274,11 @@ class ClientSession:
 
     # -- the thread --------------------------------------------------------------------------------------------------
     def patience(self):
-        """Milliseconds the thread may sleep; None for ever."""
+        """Milliseconds that the thread may sleep; None: forever."""
         return RELEASE_SECONDS * 1e3 if self.released else None
 
     def handle(self, events):
-        """What the thread does when something has come in; False at the end."""
+        """Handle incoming events on the thread; False at the end."""
         ready = {fd for fd, _ in events}
         if self._wake.fd in ready:
             self._wake.clear()
@@ -302,7 +302,7 @@ class ClientSession:
         return self.dead is None
 
     def _listen(self):
-        """The events connection has something: a question about the memories of a burst, or the driver's end."""
+        """Handle input on the events connection: a question for memories of a burst, or the driver's end."""
         try:
             message = self._events.receive(protocol.FROM_SERVER, fds := [])
             close_all(fds)
@@ -325,19 +325,19 @@ class ClientSession:
 
         try:
             self.background.call(work)
-        except RuntimeError:  # no thread can be started any more; whoever waits must be told all the same
+        except RuntimeError:  # no thread can be started; the waiting caller must get its answer all the same
             work()
 
 
 def reach(sock, path, seconds, check):
-    """Connect a socket within so many seconds, None for any; check() raises to give up. Raises OSError."""
+    """Connect a socket within `seconds` (None: no limit); check() raises to give up. Raises OSError."""
     until = None if seconds is None else time.monotonic() + seconds
     sock.setblocking(False)
     while True:
         try:
             sock.connect(path)
             break
-        except BlockingIOError:  # too many connections wait to be accepted
+        except BlockingIOError:  # the server's backlog is full
             check()
             if until is not None and time.monotonic() >= until:
                 raise TimeoutError from None
@@ -346,7 +346,7 @@ def reach(sock, path, seconds, check):
 
 
 def _watch(reference, poller, wake):
-    """The thread of a session, which does not keep it alive. wake: stays open as long as it is polled."""
+    """Main loop of a session's thread, which does not keep the session alive. wake: held while it is polled."""
     patience = None
     while True:
         events = poller.poll(patience)
@@ -358,7 +358,7 @@ def _watch(reference, poller, wake):
 
 
 def _close(events, idle, wake):
-    """A session has been collected: its sockets end, and its thread with them."""
+    """Finalizer of a session: close its sockets, which ends its thread."""
     wake.set()
     hang_up(events.socket)
     events.close()

@@ -1,1 +1,1 @@
-"""The driver's process: sessions of clients, what they may use, and what their calls do."""
+"""The driver's process: sessions of clients, their quotas, and handlers of their calls."""

@@ -6,10 +6,10 @@
     /usr/bin/player
     com.example.app
 
-A path that ends in a slash stands for everything below it; `*`, or a path alone, for all extensions. So Android's
-nnapi_extensions_app_allowlist can be read, which has one path or package of an app per line: a package name is accepted
-and stands for nobody, as there are no such packages here. Without a file every client may use all; with one, an
-executable that is not in it may use none.
+A path that ends in a slash covers everything below it; `*`, or a path alone, means all extensions. Android's
+nnapi_extensions_app_allowlist, which has one path or app package per line, is valid too: a package name is accepted but
+matches nothing, as Linux has no such packages. Without a file every client may use all extensions; with one, an
+executable that is not listed may use none.
 """
 
 import os
@@ -31,7 +31,7 @@ class Allowlist:
 
     @classmethod
     def read(cls, path):
-        """The rules of a file. Raises InvalidArgument with the line, OSError where it cannot be read."""
+        """The rules of a file. Raises InvalidArgument with the line number, OSError if it cannot be read."""
         rules = []
         with open(path, encoding="utf-8", errors="surrogateescape") as lines:
             for number, line in enumerate(lines, 1):
@@ -42,7 +42,7 @@ class Allowlist:
 
     @property
     def is_limited(self):
-        """True where it matters which program a client runs."""
+        """True if permissions depend on the program that a client runs."""
         return self._rules is not None
 
     def extensions_of(self, executable):

@@ -1,4 +1,4 @@
-"""What a client is told of the driver's objects."""
+"""Descriptions of the driver's objects for clients."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..wire.protocol import Prepared, Tensor
 
 
 def prepared_answer(number, held):
-    """What the client is told of a prepared model."""
+    """The description of a prepared model for its client."""
     prepared = held.prepared
     return Prepared(number, prepared.model.name, len(prepared.model.main.operations), prepared.priority,
                     [_tensor(info) for info in prepared.inputs], [_tensor(info) for info in prepared.outputs],
@@ -14,6 +14,6 @@ def prepared_answer(number, held):
 
 
 def _tensor(info):
-    kind = info.type if isinstance(info.type, int) else -1  # of an extension: the device alone knows more
+    kind = info.type if isinstance(info.type, int) else -1  # types of extensions are known to the device only
     return Tensor(info.name, info.shape, np.dtype(info.dtype).str, int(kind), float(info.scale), int(info.zero_point),
                   info.channel_axis, info.operand, tuple(map(float, info.channel_scales)))

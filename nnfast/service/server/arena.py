@@ -1,7 +1,6 @@
-"""Arrays of calls in shared memory: each connection has one sealed memfd, which the client makes and both map.
+"""Arrays of calls in shared memory: each connection has one sealed memfd, which the client creates and both sides map.
 
-Only the client writes inputs and reads results there; what it may change while the server works is what it may change
-in any shared memory: indexes and sizes are copied before they are looked at.
+The client can change it at any time, as any shared memory, so indexes and sizes are copied before they are checked.
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ from .held_memory import HeldMemory
 
 
 class ServerArena:
-    """The server's end; its memory is None where the client has sent no arena yet. client: whom it counts for."""
+    """The server's end; its memory is None until the client sends an arena. client: whose quota it counts against."""
 
     def __init__(self, client):
         self.memory, self._client = None, client
@@ -29,7 +28,7 @@ class ServerArena:
         self.memory = memory
 
     def array(self, path, place, dtype):
-        """The array at a Place. Raises InvalidArgument for one that lies outside."""
+        """The array at a Place. Raises InvalidArgument if it lies outside the arena."""
         shape = place.shape
         nbytes = dtype.itemsize
         for dim in shape:

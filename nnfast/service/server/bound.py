@@ -1,5 +1,5 @@
-"""Executions that a client asks for again and again: the Receiver of the connection learns their messages, and answers
-them from then on without the GIL (`nnfast._native.rings`).
+"""Repeated executions: the connection's Receiver learns the exact message of a call, and from then on answers it
+without the GIL (`nnfast._native.rings`).
 """
 
 from itertools import takewhile
@@ -14,12 +14,12 @@ from ..wire import protocol
 from ..wire.records import encode
 
 _TIMES = 0x41414141, 0x52525252
-"""Two numbers of microseconds that differ in each byte: where they stand in an answer is where times belong."""
+"""Two durations that differ in each byte: their position in an encoded answer shows where the timings go."""
 
 
 def learn_run(connection, held, message, generation, inputs, outputs):
-    """Know a Run whose results lie in the arena, unless it has a deadline or a stream. generation: of the session,
-    before the call looked for what it names.
+    """Learn a Run whose results lie in the arena, unless it has a deadline or a stream. generation: the session's,
+    from before the call looked up its objects.
     """
     if message.deadline is not None or message.stream or not _is_plain(held.prepared, inputs):
         return
@@ -32,7 +32,7 @@ def learn_run(connection, held, message, generation, inputs, outputs):
 
 
 def learn_request(connection, held, message, generation, request, arguments, answer):
-    """Know an Execute on memory that cannot shrink, unless it has a deadline or is a launch."""
+    """Learn an Execute on memory that cannot shrink, unless it has a deadline or is a launch."""
     prepared = held.prepared
     if message.deadline is not None or message.launch or not prepared.is_plain:
         return
@@ -51,7 +51,7 @@ def learn_request(connection, held, message, generation, request, arguments, ans
 
 
 def _is_plain(prepared, inputs):
-    """True when a program runs on the inputs as they are: none is copied because the client could change it."""
+    """True if the program reads all inputs in place: none must be copied first to protect it from changes."""
     return prepared.executor.runner is not None and not any(
         array is None or is_checked(info) for info, array in zip(prepared.inputs, inputs))
 
@@ -64,5 +64,5 @@ def _learn(connection, held, generation, inputs, outputs, head, tail, answer, ti
 
 
 def _difference(first, second):
-    """Where two encodings differ first."""
+    """Offset of the first difference of two encodings."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second)))

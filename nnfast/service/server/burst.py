@@ -1,8 +1,8 @@
-"""The driver's end of bursts between two processes: queues and memories travel as descriptors, packets through the
-queues alone.
+"""The driver's end of bursts between two processes: queues and memories are passed as descriptors, packets only through
+the queues.
 
-The driver asks for memories on the events connection of the session, in a message of its own; the client's answer comes
-back there. Everything else is a call.
+The driver asks for memories by a message on the session's events connection, and the client answers there. Everything
+else is a call.
 """
 
 import os
@@ -17,10 +17,10 @@ from ..wire.histogram import BUCKETS
 from .held_memory import HeldMemory
 
 ANSWER_SECONDS = 30.0
-"""A client that has not sent the memories by then has none."""
+"""Time after which a client that has not sent the memories is taken to have none."""
 
 class ServedBurst:
-    """A burst of a client, until nobody refers to it. Raises InvalidArgument for what are no queues or memories."""
+    """A client's burst, which ends when it is collected. Raises InvalidArgument for malformed queues or memories."""
 
     def __init__(self, session, held, requests, results, memories):
         asker, files = Asker(session), requests.fds + results.fds
@@ -32,23 +32,23 @@ class ServedBurst:
 
 
 def _mapped(queue):
-    """Bytes that a queue's files are mapped to: each as far as its last piece goes."""
+    """Bytes of address space for mapping a queue's files: each up to the end of its last grantor."""
     ends = [0] * len(queue.fds)
     for grantor in queue.grantors:
         if 0 <= grantor.fd_index < len(ends):
             ends[grantor.fd_index] = max(ends[grantor.fd_index], grantor.offset + grantor.extent)
-    # What is larger than its file is refused, not mapped.
+    # A grantor beyond the end of its file is refused later, not mapped.
     return sum(min(end, os.fstat(fd).st_size) for end, fd in zip(ends, queue.fds))
 
 
 def _end(burst, asker, counter):
-    burst.end()  # its client may be the reason why the thread waits
+    burst.end()  # not close: its thread may be blocked by the client
     asker.end()
     counter.count()
 
 
 class Counter:
-    """Brings what a burst has done into the statistics of its client and of the server: they see no single request."""
+    """Adds a burst's counts to the statistics of its client and of the server, which see no single request."""
 
     def __init__(self, session, held, burst):
         self._histograms = session.latency, session.server.latency
@@ -65,10 +65,9 @@ class Counter:
 
 
 class Asker:
-    """Asks the client of a session for the memories of one burst. number: of the burst, for both sides.
+    """Asks the client of a session for the memories of one burst. number: the burst's, on both sides.
 
-    Answers come through a SimpleQueue, because a finalizer may have to end the wait: its `put` takes no lock that the
-    thread in which the collector runs could hold.
+    Answers come through a SimpleQueue, because a finalizer may have to end the wait: its `put` is reentrant.
     """
 
     def __init__(self, session):
@@ -76,7 +75,7 @@ class Asker:
         self._session, self._answers, self._ended = weakref.ref(session), SimpleQueue(), False
 
     def get_memories(self, slots):
-        """The Memory of each slot. Raises InvalidArgument when the client has none, or does not answer."""
+        """The Memory of each slot. Raises InvalidArgument if the client has none, or does not answer."""
         session = self._session()
         if session is None:
             raise InvalidArgument("the client has gone")
@@ -106,7 +105,7 @@ class Asker:
         raise InvalidArgument("the client does not answer")
 
     def tell(self, message, fds):
-        """The client has answered; fds are the caller's."""
+        """Take the client's answer; fds stay the caller's."""
         try:
             if message.error:
                 raise InvalidArgument(message.error)
@@ -119,14 +118,14 @@ class Asker:
         self._answers.put((message.call, answer))
 
     def end(self):
-        """Whoever waits need not wait any more. For the collector, who may come while this thread is about to wait: no
-        lock of an Event, which it would hold."""
+        """End the wait. For finalizers, which may run on the very thread that is about to wait, so without an Event,
+        whose lock that thread could hold."""
         self._ended = True
         self._answers.put((0, None))
 
 
 def _held(session, memories, fds):
-    """The memories of a message, whose descriptors these are."""
+    """The memories of a message with these descriptors."""
     if len(fds) != len(memories):
         raise InvalidArgument(f"{len(memories)} memories came with {len(fds)} descriptors")
     return [HeldMemory(session.client, m.kind, fd, m.size, m.prot, m.offset) for m, fd in zip(memories, fds)]
@@ -156,7 +155,7 @@ def _descriptor(queue, fds):
 
 
 def free_memory(connection, message, fds):
-    """Handler of FreeMemory; it is answered when no execution uses the memory any more."""
+    """Handler of FreeMemory; answers once no execution uses the memory any more."""
     connection.session.get("burst", message.burst).burst.free_memory(message.slot)
     return protocol.Done()
 

@@ -1,7 +1,7 @@
-"""What the server does for each call, but for executions (executions.py): one function per message.
+"""Handlers of calls other than executions (executions.py): one function per message.
 
 function(connection, message, fds) -> answer, or (answer, descriptors to send along). connection: server.Connection.
-`fds` are closed by the caller.
+The caller closes `fds`.
 """
 
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ from .session import Held
 from .stats import stats_text
 
 FEW_ROLES = 64
-"""Roles of a buffer up to which it is made without a turn (turns.py)."""
+"""Most roles of a buffer that is allocated without taking a turn (turns.py)."""
 
 _OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
 
@@ -74,7 +74,7 @@ def prepare(connection, message, fds):
                 with work.aside():
                     connection.channel.send(protocol.Launched())
                 launches = False
-            session.claim("prepared").release()  # before the work: it would be refused after it
+            session.claim("prepared").release()  # raise now what would be refused after the work
             shapes = None if message.input_shapes is None else dict(message.input_shapes)
             options = message.preference, message.priority, shapes, message.keep
             prepared = session.server.registry.prepare(session.device, model, source, options, message.deadline, work)
@@ -82,7 +82,7 @@ def prepare(connection, message, fds):
                 save(prepared, _cache_files(fds[1:]), message.token)
             return _hand_out(session, prepared)
     except (MissedDeadlinePersistent, MissedDeadlineTransient):
-        if launches:  # a deadline is no fault of the launch, wherever it is noticed
+        if launches:  # a missed deadline is the result's error, never the launch's
             connection.channel.send(protocol.Launched())
         raise
 
@@ -113,7 +113,7 @@ def store(connection, message, fds):
 
 
 def _cache_files(fds):
-    """One model file and one data file; what else there is, is the client's mistake."""
+    """CacheFiles of one model file and one data file, or of whatever other counts the client sent, to be refused."""
     return CacheFiles(tuple(fds[:1]), tuple(fds[1:]))
 
 

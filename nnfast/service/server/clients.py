@@ -1,8 +1,8 @@
-"""Who uses the driver: processes of users.
+"""Clients of the driver: processes of users.
 
 A client is one process, however many sessions it opens: they share its quotas, its fair share of the cores and its
-priorities. Processes of one user share what that user may have. A process is known by a pidfd, so that another one that
-gets the same number later is another client.
+priorities. Processes of one user share that user's limits. A pidfd identifies the process, so that a later one with the
+same pid is another client.
 """
 
 import errno
@@ -24,9 +24,9 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Peer:
-    """Who is at the other end of a socket: process (0 where it cannot be told, in another namespace), user, pidfd.
+    """The process at the other end of a socket: pid (0 if unknown, in another namespace), user, pidfd.
 
-    Raises DeviceUnavailable when that process has gone. `close` when it is not needed any more.
+    Raises DeviceUnavailable if that process is gone. Must be closed by `close`.
     """
 
     def __init__(self, sock):
@@ -51,10 +51,10 @@ class Peer:
 
     @property
     def executable(self):
-        """The path of what the process runs now, "" where it cannot be told.
+        """Path of the executable that the process runs now, "" if unknown.
 
-        A process in a mount namespace of its own may call any file by any name, so that its paths say nothing. The file
-        itself is not looked at: its file system may be the client's own, and never answer.
+        A process in its own mount namespace can give any file any path, so its paths prove nothing. The file itself is
+        not opened: it may be on a file system that the client serves, and block forever.
         """
         try:
             path = os.readlink(f"/proc/{self.pid}/exe")
@@ -72,7 +72,7 @@ def _pidfd_of(sock, pid):
         if error.errno != errno.ENOPROTOOPT:
             raise _unknown(pid, error) from None
     try:
-        return os.pidfd_open(pid)  # before Linux 6.5; the number may be another process's if that one has ended
+        return os.pidfd_open(pid)  # before Linux 6.5; racy: the pid may have been reused
     except OSError as error:
         raise _unknown(pid, error) from None
 
@@ -83,15 +83,15 @@ def _unknown(pid, error):
 
 
 class _User:
-    """What all processes of one user share."""
+    """Limits that all processes of one user share."""
 
     def __init__(self, uid, totals):
         self.tallies = tallies_of_user(uid, totals)
 
 
 class ClientProcess(Client):
-    """One process that uses the driver, and what it may use. sessions: those that are open; line: where its calls that
-    do long work wait for one another (turns.py).
+    """One process that uses the driver, and its quotas. sessions: the open ones; line: queue of its calls with long
+    work (turns.py).
     """
 
     def __init__(self, peer, user, quotas, budget, fair, turns):
@@ -117,9 +117,9 @@ class ClientProcess(Client):
         return LateWork(self.line, limits)
 
     def hold(self, what, descriptors=0, threads=0, mapped=0, memory=0):
-        """Charges of what is about to be held for this client, which count until the last reference to them goes.
+        """Charges for resources about to be held for this client; they count until they are collected.
 
-        what: for the refusal. Raises ResourceExhausted*, and counts nothing then.
+        what: name in the error message. Raises ResourceExhausted*, without counting anything.
         """
         charges = []
         for name, count in (("descriptors", descriptors), ("threads", threads), ("mapped", mapped)):
@@ -134,7 +134,7 @@ class ClientProcess(Client):
         return charges
 
     def in_use(self, name):
-        """How much it holds of "descriptors", "threads" or "mapped"."""
+        """Amount of "descriptors", "threads" or "mapped" that it holds."""
         return self._shares[name].used
 
 
@@ -143,7 +143,7 @@ def _quota(limit, words):
 
 
 class Clients:
-    """The processes that have sessions. Used by the server's own thread alone."""
+    """The processes that have sessions. Only the server's own thread uses it."""
 
     def __init__(self, quotas, capacity, budget, fair, turns):
         self._quotas, self._budget, self._fair, self._turns = quotas, budget, fair, turns
@@ -151,11 +151,11 @@ class Clients:
         self._users, self._processes = WeakValueDictionary(), {}
 
     def in_use(self):
-        """{"descriptors", "threads" or "mapped": (how much is held for all of them, how much may be)}."""
+        """{"descriptors", "threads" or "mapped": (held for all clients, limit)}."""
         return {name: (tally.used, tally.limit) for name, tally in self._totals.items()}
 
     def find(self, peer):
-        """The ClientProcess of a Peer, or None. Two processes that live have not the same number."""
+        """The ClientProcess of a Peer, or None. Live processes are distinguished by pid."""
         found = self._processes.get((peer.pid, peer.uid))
         return found if found is not None and found.peer.is_alive else None
 

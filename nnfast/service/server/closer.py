@@ -1,8 +1,8 @@
-"""Closing what came from processes that have no session (yet), without waiting for it.
+"""Closes descriptors from processes without a session, in the background.
 
-To close a descriptor of somebody else may take as long as that one likes: it may be the last reference to a socket that
-lingers, or to a file of a file system in user space; a connection that is closed takes along the descriptors that it
-still carries. So each process's descriptors are closed on a thread of their own.
+Closing a foreign descriptor may block as long as its owner likes: it may be the last reference to a lingering socket or
+to a file on a FUSE file system, and closing a connection closes the descriptors still queued in it. So the descriptors
+of each process are closed on their own thread.
 """
 
 import logging
@@ -15,11 +15,11 @@ log = logging.getLogger("nnfast.service")
 
 
 class Closer:
-    """Closes things in the background; those of one process in order, those of different processes independently."""
+    """Closes things in the background: in order for one process, independently for different ones."""
 
     def __init__(self):
         self._lock = renewed(threading.Lock())
-        self._queues, self._busy = {}, set()  # process: what is to be closed; processes that have a thread
+        self._queues, self._busy = {}, set()  # pid: what to close; pids that have a thread
 
     def close(self, pid, close):
         """Call close() on the thread for a process."""
@@ -30,7 +30,7 @@ class Closer:
             self._busy.add(pid)
         try:
             threading.Thread(target=self._work, args=(pid,), name="nnfast-closer", daemon=True).start()
-        except RuntimeError:  # no thread can be started now: the process's next one tries again
+        except RuntimeError:  # no thread can be started now: the next `close` for this process tries again
             with self._lock:
                 self._busy.discard(pid)
 
@@ -43,7 +43,7 @@ class Closer:
             del close
 
     def _next(self, pid):
-        """What to close next; None when the thread must end."""
+        """What to close next; None if the thread must end."""
         with self._lock:
             queue = self._queues[pid]
             if queue:

@@ -1,4 +1,4 @@
-"""One connection for calls: a thread that reads a message, does what it says, and answers."""
+"""One call connection: a thread that reads a message, executes it, and answers."""
 
 import logging
 import os
@@ -49,20 +49,20 @@ class Connection:
                                  session.cancels)
         channel.take_by(self.receiver.receive, self.receiver.buffer)
         self.long_lists = []  # of the model of the call that runs, which the sweeper frees
-        self._pending_error = None  # what went wrong with a message that has no answer: the next one gets it
+        self._pending_error = None  # error of a message without an answer: returned for the next call
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
 
     def start(self):
-        """Serve in a thread of its own."""
+        """Serve on a thread of its own."""
         observe.follow(self)
         self._thread.start()
 
     def observed(self, watchers):
-        """Profiles, traces and log lines see executions only when Python does them."""
+        """Note the number of watchers: profiles, traces and log lines need executions in Python."""
         self.receiver.watched = watchers > 0
 
     def release(self):
-        """It has ended, or could not begin: also where memory has run out, as soon as there is some."""
+        """Clean up after the connection has ended or could not begin; if out of memory, as soon as there is some."""
         while True:
             try:
                 self._held = ()
@@ -81,7 +81,7 @@ class Connection:
                 pass
         except OSError:
             pass  # the client has gone
-        except MemoryError:  # in the middle of a message: where the next one begins is lost
+        except MemoryError:  # in the middle of a message: the start of the next one is unknown
             log.error("service: client %d: out of memory, its connection is closed", self.session.number)
         finally:
             self.channel.close()
@@ -122,11 +122,11 @@ class Connection:
                 os.close(fd)
 
     def hold_results(self, nbytes):
-        """Count results that travel in a memory of their own, until the client has received them (unread.py)."""
+        """Charge results sent in their own memfd, until the client has received them (unread.py)."""
         self._unread.hold(self.session.client.hold("results", memory=nbytes))
 
     def _hold(self, message, fds):
-        """Charges of a message's descriptors while it is handled; None where the client may hold no more."""
+        """Charges for a message's descriptors while it is handled; None if that exceeds the client's quota."""
         try:
             return self.session.client.hold("a message with descriptors", descriptors=len(fds))
         except Error as error:
@@ -161,7 +161,7 @@ class Connection:
             except Exception as error:
                 log.error("service: internal error in %s", type(message).__name__, exc_info=True)
                 answer = failure(error)
-            if self.long_lists:  # before the answer: what is small is free when the client has it
+            if self.long_lists:  # before the answer: smaller objects are then free when the client has it
                 server.sweeper.take(self.long_lists)
                 self.long_lists = []
             self._answer(*answer if isinstance(answer, tuple) else (answer,))
@@ -169,7 +169,7 @@ class Connection:
             server.leave()
 
     def _answer(self, message, things=()):
-        """Send an answer; things: descriptors of ours, which are closed, and objects that keep theirs."""
+        """Send an answer; things: descriptors, which are closed afterwards, and objects that own theirs."""
         fds = [thing if isinstance(thing, int) else thing.fileno() for thing in things]
         try:
             self.channel.send(message, fds)
@@ -181,10 +181,10 @@ class Connection:
                     os.close(thing)
 
     def _note(self, message, fds):
-        """A message without an answer."""
+        """Handle a message without an answer."""
         try:
             if isinstance(message, protocol.Arena):
-                self.receiver.forget()  # what lies in the old one
+                self.receiver.forget()  # learned calls refer to the old arena
                 self.arena.adopt(message, fds)
             elif isinstance(message, protocol.AddMemory):
                 if len(fds) != 1:
@@ -206,7 +206,7 @@ class Connection:
         self._pending_error, self.receiver.paused = error.with_traceback(None), True
 
     def pool(self, path, pool):
-        """What a Pool names, as a canonical request takes it. Raises InvalidArgument."""
+        """The object that a Pool message names, as a pool of a Request. Raises InvalidArgument."""
         if pool.kind == "arena":
             return self.arena.pool(path, pool.number, pool.size, pool.writable)
         if pool.kind == "memory":

@@ -1,4 +1,4 @@
-"""What the server does for calls that execute: arrays in the arena, requests on pools, fences."""
+"""Handlers of calls that execute: on arrays in the arena, on pools, behind fences."""
 
 from math import prod
 
@@ -24,12 +24,12 @@ INLINE_BYTES = 1 << 15
 
 # -- run ---------------------------------------------------------------------------------------------------------------
 class _Received(Request):
-    """A request out of a message, whose records have the fields of a RequestArgument, of the right types."""
+    """A Request from a message, whose records have the fields and types of RequestArgument."""
 
     __slots__ = ()
 
     def __post_init__(self):
-        """The protocol has checked it."""
+        """Nothing to check: decoding did."""
 
 
 def run(connection, message, fds):
@@ -67,18 +67,18 @@ def run(connection, message, fds):
         learn_run(connection, held, message, generation, inputs, out)
         return protocol.Results([protocol.Result(offset, array.shape)
                                  for offset, array in zip(message.outputs, results)], took_us)
-    charges.clear()  # they go on as those of the answer
+    charges.clear()  # from here on, the answer's charges count
     return _results(connection, results, took_us)
 
 
 def _input(arena, info, place):
     array = arena.array(f"run input {info.name!r}", place, info.dtype)
-    # Indexes, sizes and flags: taken once, so that the client cannot change them between check and use.
+    # Indexes, sizes and flags are copied, so that the client cannot change them between check and use.
     return array.copy() if is_checked(info) else array
 
 
 def _results(connection, arrays, took_us):
-    """Results whose shapes the client could not know: in the message, or in a memfd of their own."""
+    """Results whose shapes the client could not know: in the message, or in their own memfd."""
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     if sum(array.nbytes for array in arrays) <= INLINE_BYTES:
         return protocol.Results([protocol.Result(INLINE, array.shape, array.tobytes()) for array in arrays],
@@ -106,7 +106,7 @@ def execute(connection, message, fds):
     request = request_of(connection, message)
     try:
         if message.launch:
-            # As submit_request: what is wrong with the request is the answer to the launch, all else comes later.
+            # As submit_request: errors of the request answer the launch, all others come later.
             try:
                 arguments, limits = bind_request(executor.form, request), None
             except InvalidArgument:
@@ -144,7 +144,7 @@ def _sizes(prepared, shapes):
 
 
 class Control:
-    """What a fenced execution is told by the session that launched it (driver.fenced)."""
+    """The `control` of a fenced execution (driver.fenced), held by the session that launched it."""
 
     def __init__(self, session, fences):
         self._held = session.client.hold("a fenced execution", descriptors=1 + fences)
@@ -153,7 +153,7 @@ class Control:
         session.launched(self)
 
     def hold(self, execution):
-        """What is launched, until it has ended: it knows us, and a circle would keep its fence open for a while."""
+        """The launched execution, None after its end: a reference cycle would keep its fence open for a while."""
         self._execution = execution
         if self._is_over:
             self._execution = None
@@ -165,7 +165,7 @@ class Control:
         self._execution = None
 
     def abandon(self):
-        """The client has gone."""
+        """Abandon the execution: the client is gone."""
         execution = self._execution
         if execution is not None:
             execution.abandon()
@@ -191,7 +191,7 @@ def fenced(connection, message, fds):
         raise
     control.hold(execution)
     try:
-        # Refuses when the client has gone meanwhile.
+        # Raises if the client is gone meanwhile.
         number = session.add("fenced", execution, held=session.client.hold("a fence", descriptors=1))
     except Error:
         execution.abandon()

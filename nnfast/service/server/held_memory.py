@@ -1,12 +1,12 @@
-"""Shared memory that the driver's process holds for a client, and counts for it."""
+"""Shared memory that the driver's process holds for a client, charged to that client's quota."""
 
 from ...driver.memory import Memory
 
 
 class HeldMemory(Memory):
-    """A Memory whose descriptors, mappings and copies count for a client (clients.ClientProcess).
+    """A Memory whose descriptors, mappings and copies are charged to a client (clients.ClientProcess).
 
-    Raises ResourceExhausted* where the client may hold no more.
+    Raises ResourceExhausted* if that exceeds the client's quota.
     """
 
     __slots__ = ("_client",)

@@ -1,7 +1,7 @@
-"""Models from clients (models.py): mapped where they cannot change, and read in small pieces.
+"""Models from clients (models.py): mapped if they cannot change, and decoded in small pieces.
 
-Reading a header is work of Python, in proportion to its size. So it is decoded some records at a time, each piece in
-one call that ends soon, with a step (nnfast.pace) after every record: other clients get their turns in between.
+Decoding a header takes Python time in proportion to its size. So it is decoded a few records at a time, in short calls
+with a step (nnfast.pace) after every record, which lets other clients take their turns.
 """
 
 import mmap
@@ -33,18 +33,18 @@ from ...seals import FROZEN, is_sealed
 from ..wire.models import MAGIC, START
 
 MAX_HEADER = 1 << 22
-"""Bytes of a header: 64 for each of 65,536 operands. To free more objects at once would hold everybody up."""
+"""Size limit of a header: 64 bytes for each of 65,536 operands. Freeing more objects at once would stall all clients."""
 
 KEPT_BYTES, DECODING_BYTES = 24, 28
-"""Memory per byte of a header: of the model that it becomes, and what decoding takes beside that. Upper bounds, for the
+"""Memory per byte of a header, for the resulting model and, on top of that, for decoding. Upper bounds, reached by the
 densest headers (empty operations, subgraphs and extensions); common ones take 13 and 6.
 """
 
 PIECE_BYTES, PIECE_VALUES = 1 << 14, 1 << 12
-"""What is decoded at once, where a single record is not larger."""
+"""Bytes decoded at once, unless a single record is larger."""
 
 MAX_RECORD_BYTES, MAX_RECORD_VALUES = 1 << 20, 1 << 17
-"""Of one operand, operation, or list of inputs: what the decoder takes for it is a few milliseconds."""
+"""Limits of one operand, operation, or list of inputs, so that decoding it takes a few milliseconds at most."""
 
 COPY_BYTES = 1 << 24
 
@@ -72,21 +72,21 @@ class Source:
         return self.content.nbytes + KEPT_BYTES * START.unpack_from(self.content)[1]
 
     def lift(self):
-        """The model is shared from now on: it counts for the driver as a whole, and for nobody's own quota."""
+        """Move the charges from the client to the driver as a whole: the model is shared from now on."""
         for charges in self._held:
             for charge in charges:
                 charge.lift()
 
 
 def receive(fd, limit, client, lists):
-    """(Model, Source) of a descriptor; client: whom they are held for; lists: as of unpack.
+    """(Model, Source) of a descriptor; client: whose quota they are charged to; lists: as for unpack.
 
     Raises InvalidArgument, ResourceExhausted*.
     """
     bytes_held = []
 
     def hold(size, is_mapped):
-        # A mapping of Python's keeps a descriptor of its own.
+        # Python's mmap duplicates the descriptor.
         bytes_held.extend(client.hold("model", memory=size, mapped=size * is_mapped, descriptors=int(is_mapped)))
 
     content = open_bytes(fd, limit, hold)
@@ -103,9 +103,10 @@ def receive(fd, limit, client, lists):
 
 
 def open_bytes(fd, limit, hold=None):
-    """The bytes behind a descriptor as a read-only array: mapped where they cannot change, else copied.
+    """The bytes behind a descriptor as a read-only array: mapped, without reading them, if they cannot change, else
+    copied.
 
-    hold(size, is_mapped): told before. Nothing is read of what is mapped. Raises InvalidArgument.
+    hold(size, is_mapped): called first, may raise. Raises InvalidArgument.
     """
     try:
         size = os.fstat(fd).st_size
@@ -135,7 +136,7 @@ def open_bytes(fd, limit, hold=None):
 def unpack(content, lists=None):
     """The Model in the bytes of `models.pack`; its constants are views of them. Raises InvalidArgument.
 
-    lists: gets the lists in which its records were collected, so that the caller can free those bit by bit.
+    lists: receives the lists of its records, so that the caller can free those bit by bit.
     """
     magic, header, whole = START.unpack_from(content)
     if magic != MAGIC:
@@ -152,7 +153,7 @@ def unpack(content, lists=None):
 
 
 class _Constants:
-    """The arrays behind a header, which names them in the order in which they lie there."""
+    """The arrays after a header, which refers to them in the order of their offsets."""
 
     def __init__(self, content):
         self._content, self._end, self._known = content, 0, {}
@@ -172,7 +173,7 @@ class _Constants:
         return self._content[data.offset:data.offset + nbytes].view(dtype).reshape(data.shape)
 
     def check_end(self):
-        """Refuse memory that no constant has."""
+        """Raise InvalidArgument if bytes are left that belong to no constant."""
         if self._end != self._content.nbytes:
             raise InvalidArgument(f"model: its memory has {self._content.nbytes} bytes behind the header, must be "
                                   f"{self._end}, where the last constant ends")
@@ -263,7 +264,7 @@ class _Header:
 
 
 def _decode(decoder, data, path, first):
-    """What the decoder makes of some bytes; first: number of the first record, None where it is a single value."""
+    """Decode some bytes; first: number of the first record, None for a single value. Raises InvalidArgument."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

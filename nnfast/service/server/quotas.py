@@ -1,4 +1,4 @@
-"""What one client may use of the driver's process, and what all of them share. Refusals name what ran out."""
+"""Limits of one client, and of all clients together. Error messages name the resource that ran out."""
 
 import os
 import resource
@@ -9,15 +9,15 @@ from ..._native.engine import Charge, Full, Tally
 from ...errors import ResourceExhaustedTransient
 
 ADDRESS_SPACE = 1 << 46
-"""Bytes that clients' files may be mapped to: half of what a process has; the rest is for threads and memory."""
+"""Address space for clients' files: half of what a process has; the rest is for threads and memory."""
 
 MOST_THREADS = 4096
 LARGEST_RESERVE = 4096
 HELD = ("descriptors", "threads", "mapped")
-"""What every user gets a share of."""
+"""Resources that are divided among users."""
 
 SMALL = {"descriptors": 64, "threads": 8, "mapped": 1 << 30}
-"""What a client may hold of its user's share however many others want more: a few models and connections."""
+"""What a client may always hold of its user's share, whatever others hold: a few models and connections."""
 
 _WORDS = {"descriptors": "descriptors", "threads": "threads", "mapped": "mapped bytes"}
 
@@ -45,7 +45,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the process can give to all clients together: descriptors, threads, bytes of address space."""
+    """Limits of all clients together: descriptors, threads, bytes of address space."""
 
     descriptors: int
     threads: int = MOST_THREADS
@@ -53,8 +53,8 @@ class Capacity:
 
     @classmethod
     def of_process(cls):
-        """By the limits of this process. A reserve stays for itself: for connections that have not said hello, and for
-        descriptors that come with a message and are counted, and refused, only then.
+        """Capacity by the limits of this process, less a reserve for connections before their hello, and for
+        descriptors of messages, which are counted only after they were received.
         """
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         files = 1 << 20 if files == resource.RLIM_INFINITY else files
@@ -77,8 +77,8 @@ def tallies_of_user(uid, totals):
 
 
 def tallies_of_client(quotas, user):
-    """{name: Tally} of one client: of its user's share at most half, and never more than what is free of that, but for
-    a little.
+    """{name: Tally} of one client: at most half of its user's share, and never more than is free of it, except for the
+    amounts in SMALL.
     """
     limits = {"descriptors": quotas.descriptors, "threads": quotas.connections + quotas.bursts, "mapped": quotas.mapped}
     return {name: Tally(limit, f"the client's quota of {_WORDS[name]}", user[name], True, SMALL[name])
@@ -86,7 +86,7 @@ def tallies_of_client(quotas, user):
 
 
 def claim(tally, hint):
-    """A Charge of one. Raises ResourceExhaustedTransient where there is no room."""
+    """A Charge of one. Raises ResourceExhaustedTransient if there is no room."""
     try:
         return Charge(tally, 1)
     except Full as full:

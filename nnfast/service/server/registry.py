@@ -1,8 +1,8 @@
-"""Compiled models that several clients use: one set of packed weights, as long as anybody holds it.
+"""Compiled models shared by clients: one set of packed weights, as long as any client uses it.
 
-A model is compiled once, for the server; every client gets a twin with the same programs and weights, and with
-priorities, working memory and quota of its own. Two models are the same when their bytes are, compared one by one:
-a digest, whose key nobody else knows, only says where to look.
+A model is compiled once, for the server; every client gets a twin with the same programs and weights, but its own
+priority, working memory and quota. Two models are the same if all their bytes are; a digest with a secret key only
+finds candidates.
 """
 
 import os
@@ -16,14 +16,14 @@ from .turns import LOOK_SECONDS
 
 PIECE = 1 << 18
 PART = 1 << 25
-"""Bytes of a model that are digested between two looks at whoever else wants to work."""
+"""Bytes of a model that are digested between two chances for other clients to work."""
 
 _digest = KeyedDigest(os.urandom(KEY_BYTES))
 
 
 class Root:
-    """A model as the server has compiled it. model: what came from the client, whose objects count as long as it
-    lives, and most of which the prepared model uses; source: its Source; users: clients' twins, for the statistics."""
+    """A model as compiled by the server. model: as received from the client; its objects are charged while it lives,
+    and the prepared model uses most of them. source: its Source; users: twins of clients, for statistics."""
 
     def __init__(self, prepared, model, source, options):
         self.prepared, self.model, self.source, self.options = prepared, model, source, options
@@ -52,13 +52,13 @@ class Registry:
                 if (root := reference()) is not None]
 
     def prepare(self, device, model, source, options, deadline, work):
-        """A PreparedModel for a client: a twin of what is there already, or of what is compiled now.
+        """A PreparedModel for a client: a twin of an existing root, or of one compiled now.
 
         Models that cannot be planned ahead, and those with vendor extensions, are compiled for each client. options:
         preference, priority, input_shapes and keep; work: turns.Work of the call.
 
-        Who wants a model that another call compiles now waits for that one, with a deadline and an end of its own, and
-        helps it on meanwhile: the compilation has the claim of every client that waits for it.
+        If another call is compiling the same model, this one waits for it, under its own deadline and cancellation. The
+        compilation then also gets the turns of the waiting clients.
         """
         if model.extensions:
             return device.prepare(model, *options, deadline)
@@ -83,7 +83,7 @@ class Registry:
     def _make(self, key, making, precision, model, source, options, deadline):
         """The root of a model, None for one that cannot be planned ahead."""
         try:
-            root = self._find(key, source)  # somebody may have made it since the last look
+            root = self._find(key, source)  # another call may have made it since the last look
             if root is None:
                 prepared = self._device(precision).prepare(model, *options, deadline)
                 if prepared.executor.segment is None:
@@ -108,7 +108,7 @@ class Registry:
             self._roots.setdefault(key, []).append(weakref.ref(root, lambda reference: self._drop(key, reference)))
 
     def _drop(self, key, reference):
-        """A root has gone. Called by the collector, in any thread and at any time: it must not wait for the lock."""
+        """Remove a root that was collected. A weakref callback, which can run on any thread: must not take the lock."""
         references = self._roots.get(key)
         if references is not None and reference in references:
             references.remove(reference)
@@ -117,14 +117,14 @@ class Registry:
 
 
 class _Making:
-    """A compilation that goes on now. is_for_one: its model cannot be shared."""
+    """A running compilation. is_for_one: its model cannot be shared."""
 
     def __init__(self, work):
         self.work, self.done, self.is_for_one = work, threading.Event(), False
-        self.root = None  # kept until those who wait have found it
+        self.root = None  # held until the waiting calls have it
 
     def wait(self, work):
-        """Wait for the end, however it ends. Raises when `work` is to stop."""
+        """Wait for the end, successful or not. Raises if `work` must stop."""
         while not self.done.wait(max(0.0, min(LOOK_SECONDS, work.seconds_left))):
             work.check()
 
@@ -139,7 +139,7 @@ def _digests(content):
 
 
 def _same(a, b):
-    """Whether two arrays of equally many bytes have the same ones; a piece after the other, as they fit a cache."""
+    """Whether two arrays of the same size have equal bytes; compared in cache-sized pieces."""
     for at in range(0, a.nbytes, PIECE):
         if a[at:at + PIECE].tobytes() != b[at:at + PIECE].tobytes():
             return False

@@ -1,8 +1,8 @@
-"""The server: accepts clients, gives each a session, and ends well [NN 3.12].
+"""The server: accepts clients, gives each a session, and shuts down in order [NN 3.12].
 
-One thread accepts connections and reads their first messages. Every connection that belongs to a session has a thread
-of its own: one for the events of a client, whose end is the end of the client, and one for each connection for calls.
-The accepting thread closes no descriptor of anybody: that may take as long as its owner likes.
+One thread accepts connections and reads their first messages. Every connection of a session has its own thread: the
+events connection, whose end is the end of the session, and each call connection. The accepting thread never closes a
+client's descriptor, as that may block as long as its owner likes.
 """
 
 import errno
@@ -40,11 +40,11 @@ from .sweeper import Sweeper
 from .turns import Turns
 
 HELLO_SECONDS = 5.0
-"""A connection that has not said hello by then is closed."""
+"""Time after which a connection without a hello is closed."""
 
 MAX_UNAUTHENTICATED = 128
 END_SECONDS = 5.0
-"""What clients' threads get to free what their clients held, when the server ends."""
+"""Time that threads have to free their clients' resources when the server ends."""
 
 RETRY_SECONDS = 0.02
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -71,7 +71,7 @@ class Options:
     capacity: Capacity | None = None
 
     def extensions_of(self, executable):
-        """Names of the vendor extensions that a client may use; None for all."""
+        """Names of the vendor extensions that a client may use; None: all."""
         return self.allowlist.extensions_of(executable)
 
 
@@ -99,7 +99,7 @@ class Server:
         self._used, self._over = time.monotonic(), deque()
 
     def _own_device(self, precision):
-        """The Device that models are compiled on for everybody."""
+        """The Device on which shared models are compiled."""
         if precision not in self._devices:
             device = Device(self.options.threads, extensions=(), precision=precision)
             device.budget = self.budget
@@ -107,20 +107,20 @@ class Server:
         return self._devices[precision]
 
     def sessions(self):
-        """The clients now."""
+        """The current sessions."""
         with self._lock:
             return list(self._sessions.values())
 
     # -- life --------------------------------------------------------------------------------------------------------
     def serve(self):
-        """Serve until `stop` is called, or nobody has been there for idle_seconds; then end what runs."""
+        """Serve until `stop` is called, or there was no client for idle_seconds; then shut down."""
         self.sweeper.start()
         self._selector.register(self._wake.fd, selectors.EVENT_READ)
         for listener in self._listeners:
             listener.setblocking(False)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
-        is_short = False  # of memory; what has come in meanwhile is there still
+        is_short = False  # of memory; pending events stay in the poll set
         try:
             while not self._stopping and not self._is_idle():
                 try:
@@ -133,7 +133,7 @@ class Server:
             self._shut_down()
 
     def _look(self, patience):
-        """Wait for what comes in, at most `patience` seconds, and do what is to be done."""
+        """Wait for events, at most `patience` seconds, and handle them."""
         for key, _ in self._selector.select(patience):
             if key.data is not None:
                 self._handle(key)
@@ -143,7 +143,7 @@ class Server:
         self._drop_late()
 
     def _handle(self, key):
-        """Something has come in. What goes wrong with one client must not end the others."""
+        """Handle one event. An error with one client must not affect the others."""
         try:
             key.data(key.fileobj)
         except Exception:
@@ -152,29 +152,29 @@ class Server:
                 self._forget(key.fileobj)
 
     def stop(self):
-        """End soon: finish what runs, refuse what is new. May be called from a signal handler, and from any thread."""
+        """Start to shut down: running calls finish, new ones are refused. Safe in signal handlers and on any thread."""
         self._stopping = True
         self.calls.stop()
         self._wake.set()
 
     def enter(self):
-        """A call begins; False when the server takes no more."""
+        """Count a call that begins; False if the server takes no more."""
         return self.calls.enter()
 
     def leave(self):
-        """The call has been answered."""
+        """Count the end of a call."""
         self.calls.leave()
         if self._stopping:
             with self._lock:
                 self._ended.notify_all()
 
     def left(self, connection):
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         with self._lock:
             connection.session.connections.discard(connection)
 
     def _is_busy(self):
-        """True while a call waits for its answer, or a fenced execution or a burst's for its end."""
+        """True while calls, fenced executions or bursts are running."""
         return self.calls.count > 0 or any(session.in_flight or any(burst.is_alive() for burst in session.bursts())
                                       for session in self._sessions.values())
 
@@ -186,7 +186,7 @@ class Server:
         return time.monotonic() - self._used >= self.options.idle_seconds
 
     def _patience(self):
-        """Seconds until there is something to look at, whatever clients do."""
+        """Seconds until the server must act without an event; None: never."""
         limits = [HELLO_SECONDS] if self._unauthenticated else []
         if self.options.idle_seconds is not None:
             limits.append(max(0.05, self.options.idle_seconds))
@@ -220,16 +220,16 @@ class Server:
             sock, _ = listener.accept()
         except OSError as error:
             if error.errno in _EXHAUSTED:
-                time.sleep(RETRY_SECONDS)  # the listener stays readable: look again when something has been closed
-            return  # else it has gone again
+                time.sleep(RETRY_SECONDS)  # out of descriptors; the listener stays readable: retry when some are closed
+            return  # else the client is gone again
         if len(self._unauthenticated) >= MAX_UNAUTHENTICATED:
             self._drop_one()
         sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # inherited, but where systemd made the listener
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # inherited, unless systemd made the listener
         try:
             peer = Peer(sock)
         except DeviceUnavailable as error:
-            log.info("%s", str(error))  # a kept record keeps no traceback
+            log.info("%s", str(error))  # str: a stored log record must not keep the traceback alive
             self._closer.close(0, sock.close)
             return
         channel = Channel(sock, protocol.MAX_HELLO, 0, peer.pid)
@@ -249,8 +249,8 @@ class Server:
             self._forget(channel)
 
     def _drop_one(self):
-        """Make room: of those who have said nothing so far, the user that has most connections loses one, the oldest of
-        the process that has most of them.
+        """Make room among connections before their hello: of the user with most of them, drop the oldest one of the
+        process with most of them.
         """
         waiting = [(channel, peer) for channel, (_, peer) in self._unauthenticated.items()]
         for name in ("uid", "pid"):
@@ -259,9 +259,9 @@ class Server:
         self._forget(waiting[0][0])
 
     def _on_hello(self, channel):
-        """The first message of a connection: it becomes part of a session, or is told why not."""
+        """Handle the first message of a connection, which joins a session or gets the reason why not."""
         if channel not in self._unauthenticated:
-            return  # it had to go while this message came in
+            return  # dropped while this message came in
         fds, pid = [], self._unauthenticated[channel][1].pid
         try:
             hello = channel.receive(protocol.HELLO, fds)
@@ -286,7 +286,7 @@ class Server:
         try:
             channel.send(failure(error))
         except OSError:
-            pass  # it does not want to know
+            pass  # the client does not read its answer
         self._forget(channel)
 
     @staticmethod
@@ -300,7 +300,7 @@ class Server:
             raise InvalidArgument(f"service: the role is {hello.role[:40]!r}, must be events or calls")
 
     def _open(self, channel, hello):
-        """A new session with its events connection, which gets a thread."""
+        """Open a session on an events connection, with its thread."""
         number, (_, peer) = self.opened + 1, self._unauthenticated[channel]
         client = self.clients.find(peer)
         if client is None:
@@ -332,7 +332,7 @@ class Server:
             client.is_watched = True
 
     def _join(self, channel, hello):
-        """One more connection for calls of a session, which gets a thread."""
+        """Add a call connection to a session, with its thread."""
         session, (_, peer) = self._sessions.get(hello.session), self._unauthenticated[channel]
         if session is None or session.closed or not hmac.compare_digest(session.key, hello.key) or \
                 self.clients.find(peer) is not session.client:
@@ -348,7 +348,7 @@ class Server:
             raise ResourceExhaustedTransient(f"service: {error}") from None
         self._forget(channel, close=False)
         peer.close()
-        if session.closed:  # meanwhile; it may have overlooked this connection
+        if session.closed:  # meanwhile, perhaps without seeing this connection
             channel.hang_up()
 
     def _welcome(self, session):
@@ -361,7 +361,7 @@ class Server:
 
     # -- events ------------------------------------------------------------------------------------------------------
     def _attend(self, session):
-        """The thread of a client: listens to its events connection, and closes the session when that ends."""
+        """Thread of a session: reads its events connection, and closes the session when that ends."""
         poller = select.poll()
         poller.register(session.events, select.POLLIN)
         try:
@@ -377,8 +377,8 @@ class Server:
 
     @staticmethod
     def _listen(session):
-        """See to what has come in: releases, cancels, memories. False when the client has gone, or has broken the
-        protocol where nothing can be answered."""
+        """Handle an incoming message: release, cancel, memories. False if the client is gone, or has violated the
+        protocol in a message that has no answer."""
         fds = []
         try:
             message = session.events.receive(protocol.FROM_CLIENT, fds)
@@ -391,7 +391,7 @@ class Server:
             else:
                 return False
         except BlockingIOError:
-            pass  # there was nothing
+            pass  # nothing came in
         except Malformed:
             return False
         finally:
@@ -400,7 +400,7 @@ class Server:
         return True
 
     def _end(self, session):
-        """Free what a session held, which may take long; it is one of its client's until that is done."""
+        """Free what a session held, which may take long; until then it counts as one of its client's."""
         try:
             session.close()
         finally:
@@ -413,7 +413,7 @@ class Server:
         log.info("session %d has ended: process %d", session.number, session.client.pid)
 
     def _settle(self):
-        """Forget sessions that have ended, and clients that have none any more. On the server's own thread."""
+        """Forget sessions that have ended, and clients without sessions. Runs on the server's own thread."""
         while self._over:
             session = self._over.popleft()
             client = session.client
@@ -425,7 +425,7 @@ class Server:
                 self.sweeper.trim()
 
     def _end_all(self, client):
-        """The process of a client has ended, whoever may still hold its sockets."""
+        """Handle the end of a client's process, even if others still hold its sockets."""
         self._selector.unregister(client.peer.pidfd)
         client.is_watched = False
         for session in list(client.sessions):

@@ -1,4 +1,4 @@
-"""One client of the server: what it holds, what it may use, what it does now. All of it goes when the client goes."""
+"""One session of a client: its objects, quotas and running executions, all of which end with it."""
 
 import secrets
 import threading
@@ -22,7 +22,7 @@ KINDS = {"prepared": "prepared model", "buffer": "buffer", "memory": "memory", "
          "stream": "stream", "load": "checked cache", "burst": "burst"}
 KEY_BYTES = 16
 MAX_EARLY = 1024
-"""Cancels kept for calls that have not begun."""
+"""Most Cancels kept for calls that have not begun."""
 
 
 class Held:
@@ -54,18 +54,18 @@ class Session:
         self.connections = set()
         self._lock = renewed(threading.Lock())
         self._tables = {kind: {} for kind in KINDS}
-        self._charges = {}  # (kind, number): what is held for an object beside its memory
+        self._charges = {}  # (kind, number): charges of an object besides its memory
         self._last = 0
         self.generation = 0  # grows with every release
         self._executing = {}  # Cancel: number of its call, or 0
-        self._cancelled = {}  # calls that were cancelled before they were seen to begin
-        self.cancels = Cancels()  # the last of them, for calls that Python never sees
-        self._asked = {}  # number of a question to the client: who has asked
+        self._cancelled = {}  # calls cancelled before they began
+        self.cancels = Cancels()  # the latest of them, for calls that run without Python
+        self._asked = {}  # number of a question to the client: asker
         self._launched = set()  # fenced executions that have not ended
         self._working = set()  # long work of calls, which stops with the client
 
     def confirm(self):
-        """Refuse what depends on the program that the client runs, when it has become another one since its hello."""
+        """Raise DeviceUnavailable if permissions depend on the client's program, which has changed since its hello."""
         if self.executable and self.server.options.allowlist.is_limited and \
                 self.client.peer.executable != self.executable:
             raise DeviceUnavailable(f"service: process {self.client.pid} was {self.executable} when it connected and "
@@ -73,8 +73,7 @@ class Session:
 
     # -- objects -----------------------------------------------------------------------------------------------------
     def add(self, kind, thing, number=None, held=()):
-        """Keep an object; its number. held: Charges to keep with it. Raises ResourceExhausted* when there are too many.
-        """
+        """Keep an object; returns its number. held: Charges to keep with it. Raises ResourceExhausted* if too many."""
         table = self._tables[kind]
         with self._lock:
             if self.closed:
@@ -90,7 +89,7 @@ class Session:
         return number
 
     def claim(self, kind):
-        """A Charge of one object. Raises ResourceExhaustedTransient when the client has too many."""
+        """A Charge of one object. Raises ResourceExhaustedTransient if the client has too many."""
         if kind == "prepared":
             return claim(self.client.models, "release some first")
         if kind == "burst":
@@ -98,27 +97,27 @@ class Session:
         return claim(self.client.objects, "release some first")
 
     def new_number(self):
-        """A number that no object has had."""
+        """A number that was never used before."""
         with self._lock:
             self._last += 1
             return self._last
 
     def get(self, kind, number):
-        """The object of a number. Raises InvalidArgument when this client has none."""
+        """The object with a number. Raises InvalidArgument if this client has none."""
         thing = self._tables[kind].get(number)
         if thing is None:
             raise InvalidArgument(f"service: this client has no {KINDS[kind]} {number}")
         return thing
 
     def buffer(self, number):
-        """As Tokens.find, with its words."""
+        """As Tokens.find, with the same error message."""
         buffer = self._tables["buffer"].get(number)
         if not isinstance(buffer, Buffer):
             raise InvalidArgument(f"token {number}: no buffer of this device has it")
         return buffer
 
     def release(self, items):
-        """Forget objects; what is not there is ignored. items: [(kind, number)]."""
+        """Forget objects; unknown ones are ignored. items: [(kind, number)]."""
         gone = []
         with self._lock:
             self.generation += 1
@@ -141,7 +140,7 @@ class Session:
             return [served.burst for served in self._tables["burst"].values()]
 
     def count_bursts(self):
-        """Bring what bursts have done into the statistics."""
+        """Add the bursts' counts to the statistics."""
         with self._lock:
             bursts = list(self._tables["burst"].values())
         for burst in bursts:
@@ -154,7 +153,7 @@ class Session:
 
     @contextmanager
     def work(self, priority="medium", deadline=None):
-        """A context for the long work of a call (turns.Work), which stops when the client goes, or at the deadline."""
+        """Context manager for the long work of a call (turns.Work), which stops at the deadline or the client's end."""
         work = Work(self.client.line, PRIORITIES.index(priority), deadline_to_ns(deadline, now_ns(), "prepare"))
         with self._lock:
             if self.closed:
@@ -181,18 +180,18 @@ class Session:
                 raise InvalidArgument(f"service: the client does not listen: {error.strerror}") from None
 
     def told(self, answer, fds):
-        """The client has answered a question; what nobody has asked is ignored."""
+        """Pass the client's answer to its asker; unknown numbers are ignored."""
         asker = self._asked.get(answer.call)
         if asker is not None:
             asker.tell(answer, fds)
 
     def answered(self, call):
-        """Nobody waits for this answer any more."""
+        """Forget a question: its asker has stopped waiting."""
         self._asked.pop(call, None)
 
     # -- executions --------------------------------------------------------------------------------------------------
     def begin(self, call=0):
-        """A Cancel that is set when the client cancels `call` or goes, until `end`. Raises where a quota is used up."""
+        """A Cancel that is set when the client cancels `call` or is gone, until `end`. Raises if over quota."""
         flag = Cancel()
         with self._lock:
             if self.closed:
@@ -227,7 +226,7 @@ class Session:
                         connection.receiver.cancel(call)
 
     def launched(self, control):
-        """A fenced execution begins, which ends of its own accord or is abandoned with the client."""
+        """Add a fenced execution, which ends by itself or is abandoned with the client."""
         with self._lock:
             self._launched.add(control)
 
@@ -250,21 +249,21 @@ class Session:
     # -- end ---------------------------------------------------------------------------------------------------------
     @property
     def is_over(self):
-        """True when the client has hung up, whether the session is closed already or not."""
+        """True if the client has hung up, even if the session is not closed yet."""
         return self.closed or self.events.is_over
 
     def vacate(self):
-        """The client has hung up: the session, which may still be freeing what it held, is none of its sessions."""
+        """Stop counting as one of the client's sessions: it has hung up, though its objects may not be freed yet."""
         self._place.release()
 
     def hang_up(self):
-        """Wake the thread that listens to the client; it closes the session."""
+        """Wake the session's thread, which then closes the session."""
         self.events.hang_up()
 
     def close(self):
-        """The client has gone, or must go: stop its executions, close its connections, free what it held.
+        """End the session: stop its executions, close its connections, free what it held.
 
-        On a thread of this client: closing its descriptors and unmapping its memories may take as long as it likes.
+        Runs on a thread of this client, as closing its descriptors and unmapping its memories may block for long.
         """
         with self._lock:
             if self.closed:

@@ -1,4 +1,4 @@
-"""What the server counts, as JSON for `nnfast top` and others (docs/service.md)."""
+"""Statistics of the server as JSON, for `nnfast top` and others (docs/service.md)."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import time
 
 
 def stats(server, asking):
-    """One row per client and per shared model, and the sums. asking: number of the session that wants to know."""
+    """One row per client and per shared model, and totals. asking: number of the session that asks."""
     sessions = server.sessions()
     clients = [_client(session) for session in sessions]
     return {
@@ -62,6 +62,6 @@ def _percentiles(histogram):
 
 
 def resident_bytes():
-    """Memory of this process that is in use now (VmRSS)."""
+    """Resident memory of this process (VmRSS)."""
     with open("/proc/self/statm") as text:
         return int(text.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Frees what is large in small pieces: the interpreter frees a long list in one go, and everybody waits meanwhile."""
+"""Frees long lists in small pieces: freeing one at once would hold the GIL for too long."""
 
 import gc
 import threading
@@ -8,20 +8,20 @@ from queue import Empty, SimpleQueue
 from ..._native.engine import trim
 
 LARGE = 1000
-"""Elements from which on a list is worth it."""
+"""Length from which a list is freed in pieces."""
 
 PIECE = 256
 TRIM_SECONDS = 1.0
-"""Memory of clients that have gone goes back to the system in the first idle moment after so long."""
+"""Delay after which memory of former clients is returned to the system, in the next idle moment."""
 
 COLLECT_SECONDS, LATEST_SECONDS = 60.0, 600.0
-"""Cycles of garbage are looked for no more often than this: in the first idle moment, or when it has been so long."""
+"""Least and greatest interval of garbage collections; in between, one runs in the first idle moment."""
 
 NEVER = 1 << 30
 
 
 def lists_of(prepared):
-    """The long lists of a PreparedModel, as lists of their own: who holds them frees their elements last."""
+    """Copies of the long lists of a PreparedModel: their holder frees the elements last."""
     model, segment = prepared.model, prepared.executor.segment
     parts = [part for graph in (model.main, *model.referenced) for part in (graph.operands, graph.operations)]
     if segment is not None:
@@ -46,19 +46,19 @@ class Sweeper:
         self._queue.put(None)
 
     def take(self, lists):
-        """Free long lists, whose elements nobody else holds any more."""
+        """Free long lists whose elements have no other references."""
         long = [one for one in lists if len(one) >= LARGE]
         if long:
             self._queue.put(long)
 
     def trim(self):
-        """Give memory back to the system soon: a client has gone."""
+        """Return memory to the system soon, after a client is gone."""
         if not self._trims:
             self._trims = True
             self._queue.put(())
 
     def collect_garbage(self):
-        """From now on look for cycles among old objects in idle moments alone: that stops every thread."""
+        """Run full garbage collections only in idle moments from now on, as they stop every thread."""
         gc.collect()
         gc.freeze()
         gc.set_threshold(*gc.get_threshold()[:2], NEVER)

@@ -1,13 +1,12 @@
-"""Whose turn it is to do long work in Python: one call at a time, shared fairly between clients.
+"""The turn to do long work in Python: one call at a time, shared fairly between clients.
 
-Threads that run Python code take the interpreter from each other, and each one more makes all others wait longer. So a
-call that checks, plans or reads a model holds a turn, of which there is one. Between two steps (nnfast.pace) it passes
-the turn on when a client that has used less time waits. Short calls take no turn: they meet one busy thread at most,
-however many connections send long ones.
+Threads in Python code compete for the GIL, so each further one delays all others. So a call that checks, plans or reads
+a model must hold the turn, of which there is one. Between two steps (nnfast.pace) it passes the turn on if a client
+that has used less time waits. Short calls take no turn: they compete with at most one busy thread, however many
+connections send long calls.
 
-A client has one place in the queue, whatever the number of its connections: `Line` puts its own calls in order.
-Executions that run in Python, because of loops or shapes that only data tell, take the turn once they have gone on for
-a slice of it: those of one client side by side.
+A client has one place in the queue, however many connections it has: `Line` orders its own calls. Executions in Python
+(loops, or shapes that depend on data) take the turn once they have run for a slice of it; those of one client share it.
 """
 
 import heapq
@@ -22,24 +21,24 @@ from ...errors import Cancelled, MissedDeadlineTransient
 from ...forks import renewed
 
 SLICE_NS = 2_000_000
-"""Time after which the holder of the turn looks whether another client should go on."""
+"""Time after which the holder of the turn checks whether another client should have it."""
 
 GRACE_NS = 10_000_000
-"""A holder that makes no step for so long is in native code, which needs no turn: another call goes on meanwhile."""
+"""A holder without a step for this long must be in native code, which needs no turn: another call gets it meanwhile."""
 
 LOOK_SECONDS = 0.25
-"""How often a call that waits looks whether its client has gone."""
+"""How often a waiting call checks whether its client is gone."""
 
 
 class _Place:
-    """Where one call waits: `given` is acquired once the call may go on."""
+    """The place of one waiting call: `given` can be acquired once the call may go on."""
 
     def __init__(self):
         self.given = renewed(threading.Lock())
         self.given.acquire()
 
     def wait(self, work, patience):
-        """True when the call may go on, False after `patience` seconds. Raises when the work is to stop."""
+        """True once the call may go on, False after `patience` seconds. Raises if the work must stop."""
         end = time.monotonic() + patience
         while True:
             left = end - time.monotonic()
@@ -51,19 +50,19 @@ class _Place:
 
 
 class Turns:
-    """The turn itself. One call holds it; a holder that makes no step for a while loses it to one that waits."""
+    """The turn itself. One call holds it; a holder without steps for a while loses it to a waiting one."""
 
     def __init__(self):
         self._lock = renewed(threading.Lock())
         self._holder, self._outside, self._waiting = None, set(), {}  # outside: have lost it, and go on in native code
-        self._floor_ns = 0  # what the client that has used the least has used: nobody saves up time while idle
+        self._floor_ns = 0  # least time used by any client: idle clients do not accumulate credit
 
     def line(self, gate):
-        """A new client's Line. gate: where its executions meet."""
+        """A Line for a new client. gate: its gate for executions."""
         return Line(self, gate)
 
     def enter(self, work):
-        """Wait for the turn. Raises when the work is to stop."""
+        """Wait for the turn. Raises if the work must stop."""
         with self._lock:
             self._raise_floor()
             for line in work.lines:
@@ -80,7 +79,7 @@ class Turns:
             raise
 
     def leave(self, work):
-        """Give the turn back, if this work has it."""
+        """Return the turn, if this work has it."""
         with self._lock:
             if self._holder is work:
                 self._holder = None
@@ -95,7 +94,7 @@ class Turns:
             self._let_in()
 
     def is_due(self, work):
-        """Called at each step of a work: whether it has lost the turn, or should pass it on."""
+        """True if a work, at one of its steps, has lost the turn or should pass it on."""
         if self._holder is not work:
             return work in self._outside
         work.seen_ns = now_ns()
@@ -107,11 +106,11 @@ class Turns:
 
     @property
     def waiting(self):
-        """Calls that wait for the turn, one of each client at most."""
+        """Number of calls waiting for the turn, at most one per client."""
         return len(self._waiting)
 
     def _pass_by_silent(self):
-        """Let the next one in when the holder has made no step for a while; it waits again at its next one."""
+        """Pass the turn on if its holder has made no step for a while; the holder waits again at its next step."""
         with self._lock:
             if self._holder is not None and now_ns() - self._holder.seen_ns >= GRACE_NS:
                 self._outside.add(self._holder)
@@ -133,14 +132,14 @@ class Turns:
 
 
 class Line:
-    """The calls of one client that do long work: one at a time, higher priority first, then in the order of arrival."""
+    """The calls of one client with long work: one at a time, by priority, then in order of arrival."""
 
     def __init__(self, turns, gate):
         self.turns, self.share_ns, self.core = turns, 0, Turn(gate, 1)
         self.lock, self._busy, self._waiting, self._order = renewed(threading.Lock()), False, [], count()
 
     def enter(self, work):
-        """Wait until no other call of the client works. Raises when the work is to stop."""
+        """Wait until no other call of the client works. Raises if the work must stop."""
         with self.lock:
             if not self._busy:
                 self._busy = True
@@ -162,7 +161,7 @@ class Line:
             raise
 
     def leave(self):
-        """The call is over, or goes aside: the next one of the client may work."""
+        """Let the client's next call work: this one is over, or steps aside."""
         with self.lock:
             if self._waiting:
                 heapq.heappop(self._waiting)[2].given.release()
@@ -194,11 +193,11 @@ class Work:
 
     @property
     def seconds_left(self):
-        """Until the deadline; for ever without one."""
+        """Seconds until the deadline; forever without one."""
         return (self._deadline_ns - now_ns()) / 1e9 if self._deadline_ns else float("inf")
 
     def check(self):
-        """Raise when the work is to stop."""
+        """Raise if the work must stop."""
         if self.cancel.is_set:
             raise Cancelled("service: the call was cancelled: the client has gone, or the driver shuts down")
         if self.seconds_left <= 0:
@@ -206,7 +205,7 @@ class Work:
 
     @contextmanager
     def aside(self):
-        """`with work.aside():` others may work, while this call waits for something."""
+        """`with work.aside():` let others work while this call waits for something."""
         self._go_out()
         try:
             yield
@@ -215,7 +214,7 @@ class Work:
 
     @contextmanager
     def helped(self, other):
-        """`with work.helped(other):` it goes on with the claim of another client's work too, which waits for it."""
+        """`with work.helped(other):` also use the turns of another client's work, which waits for this one."""
         with self._line.lock:
             self.lines = [*self.lines, *other.lines]
         try:
@@ -255,7 +254,7 @@ class Work:
 
 
 class LateWork(Work):
-    """`with LateWork(...):` an execution that runs in Python, and holds the turn once it has gone on for a slice.
+    """`with LateWork(...):` an execution in Python, which takes the turn once it has run for a slice.
 
     limits: driver.execution.Limits.
     """

@@ -1,4 +1,4 @@
-"""Results that travel in memories of their own count for the client until it has received them."""
+"""Results sent in their own memfds are charged to the client until it has received them."""
 
 import threading
 
@@ -6,11 +6,11 @@ from ...forks import renewed
 
 
 class Unread:
-    """Charges of one connection's results. waiting: the client's set of those that hold some; made: charges of the
-    answer that is about to be sent.
+    """Charges of one connection's results. waiting: the client's set of connections with unread results; made: charges
+    of the answer about to be sent.
 
-    Every call of the client looks whether they can go, on whatever connection it comes: the client may receive a result
-    and never use that connection again.
+    Every call of the client, on any connection, checks whether they can be dropped: the client may receive a result and
+    never use that connection again.
     """
 
     def __init__(self, channel, waiting):
@@ -18,18 +18,18 @@ class Unread:
         self._lock, self.made, self._sent = renewed(threading.Lock()), [], []
 
     def hold(self, charges):
-        """Charges of a result that is about to be sent."""
+        """Add charges of a result about to be sent."""
         self.made += charges
 
     def sent(self):
-        """What was made has been sent, or could not be."""
+        """Note that the answer was sent, or could not be."""
         with self._lock:
             self._sent += self.made
             self.made.clear()
             self._waiting.add(self)
 
     def settle(self):
-        """Give back the charges once the client has received all that was sent."""
+        """Drop the charges if the client has received all that was sent."""
         with self._lock:
             try:
                 is_read = not self._channel.unread()
@@ -40,7 +40,7 @@ class Unread:
                 self._waiting.discard(self)
 
     def end(self):
-        """The connection has ended."""
+        """Drop the charges: the connection has ended."""
         with self._lock:
             self.made.clear()
             self._sent.clear()

@@ -17,16 +17,16 @@ from .protocol import MAX_FDS, MAX_PACKET
 from .records import encode
 
 MAX_LARGE = 1 << 26
-"""Bytes of a message in a memfd that a client takes from its driver: reasons or explanations of a large model."""
+"""Most bytes of a message in a memfd that a client accepts from its driver: explanations of a large model."""
 
 SHORT = 1 << 12
-"""A longer message is decoded in the time of the client that has sent it (Channel.limit)."""
+"""Bytes above which a message is decoded in its sender's turn (Channel.limit)."""
 
 LARGE = struct.Struct("<BQ")
 _LARGE_MARK = 0xC1  # the one byte that msgpack never uses
 _CREDENTIALS = struct.Struct("3i")
 _SCM_MAX_FD = 253
-"""Descriptors that the kernel lets a packet have: with room for all of them it closes none itself on arrival."""
+"""Most descriptors of a packet in the kernel (SCM_MAX_FD): with room for all, the kernel closes none on arrival."""
 
 ANCILLARY = socket.CMSG_SPACE(_SCM_MAX_FD * 4) + socket.CMSG_SPACE(_CREDENTIALS.size)
 """Bytes for what comes with a packet."""
@@ -35,11 +35,11 @@ _FLAGS = socket.MSG_CMSG_CLOEXEC
 
 
 class Malformed(Exception):
-    """A packet that is no message; the packets behind it may be some."""
+    """A packet that is not a valid message; later packets may be."""
 
 
 class Impostor(Malformed):
-    """A message of another process than the one that the connection belongs to."""
+    """A message from a process other than the one that the connection belongs to."""
 
 
 class LostDescriptors(Malformed):
@@ -86,7 +86,7 @@ class Wake:
             os.eventfd_write(self.fd, 1)
 
     def clear(self):
-        """The thread is awake."""
+        """Reset it: the thread is awake."""
         os.eventfd_read(self.fd)
 
     def close(self):
@@ -101,8 +101,8 @@ class Wake:
 class Channel:
     """One end of a connection. Used by one thread at a time; `send` and `receive` may block.
 
-    sender: process whose messages are taken, None for any: it may have left the socket to others. The socket must have
-    SO_PASSCRED then, so that the kernel says with each message who has sent it.
+    sender: pid of the only process whose messages are accepted, as it may have passed the socket on; None: any. With a
+    sender the socket must have SO_PASSCRED, so that the kernel adds the sender's pid to each message.
     """
 
     def __init__(self, sock, packet=MAX_PACKET, large=MAX_LARGE, sender=None):
@@ -110,8 +110,8 @@ class Channel:
         self.limit(packet, large)
 
     def limit(self, packet, large, slowly=nullcontext):
-        """What may come in: bytes of a packet, and of a message in a memfd, 0 for none. slowly(): a context in which
-        messages that are not short are decoded.
+        """Set limits in bytes for packets, and for messages in a memfd (0: none allowed). slowly(): context manager in
+        which long messages are decoded.
         """
         self._buffer, self._take = bytearray(packet), None
         self._view = memoryview(self._buffer)
@@ -129,21 +129,21 @@ class Channel:
 
     @property
     def is_over(self):
-        """True when the other end has hung up, or this one has been closed."""
+        """True if the other end has hung up, or this one was closed."""
         fd = self.socket.fileno()
         poller = select.poll()
         poller.register(max(fd, 0), 0)
         return fd < 0 or bool(poller.poll(0))
 
     def hang_up(self):
-        """Wake the thread at this end from whatever it waits for; both ends see the end of the stream."""
+        """Shut the connection down: wakes a thread blocked at this end, and both ends see the end of the stream."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the other end was faster
 
     def send(self, message, fds=()):
-        """Send a message with descriptors, which stay the caller's. Raises OSError when the other end is gone."""
+        """Send a message with descriptors, which stay the caller's. Raises OSError if the other end is gone."""
         try:
             data = encode(message)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -166,15 +166,16 @@ class Channel:
             os.close(fd)
 
     def unread(self):
-        """Bytes of messages that the other end has not received."""
+        """Bytes of sent messages that the other end has not received yet."""
         count = array("i", [0])
         fcntl.ioctl(self.socket, termios.TIOCOUTQ, count)
         return count[0]
 
     def receive(self, decoder, fds):
-        """The next message, None at the end of the stream; its descriptors are added to the list `fds`, the caller's.
+        """The next message, None at the end of the stream; its descriptors are appended to the list `fds`, and are the
+        caller's to close.
 
-        Raises Malformed for what is no message, OSError when the connection breaks.
+        Raises Malformed for an invalid message, OSError if the connection breaks.
         """
         if self._take is not None:
             count, ancillary, flags = self._take()
@@ -208,9 +209,9 @@ class Channel:
 
 
 def _read_large(data, fds, most):
-    """The message in the last of the descriptors, which is taken away from them, at most so many bytes.
+    """The message, of at most `most` bytes, in the last of the descriptors, which is removed from them.
 
-    A descriptor that is anything else stays with the others: to close it may take long, which is the caller's affair.
+    A descriptor of any other kind stays with the others, for the caller to close, as that may block.
     """
     if len(data) != LARGE.size or not fds:
         raise Malformed("service: a large message without its memory")

@@ -1,4 +1,4 @@
-"""Errors to Failure and back."""
+"""Conversion between errors and Failure messages."""
 
 from ...errors import Cancelled, Error, GeneralFailure, OutputInsufficientSize, ResourceExhaustedTransient
 from .protocol import Failure, Shape
@@ -7,7 +7,7 @@ _CLASSES = {kind.status: kind for kind in Error.__subclasses__() if kind is not 
 
 
 def failure(error):
-    """The Failure of an exception; what is no error of ours has no business in its text."""
+    """The Failure message for an exception; any other than nnfast's errors becomes GeneralFailure."""
     if isinstance(error, MemoryError) and not isinstance(error, Error):
         error = ResourceExhaustedTransient(f"out of memory: {error}")
     if not isinstance(error, Error):

@@ -6,17 +6,17 @@ BUCKETS = 128
 
 
 class Histogram(Durations):
-    """Durations in microseconds; `counts[b]` are those of bucket b (limits: `upper_us`). Any thread may add some."""
+    """Durations in microseconds; `counts[b]`: number in bucket b (upper limit: `upper_us`). Thread-safe."""
 
     __slots__ = ()
 
     def percentile(self, share):
-        """Upper limit in microseconds of the bucket in which this share (0..1) of the durations ends; 0 for none."""
+        """Upper limit in microseconds of the bucket of this quantile (0..1); 0 without durations."""
         return percentile(self.counts, share)
 
 
 def upper_us(bucket):
-    """Where a bucket ends."""
+    """Upper limit of a bucket in microseconds."""
     if bucket < 4:
         return bucket + 1
     octave, quarter = bucket // 4 + 1, bucket % 4

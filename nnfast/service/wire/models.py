@@ -1,7 +1,7 @@
-"""Models on their way to the driver's process: one sealed memfd with a header and the constants.
+"""Models sent to the driver's process: one sealed memfd with a header and the constants.
 
-Layout: magic, length of the header and of the whole, header (msgpack of ModelRecord), then the constants, each at a
-multiple of 64 bytes, in the order in which the header names them first, with nothing between or behind them.
+Layout: magic, length of the header and of the whole, header (msgpack of ModelRecord), then the constants, each at the
+next multiple of 64 bytes, in the order in which the header first refers to them; nothing follows the last one.
 service/server/model_reader.py reads it.
 """
 
@@ -16,7 +16,7 @@ START = struct.Struct("<8sQQ")
 
 
 def pack(model):
-    """Descriptor of a sealed memfd with the model. Raises InvalidArgument for what no message can hold."""
+    """Descriptor of a sealed memfd with the model. Raises InvalidArgument for values that cannot be encoded."""
     try:
         header, chunks, end = laid_out(model, START.size)
     except (TypeError, OverflowError, ValueError, AttributeError) as error:

@@ -1,8 +1,8 @@
-"""The words of client and server: typed messages in msgpack, one per packet of a SOCK_SEQPACKET socket.
+"""The protocol of client and server: typed messages in msgpack, one per packet of a SOCK_SEQPACKET socket.
 
-Every message is a Struct whose first element is its number; what does not fit its types exactly is refused. A message
-of more than MAX_PACKET bytes travels in a sealed memfd, announced by a packet of its own; the driver takes such ones
-for calls alone. Descriptors go along by SCM_RIGHTS. Hello is the only message that any version understands.
+Every message is a Struct whose first element is its tag; decoding is strict about types. A message of more than
+MAX_PACKET bytes is sent in a sealed memfd, announced by a packet; the driver accepts these only for calls. Descriptors
+are attached by SCM_RIGHTS. Hello is the only message that every version understands.
 """
 
 from typing import Annotated
@@ -15,29 +15,29 @@ VERSION = 3
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
-"""Bytes of the first packet of a connection: no connection sends more before it is accepted."""
+"""Size limit of the first packet of a connection, in bytes."""
 
 MAX_EVENT = 1 << 14
-"""Bytes of a packet on the events connection, where nothing comes in a memfd."""
+"""Size limit of a packet on the events connection, which accepts no memfds."""
 
 MAX_CALL = 1 << 18
-"""Bytes of a call in a memfd: names or indexes of 20,000 operands to keep, arguments of a request; models and arrays do
-not go into messages."""
+"""Size limit of a call in a memfd: enough for 20,000 operands to keep, or the arguments of a request. Models and arrays
+are not part of messages."""
 
 MAX_RELEASE = 512
-"""Objects that one Release names."""
+"""Most objects in one Release."""
 
 MAX_FDS = 250
 
 
 class Message(Record, tag_field="tag"):
-    """What all messages are. Its subclasses have a number as `tag`: 1 to 9 of the client without an answer, 10 to 59
-    calls, 60 to 99 events of the driver, 100 to 255 answers.
+    """Base of all messages. `tag` numbers: 1 to 9 from the client without an answer, 10 to 59 calls, 60 to 99 events
+    from the driver, 100 to 255 answers.
     """
 
 
 class Hello(msgspec.Struct, array_like=True, frozen=True):
-    """The first packet of a connection, from the client. Later versions may add to its end.
+    """The first packet of a connection, from the client. Later versions may append fields.
 
     role: "events" opens a session, and lives as long as it; "calls" joins the one with this id and key.
     precision: as nnfast.Device takes it, of the session.
@@ -281,7 +281,7 @@ class GetMemories(Message, tag=60):
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 class Done(Message, tag=100):
-    """It worked, and there is nothing to tell."""
+    """Success without a result."""
 
 
 class Failure(Message, tag=101):
@@ -294,7 +294,7 @@ class Failure(Message, tag=101):
 
 
 class Welcome(Message, tag=102):
-    """Answer to Hello: the session, and what the device is."""
+    """Answer to Hello: the session, and a description of the device."""
 
     version: int
     session: int
@@ -308,7 +308,7 @@ class Welcome(Message, tag=102):
 
 
 class Launched(Message, tag=103):
-    """The launch was right; the outcome follows on this connection."""
+    """The launch was accepted; the result follows on this connection."""
 
 
 class Text(Message, tag=104):
@@ -332,7 +332,7 @@ class CapabilitiesReply(Message, tag=107):
 
 
 class Prepared(Message, tag=108):
-    """A prepared model. results: shapes of the outputs of a run where they are always the same, else None.
+    """A prepared model. results: shapes of the outputs if every run has the same, else None.
 
     is_plain: as PreparedModel.is_plain.
     """
@@ -356,7 +356,7 @@ class Allocated(Message, tag=109):
 
 
 class BufferState(Message, tag=110):
-    """Shape of a buffer's value, None where it has none."""
+    """Shape of a buffer's value, None if it has none."""
 
     shape: tuple[int, ...] | None
 
@@ -379,7 +379,7 @@ class FencedInfo(Message, tag=113):
 
 
 class Explained(Message, tag=114):
-    """driver.explain.Explanation as JSON, and whether all of it is native."""
+    """driver.explain.Explanation as JSON, and whether all operations are native."""
 
     text: str
     native: bool
@@ -393,13 +393,13 @@ class FencedLaunched(Message, tag=116):
 
 
 class Stats(Message, tag=115):
-    """What the server counts, as JSON (docs/service.md)."""
+    """Statistics of the server as JSON (docs/service.md)."""
 
     text: str
 
 
 def _tagged(first, end):
-    """Messages whose tags lie in [first, end)."""
+    """Message classes with tags in [first, end)."""
     return tuple(kind for kind in Message.__subclasses__() if first <= kind.__struct_config__.tag < end)
 
 

@@ -28,8 +28,8 @@ INLINE, ATTACHED = -1, -2
 
 
 class Result(Record):
-    """An array of an answer: at `offset` in the arena, in `data` (INLINE), or ATTACHED - offset bytes into the memfd
-    that comes along.
+    """An array of an answer: at `offset` in the arena, in `data` if offset is INLINE, or at ATTACHED - offset in the
+    attached memfd.
     """
 
     offset: int
@@ -81,7 +81,7 @@ class Shape(Record):
 
 
 class ExtensionType(Record):
-    """An operand type of an extension: what getSupportedExtensions says of it."""
+    """An operand type of an extension, as in getSupportedExtensions."""
 
     id: int
     name: str
