@@ -13,16 +13,16 @@ from .resolve import missing, resolve, unknown_type
 
 
 def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
-    """Refuse an invalid model; returns the lowest HAL version that has everything it uses.
+    """Validate a model; returns the lowest HAL version that has everything it uses.
 
-    newest: HAL version that the model may need at most; extensions: {name: Extension} of the device; go_on(path):
-    called before each part of the model, may raise to stop. Raises InvalidArgument with the path of the first broken
+    newest: highest HAL version that the model may need; extensions: {name: Extension} of the device; go_on(path):
+    called before each part of the model, may raise to stop. Raises InvalidArgument with the path of the first violated
     rule: structure [NN 11.3-11.7], then each operation's operand types, model-time rules and version. Operations of
-    other extensions and of OEMs are valid [NN 9.3, 9.7], and so are those of the device's extensions on types of
-    other extensions. What is right of a model without extensions is kept with it, and not looked at again.
+    unknown extensions and of OEMs are valid [NN 9.3, 9.7], and so are those of the device's extensions on types of
+    unknown ones. The result for a model without extensions is stored with it, so that it is checked only once.
     """
     validate_model(model, go_on)
-    found = None if model.extensions else proof.of(model)  # what devices know of extensions differs
+    found = None if model.extensions else proof.of(model)  # devices differ in the extensions they know
     if found is not None and found.version is not None and VERSIONS.index(found.version) <= VERSIONS.index(newest):
         return found.version
     version = "1.0"
@@ -56,10 +56,10 @@ def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
 
 
 def unsupported(model, go_on=lambda path: None):
-    """{operation index: reason} of what a prepare of the valid, resolved model's main graph would refuse.
+    """{operation index: reason} of the operations of a valid, resolved model's main graph that prepare would refuse.
 
-    Shapes are followed as far as the model tells them; what hangs on an unknown shape is assumed to work out.
-    go_on: as of check_model.
+    Shapes are inferred as far as they are known; operations on unknown shapes are assumed to be supported.
+    go_on: as for check_model.
     """
     seen = {}
     for target in _inner_first(model):
@@ -69,7 +69,7 @@ def unsupported(model, go_on=lambda path: None):
 
 
 def _inner_first(model):
-    """Indexes of the subgraphs that main refers to, each after those that it refers to itself."""
+    """Indexes of the subgraphs that main refers to, in topological order: callees first."""
     def targets(graph):
         return [o.subgraph for o in graph.operands if o.lifetime == LifeTime.SUBGRAPH]
 
@@ -130,7 +130,7 @@ def _why_not(model, code):
 
 
 def _unread(model, facts):
-    """Why no execution can take an input that no operation reads: its type is not known here. None if there is none."""
+    """Why an input that no operation reads cannot be bound: its type is unknown here. None if there is none."""
     graph = facts.graph
     if not any(is_raw(graph.operands[operand].type) for operand in graph.inputs):
         return None
@@ -144,7 +144,7 @@ def _unread(model, facts):
 
 
 def _refused_control(model, facts, operation, index, seen):
-    """Why IF or WHILE cannot run: no condition, or a subgraph that cannot."""
+    """Why IF or WHILE cannot run: its condition is omitted, or a subgraph cannot run."""
     for place, operand in enumerate(operation.inputs):
         record = facts.graph.operands[operand]
         if record.lifetime == LifeTime.NO_VALUE:
@@ -157,13 +157,13 @@ def _refused_control(model, facts, operation, index, seen):
 
 
 def _may_be_omitted(facts, node):
-    """True when an execution may leave out an optional input, so that the form of the operation is open."""
+    """True if an execution may omit an optional input of the operation, so that its form is not known yet."""
     return any(slot.optional and facts.graph.operands[tensor.operand].lifetime == LifeTime.SUBGRAPH_INPUT
                for slot, tensor in zip(node.slots, node.inputs))
 
 
 def has_open_form(model):
-    """True when an execution may leave out an optional input of some operation of the supported main graph."""
+    """True if an execution may omit an optional input of some operation of the supported main graph."""
     facts, inputs = Facts(model, model.main), frozenset(model.main.inputs)
     return any(_may_be_omitted(facts, facts.node(index)) for index, operation in enumerate(facts.graph.operations)
                if not inputs.isdisjoint(operation.inputs))

@@ -1,4 +1,4 @@
-"""What an operation's `lower` talks to: slots, constants, temporaries and the steps it emits."""
+"""The interface for an operation's `lower`: slots, constants, temporaries and emission of steps."""
 
 from bisect import bisect_right
 from dataclasses import replace
@@ -19,22 +19,22 @@ from .packing import Packing, fact
 class Lowering:
     """Collects the steps of one segment.
 
-    A slot is a number that a frame maps to an address. Every operand gets one on first use; `temp` and `const` make
-    more. Operands that share memory form a group (`alias`); a group has at most one member that is bound from outside
-    (segment input, segment output or constant).
+    A slot is a number that a frame maps to an address. Every operand gets one on first use; `temp` and `const` allocate
+    more. Operands that share memory form a group (`alias`), of which at most one member is bound from outside (segment
+    input, segment output or constant).
     """
 
     def __init__(self, facts, threads, precision=None, packing=None, reserve=lambda nbytes: None, go_on=lambda: None,
                  without_passes=frozenset()):
         self.facts, self.threads, self.precision = facts, threads, precision
         self.packing = Packing() if packing is None else packing
-        self.reserve = reserve     # called before a table of so many bytes is made that a step will keep; may refuse
-        self.go_on = go_on         # called now and then in what takes long; may end the preparation
+        self.reserve = reserve     # reserve(nbytes): called before making a table that a step keeps; may raise
+        self.go_on = go_on         # called at intervals in long work; raises to end the preparation
         self.items = []            # Step objects and NumpyItem objects, in order
-        self.rows = []             # what explain() shows, one per operation
-        self.sizes = {}            # slot -> bytes, for what may lie in the arena
+        self.rows = []             # rows of explain(), one per operation
+        self.sizes = {}            # slot -> bytes, of slots that may be placed in the arena
         self.constants = {}        # slot -> array
-        self.bound = set()         # slots whose memory comes from outside
+        self.bound = set()         # slots bound to memory from outside
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
         self._forms = [(name, form.lower) for name, form in passes.chosen(passes.FORMS, without_passes)]
@@ -42,11 +42,11 @@ class Lowering:
         self._applied = []         # passes that have changed the node
         self._stand_ins = {}       # operand number below zero -> stand-in
         self._stands_for = {}      # the same number -> operand
-        self._unread = {}          # operand -> step that writes it once something reads it
+        self._unread = {}          # operand -> step that writes it, to be emitted before its first reader
         self._group = {}           # slot -> representative
         self._count = 0
         self._node = None
-        self._packed = set()       # operands of the node that nothing but packing has read
+        self._packed = set()       # operands of the node that only packing has read
 
     # -- slots ---------------------------------------------------------------------------------------------------
     def slot(self, tensor):
@@ -68,9 +68,9 @@ class Lowering:
         return self.slot_of[operand]
 
     def stand_in(self, tensor, **changes):
-        """A Tensor that takes the place of `tensor`, with these changes, in a rewritten node.
+        """A Tensor that replaces `tensor`, with these changes, in a rewritten node.
 
-        It is no operand of the graph: a constant where it has a value, else memory that lives as a temporary does.
+        It is not an operand of the graph: a constant if it has a value, else a temporary.
         """
         number = -1 - len(self._stand_ins)
         self._stand_ins[number] = made = replace(tensor, operand=number, **changes)
@@ -78,7 +78,7 @@ class Lowering:
         return made
 
     def in_bf16(self, tensor):
-        """Whether products of this tensor may be bfloat16: the client asked for that, and it is a TENSOR_FLOAT32."""
+        """Whether to multiply this tensor in bfloat16: the client asked for that, and it is a TENSOR_FLOAT32."""
         operand = self._stands_for.get(tensor.operand, tensor.operand)
         return self.precision == "bf16" and self.facts.graph.operands[operand].type == OperandType.TENSOR_FLOAT32
 
@@ -90,37 +90,37 @@ class Lowering:
         return slot
 
     def temp(self, nbytes):
-        """Slot of `nbytes` bytes that live from the first to the last step that names it."""
+        """Slot of `nbytes` bytes, live from the first to the last step that uses it."""
         return self._new(nbytes)
 
     def const(self, array):
-        """Slot of a constant array, which the plan keeps alive."""
+        """Slot of a constant array, which the plan keeps."""
         slot = self._new(array.nbytes)
         self.constants[slot] = np.ascontiguousarray(array)
         self.bound.add(slot)
         return slot
 
     def packed(self, sources, dtype, make, fits, is_read=False):
-        """An array of one dimension that make() derives from the values of constants, or that was stored (packing.py).
+        """A one-dimensional array that make() derives from the values of constants, or the stored one (packing.py).
 
-        sources: tensors whose values nobody reads but make(); fits(array): whether a stored array can be it, and does
-        no harm whatever numbers it holds; is_read: a step that is made with it reads numbers of it at once.
+        sources: tensors whose values only make() reads; fits(array): whether a stored array has the right form and is
+        harmless whatever numbers it holds; is_read: a step reads its numbers already when it is constructed.
         """
         self._packed.update(t.operand for t in sources)
         return self.packing.take(dtype, make, fits, is_read)
 
     def value(self, tensor):
-        """The value of a constant that a step is to read itself, beside what was packed from it."""
+        """The value of a constant that a step reads itself, in addition to what was packed from it."""
         self.packing.read.add(tensor.operand)
         return tensor.value
 
     def packed_fact(self, sources, find):
-        """The truth of find(), which is derived as packed arrays are."""
+        """The result of find(), a bool derived from constants, which is stored like packed arrays."""
         self._packed.update(t.operand for t in sources)
         return fact(self.packing, find)
 
     def bind(self, operand):
-        """Mark an operand as bound from outside; its slot."""
+        """Mark an operand as bound from outside; returns its slot."""
         if self.facts.of[operand].folded:
             self.slot_of[operand] = self._new(self.facts.of[operand].value.nbytes)
         slot = self.slot(operand)
@@ -128,14 +128,14 @@ class Lowering:
         return slot
 
     def root(self, slot):
-        """Representative of the slot's group: the bound member where there is one."""
+        """Representative of the slot's group: the bound member if there is one."""
         group = self._group
         while group[slot] != slot:
-            group[slot] = slot = group[group[slot]]  # shortens the path for the next call
+            group[slot] = slot = group[group[slot]]  # path halving
         return slot
 
     def alias(self, output, input):
-        """Let output number `output` of the node share the memory of input number `input`; False when it cannot."""
+        """Let output number `output` of the node share the memory of input number `input`; False if impossible."""
         target, source = self.slot(self._node.outputs[output]), self.slot(self._node.inputs[input])
         shared = self._share is not None and self._share(self, target, source)
         if shared:
@@ -143,29 +143,29 @@ class Lowering:
         return shared
 
     def unite(self, root, other):
-        """Put the group of a representative into the group of another."""
+        """Merge the group of one representative into that of another."""
         self._group[root] = other
 
     @property
     def slots(self):
-        """How many slots there are."""
+        """Number of slots."""
         return self._count
 
     # -- steps ---------------------------------------------------------------------------------------------------
     def emit(self, step, declines=False):
         """Append a native step.
 
-        declines: it may decline values that only an execution shows. The reference of the node then takes its place,
-        so that it must be the one step that reads the inputs and writes the outputs of the node.
+        declines: it may decline values at run time, and the node's reference then runs instead. So it must be the only
+        step that reads the inputs and writes the outputs of the node.
         """
         if declines:
             step.reference = self._in_numpy(self._node)
         self.items.append(step)
 
     def remake(self, place, by, slots=None, **options):
-        """Make the step at a place anew, with other options and perhaps other slots.
+        """Replace the step at a place by one with other options and perhaps other slots.
 
-        by: module name of the pass, which the row of the operation then tells, beside the new kernel.
+        by: module name of the pass, recorded in the operation's row together with the new kernel.
         """
         step = self.items[place]
         (_, *arguments), named = step.made_with
@@ -186,16 +186,15 @@ class Lowering:
         return NumpyItem(node, slots, [self.slot(t) for t in node.outputs])
 
     def emit_when_read(self, tensor, step):
-        """Append a step that writes a tensor of the graph: at once if the tensor leaves the segment, else before the
-        first step that reads it, if any does."""
+        """Emit a step that writes a tensor of the graph: at once if the tensor leaves the segment, else right before
+        its first reader, if there is one."""
         if self.root(self.slot_of[tensor.operand]) in self.bound:
             self.emit(step)
         else:
             self._unread[tensor.operand] = step
 
     def native(self, node):
-        """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; None, or why there are none.
-        """
+        """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; returns None, or why not."""
         if node.op.lower is None:
             return "no native kernel"
         outer, self._node = self._node, node
@@ -215,7 +214,7 @@ class Lowering:
         return reason
 
     def lower(self, index, node):
-        """Steps of one operation: native where there are any, else numpy; records the explain() row."""
+        """Emit the steps of one operation, native if possible, else numpy, and record its row of explain()."""
         before = len(self.items)
         if all(self.facts.of[t.operand].folded for t in node.outputs):
             self._give_out(node)
@@ -248,16 +247,16 @@ class Lowering:
         ))
 
     def _give_out(self, node):
-        """Write the folded outputs of a node that leave the segment."""
+        """Emit steps that write the folded outputs of a node that leave the segment."""
         for tensor in node.outputs:
             if self.slot_of.get(tensor.operand) in self.bound:
                 value = self.facts.of[tensor.operand].value
                 self.emit(CopyBytes((self.const(value), self.slot_of[tensor.operand]), value.nbytes))
 
     def _clear(self, tensor):
-        """Fill an output that no step writes with zeros: whoever reads it must not see what was in its memory before.
+        """Fill an output that no step writes with zeros, so that readers do not see stale memory.
 
-        A stand-in for it has its inferred shape, without elements, and nothing else may read that.
+        Its stand-in has the inferred shape, which has no elements, and only the node itself may use that.
         """
         self.channels_last.pop(tensor.operand, None)
         slot = self.slot(tensor)
@@ -266,7 +265,7 @@ class Lowering:
 
 @cache
 def _dtype_name(dtype):
-    """dtype.name, which numpy forms anew each time."""
+    """dtype.name, cached, as numpy computes it each time."""
     return dtype.name
 
 
@@ -276,15 +275,15 @@ def _names(steps):
 
 
 def _traffic(node, constants):
-    """Bytes of the distinct inputs and of the outputs of a node, with or without those of constants."""
+    """Bytes of the distinct inputs and the outputs of a node, with or without constants."""
     read = {t.operand: t for t in node.inputs if t.present and (constants or t.value is None)}
     return sum(prod(t.shape) * t.dtype.itemsize for t in (*read.values(), *node.outputs))
 
 
 class NumpyItem:
-    """An operation that runs through its numpy reference: between native programs, or for a step that declines.
+    """An operation that runs by its numpy reference: between native programs, or in place of a step that declined.
 
-    inputs: slots, None for what is omitted or known.
+    inputs: slots, None for omitted inputs and known values.
     """
 
     def __init__(self, node, inputs, outputs):
@@ -296,7 +295,7 @@ class NumpyItem:
         return tuple(s for s in self.inputs if s is not None) + self.outputs
 
     def run(self, frame, resources, go_on):
-        """Compute from the frame's slots into the frame's slots; see engine.reference.compute."""
+        """Read inputs from and write outputs to the frame's slots; see engine.reference.compute."""
         node = self.node
         arrays = [tensor.value if slot is None else frame.view(slot, tensor.shape, tensor.dtype)
                   for slot, tensor in zip(self.inputs, node.inputs)]

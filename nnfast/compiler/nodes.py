@@ -1,4 +1,4 @@
-"""Operations of a graph as Nodes, with what is known of their operands so far."""
+"""Operations of a graph as Nodes, with the operand facts known so far."""
 
 from dataclasses import dataclass
 from math import prod
@@ -17,9 +17,9 @@ MAX_RANK = 64
 
 @dataclass(slots=True)
 class Known:
-    """What is known of an operand: shape as in ops.base.Tensor, quantization in force, value, presence.
+    """Facts known about an operand: shape as in ops.base.Tensor, effective quantization, value, presence.
 
-    folded: the value was computed while planning (folding.py), so that no step writes it.
+    folded: the value was computed during planning (folding.py), so no step writes it.
     """
 
     shape: tuple | None
@@ -31,7 +31,7 @@ class Known:
 
 
 class _Operands(dict):
-    """{operand: Known}, each filled in from the graph when it is first asked for."""
+    """{operand: Known}, initialized from the graph on first access."""
 
     def __init__(self, operands, quantization):
         super().__init__()
@@ -46,9 +46,9 @@ class _Operands(dict):
 
 
 class Facts:
-    """What is known of the operands of a subgraph; starts from the model and grows as operations are inferred.
+    """Facts about the operands of a subgraph; starts from the model and grows as operations are inferred.
 
-    quantization: {operand: (scale, zero point)} that is in force where it is not the declared one.
+    quantization: {operand: (scale, zero point)} where the effective one differs from the declared one.
     """
 
     def __init__(self, model, graph, name="main", quantization=MappingProxyType({})):
@@ -60,15 +60,15 @@ class Facts:
         return f"{self.name}.operation[{index}] {operation_name(self.graph.operations[index].type)}"
 
     def tensor(self, operand):
-        """The operand as an operation sees it."""
+        """The operand as a Tensor."""
         record, known = self.graph.operands[operand], self.of[operand]
         return Tensor(operand, record.type, known.shape, known.scale, known.zero_point, record.channel_quant,
                       known.value, known.present, record.parameters)
 
     def node(self, index, present=True):
-        """Node of operation `index`; InvalidArgument when nnfast lacks it or its types fit no signature.
+        """Node of operation `index`; raises InvalidArgument if it is unknown or its types match no signature.
 
-        present: refuse an omitted input that is not optional.
+        present: also raise for an omitted input that is not optional.
         """
         operation = self.graph.operations[index]
         op = lookup(operation.type)
@@ -82,14 +82,14 @@ class Facts:
         return node
 
     def inputs_known(self, node):
-        """True when the shapes of all present inputs are known."""
+        """True if the shapes of all present inputs are known."""
         return all(t.is_known for t in node.inputs if t.present)
 
     def settle(self, node, shapes):
         """Merge inferred output shapes with the declared ones [NN 13.3] and record them.
 
-        The node keeps the inferred shapes, of which its steps write every element; where a declared size takes the
-        place of an inferred 0, the operand is larger (`widened`).
+        The node keeps the inferred shapes, all of whose elements its steps write; where a declared size replaces an
+        inferred 0, the operand is larger (`widened`).
         """
         for place, (tensor, computed) in enumerate(zip(node.outputs, shapes)):
             known, tensor.shape = self.of[tensor.operand], tuple(computed)
@@ -98,14 +98,14 @@ class Facts:
         self.settle_quantization(node)
 
     def settle_quantization(self, node):
-        """Record the quantization of an operation's outputs, which for some is not the declared one."""
+        """Record the effective quantization of an operation's outputs, which may differ from the declared one."""
         for place, tensor in enumerate(node.outputs):
             known = self.of[tensor.operand]
             known.scale, known.zero_point = self._quantization(node, place, tensor)
             tensor.scale, tensor.zero_point = known.scale, known.zero_point
 
     def merged(self, path, place, operand, computed):
-        """Shape of output `place`: computed where the model leaves it open; a computed 0 gives way [NN 13.3]."""
+        """Shape of output `place`: computed where the model leaves it open; declared in place of a 0 [NN 13.3]."""
         declared = self.graph.operands[operand].shape
         if declared is None:
             return computed
@@ -121,11 +121,13 @@ class Facts:
         return tuple(shape)
 
     def widened(self, node):
-        """The settled outputs of a node that are empty, but for their declared sizes: no step writes an element."""
+        """The settled outputs of a node whose inferred shape is empty but whose declared one is not: no step writes
+        them.
+        """
         return [tensor for tensor in node.outputs if self.of[tensor.operand].shape != tensor.shape]
 
     def _quantization(self, node, place, tensor):
-        """Scale and zero point that the operation gives this output; a model output must declare the same."""
+        """Scale and zero point that the operation computes for this output; a model output must declare the same."""
         rule = node.op.quant[place] if isinstance(node.op.quant, tuple) else node.op.quant
         free = tensor.type not in QUANTIZED_TYPES if rule == "same" else rule == "free" or tensor.type not in rule
         if free:
@@ -144,10 +146,10 @@ class Facts:
 
 
 def check_bytes(node, place, shape):
-    """Refuse an output whose size does not fit an uint32 [NN 13.2], or that numpy cannot hold."""
+    """Raise GeneralFailure for an output whose byte size exceeds uint32 [NN 13.2], or that numpy cannot hold."""
     if len(shape) > MAX_RANK:
         raise GeneralFailure(f"{node.path} output {place}: rank is {len(shape)}, must be at most {MAX_RANK}")
-    # Beside a zero the other dimensions still count: numpy forms their product.
+    # Even with a zero dimension, numpy multiplies the others, so their product is limited too.
     size, limit = prod(d for d in shape if d) * node.outputs[place].dtype.itemsize, 1 << (62 if 0 in shape else 32)
     if size >= limit:
         raise GeneralFailure(f"{node.path} output {place}: shape {list(shape)} takes {size} bytes, must be less than "
@@ -155,7 +157,7 @@ def check_bytes(node, place, shape):
 
 
 def check_zero_sized(node):
-    """Refuse zero dimensions that the operation does not accept [NN 13.3]."""
+    """Raise GeneralFailure for zero dimensions that the operation does not accept [NN 13.3]."""
     rule = node.op.zero_sized
     if rule == "any":
         return

@@ -1,9 +1,9 @@
-"""What planning derives from the values of constants at some cost: packed weights, and facts about values.
+"""Results that planning derives from the values of constants at some cost: packed weights, and facts about values.
 
-A plan made from scratch makes them and keeps note, so that they can be stored (driver/cache.py). A plan made again
-takes them from there, in the same order, and does not look at the constants. All that steers access to memory, like
-sizes, slots and strides, is computed then: stored arrays hold nothing but numbers to calculate with. A plan whose steps
-have records is not even made again (stored_plan.py).
+Planning from scratch computes and records them, so that they can be stored (driver/cache.py). Planning again takes the
+stored ones, in the same order, without reading the constants. Everything that determines memory accesses, such as
+sizes, slots and strides, is computed anew: stored arrays are data only. A plan whose steps have records is restored
+without planning (stored_plan.py).
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ from ..model.withheld import Withheld
 class Packing:
     """Makes packed arrays.
 
-    arrays: all of one plan, in order; early: positions of those whose numbers planning itself reads; read: the
-    constants whose values the plan reads elsewhere, too. spare: the constants that a
-    stored plan does without, None where the plan was made from scratch.
+    arrays: all of one plan, in order; early: positions of those whose numbers planning itself reads; read: constants
+    whose values the plan also reads directly. spare: the constants that a stored plan does not need, None if the plan
+    was made from scratch.
     """
 
     spare = None
@@ -26,8 +26,8 @@ class Packing:
         self.arrays, self.early, self.read = [], set(), set()
 
     def take(self, dtype, make, fits, is_read=False):
-        """The array of make(), of that dtype. fits(array): whether an array that somebody else stored can be one, and
-        does no harm whatever numbers it holds. is_read: planning itself reads the numbers."""
+        """The array of make(), of that dtype. fits(array): whether a stored array has the right form and is harmless
+        whatever numbers it holds. is_read: planning itself reads the numbers."""
         array = make()
         self._note(array, is_read)
         return array
@@ -39,9 +39,9 @@ class Packing:
 
 
 class StoredPacking(Packing):
-    """Hands out packed arrays that were stored, in their order, or a whole plan that was.
+    """Hands out stored packed arrays in order, or a whole stored plan.
 
-    late: positions of those that are still being read: nobody looks at their numbers before `finish`. plan: None, or
+    late: positions of those still being read from the file: their numbers are unused before `finish`. plan: None, or
     (positions of the arrays that it reads itself, plan(model, kept, resources) -> (Segment, [(array, fits)]) as
     stored_plan.restore gives them).
     """
@@ -52,7 +52,7 @@ class StoredPacking(Packing):
         self._unchecked = []
 
     def restored(self, model, kept, resources):
-        """The Segment that was stored for a resolved, valid model; None where none was. Raises GeneralFailure."""
+        """The stored Segment for a resolved, valid model, or None. Raises GeneralFailure."""
         if self._plan is None:
             return None
         self.early, plan = self._plan
@@ -63,7 +63,7 @@ class StoredPacking(Packing):
         return segment
 
     def take(self, dtype, make, fits, is_read=False):
-        """The next array, if it can be what make() would give. Raises GeneralFailure."""
+        """The next stored array; raises GeneralFailure if make() cannot have made it."""
         place = len(self.arrays)
         if place == len(self._stored):
             raise GeneralFailure(f"compilation cache: has {place} packed arrays, the plan needs more; prepare the "
@@ -79,8 +79,7 @@ class StoredPacking(Packing):
         return array
 
     def finish(self):
-        """All arrays have been read: refuse those that do not fit, or that the plan has not asked for. Raises
-        GeneralFailure."""
+        """Check the rest once all arrays were read: raises GeneralFailure if one does not fit or was not used."""
         for array, fits in self._unchecked:
             if not fits(array):
                 _refuse(array)
@@ -96,5 +95,5 @@ def _refuse(array):
 
 
 def fact(packing, find):
-    """The truth of find(), a function of values."""
+    """The bool result of find(), a function of values."""
     return bool(packing.take(np.uint8, lambda: np.array([find()], np.uint8), lambda found: found.nbytes == 1, True)[0])

@@ -1,8 +1,8 @@
 """Model -> segments: shapes, kernels, packing, memory.
 
-A model whose shapes and shape-giving values are all known becomes one segment at prepare. Where an operation needs a
-value that only execution knows, or makes an output whose shape only its data give, planning stops there and goes on
-at execution, when the value is known; what was planned for the same shapes and values is kept in a small LRU.
+A model whose shapes, and values that determine shapes, are all known becomes one segment at prepare. At an operation
+that needs a run-time value, or whose output shape depends on data, planning stops, and goes on at execution; such plans
+are kept in a small LRU cache by shapes and values.
 """
 
 from collections import OrderedDict
@@ -28,16 +28,16 @@ from .nodes import Facts, check_zero_sized
 KEPT_PLANS = 16
 
 WHOLE_VALUES = 256
-"""Bytes of a value up to which a plan is kept under the value itself, not under its digest."""
+"""Bytes up to which a value itself is the cache key of a plan, instead of its digest."""
 
 PATIENCE = 0.01
-"""Seconds that an execution waits for a plan that another one makes before it looks at its own limits."""
+"""How often, in seconds, an execution that waits for another one's planning checks its own limits."""
 
 
 class Planner:
     """Plans one graph of a validated model.
 
-    name: of the graph in messages; resources: of the prepared model; keep: operands to return beside the outputs.
+    name: the graph's, in messages; resources: the prepared model's; keep: operands to return besides the outputs.
     """
 
     def __init__(self, model, graph, name, resources, keep=()):
@@ -56,11 +56,11 @@ class Planner:
     def segment(self, start, shapes, values, deadline_ns=0, cancel=None, fits=None, packing=None):
         """Segment that begins at operation `start`.
 
-        shapes: {operand: shape or None when omitted} of everything alive; values(operand) -> array, for what planning
-        turns out to need. deadline_ns (0 = none) and cancel (a Cancel flag or None) are looked at before every
-        operation and while memory is placed. fits({output of the graph: shape}): called before anything is built for
-        these shapes, may raise. packing: a StoredPacking, to plan with what was packed before; the model then needs no
-        more than the checks of its structure (validate_model) beforehand.
+        shapes: {operand: shape, None if omitted} of all live operands; values(operand) -> array, for values that
+        planning needs. deadline_ns (0 = none) and cancel (a Cancel flag or None) are checked before every operation and
+        during memory placement. fits({output of the graph: shape}): called before anything is allocated for these
+        shapes, may raise. packing: a StoredPacking to plan with; the model then needs only structural checks
+        (validate_model) beforehand.
         """
         if not self._lock.acquire(blocking=False):
             while not self._lock.acquire(timeout=PATIENCE):
@@ -73,20 +73,20 @@ class Planner:
             self._lock.release()
 
     def _forget(self):
-        """Keep nothing of the caller's: what it checks may hold the memory of a whole request."""
+        """Drop references to the caller's functions, which may keep a whole request's memory alive."""
         self._limits, self._fits, self._packing = (None, 0), None, None
 
     def _go_on(self, path=None):
-        """Stop when the preparation or execution that this planning is for was cancelled, or is late."""
+        """Raise if the preparation or execution was cancelled, or its deadline has passed."""
         check_go_on(*self._limits, path or self.name)
 
     def adopt(self, shapes, segment):
-        """Keep a Segment that was planned elsewhere, for the inputs' shapes, as the whole plan."""
+        """Use a Segment planned elsewhere as the whole plan for the declared input shapes."""
         with self._lock:
             self._kept[(0, tuple(sorted(shapes.items()))), ()] = segment
 
     def kept(self):
-        """The segments that are kept for further executions."""
+        """The segments kept for further executions."""
         with self._lock:
             return [segment for segment in self._kept.values() if isinstance(segment, Segment)]
 
@@ -138,7 +138,7 @@ class Planner:
             return self._lower(facts, nodes, start, stop, blocked_on)
 
     def _quantization(self, start):
-        """{operand: (scale, zero point)} that the operations before `start` give their outputs; no value changes it."""
+        """{operand: (scale, zero point)} of outputs of the operations before `start`, which do not depend on values."""
         if self._settled_to < start:
             facts = Facts(self.model, self.graph, self.name, self._settled)
             for index in range(self._settled_to, start):
@@ -169,7 +169,7 @@ class Planner:
         return DataStep(start, node, facts.merged, last, self.resources)
 
     def _infer(self, facts, start):
-        """Nodes from `start` on, as far as shapes go; where planning stopped, and the value it stopped for."""
+        """Nodes from `start` on, as far as shapes are known; where planning stopped, and which value it lacks."""
         nodes = []
         for index in range(start, len(self.graph.operations)):
             op = self._op(index)
@@ -217,7 +217,7 @@ class Planner:
             spec, aliases = _memory(lowering, self._go_on)
         segment = Segment(start, stop, lowering.items, lowering.rows, spec, bound_in, bound_out, tensors, aliases,
                           blocked_on, stop == len(self.graph.operations), self.resources, tables, lowering.packing)
-        # What a referenced graph gives out goes to the operation that named the graph.
+        # Outputs of a subgraph go to the operation that calls it.
         segment.inner = frozenset(outputs) - self.wanted if self.name == "main" else frozenset(outputs)
         return segment
 
@@ -227,12 +227,12 @@ class Planner:
 
 
 def _identity(array):
-    """What tells the value of an array from others, in few bytes."""
+    """A short key that identifies the value of an array."""
     return array.tobytes() if array.nbytes <= WHOLE_VALUES else blake2b(np.ascontiguousarray(array)).digest()
 
 
 def _memory(lowering, go_on):
-    """Frame layout of a lowering: arena offsets for groups without outside memory, and which slots follow which."""
+    """Frame layout of a lowering: arena offsets of groups not bound from outside, and the aliases of each slot."""
     first, last = {}, {}
     for index, item in enumerate(lowering.items):
         for slot in item.slots:

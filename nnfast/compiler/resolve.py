@@ -1,4 +1,4 @@
-"""Extensions of a model, of vendors and nnfast's own: definitions in the place of codes [NN 9.3]."""
+"""Resolves extensions of a model, of vendors and nnfast's own: replaces type codes by definitions [NN 9.3]."""
 
 from dataclasses import replace
 from math import prod
@@ -13,10 +13,11 @@ _UINT32_MAX = 0xFFFFFFFF
 
 
 def resolve(model, extensions):
-    """The structurally valid model with Definitions for what these extensions ({name: Extension}), and our own, have.
+    """The structurally valid model with Definitions in place of codes of these extensions ({name: Extension}) and our
+    own.
 
-    The parameters of operands become records, constants arrays of their type. Codes of other extensions stay. Raises
-    InvalidArgument for what a known extension does not have, or does not accept.
+    Parameters of operands become records, constants become arrays of their type. Codes of unknown extensions stay.
+    Raises InvalidArgument for a code or operand that a known extension does not have or accept.
     """
     known = {prefix: EXTENSION if name == own.NAME else extensions[name] for name, prefix in model.extensions
              if name == own.NAME or name in extensions}
@@ -27,14 +28,14 @@ def resolve(model, extensions):
 
 
 def missing(model, code):
-    """Why a code that was left cannot be run."""
+    """Why an unresolved code cannot run."""
     name = next(name for name, prefix in model.extensions if prefix == code >> 16)
     return f"this device does not have extension {name}"
 
 
 def unknown_type(graph, operation):
-    """Code of an operand's type that keeps an extension's operation from being checked: no extension of the device has
-    it. None where there is none; operations of the standard take no types of extensions, known or not.
+    """An operand type code that prevents checking an extension's operation, as no extension of the device has it; None
+    if there is none. Operations of the standard accept no types of extensions at all.
     """
     if not isinstance(operation.type, Definition):
         return None
@@ -51,7 +52,7 @@ def _graph(path, graph, known):
 
 
 def _found(path, code, known, members, name_of):
-    """The definition of a code, None when no known extension has it."""
+    """The definition of a code, None if no known extension has it."""
     extension = known.get(code >> 16) if is_extension(code) else None
     if extension is None:
         return None

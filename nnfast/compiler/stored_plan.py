@@ -1,8 +1,8 @@
-"""Whole plans as records, so that what was planned once is not planned again (driver/stored_model.py).
+"""Whole plans as records, so that a stored model need not be planned again (driver/stored_model.py).
 
-A record is looked at as what a stranger has written, though only the driver itself can sign one: every slot that a
-step touches is there and large enough, nothing writes to inputs or constants, nothing reads memory that no step before
-it has written, and all outputs are written whole. Which numbers come out is all that a record decides.
+Records are treated as untrusted, though only the driver itself can sign one. Checked is that every slot that a step
+accesses exists and is large enough, that nothing writes to inputs or constants, that no memory is read before a step
+has written it, and that all outputs are written completely. So a record can determine the numbers only.
 """
 
 from bisect import bisect_right
@@ -20,11 +20,11 @@ Pairs = list[tuple[Index, Index]]
 _UINT32_MAX = 0xFFFFFFFF
 
 UNUSED = 64
-"""Most slots of a plan for each one that has memory."""
+"""Most slots of a plan per slot that has memory."""
 
 
 class Row(Record):
-    """What explain() shows of an operation (engine/rows.py)."""
+    """A row of explain() (engine/rows.py)."""
 
     index: Index
     operation: str
@@ -44,8 +44,8 @@ class Row(Record):
 
 
 class PlanRecord(Record):
-    """A Segment that holds a whole graph. offsets, constants: of slots; inputs, outputs: slots of operands; shapes: of
-    operands; aliases: slots that lie where others do. threads: for how many it was made."""
+    """A Segment that covers a whole graph. offsets, constants: by slot; inputs, outputs: slots of operands; shapes: of
+    operands; aliases: slots that share memory with others. threads: number that it was planned for."""
 
     threads: int
     slots: Index
@@ -61,7 +61,7 @@ class PlanRecord(Record):
 
 
 def plan_of(segment, threads, add):
-    """The PlanRecord of a Segment, None where a step has no record. add(array): the Data of an array."""
+    """The PlanRecord of a Segment, or None if a step has no record. add(array): stores an array, returns its Data."""
     if not segment.native or not segment.items:
         return None
     try:
@@ -79,10 +79,9 @@ def plan_of(segment, threads, add):
 def restore(record, model, kept, resources, array_of, is_late):
     """(Segment, checks) of a PlanRecord for the main graph of a resolved, valid model.
 
-    kept: operands that are returned beside the outputs; array_of(data): the array of a Data; is_late(data): whether its
-    numbers are still being read. checks: [(array, fits)], fits(array) being False for numbers that do
-    harm, to be asked once they are there.
-    Raises Misfit.
+    kept: operands returned besides the outputs; array_of(data): the array of a Data; is_late(data): whether its numbers
+    are still being read. checks: [(array, fits)]; fits(array), to be called once the numbers are there, is False for
+    harmful ones. Raises Misfit.
     """
     made = Restoring(record, model.main, kept, array_of, is_late)
     spec = {"slots": record.slots, "offsets": made.offsets, "arena_bytes": record.arena_bytes,
@@ -94,7 +93,7 @@ def restore(record, model, kept, resources, array_of, is_late):
 
 
 class Restoring:
-    """A plan that is being made of its record, step by step."""
+    """Restores a plan from its record, step by step."""
 
     def __init__(self, record, graph, kept, array_of, is_late):
         self._array_of, self._is_late, self._slots = array_of, is_late, record.slots
@@ -111,7 +110,7 @@ class Restoring:
                 raise Misfit("the plan tells of operations that it does not have")
 
     def _place(self, record, graph, kept):
-        """Where the slots lie, and how many bytes each has."""
+        """Set the location and size of each slot."""
         self.offsets, self.constants = dict(record.offsets), {s: self._array_of(data) for s, data in record.constants}
         self._room, self._covered = {}, []
         for slot, offset in self.offsets.items():
@@ -135,7 +134,7 @@ class Restoring:
         self._written = dict.fromkeys((slot for _, slot in record.outputs), 0)
 
     def _step(self, step):
-        """A step, once every byte that it touches was found to be there."""
+        """Make a step after checking every byte that it accesses."""
         self._partial = set()
         try:
             reads, writes = step.reach(self)
@@ -180,7 +179,7 @@ class Restoring:
         return made
 
     def _cover(self, start, nbytes):
-        """Note that bytes of the working memory hold values. The spans that do are kept apart, and in order."""
+        """Note that bytes of the working memory hold values, as sorted, disjoint spans."""
         end, spans = start + nbytes, self._covered
         first = bisect_right(spans, (start,))
         if first and spans[first - 1][1] >= start:
@@ -198,22 +197,22 @@ class Restoring:
         place = bisect_right(self._covered, (start, _UINT32_MAX << 1))
         return nbytes == 0 or place > 0 and self._covered[place - 1][1] >= start + nbytes
 
-    # -- what records of steps ask for -----------------------------------------------------------------------------
+    # -- for records of steps --------------------------------------------------------------------------------------
     def array(self, data, is_read=False):
-        """The array of a Data; is_read: its numbers are looked at now. Raises Misfit."""
+        """The array of a Data; is_read: the caller reads its numbers now. Raises Misfit."""
         if is_read and self._is_late(data):
             raise Misfit("a table of the plan lies in the data file")
         return self._array_of(data)
 
     def constant(self, slot, nbytes):
-        """The constant in a slot, which has so many bytes at least. Raises Misfit."""
+        """The constant in a slot, of at least `nbytes` bytes. Raises Misfit."""
         array = self.constants.get(self._root.get(slot, slot))
         if array is None or array.nbytes < nbytes:
             raise Misfit(f"slot {slot} is not a constant of {nbytes} bytes")
         return array
 
     def later(self, array, fits):
-        """Ask fits(array) once all numbers have been read."""
+        """Check fits(array) once all numbers have been read."""
         self.checks.append((array, fits))
 
     def walk_of(self, record):
@@ -224,8 +223,8 @@ class Restoring:
         return self._walks[record]
 
     def walk(self, key, span, times, results):
-        """Note that a step goes a part of a sequence; the last one makes the slots `results` whole. Raises Misfit where
-        it does not go on from the one before.
+        """Note that a step processes part of a sequence; the last one completes the slots `results`. Raises Misfit if
+        it does not continue the previous part.
         """
         first, last = span
         if not self.gone(key) == first < last <= times:
@@ -235,19 +234,19 @@ class Restoring:
             self._partial.update(results)
 
     def gone(self, key):
-        """How far a sequence has been gone."""
+        """Progress within a sequence."""
         return self._times.get(key, 0)
 
 
 def _keep_apart(spans, start, nbytes):
-    """Refuse bytes that a step writes over in part: only the whole may lie in the same place."""
+    """Raise Misfit if an output overlaps an input partially: only exactly the same bytes may be shared."""
     for other, more in spans:
         if start != other and start < other + more and other < start + nbytes:
             raise Misfit("a step writes over what it reads")
 
 
 def _tensors(shapes, record, graph, kept):
-    """{operand: (shape, dtype)} of what a plan takes from outside and gives back, as the model has it."""
+    """{operand: (shape, dtype)} of a plan's inputs and outputs, as in the model."""
     inputs, outputs = ({operand for operand, _ in pairs} for pairs in (record.inputs, record.outputs))
     if len(inputs) + len(outputs) != len(record.inputs) + len(record.outputs):
         raise Misfit("the plan has an operand in several slots")

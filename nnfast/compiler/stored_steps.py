@@ -1,8 +1,8 @@
 """Native steps as records: the arguments that made a step, and what it reads and writes.
 
-A step trusts its arguments. A record that comes from a file is therefore looked at before a step is made of it: `reach`
-refuses what no operation of a valid model leads to, and tells how many bytes of which slots the step touches. A step
-without a record here is made again by the operation it belongs to (compiler/packing.py).
+A step trusts its arguments, so a record from a file is checked before the step is made: `reach` raises for arguments
+that no valid model leads to, and returns how many bytes of which slots the step accesses. A step without a record class
+is made again by its operation (compiler/packing.py).
 """
 
 from math import prod
@@ -25,18 +25,18 @@ Slots = tuple[Index, ...]
 
 _MOST = 1 << 32
 _ONE = (1 << 31) - 1
-"""1 as a word without integer bits [NN 13.5]."""
+"""1.0 in fixed point without integer bits [NN 13.5]."""
 
 
 class Misfit(GeneralFailure):
-    """A plan that no valid model has."""
+    """The plan cannot be that of a valid model."""
 
     def __init__(self, what):
         super().__init__(f"compilation cache: {what}; prepare the model from its source")
 
 
 class NoRecord(Exception):
-    """A step that has none."""
+    """The step has no record class."""
 
 
 def _require(holds, what):
@@ -45,7 +45,7 @@ def _require(holds, what):
 
 
 class Window(Record):
-    """An ops.window.Window: the same fields, so that it serves in its place."""
+    """An ops.window.Window as a record: same fields, usable in its place."""
 
     input: Counts
     filter: Counts
@@ -55,7 +55,7 @@ class Window(Record):
     output: Counts
 
     def check(self):
-        """Refuse a window that no padding leads to: each one meets the input, or reaches over it."""
+        """Raise Misfit unless some padding leads to this window: each position overlaps the input, or spans it."""
         for axis in (0, 1):
             _require(self.head[axis] < (self.filter[axis] - 1) * self.dilation[axis] + 1
                      and (self.output[axis] - 1) * self.stride[axis] - self.head[axis] < self.input[axis],
@@ -66,11 +66,11 @@ class Window(Record):
         return self.filter[0] * self.filter[1]
 
     def read(self, batch, channels, item):
-        """Bytes of so many images of `channels` items a pixel."""
+        """Bytes of `batch` input images with `channels` items per pixel."""
         return batch * self.input[0] * self.input[1] * channels * item
 
     def made(self, batch, channels, item):
-        """Bytes of the images that come out."""
+        """Bytes of the output images."""
         return batch * self.output[0] * self.output[1] * channels * item
 
 
@@ -85,11 +85,11 @@ class Walk(Record):
     backward: bool
 
     def read(self, row):
-        """Bytes of the input, whose rows have so many float32."""
+        """Bytes of the input, whose rows have `row` float32."""
         return 4 * ((self.times - 1) * self.in_strides[0] + (self.batch - 1) * self.in_strides[1] + row)
 
     def made(self, row):
-        """Bytes of the output, likewise, whose rows fill it."""
+        """Bytes of the output, likewise; its rows are contiguous."""
         time, batch = self.out_strides
         _require(self.out_start == 0 and (
             (self.batch == 1 or batch == row) and (self.times == 1 or time == self.batch * row)
@@ -99,19 +99,19 @@ class Walk(Record):
 
 
 class StepRecord(Record, tag=True):
-    """The arguments of one step, in their order. A subclass has the name of its step, whose class is `native`."""
+    """The arguments of one step, in order. A subclass has the name of its step, whose class is `native`."""
 
     def reach(self, plan):
-        """([(slot, bytes)] that are read, likewise that are written). plan: a stored_plan.Restoring. Raises Misfit."""
+        """([(slot, bytes)] read, [(slot, bytes)] written). plan: a stored_plan.Restoring. Raises Misfit."""
         raise NotImplementedError
 
     def make(self, plan):
-        """The step, once `reach` has found nothing wrong."""
+        """The step; call after `reach`."""
         return self.native(*astuple(self))
 
 
 class StepWithArrays(StepRecord):
-    """One whose arguments name arrays."""
+    """A record whose arguments refer to arrays."""
 
     def make(self, plan):
         """The step, over these arrays."""
@@ -119,7 +119,7 @@ class StepWithArrays(StepRecord):
 
 
 def record_of(step, add):
-    """The record of a step, whose arrays add(array) turns into Data. Raises NoRecord where it has none."""
+    """The record of a step; add(array) turns its arrays into Data. Raises NoRecord if it has none."""
     kind = _KINDS.get(type(step).__name__)
     if kind is None or kind.native is not type(step) or step.reference is not None:
         raise NoRecord
@@ -131,7 +131,7 @@ def record_of(step, add):
 
 
 def _plain(value, add):
-    """An argument as fields hold it."""
+    """An argument in the form of a record's fields."""
     if isinstance(value, np.ndarray):
         return add(value)
     if isinstance(value, engine.Step):
@@ -168,7 +168,7 @@ class Conv2dF32(StepRecord):
         depth = self.window.taps * self.channels
         _require(len(self.slots) == (4 if self.prefetch_bytes else 3), f"{len(self.slots)} slots")
         weights = [(self.slots[1], 4 * self.units * depth)]
-        plan.constant(*weights[0])  # before anything is computed of its size
+        plan.constant(*weights[0])  # before anything is computed from its size
         weights = [(self.slots[1], conv.packed_bytes_conv2d(self.units, depth, 1, False))]
         if self.prefetch_bytes:
             weights.append((self.slots[2], self.prefetch_bytes))
@@ -276,7 +276,7 @@ class Conv2dLinesQ8(StepRecord):
 
 
 def _check_packed_q8(plan, step, units, depth, raw):
-    """Refuse packed weights of another size now, and counts of shifts that are none once they have been read."""
+    """Check the size of packed weights now, and their shift counts once these have been read. Raises Misfit."""
     packed = plan.constant(step.slots[1], step.packed)
     _require(packed.dtype == np.uint8 and packed.ndim == 1 and packed.nbytes == step.packed, "weights of another step")
     plan.later(packed, lambda array: conv.fits_conv2d_q8(array, units, depth, 1, raw))
@@ -354,7 +354,7 @@ class Pool2D(StepRecord):
 
 # -- element by element ------------------------------------------------------------------------------------------------
 def _reach_of_two(slots, shape_a, shape_b, item):
-    """Reach of a step that lets two operands broadcast."""
+    """Reach of a step that broadcasts two operands."""
     rank = max(len(shape_a), len(shape_b))
     padded = [(1,) * (rank - len(shape)) + shape for shape in (shape_a, shape_b)]
     _require(all(a == b or 1 in (a, b) for a, b in zip(*padded)), "operands that do not broadcast")
@@ -583,4 +583,4 @@ _FIELDS = {kind: kind.__struct_fields__ for kind in _KINDS.values()}
 AnyStep = Conv2dF32
 for _kind in _KINDS.values():
     AnyStep = AnyStep | _kind
-"""What a record of a step may be."""
+"""Union of all record classes."""

@@ -1,1 +1,1 @@
-"""How a model is run: plans, memory layout, executions."""
+"""Execution of plans: segments, memory layout, budgets."""

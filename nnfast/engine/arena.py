@@ -1,4 +1,4 @@
-"""Places temporaries in one block: lifetimes -> offsets."""
+"""Memory planning: offsets of temporaries in one block from their lifetimes."""
 
 import numpy as np
 
@@ -6,15 +6,16 @@ from .._native.engine import Gaps
 from ..alignment import align
 
 SLICE = 256
-"""Blocks that are placed between two looks at the limits of a preparation."""
+"""Blocks placed between two checks of a preparation's limits."""
 
 
 def place(blocks, go_on=lambda: None):
-    """Offsets for temporaries that share memory where their lifetimes do not meet.
+    """Offsets for temporaries, which share memory if their lifetimes do not overlap.
 
-    blocks: {key: (size in bytes, first step, last step)}, steps inclusive; go_on() is called now and then and may
-    raise. Returns ({key: offset}, total bytes). Largest first, each at the lowest gap between those placed already that
-    live at the same time.
+    blocks: {key: (size in bytes, first step, last step)}, steps inclusive; go_on() is called at intervals and may
+    raise.
+    Returns ({key: offset}, total bytes). Greedy by size: the largest first, each in the lowest sufficient gap between
+    placed blocks that are live at the same time.
     """
     order = sorted(blocks, key=lambda key: (-blocks[key][0], blocks[key][1], key))
     rows = np.array([(align(max(size, 1)), first, last) for size, first, last in map(blocks.get, order)],

@@ -1,4 +1,4 @@
-"""A bound on the memory that is held for a client: packed weights, working memory, buffers and whatever else."""
+"""Limits on the memory held for a client: packed weights, working memory, buffers and so on."""
 
 import weakref
 
@@ -11,9 +11,9 @@ _MOST = (1 << 63) - 1
 
 
 class Budget:
-    """At most `limit` bytes at a time. name: of the limit, in refusals; above: a Budget that this one is part of.
+    """At most `limit` bytes at a time. name: the limit's, in errors; above: a Budget that this one is part of.
 
-    There is no lock: owners may be collected at any time, also by the collector in the middle of a call.
+    Lock-free, as owners may be garbage-collected at any time, even in the middle of a call.
     """
 
     def __init__(self, limit, name="the device's memory limit", above=None):
@@ -21,24 +21,24 @@ class Budget:
 
     @property
     def limit(self):
-        """Bytes that may be held."""
+        """Most bytes that may be held."""
         return self._tally.limit
 
     @property
     def used(self):
-        """Bytes that are held now."""
+        """Bytes held now."""
         return self._tally.used
 
     def smallest(self):
-        """(bytes, name) of the smallest limit that holds here."""
+        """(bytes, name) of the smallest limit that applies."""
         above = None if self._above is None else self._above.smallest()
         return above if above is not None and above[0] < self.limit else (self.limit, self._tally.name)
 
     def charge(self, nbytes, what, only_here=False):
-        """A Charge of so many bytes, which count until it is released or dropped. what: the path, for the refusal.
+        """A Charge of `nbytes`, which count until it is released or collected. what: start of the error message.
 
-        only_here: not in the Budget above, where they are counted already. Raises ResourceExhaustedPersistent when a
-        limit alone is too small, ResourceExhaustedTransient when too much is held now.
+        only_here: do not charge the Budget above, which counts them already. Raises ResourceExhaustedPersistent if a
+        limit is too small in any case, ResourceExhaustedTransient if too much is held now.
         """
         try:
             charge = Charge(self._tally, min(nbytes, _MOST), only_here)
@@ -59,5 +59,5 @@ class Budget:
         weakref.finalize(owner, self.charge(nbytes, what).release).atexit = False
 
     def share(self, nbytes, owner, what):
-        """As take, for memory that is counted in the Budget above already."""
+        """As take, for memory that the Budget above counts already."""
         weakref.finalize(owner, self.charge(nbytes, what, True).release).atexit = False

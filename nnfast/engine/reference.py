@@ -1,4 +1,4 @@
-"""The one place where references run: in numpy, in counted memory, without warnings."""
+"""Runs numpy references of operations, with their memory charged and warnings off."""
 
 from math import prod
 
@@ -7,14 +7,14 @@ import numpy as np
 from .resources import Owner
 
 WIDENED = 8
-"""Bytes of working memory for each element of inputs and outputs: most references compute in float64 or int64."""
+"""Bytes of working memory per element of inputs and outputs: most references compute in float64 or int64."""
 
 
 def compute(node, arrays, resources, go_on):
     """Output arrays of a node from input arrays (None = omitted), by its numpy reference.
 
-    go_on(): called between parts of what takes long, may raise to stop. Raises ResourceExhausted* before memory is
-    taken that the budget does not allow.
+    go_on(): called between parts of long work, may raise to stop. Raises ResourceExhausted* before it allocates more
+    memory than the budget allows.
     """
     with np.errstate(all="ignore"):
         if resources.budget is None:

@@ -1,4 +1,4 @@
-"""What the executions of one prepared model may use: threads, a turn among others, memory."""
+"""Resources for the executions of one prepared model: threads, a turn at the client's gate, memory."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,13 +7,12 @@ from .._native.threads import Turn
 from ..errors import Error, ResourceExhaustedTransient
 
 NO_LOCK = "can't allocate lock"
-"""What the RuntimeError of a threading.Lock says where memory has run out."""
+"""Text of the RuntimeError of threading.Lock when memory runs out."""
 
 
 @contextmanager
 def counted(what):
-    """Let a MemoryError of Python or numpy inside leave as ResourceExhaustedTransient. what: is done, for its message.
-    """
+    """Context manager: turns MemoryError into ResourceExhaustedTransient. what: start of its message."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -23,12 +22,12 @@ def counted(what):
 
 
 def exhausted(what, error):
-    """A MemoryError as an error of nnfast, which it may be already. what: was being done."""
+    """A MemoryError as an error of nnfast, unless it is one already. what: start of its message."""
     return error if isinstance(error, Error) else ResourceExhaustedTransient(f"{what}: out of memory: {error}")
 
 
 class Owner:
-    """Something that holds counted memory until it goes."""
+    """An object whose lifetime is that of charged memory."""
 
     __slots__ = ("__weakref__",)
 
@@ -37,8 +36,8 @@ class Owner:
 class Resources:
     """threads: most threads of a run; turn: place at the client's Gate, or None; budget: the client's, or None.
 
-    precision: what the client asked for, None for exact; without_passes: names of compiler passes to leave out. pacing:
-    as that of the Client.
+    precision: the device's, None for exact; without_passes: names of compiler passes to leave out. pacing: the
+    Client's.
     """
 
     threads: int
@@ -49,6 +48,6 @@ class Resources:
     without_passes: frozenset = frozenset()
 
     def take(self, nbytes, owner, what):
-        """Count `nbytes` of memory that `owner` holds until it goes; see Budget.take."""
+        """Charge `nbytes` until `owner` is collected; see Budget.take."""
         if self.budget is not None:
             self.budget.take(nbytes, owner, what)

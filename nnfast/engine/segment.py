@@ -1,4 +1,4 @@
-"""A run of operations with all shapes known: native programs with numpy operations between them, and their memory."""
+"""A sequence of operations with known shapes: native programs, numpy operations between them, and their memory."""
 
 from contextlib import nullcontext
 from copy import copy
@@ -22,16 +22,16 @@ class _CountedFrame(Frame):
     __slots__ = ("memory_owner",)
 
 ROW_BYTES, SLOT_BYTES = 4096, 256
-"""What the tables of a plan take for an operation and for a tensor, beside the packed weights (measured: 2.0 KB of
-Python objects for each ADD of a chain, 5.2 KB with what the allocators keep)."""
+"""Bytes of a plan's tables per operation and per tensor, besides packed weights (measured: 2.0 KB of Python objects for
+each ADD of a chain, 5.2 KB with allocator overhead)."""
 
 
 class Segment:
-    """Operations start..stop-1 of a graph, planned for one set of shapes; immutable once made.
+    """Operations start..stop-1 of a graph, planned for one set of shapes; immutable.
 
     inputs, outputs: {operand: slot} bound from outside at each run; shapes: {operand: shape}, dtypes likewise. inner:
-    outputs that only other segments read. blocked_on: operand whose value planning needs to go on, or None; complete:
-    the graph ends here. tables: Owner of what the steps keep beside the constants; packing: what was packed for it
+    outputs that only other segments read. blocked_on: operand whose value planning needs to continue, or None;
+    complete: the graph ends here. tables: Owner of memory that steps keep besides constants; packing: its packed arrays
     (compiler/packing.py).
     """
 
@@ -52,12 +52,12 @@ class Segment:
         self.resources, self._tables = resources, tables
         self.frame_spec = frame_spec
         self._frames = []
-        self.runs = 0  # how often a frame was given back
+        self.runs = 0  # number of frames returned
         self.held_bytes = self.constant_bytes + ROW_BYTES * len(rows) + SLOT_BYTES * frame_spec["slots"]
         resources.take(self.held_bytes, self, "prepare: packed weights")
 
     def shared(self, resources):
-        """The same plan for other resources: programs and packed weights in common, frames of its own."""
+        """The same plan for other resources: shares programs and packed weights, but not frames."""
         twin = copy(self)
         twin.resources, twin._frames, twin.runs = resources, [], 0
         if resources.budget is not None:
@@ -65,14 +65,14 @@ class Segment:
         return twin
 
     def frame(self):
-        """A frame to run in, from the pool or new. Give it back with `give_back`."""
+        """A frame to run in, from the pool or new; return it by `give_back`."""
         try:
             return self._frames.pop()
         except IndexError:
             return self.new_frame()
 
     def new_frame(self):
-        """A frame for a run. Raises ResourceExhausted* when the memory budget does not allow it."""
+        """A new frame. Raises ResourceExhausted* if the memory budget does not allow it."""
         spec, resources, memory = self.frame_spec, self.resources, Owner()
         resources.take(spec["arena_bytes"] + self.scratch * resources.threads, memory, "execution: working memory")
         frame = _CountedFrame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
@@ -81,20 +81,20 @@ class Segment:
         return frame
 
     def give_back(self, frame):
-        """Return a frame to the pool; forgets the caller's arrays."""
+        """Return a frame to the pool, without the caller's arrays."""
         frame.release(self._bound_slots())
         self._frames.append(frame)
         self.runs += 1
 
     def release_idle(self):
-        """Give the memory of idle frames back to the system."""
+        """Return the memory of idle frames to the system."""
         self._frames.clear()
 
     def _bound_slots(self):
         return [*self.inputs.values(), *self.outputs.values(), *(slot for slot, _ in self.aliases)]
 
     def output_array(self, operand):
-        """Fresh array of an output's shape and type; working memory unless the caller of the execution gets it."""
+        """New array of an output's shape and type, charged as working memory unless the caller gets it."""
         shape, dtype = self.tensors[operand]
         array = np.empty(shape, dtype)
         if operand in self.inner:
@@ -102,7 +102,8 @@ class Segment:
         return array
 
     def run(self, values, cancel=None, deadline_ns=0, times=None):
-        """Run on arrays: `values` maps operands to arrays; outputs are written into values[operand], made if absent.
+        """Run on arrays: `values` maps operands to arrays; outputs are written into values[operand], allocated if
+        absent.
 
         times: list that collects (row index, nanoseconds) per operation.
         """
@@ -121,7 +122,7 @@ class Segment:
             self.give_back(frame)
 
     def run_items(self, frame, cancel=None, deadline_ns=0, times=None):
-        """Run everything in a frame whose outer slots are bound."""
+        """Run all items in a frame whose inputs and outputs are bound."""
         threads, turn = self.resources.threads, self.resources.turn
         for item in self.items:
             if isinstance(item, Program):
@@ -150,9 +151,9 @@ class Segment:
 
 
 class DataStep:
-    """One operation whose output shapes only its data give; runs on arrays of the caller's values, in numpy.
+    """One operation whose output shapes depend on data; runs in numpy.
 
-    merged(path, place, operand, shape): the shape with the declared one merged in.
+    merged(path, place, operand, shape): the shape merged with the declared one.
     """
 
     blocked_on = None
@@ -165,7 +166,7 @@ class DataStep:
         self.rows = (new_row(start, node.op, "numpy", reason="output shapes depend on the data", steps=(0, 1)),)
 
     def run(self, values, cancel=None, deadline_ns=0, times=None):
-        """As Segment.run; puts arrays of the shapes that came out into `values`."""
+        """As Segment.run; puts arrays of the resulting shapes into `values`."""
         node = self._node
         turn = self._resources.turn
 
@@ -178,14 +179,14 @@ class DataStep:
         for place, (tensor, array) in enumerate(zip(node.outputs, results)):
             shape = self._merged(node.path, place, tensor.operand, array.shape)
             self._resources.take(array.nbytes, array, f"{node.path} output {place}")
-            # Against a declared size, a result without elements leaves the output as it is: zeros here.
+            # A declared size overrides an empty result; no element is computed, so the output is zeros.
             values[tensor.operand] = array if shape == array.shape else np.zeros(shape, tensor.dtype)
         if times is not None:
             times.append((node, now_ns() - began))
 
 
 class ControlStep:
-    """IF or WHILE at operation `start`; the driver's execution runs the graphs it names."""
+    """IF or WHILE at operation `start`; driver/execution.py runs its subgraphs."""
 
     blocked_on = None
     outputs = {}
@@ -197,7 +198,7 @@ class ControlStep:
 
 
 def check_go_on(cancel, deadline_ns, path):
-    """Stop at `path` when the execution was cancelled or is late; a step of long work (nnfast.pace)."""
+    """Raise if the execution was cancelled or its deadline has passed; also a step of long work (nnfast.pace)."""
     pace.step()
     if cancel is not None and cancel.is_set:
         _raise_stopped("cancelled", path)
@@ -212,7 +213,7 @@ def _raise_stopped(outcome, where):
 
 
 def _poison(spec, outputs, tensors, threads):
-    """The step that spoils the memory that a run is to write, or None where NNFAST_POISON does not ask for it."""
+    """The step that fills the memory a run will write with the byte NNFAST_POISON, or None if that is not set."""
     byte = poison()
     if byte is None:
         return None
@@ -223,7 +224,7 @@ def _poison(spec, outputs, tensors, threads):
 
 
 def _programs(items, head):
-    """Consecutive native steps become programs; head: a step before the first item, or None."""
+    """Group consecutive native steps into programs; head: a step before the first item, or None."""
     result, steps = [], []
     for item in items:
         if not isinstance(item, Step):

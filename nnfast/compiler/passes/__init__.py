@@ -3,9 +3,9 @@
 Integers are the same with and without a pass; floats stay within the bound of the operation [NN 15].
 `Device(without_passes=...)` leaves passes out by name; explain() tells which of them changed something, where and why.
 
-A pass of FORMS has `lower(node, b)`, which emits an operation in another form where its own has no native kernel. One
-of STEPS has `refine(lowering)`, which replaces steps of a whole segment; they run in this order. Each of the others has
-one caller: share_memory `Lowering.alias`, drop_constants `PreparedModel`.
+A pass of FORMS has `lower(node, b)`, which emits an operation in another form if its own has no native kernel. A pass
+of STEPS has `refine(lowering)`, which replaces steps of a whole segment; they run in this order. The others have one
+caller each: share_memory `Lowering.alias`, drop_constants `PreparedModel`.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ STEPS = ("bf16_activations", "prefetch_weights", "row_fusion")
 NAMES = tuple(sorted((*FORMS, *STEPS, "share_memory", "drop_constants")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
-"""Pass -> the precision without which it has nothing to do."""
+"""Pass -> the precision that it requires."""
 
 
 @cache
@@ -34,6 +34,6 @@ def why(name):
 
 
 def chosen(names, without_passes, precision=None):
-    """[(name, module)] of those passes that are not left out and have something to do for a precision."""
+    """[(name, module)] of the passes that are not left out and apply to a precision."""
     return [(name, find(name)) for name in names
             if name not in without_passes and _ONLY_FOR.get(name, precision) == precision]

@@ -1,6 +1,6 @@
-"""Outputs that only pointwise bfloat16 convolutions read, which round them anyway, are written in bfloat16.
+"""Writes outputs in bfloat16 if only pointwise bfloat16 convolutions read them, which would round them anyway.
 
-Half as many bytes go through the caches, and the products read them in place. No byte of a result changes.
+This halves cache traffic, and the products read them in place. Results do not change by a bit.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ WHY = "outputs that only bfloat16 products read are written in bfloat16: half th
 
 
 def refine(lowering):
-    """Let steps write bfloat16 where all that read it are convolutions that take it so."""
+    """Let steps write bfloat16 if all readers are convolutions that accept it."""
     readers = {}
     for place, item in enumerate(lowering.items):
         for slot in item.slots:
@@ -31,7 +31,7 @@ def refine(lowering):
 
 
 def _pixel_read(item, slot):
-    """How many numbers a pixel of this slot must have for the item to read it as bfloat16; 0 where it cannot."""
+    """Elements that a pixel of this slot must have for the item to read it as bfloat16; 0 if it cannot."""
     if not isinstance(item, Conv2dBf16) or item.slots[0] != slot or slot in item.slots[1:]:
         return 0
     return item.pixel

@@ -1,4 +1,4 @@
-"""Large constants that no step reads once a model is planned are not kept."""
+"""Frees large constants that no step reads after planning."""
 
 from ...model import own
 from ...model.types import is_raw
@@ -7,15 +7,15 @@ from ..check import has_open_form
 WHY = "constants that only packing has read are not kept: kernels read the packed form"
 
 WORTH = 1 << 12
-"""Bytes of a constant from which on it is worth leaving out."""
+"""Bytes from which a constant is worth dropping."""
 
 
 def spare(model, resolved, segment, kept=(), is_stored=False):
-    """Numbers of the large constants of the main graph that a complete plan does without, beside those of `kept`.
+    """Operand indexes of the main graph's large constants that a complete plan does not need, except those in `kept`.
 
-    What a stored plan does without, it was stored without. None where other plans may follow, which need the whole
-    model: for requests that omit an input, in subgraphs, and where extensions read constants their own way. is_stored:
-    the plan is to be kept with the model, so that nnfast's own extension never reads them again.
+    For a stored plan, these are the constants that were not stored. None if later plans may need the whole model: for
+    requests that omit an input, in subgraphs, and for extensions, which read constants in their own ways. is_stored:
+    the plan is stored with the model, so nnfast's own extension will not read them again.
     """
     graph = model.main
     if segment is not None and segment.packing.spare is not None:

@@ -1,4 +1,4 @@
-"""Operations on NCHW images by the kernels of their NHWC form: the same values in another order [NN 13.9]."""
+"""Runs operations on NCHW images by NHWC kernels: the same values in another order [NN 13.9]."""
 
 from dataclasses import replace
 from math import prod
@@ -17,8 +17,8 @@ _CHANNELS_FIRST = (0, 3, 1, 2)
 def lower(node, b):
     """Emit a node whose layout flag says NCHW as transpositions around its NHWC twin.
 
-    Returns None when done, else why not, or NotImplemented when the node is in NHWC. The image is input 0; output 0 is
-    one too where its rank is 4. Between two such operations the image stays in NHWC.
+    Returns None on success, else why not, or NotImplemented if the node is in NHWC. The image is input 0; output 0 is
+    an image too if its rank is 4. Between two such operations the image stays in NHWC.
     """
     if not node.layout_nchw:
         return NotImplemented
@@ -36,7 +36,7 @@ def lower(node, b):
 
 
 def _channels_last(tensor, b):
-    """The NHWC twin of an NCHW image, with the step that fills it emitted; a known value is moved here and now."""
+    """The NHWC twin of an NCHW image; emits the step that fills it, or transposes a known value right away."""
     image = b.stand_in(tensor, **_moved(tensor))
     if tensor.value is None:
         b.emit(_transposition(b, tensor, image, _CHANNELS_LAST))
@@ -44,27 +44,27 @@ def _channels_last(tensor, b):
 
 
 def _moved(tensor):
-    """What differs in the NHWC twin of an NCHW image."""
+    """Fields that differ in the NHWC twin of an NCHW image."""
     value = None if tensor.value is None else np.ascontiguousarray(tensor.value.transpose(_CHANNELS_LAST))
     return {"shape": tuple(tensor.shape[axis] for axis in _CHANNELS_LAST), "value": value}
 
 
 def _flipped(node):
-    """Function that gives an input what it must say in NHWC: the flag, and an output size that is in the layout."""
+    """Function that converts a non-image input for NHWC: the layout flag, and an output size given in the layout."""
     flag = node["layout"]
     size = node["output_shape"] if node.has("output_shape") else None
 
     def change(tensor):
         if tensor is flag:
             return replace(tensor, value=np.zeros_like(tensor.value))
-        if tensor is size and size.value is not None:  # else nothing reads it
+        if tensor is size and size.value is not None:  # an unknown value is not read
             return replace(tensor, value=tensor.value[list(_CHANNELS_LAST)])
         return tensor
     return change
 
 
 def _transposition(b, source, target, order):
-    """Step that copies a tensor of rank 4 into another whose axis i is axis order[i] of it."""
+    """Step that transposes a tensor of rank 4: axis i of the result is axis order[i] of the input."""
     item = source.dtype.itemsize
     along = [item * prod(source.shape[axis + 1:]) for axis in order]
     dense = [item * prod(target.shape[axis + 1:]) for axis in range(4)]

@@ -1,16 +1,15 @@
-"""A convolution prefetches the first weights of the next one of its kind.
+"""Lets a convolution prefetch the first weights of the next one of its kind.
 
-The weights of a net are more than a level 2 cache holds, and only arithmetic that goes on meanwhile hides the time that
-they take from further away. A convolution fetches each panel while it uses the one before; its first panel has to be
-fetched by the convolution before it. No byte of a result changes. Steps that can prefetch have a `prefetch`: the most
-bytes of it.
+The weights of a network exceed the level 2 cache, and only concurrent arithmetic hides the latency of fetching them. A
+convolution prefetches each panel while it uses the one before; its first panel must be prefetched by the preceding
+convolution. Results do not change. Steps that can prefetch have `prefetch`, the most bytes that they can fetch.
 """
 
 WHY = "the next convolution's first weights are in the cache when it begins"
 
 
 def refine(lowering):
-    """Replace steps by others that fetch what the next will read first."""
+    """Replace steps by ones that prefetch what the next step reads first."""
     kinds = {}
     for place, item in enumerate(lowering.items):
         if hasattr(item, "prefetch"):

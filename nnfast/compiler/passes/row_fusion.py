@@ -1,7 +1,6 @@
-"""Chains of steps with large tensors between them run band by band, a few rows at a time (_native/engine/bands.pxi).
+"""Runs chains of steps with large tensors between them band by band, a few rows at a time (_native/engine/bands.pxi).
 
-A convolution reads the rows of the one before while they are in the cache, not after the whole image.
-Every output is computed as before, to the bit.
+A convolution reads the rows of the preceding one while they are in the cache. Results are bit-identical.
 """
 
 from collections import Counter
@@ -11,20 +10,20 @@ from ..._native.engine import MAX_STEPS, Bands
 WHY = "chains run a few rows at a time: each convolution reads rows that are still in the cache"
 
 LARGE = 3 << 18
-"""Bytes of a tensor above which it, what it is made from and what is made from it crowd each other out of the cache."""
+"""Bytes above which a tensor and its neighbours in the chain evict each other from the cache."""
 
 WEIGHTS = 1 << 19
-"""Bytes of packed weights that a chain may go through again in every band."""
+"""Most bytes of packed weights that a chain may read again in every band."""
 
 BUFFERS = 5 << 17
-"""Bytes of a thread's buffers between the steps of a chain: beside weights, input and output in a level 2 cache."""
+"""Most bytes of a thread's buffers between the steps of a chain: weights, input and output must fit L2 as well."""
 
 SPREAD = 1.1
-"""How much more work threads may do together, because they make the rows between their shares twice."""
+"""Most total work relative to one thread's, as threads compute the rows at the borders of their shares twice."""
 
 
 def refine(lowering):
-    """Replace chains of the lowering's steps by Bands, and let its rows say so."""
+    """Replace chains of the lowering's steps by Bands, and update its rows."""
     uses = Counter(slot for item in lowering.items for slot in item.slots)
     sharing = Counter(lowering.root(slot) for slot in range(lowering.slots))
     items, places = [], [0]
@@ -59,7 +58,7 @@ def _linked(step, after):
 
 
 def spread(chain, threads):
-    """Work of a chain on so many threads, over its work on one."""
+    """Total work of a chain on `threads` threads relative to one thread."""
     total, rows = 0.0, -(-chain[-1].window[1] // threads)
     for step in reversed(chain):
         read, made, stride, reach = step.window
@@ -69,7 +68,7 @@ def spread(chain, threads):
 
 
 def _renumber(lowering, places):
-    """Steps of each row after the joining; places: new position of each old one. A chain counts for its last row."""
+    """Assign steps to rows after fusion; places: new position of each old one. A chain counts for its last row."""
     waiting = []
     for row in lowering.rows:
         old, row["steps"] = row["steps"], tuple(places[i] for i in row["steps"])

@@ -1,10 +1,10 @@
-"""An operation that only changes the shape of its input puts its output into the same memory."""
+"""Places the output of an operation that only changes the shape into the memory of its input."""
 
 WHY = "the output shares the memory of the input: nothing is copied"
 
 
 def share(lowering, target, source):
-    """Let two slots share memory; False when they cannot: their sizes differ, or both are bound from outside."""
+    """Let two slots share memory; False if their sizes differ or both are bound from outside."""
     if lowering.sizes[target] != lowering.sizes[source]:
         return False
     joined, kept = lowering.root(target), lowering.root(source)

@@ -1,4 +1,4 @@
-"""float16 operations by kernels of their float32 form: widen the inputs, compute, round the results once [NN 13.10]."""
+"""Runs float16 operations by float32 kernels: widen the inputs, compute, round the results once [NN 13.10]."""
 
 from dataclasses import replace
 from math import prod
@@ -18,8 +18,8 @@ _WIDE = {OperandType.TENSOR_FLOAT16: OperandType.TENSOR_FLOAT32, OperandType.FLO
 def lower(node, b):
     """Emit a node with float16 tensors as conversions around its float32 twin.
 
-    Returns None when done, else why not, or NotImplemented when the node has no such twin. Known values are converted
-    here and now.
+    Returns None on success, else why not, or NotImplemented if the node has no such twin. Known values are converted
+    right away.
     """
     if all(t.type != OperandType.TENSOR_FLOAT16 for t in (*node.inputs, *node.outputs)):
         return NotImplemented
@@ -43,7 +43,7 @@ def lower(node, b):
 
 
 def _widened(tensor, b, twins):
-    """The float32 form of a float16 tensor or scalar, anything else as it is; `twins` collects those of tensors."""
+    """The float32 form of a float16 tensor or scalar, anything else unchanged; `twins` collects those of tensors."""
     if tensor.type not in _WIDE:
         return tensor
     form = {"type": _WIDE[tensor.type], "value": None if tensor.value is None else tensor.value.astype(np.float32)}

@@ -33,7 +33,7 @@ from ...seals import FROZEN, is_sealed
 from ..wire.models import MAGIC, START
 
 MAX_HEADER = 1 << 22
-"""Size limit of a header: 64 bytes for each of 65,536 operands. Freeing more objects at once would stall all clients."""
+"""Size limit of a header: 64 bytes for each of 65,536 operands. Freeing more at once would stall all clients."""
 
 KEPT_BYTES, DECODING_BYTES = 24, 28
 """Memory per byte of a header, for the resulting model and, on top of that, for decoding. Upper bounds, reached by the
