@@ -447,6 +447,9 @@ class Builder:
         if self.any_type(op, t)[0] != code or not t.dims or 0 in t.dims:
             self.refuse(op, f"state tensor[{t.index}] must be {code.name} with known dimensions")
         if t.index not in self.current:
+            self.created += prod(t.dims) if code == T.TENSOR_QUANT8_ASYMM else 0  # what `_first` makes
+            if self.created > MAX_CREATED:
+                self.refuse(op, f"state tensor[{t.index}] of shape {list(t.dims)} is too large to be made up")
             self.current[t.index] = self._input(op, t)
             self.states[t.index] = self.current[t.index]
         return self.current[t.index]
@@ -478,7 +481,7 @@ class Builder:
         states = []
         for tensor, source in self.states.items():
             self._mark_output(self.current[tensor], self.operands[self.current[tensor]].name)
-            states.append(State(self.inputs.index(source), len(self.outputs) - 1))
+            states.append(State(self.inputs.index(source), len(self.outputs) - 1, _first(self.operands[source])))
         for source, target, initial in more:
             self._mark_output(target, self.operands[target].name)
             states.append(State(self.inputs.index(source), len(self.outputs) - 1, initial))
@@ -508,6 +511,11 @@ class Builder:
 def _operand_dims(dims):
     """Dims of the file as NNAPI has them: a single value is a tensor of one element."""
     return () if dims is None else dims or (1,)
+
+
+def _first(state):
+    """First value of a variable tensor: LiteRT clears uint8 ones to code 0; None: the zero of the type."""
+    return _frozen(np.zeros(state.dims, np.uint8)) if state.type == T.TENSOR_QUANT8_ASYMM else None
 
 
 def _frozen(array):

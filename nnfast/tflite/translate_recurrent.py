@@ -1,6 +1,7 @@
 """LSTM and RNN, single step and sequence: TFLite's variable tensors become inputs and outputs of the model."""
 
 from ..model.types import OperationType
+from .basic_lstm import basic_lstm
 from .builder import FLOATS, translates
 from .schema import Builtin
 
@@ -8,15 +9,20 @@ ACTIVATIONS = (0, 1, 3, 4)
 """Codes that both NNAPI's recurrent operations and TFLite have: none, RELU, RELU6, TANH."""
 REQUIRED = (0, 2, 3, 4, 6, 7, 8, 13, 14, 15, 18, 19)
 """Inputs of an LSTM that are never omitted."""
+BASIC = 1
+"""Kernel type of an LSTM with one matrix for all gates."""
 RANKS = (2,) * 9 + (1,) * 7 + (2, 1) + (2, 2) + (1,) * 4
 """Rank of each LSTM input but the first."""
 
 
 @translates(Builtin.LSTM)
 def lstm(b, op):
-    """LSTM, the full kernel; NNAPI's scratch output is written to a tensor that nobody reads."""
+    """LSTM; NNAPI's scratch output is written to a tensor that nobody reads."""
+    if op.options.kernel_type == BASIC:
+        basic_lstm(b, op)
+        return
     if op.options.kernel_type:
-        b.refuse(op, f"is of kernel type {op.options.kernel_type}, NNAPI's LSTM is the full kernel (0)")
+        b.refuse(op, f"is of kernel type {op.options.kernel_type}, must be 0 (full) or {BASIC} (basic)")
     check_lstm(b, op)
     code = b.check_types(op, FLOATS, *(b.tensors[k] for k in op.inputs if k != -1), b.result(op))
     inputs, norm = _lstm_inputs(b, op, code)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.tflite.file_builder import Op, Tensor
+import nnfast
+from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.translated import f32, named, refused, show, translate
 from nnfast.model.types import LifeTime, OperandType, State
 
@@ -94,8 +95,92 @@ def test_lstm_refusals(kind):
     refused(tensors, ops, [*ins, "i18", "i19"], outs, "not a variable tensor")
 
 
-def test_lstm_basic_kernel_is_refused():
-    refused(*lstm_file(fields={"KernelType": 1}), "kernel type 1")
+def test_lstm_of_other_kernels_is_refused():
+    refused(*lstm_file(fields={"KernelType": 2}), "kernel type 2")
+    refused(*lstm_file(fields={"KernelType": 1}), "basic kernel has 5")
+
+
+# -- the basic kernel --------------------------------------------------------------------------------------------------
+def basic_file(weights, bias, dtype="float32", scale=None, fields=(), outputs=4, units=UNITS):
+    """(tensors, operators, inputs, outputs) of one LSTM of the basic kernel, with the first of its outputs."""
+    size, word = weights.shape[1] - units, "float32" if dtype == "float32" else "int16"
+    tensors = [Tensor("x", (BATCH, size), dtype), Tensor("h", (BATCH, units), dtype, variable=True),
+               Tensor.of("w", weights), Tensor.of("b", bias), Tensor("c", (BATCH, units), word, variable=True),
+               Tensor("y", (BATCH, units), dtype), Tensor("state", (BATCH, units), word),
+               Tensor("joined", (BATCH, size + units), dtype), Tensor("sums", (BATCH, 4 * units), word)]
+    if scale is not None:
+        quants = {"w": (scale, 121), "b": (float(np.float32(scale) / np.float32(128)), 0), "c": (2**-11, 0),
+                  "state": (2**-11, 0), "sums": (2**-12, 0)}
+        for t in tensors:
+            t.scale, t.zero_point = quants.get(t.name, (2**-7, 128))
+    results = ["y", "state", "joined", "sums"]
+    op = Op("LSTM", ["x", "h", "w", "b", "c"], results, "LSTMOptions", {"KernelType": 1, **dict(fields)})
+    return tensors, [op], ["x"], results[:outputs]
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def basic_steps(xs, weights, bias, hidden):
+    """(output, cell, joined, sums) of each step, in float64."""
+    cell = np.zeros((BATCH, UNITS))
+    for x in xs:
+        joined = np.concatenate([x, hidden], 1)
+        sums = joined @ weights.T.astype(np.float64) + bias
+        enter, candidate, forget, leave = np.split(sums, 4, 1)
+        cell = logistic(enter) * np.tanh(candidate) + logistic(forget) * cell
+        hidden = logistic(leave) * np.tanh(cell)
+        yield hidden, cell, joined, sums
+
+
+def test_basic_lstm_of_floats():
+    weights, bias, xs = f32(4 * UNITS, SIZE + UNITS), f32(4 * UNITS), f32(3, BATCH, SIZE)
+    stream = nnfast.Device().prepare(nnfast.load(build(*basic_file(weights, bias)))).stream()
+    for x, wanted in zip(xs, basic_steps(xs, weights, bias, np.zeros((BATCH, UNITS)))):
+        for found, expected in zip(stream.run([x]), wanted, strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+@pytest.mark.parametrize("scale", [0.008, 0.02, 0.003])
+def test_basic_lstm_of_codes(scale, outputs):
+    """The hidden state starts from codes of 0. Sums are rounded as a product, and again when shifted, halves up."""
+    weights, bias = RNG.integers(0, 256, (4 * UNITS, SIZE + UNITS)), RNG.integers(-3000, 3000, 4 * UNITS)
+    xs = RNG.integers(0, 256, (4, BATCH, SIZE))
+    data = build(*basic_file(weights.astype(np.uint8), bias.astype(np.int32), "uint8", scale, outputs=outputs))
+    stream = nnfast.Device().prepare(nnfast.load(data)).stream()
+    real = float(np.float32(scale)) / 128 * 4096
+    right = -int(np.frexp(real)[1])
+    wanted = basic_steps((xs - 128) / 128, (weights - 121) * scale, bias * scale / 128, np.full((BATCH, UNITS), -1.0))
+    previous = np.zeros((BATCH, UNITS), int)
+    for x, (output, cell, *_) in zip(xs, wanted):
+        found = stream.run([x.astype(np.uint8)])
+        np.testing.assert_allclose((found[0].astype(int) - 128) / 128, output, atol=0.02)
+        if outputs == 4:
+            _, state, joined, sums = found
+            np.testing.assert_allclose(state / 2048, cell, atol=0.02)
+            np.testing.assert_array_equal(joined, np.concatenate([x, previous], 1))
+            products = (joined.astype(int) - 128) @ (weights - 121).T + bias
+            once = np.floor(products * real * 2.0**right + 0.5)
+            np.testing.assert_array_equal(sums, np.clip(np.floor(once / 2**right + 0.5), -32768, 32767))
+        previous = found[0]
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"weights": f32(4 * UNITS, SIZE + UNITS)[1:]}, "shape"), ({"bias": f32(4 * UNITS)[1:]}, "shape"),
+    ({"fields": {"CellClip": 1.0}}, "clips"), ({"dtype": "uint8", "scale": 0.01}, "LSTM"),
+])
+def test_basic_lstm_refusals(changes, reason):
+    given = {"weights": f32(4 * UNITS, SIZE + UNITS), "bias": f32(4 * UNITS)} | changes
+    refused(*basic_file(given.pop("weights"), given.pop("bias"), **given), reason)
+
+
+def test_basic_lstm_with_a_cell_of_another_scale_is_refused():
+    weights, bias = np.full((4 * UNITS, SIZE + UNITS), 7, np.uint8), np.zeros(4 * UNITS, np.int32)
+    tensors, *rest = basic_file(weights, bias, "uint8", 0.01)
+    tensors[4].scale = 2**-10
+    refused(tensors, *rest, "cell")
 
 
 def rnn_file(kind, x_shape, y_shape, options, fields):
