@@ -243,10 +243,16 @@ def bidirectional_rnn(p):
 def _directions(p, code, forward, backward, auxiliary, more, sizes, options):
     """more: how many inputs from `auxiliary` on there may be; sizes: inputs that are as wide as the outputs."""
     op, merges = p.op, p.op.options.merge_outputs
-    if len(op.inputs) != auxiliary + more or len(op.outputs) != 2 - merges or \
-            any(k != -1 for k in op.inputs[auxiliary + 1:]):
-        p.refuse("has weights for the auxiliary input, or other numbers of tensors than the format says")
-    x, second = p.tensor(0), p.optional(auxiliary) or p.tensor(0)
+    if len(op.inputs) != auxiliary + more or len(op.outputs) != 2 - merges:
+        p.refuse("has other numbers of tensors than the format says")
+    x, second, crossing = p.tensor(0), p.optional(auxiliary) or p.tensor(0), [[], []]
+    if any(k != -1 for k in op.inputs[auxiliary + 1:]):
+        # With weights of its own both directions read the auxiliary input too, without them it is the second's input.
+        count = (more - 1) // 2
+        places = range(auxiliary + 1, auxiliary + 1 + count), range(auxiliary + 1 + count, auxiliary + more)
+        unused = [None] * (24 - 1 - len(forward)) if code == B.UNIDIRECTIONAL_SEQUENCE_LSTM else []
+        crossing = [[*unused, p.tensor(auxiliary), *map(p.optional, side)] for side in places]
+        second = x
     dims = p.b.dims(op, x)
     if any(len(p.tensor(place).dims or ()) != 2 for place in sizes) or len(dims) != 3:
         p.refuse("has recurrent weights that are not of rank 2, or an input that is not of rank 3")
@@ -255,10 +261,17 @@ def _directions(p, code, forward, backward, auxiliary, more, sizes, options):
     first, last, turned = (p.new(outs[0], (*dims[:2], width)) for width in (*widths, widths[1]))
     options |= {name: getattr(op.options, name) for name in ("time_major", "asymmetric_quantize_inputs")}
     axis = p.ints([0 if op.options.time_major else 1])
-    p.run(code, [x, *map(p.optional, forward)], [first if merges else outs[0]], **options)
-    end = p.new(second, p.b.dims(op, second))
-    p.run(B.REVERSE_V2, [second, axis], [end])
-    p.run(code, [end, *map(p.optional, backward)], [turned], **options)
+    p.run(code, [x, *map(p.optional, forward), *crossing[0]], [first if merges else outs[0]], **options)
+
+    def reversed_(t):
+        end = p.new(t, p.b.dims(op, t))
+        p.run(B.REVERSE_V2, [t, axis], [end])
+        return end
+
+    if crossing[1]:
+        place = crossing[1].index(p.tensor(auxiliary))
+        crossing[1][place] = reversed_(crossing[1][place])
+    p.run(code, [reversed_(second), *map(p.optional, backward), *crossing[1]], [turned], **options)
     p.run(B.REVERSE_V2, [turned, axis], [last if merges else outs[1]])
     if merges:
         p.run(B.CONCATENATION, [first, last], outs, axis=2, activation=0)

@@ -90,24 +90,30 @@ def _emit(b, op, name, inputs, states, is_step, units):
 
 @takes(is_hybrid, Builtin.RNN, Builtin.UNIDIRECTIONAL_SEQUENCE_RNN)
 def rnn(b, op):
-    """RNN and UNIDIRECTIONAL_SEQUENCE_RNN."""
-    b.check_counts(op, 5)
+    """RNN and UNIDIRECTIONAL_SEQUENCE_RNN; behind their tensors a direction of two may have an auxiliary input and its
+    weights.
+    """
+    b.check_counts(op, 7 if len(op.inputs) == 7 else 5)
     weights, state = b.tensor(op, 1), b.tensor(op, 4)
     source, is_step = _as_sequence(b, op)
     b.check_rank(op, weights, 2, 2)
     inputs = [source, _codes(b, op, 1, 2), _codes(b, op, 2, 2), _number(b, op, 3, 1),
               b.state(op, state, T.TENSOR_FLOAT32), b.activation(op, (0, 1, 3, 4)),
               b.i32(1 if is_step else int(op.options.time_major)), b.bool(op.options.asymmetric_quantize_inputs)]
+    if len(op.inputs) == 7:
+        inputs += [_number(b, op, 5, 3), _codes(b, op, 6, 2)]
     _emit(b, op, "TFL_HYBRID_RNN", inputs, (state,), is_step, weights.dims[0])
 
 
 @takes(is_hybrid, Builtin.LSTM, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def lstm(b, op):
-    """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM; behind their tensors a direction of two may have an auxiliary input and
+    its weights.
+    """
     with importing:
         from .translate_recurrent import ACTIVATIONS, RANKS, check_lstm
 
-    check_lstm(b, op)
+    check_lstm(b, op, (20, 24, 29))
     options, states = op.options, (b.tensor(op, 18), b.tensor(op, 19))
     is_lstm = op.code == Builtin.LSTM
     if options.kernel_type if is_lstm else options.diagonal_recurrent_tensors:
@@ -118,5 +124,7 @@ def lstm(b, op):
     inputs = [source, *parts, *(b.state(op, t, T.TENSOR_FLOAT32) for t in states), b.activation(op, ACTIVATIONS),
               b.real(T.TENSOR_FLOAT32, options.cell_clip), b.real(T.TENSOR_FLOAT32, options.proj_clip),
               b.bool(True if is_step else options.time_major), *norms, b.bool(options.asymmetric_quantize_inputs)]
+    if len(op.inputs) == 29:
+        inputs += [_number(b, op, 24, 3), *(_codes(b, op, place, 2) for place in range(25, 29))]
     units = b.dims(op, b.tensor(op, 8))[1]
     _emit(b, op, "TFL_HYBRID_LSTM", inputs, states, is_step, units)

@@ -51,9 +51,9 @@ def sequence_lstm(b, op):
            (b.output(op, (*x[:2], units_out[1]) if x else ()), *states))
 
 
-def check_lstm(b, op):
-    """Counts, ranks and combinations of an LSTM's inputs."""
-    if len(op.inputs) not in (20, 24) or len(op.outputs) != 1 or -1 in op.outputs:
+def check_lstm(b, op, counts=(20, 24)):
+    """Counts, ranks and combinations of an LSTM's inputs; counts: numbers of them."""
+    if len(op.inputs) not in counts or len(op.outputs) != 1 or -1 in op.outputs:
         b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have 20 or 24 and 1")
     for place in REQUIRED:
         if op.inputs[place] == -1:

@@ -172,6 +172,60 @@ def test_hybrid_layers_of_two_directions(kind, dtype, merges, has_auxiliary):
     np.testing.assert_array_equal(np.concatenate(found, 2), np.concatenate(wanted, 2))
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "coupled LSTM", "RNN"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("time_major", [False, True])
+def test_hybrid_layers_with_weights_for_an_auxiliary_input(kind, dtype, time_major):
+    """Both directions read both inputs: one alone where the other's weights are zero, and about as layers of floats."""
+    kind, is_coupled = kind.split()[-1], kind.startswith("coupled")
+    sides = [(lstm if kind == "LSTM" else rnn)(dtype) for _ in range(2)]
+    count = 4 if kind == "LSTM" else 1
+    crossing = [[weights(dtype, UNITS, 3 if kind == "LSTM" else SIZE) for _ in range(count)] for _ in range(2)]
+    if is_coupled:
+        for side, cross in zip(sides, crossing):
+            side[0] = side[4] = side[11] = cross[0] = None
+    x, auxiliary = floats(2, 2, SIZE), floats(2, 2, 3 if kind == "LSTM" else SIZE)
+    states = [State((2, UNITS))] * 4 if kind == "LSTM" else []
+    code = dtype, 0.01, 128 if dtype == "uint8" else 0
+
+    def run(x, auxiliary, sides, crossing, is_hybrid=True):
+        inputs = [x, *sides[0], *sides[1], *states, auxiliary, *crossing[0], *crossing[1]]
+        if not is_hybrid:
+            inputs = [Const(v.array.view(np.int8) * np.float32(0.01)) if isinstance(v, Const) and v.array.dtype == dtype
+                      else v for v in inputs]
+        quants = {f"i{k}": code[1:] for k, v in enumerate(inputs) if isinstance(v, Const) and v.array.dtype == dtype}
+        fields = {"FusedActivationFunction": 4, "TimeMajor": time_major}
+        return np.stack(One(f"BIDIRECTIONAL_SEQUENCE_{kind}", inputs, [((2, 2, UNITS), "float32")] * 2,
+                            f"BidirectionalSequence{kind}Options", fields, quants).run())
+
+    def nothing(parts, places):
+        return [Const(0 * v.array) if v is not None and k in places else v for k, v in enumerate(parts)]
+
+    found = run(x, auxiliary, sides, crossing)
+    np.testing.assert_allclose(found, run(x, auxiliary, sides, crossing, False), atol=0.02)
+    no_cross = [nothing(part, range(count)) for part in crossing]
+    alone = run(x, None, sides, [[None] * count] * 2)
+    # The native step and numpy may differ in the last place, and so in a code of a hidden state.
+    np.testing.assert_allclose(run(x, auxiliary, sides, no_cross), alone, atol=2e-3)
+    assert np.abs(found - alone).max() > 0.05
+    if kind == "RNN":
+        from_other = [[cross[0], *side[1:]] for side, cross in zip(sides, crossing)]
+        np.testing.assert_array_equal(run(x, auxiliary, [nothing(side, [0]) for side in sides], crossing),
+                                      run(auxiliary, None, from_other, [[None] * count] * 2))
+
+
+@pytest.mark.parametrize("change", ["size", "missing"])
+def test_hybrid_weights_for_an_auxiliary_input_that_do_not_go_with_it(change):
+    crossing = [weights("int8", UNITS, 3 if change == "size" else SIZE), weights("int8", UNITS, SIZE)]
+    inputs = [floats(2, 2, SIZE), *rnn("int8"), *rnn("int8"), None if change == "missing" else floats(2, 2, SIZE),
+              *crossing]
+    quants = {f"i{k}": (0.01, 0) for k, v in enumerate(inputs) if isinstance(v, Const) and v.array.dtype == np.int8}
+    one = One("BIDIRECTIONAL_SEQUENCE_RNN", inputs, [((2, 2, UNITS), "float32")] * 2,
+              "BidirectionalSequenceRNNOptions", {"FusedActivationFunction": 4}, quants)
+    with pytest.raises(UnsupportedOperator, match="BIDIRECTIONAL_SEQUENCE_RNN"):
+        nnfast.load(one.file())
+
+
 @pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "BATCH_MATMUL"])
 def test_hybrid_weights_may_be_computed(kind):
     x, w = floats(3, 8), codes(5, 8)
