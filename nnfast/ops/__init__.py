@@ -1,1 +1,1 @@
-"""What each operation means: signatures, rules, shapes, the defining numpy arithmetic, and the native form."""
+"""Operations, one file per family: signatures, rules, shape inference, numpy reference and native lowering."""

@@ -1,6 +1,6 @@
 """RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU, PRELU [NN 14.19, 14.14, 14.99, 14.98, 15.71].
 
-All but ELU and PRELU map each 8-bit code on its own: `table` gives the whole mapping, and running one is a look-up.
+All but ELU and PRELU map each 8-bit code independently: `table` computes the whole mapping, and the step is a look-up.
 """
 
 from math import prod
@@ -57,14 +57,14 @@ def _clamp_codes(node, centred):
 
 
 def _to_f4(node, centred):
-    """Codes as 32-bit F4 words, and the radius from which on they saturate [NN 14.14]."""
+    """Codes as 32-bit F4 words, and the radius at which they saturate [NN 14.14]."""
     real = float(np.float32(node["input"].scale)) * (1 << 27)
     found = multiplier_above_one(real)
     if found is None:
         node.fail("input", f"scale {node['input'].scale:.9g} is out of range, must be greater than 2**-27")
     factor, shift = found
     radius = input_radius(4, shift)
-    # With a radius of 0 nothing but 0 is shifted, however far.
+    # With a radius of 0 only zeros are shifted, so any shift is harmless.
     return srdhm(np.clip(centred, -radius, radius) << min(shift, 62), factor), radius
 
 
@@ -109,7 +109,7 @@ def _hard_swish_codes(node, centred):
     product = WORD16.mul(words, _to_int16(out_factor))
     gate = words
     if relu_exponent > 0:
-        # More than 16 bits saturate every nonzero word anyway.
+        # A shift by 16 bits saturates every nonzero word already.
         gate = _saturate16(gate << min(relu_exponent - 1, 16))
     gate = WORD16.mul(gate, _to_int16(relu_factor))
     if relu_exponent > 0:
@@ -156,7 +156,7 @@ def compute_elu(node, inputs):
     """max(0, x) + min(0, alpha * (e^x - 1)) in float64, rounded once."""
     with np.errstate(all="ignore"):
         x = np.asarray(inputs[0], np.float64)
-        # An alpha of 0 meets an infinite power where x is large: fmin drops that NaN, maximum keeps one of x itself.
+        # alpha = 0 times an infinite power is NaN for large x: fmin drops that NaN; maximum keeps a NaN of x itself.
         value = np.maximum(x, 0) + np.fmin(node.scalar("alpha") * np.expm1(x), 0)
         return [value.astype(node.outputs[0].dtype)]
 
@@ -228,7 +228,7 @@ def lower_prelu(node, b):
     else:
         signed = source.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
         zeros = source.zero_point, alpha.zero_point, output.zero_point
-        # From 2^32 on the left shift moves every bit out, as a multiplier of 0 does.
+        # At 2^32 and above the left shift moves every bit out, which equals a multiplier of 0.
         scales = [(multiplier, -exponent) if exponent <= 31 else (0, 0)
                   for multiplier, exponent in prelu_multipliers(node)]
         b.emit(BinaryQ8(slots, "prelu", signed, source.shape, alpha.shape, zeros, scales, QUANT_RANGE[output.type]))

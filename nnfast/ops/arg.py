@@ -21,7 +21,7 @@ def infer(node):
 
 
 def places(x, axis, smallest):
-    """Index of the first best value. A NaN wins no comparison, but nothing beats one that stands first."""
+    """Index of the first best value. A NaN loses every comparison, but as the first element it is never replaced."""
     first_best = np.argmin if smallest else np.argmax
     if x.dtype.kind != "f":
         return first_best(x, axis=axis)

@@ -1,4 +1,4 @@
-"""The pieces every operation file is made of.
+"""Building blocks of the operation files.
 
 An operation is an `OpDef`: signature table, `validate` (model-time rules), `infer` (output shapes and the rules that
 need values), `compute` (the defining numpy implementation) and, where it pays, `lower` (native steps). All of them
@@ -23,7 +23,7 @@ from ..model.types import (
 )
 
 MOST_NUMBERS = 1024
-"""Values of an input with one for each dimension that are looked at; more cannot be right."""
+"""Most values read from an input that has one per dimension; more than this is always an error."""
 
 # Short names of operand types as signatures write them [NN 13.2].
 ABBREVIATIONS = {
@@ -40,7 +40,7 @@ _BOOL = int(OperandType.BOOL)
 
 
 class ValueUnknown(Exception):
-    """Raised by Node.value/scalar when a rule needs the value of an operand that only execution will know."""
+    """Raised by Node.value/scalar when a rule needs the value of an operand that is known only at execution."""
 
     def __init__(self, operand):
         super().__init__(operand)
@@ -49,7 +49,7 @@ class ValueUnknown(Exception):
 
 @dataclass(slots=True)
 class Tensor:
-    """An operand as one operation sees it.
+    """An operand from the point of view of one operation.
 
     operand: its index in the graph; shape: () for scalars, None when the rank is unknown, entries None when unknown
     (a known 0 is a true zero size); value: array if known now; present: False when omitted; parameters: of a type of an
@@ -87,7 +87,7 @@ class Slot:
 
 
 class Signature:
-    """One form of an operation: named operands and the type sets they may take.
+    """One form of an operation: named operands, and the type sets they accept.
 
     text: ``"input:T filter:W bias:B activation:i32 -> output:T"``; a token that is no type abbreviation is a variable;
     ``fT`` is the float scalar that goes with the first variable (f16 with F16, else f32). ``name?`` may be omitted,
@@ -117,14 +117,14 @@ class Signature:
 
     @classmethod
     def over(cls, text, choices, since):
-        """A form whose variables take each of their types, whatever the others take: choices {variable: types}."""
+        """A form whose type variables are independent of each other: choices {variable: types}."""
         form = cls(text, ())
         form.sets = tuple((since, dict(zip(form.variables, types)))
                           for types in product(*(choices[name] for name in form.variables)))
         return form
 
     def expand(self, count, slots):
-        """The slot of each of `count` operands, or None when the count does not fit."""
+        """The slot of each of `count` operands, or None if the count does not match."""
         for place, slot in enumerate(slots):
             if slot.variadic:
                 repeats = count - (len(slots) - 1)
@@ -147,15 +147,15 @@ class Signature:
         return [bindings for _, bindings in self.sets]
 
     def types(self, left, slot):
-        """The types that a slot has in the type sets that are left."""
+        """The types of a slot in the remaining type sets."""
         return {self.type_of(slot, bindings) for bindings in left}
 
     def narrow(self, left, slot, actual):
-        """The type sets that are left when a slot has this type."""
+        """The type sets that remain if a slot has this type."""
         return [bindings for bindings in left if self.type_of(slot, bindings) == actual]
 
     def match(self, inputs, outputs):
-        """Version of the type set that fits these types, or None."""
+        """Version of the type set that matches these types, or None."""
         slots_in, slots_out = self.expand(len(inputs), self.inputs), self.expand(len(outputs), self.outputs)
         if slots_in is None or slots_out is None:
             return None
@@ -193,7 +193,7 @@ class OpDef:
     moves: it only changes layout or type: a trace marks it as transformation, all others as computation.
     multiply_adds: `work` of its steps counts multiply-adds; that of all others counts elements.
     coupled: its forms for unsigned and for signed codes must agree.
-    of_shapes: its outputs follow from the shapes of its inputs, whatever these hold.
+    of_shapes: its outputs depend only on the shapes of its inputs, not on their values.
     """
 
     type: OperationType | Definition
@@ -218,18 +218,18 @@ class OpDef:
 
 
 def _nothing():
-    """go_on of a node whose computation nobody limits."""
+    """go_on of a node without limits on its computation."""
 
 
 KEPT_FORMS = 64
-"""Forms of one operation, by its operand types, that are remembered: models repeat a few."""
+"""Size of the cache of an operation's forms by operand types: models repeat a few."""
 
 
 class Node:
-    """An operation in its graph, with what is known of its operands at this moment.
+    """An operation in its graph, with what is known of its operands so far.
 
-    arithmetic: that of the model; slots: that of each input; memo: what `once` has computed; go_on: what `compute`
-    calls between parts that take long, which may end the execution.
+    arithmetic: the model's; slots: the signature slot of each input; memo: results of `once`; go_on: called by
+    `compute` between parts of long work, may raise to end the execution.
     """
 
     __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "arithmetic", "slots", "memo",
@@ -272,7 +272,7 @@ class Node:
             counts = sorted({len(s.outputs) for s in fit})
             more = " or more" if any(slot.variadic for s in fit for slot in s.outputs) else ""
             return f": has {len(types_out)} outputs, must have {_either(counts)}{more}"
-        # Walk the operands and keep the type sets that still fit; the first operand that empties them is to blame.
+        # Narrow the type sets operand by operand; the first operand that leaves none is the one to report.
         alive = [(s, s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs), s.start()) for s in full]
         for place, actual in enumerate((*types_in, *types_out)):
             allowed = set().union(*(s.types(left, slots[place]) for s, slots, left in alive))
@@ -287,7 +287,7 @@ class Node:
         raise AssertionError("a signature matched after all")
 
     def with_values(self, arrays, go_on=None):
-        """A copy whose inputs carry these values (None keeps what is there); go_on: of the copy."""
+        """A copy whose inputs have these values (None: unchanged); go_on: the copy's."""
         copy = object.__new__(Node)
         for name in Node.__slots__:
             setattr(copy, name, getattr(self, name))
@@ -297,14 +297,14 @@ class Node:
         return copy
 
     def once(self, key, compute):
-        """compute() of the first call with this key: what validation, inference and lowering all need."""
+        """Result of compute(), cached under a key, for what validation, inference and lowering all need."""
         if key not in self.memo:
             self.memo[key] = compute()
         return self.memo[key]
 
     # -- access --------------------------------------------------------------------------------------------------
     def has(self, name):
-        """True when the form has this operand and it is present."""
+        """True if the form has this operand and it is present."""
         places = self._names.get(name)
         return places is not None and self.inputs[places[0]].present
 
@@ -321,7 +321,7 @@ class Node:
         return self._names[name][0]
 
     def value(self, name):
-        """Array value of an input; ValueUnknown when it is not known yet."""
+        """Array value of an input; raises ValueUnknown if it is not known yet."""
         tensor = self[name]
         if not tensor.present:
             self.fail(name, "is omitted, must have a value")
@@ -330,19 +330,19 @@ class Node:
         return tensor.value
 
     def numbers(self, name):
-        """The values of an input that has one for each dimension of something, as a list; ValueUnknown as `value`."""
+        """The values of an input that has one per dimension of something, as a list. Raises ValueUnknown as `value`."""
         value = self.value(name)
         if value.size > MOST_NUMBERS:
             self.fail(name, f"has {value.size} values, must have at most {MOST_NUMBERS}")
         return value.reshape(-1).tolist()
 
     def scalar(self, name, default=None):
-        """Python value of a scalar input; `default` when the form has no such operand."""
+        """Python value of a scalar input; `default` if the form has no such operand."""
         places = self._names.get(name)
         if places is None:
             return default
         tensor = self.inputs[places[0]]
-        # The common case without another look by name; value() says what is wrong with any other.
+        # Fast path for the common case; value() raises for all others.
         value = tensor.value if tensor.present and tensor.value is not None else self.value(name)
         if not value.size:
             self.fail(name, "has no value, must have one")
@@ -351,36 +351,35 @@ class Node:
 
     @property
     def is_litert(self):
-        """True when integers are to be those of LiteRT's reference kernels."""
+        """True if integer results must be those of LiteRT's reference kernels."""
         return self.arithmetic == "litert"
 
     @property
     def layout_nchw(self):
-        """True when the form has a layout flag and it says NCHW [NN 13.9]."""
+        """True if the form has a layout flag and it says NCHW [NN 13.9]."""
         return self.scalar("layout", False)
 
     # -- rules ---------------------------------------------------------------------------------------------------
     def where(self, name, nth=0):
-        """Text that points at an input by name, or at an output by number."""
+        """Path of an input (by name) or output (by number) for messages."""
         if isinstance(name, int):
             return f"output {name}"
         return f"input {self._names[name][nth]} ({name})"
 
     def fail(self, name, text, nth=0):
-        """Refuse: `name` is an input name, an output number, or None for the operation itself.
-
-        nth: which one of a variadic input.
+        """Raise InvalidArgument. name: an input name, an output number, or None for the operation itself; nth: which
+        one of a variadic input.
         """
         place = "" if name is None else f" {self.where(name, nth)}"
         raise InvalidArgument(f"{self.path}{place}: {text}")
 
     def fail_run(self, name, text):
-        """As fail, for what only the values of an execution can show (GENERAL_FAILURE)."""
+        """As fail, but GeneralFailure: for errors that depend on the values of an execution."""
         place = "" if name is None else f" {self.where(name)}"
         raise GeneralFailure(f"{self.path}{place}: {text}")
 
     def require(self, version):
-        """This use needs at least `version` of the HAL."""
+        """Record that this use needs at least `version` of the HAL."""
         self.version = max(self.version, version, key=VERSIONS.index)
 
     def check_rank(self, name, low, high=None):
@@ -399,7 +398,7 @@ class Node:
         return value
 
     def axis(self, name="axis", rank=None, negative=True):
-        """Axis value folded into 0..rank-1."""
+        """Axis value, normalized to 0..rank-1."""
         rank = len(self.inputs[0].shape) if rank is None else rank
         value = self.scalar(name, -1)
         low = -rank if negative else 0

@@ -45,14 +45,14 @@ def infer(node):
 
 
 def _matrix(shape, adjoint):
-    """(rows, columns) as the product sees them."""
+    """(rows, columns) after transposition."""
     return shape[:-3:-1] if adjoint else shape[-2:]
 
 
 def multiplier(node):
     """(multiplier, exponent) from sums of products to output codes."""
     real = conv_multiplier(node["input0"].scale, node["input1"].scale, node.outputs[0].scale)
-    # A sum shifted by 32 bits has none left.
+    # Shifted by 32 bits, a sum has no bits left.
     if not real < 2.0**31:
         node.fail(0, f"scale {node.outputs[0].scale:.9g} asks for a multiplier of {real:.9g}, must be below 2**31")
     return quantize_multiplier(real)

@@ -26,7 +26,7 @@ class Direction:
 
     def __init__(self, node, prefix):
         self._node = node
-        self.tensors = {}  # name -> what stands in the place of its input
+        self.tensors = {}  # name -> tensor that replaces this input
         self._own = {slot.name.removeprefix(prefix): slot.name for slot in node.signature.inputs
                      if slot.name.startswith(prefix)}
 
@@ -148,7 +148,7 @@ def outputs(node, forward, backward, states):
 
 # -- native --------------------------------------------------------------------------------------------------------
 def beside(b, first, second):
-    """A tensor [..., n + m] from tensors [..., n] and [..., m]: a constant if both are, else by a step that copies."""
+    """Concatenation [..., n + m] of tensors [..., n] and [..., m]: a constant if both are, else by a copying step."""
     shape = (*first.shape[:-1], first.shape[-1] + second.shape[-1])
     if first.value is not None and second.value is not None:
         return b.stand_in(first, shape=shape, value=np.concatenate([first.value, second.value], axis=-1))
@@ -159,7 +159,7 @@ def beside(b, first, second):
 
 
 def lower(node, b, units, pairs, steps, states):
-    """Emit the steps of both directions, on two threads where each is a single step; None, or why there are none.
+    """Emit the steps of both directions, concurrently if each is a single step; returns None, or why not.
 
     units: (forward, backward) output size; pairs: (input weights, auxiliary weights) by name, which cross-linking
     puts side by side; steps(way, b, path, source, output, *states out): those of a direction; states: outputs of each.

@@ -1,4 +1,4 @@
-"""Blocks of height and width moved to the depth or to the batch, and back.
+"""Operations that move blocks of height and width to depth or batch, and back.
 
 DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND [NN 14.5, 14.29].
 """

@@ -1,4 +1,4 @@
-"""Boxes of the detection operations: codes and reals, corners and centres, overlap, suppression [NN 15.2, 15.3].
+"""Boxes of the detection operations: quantization, corners and centres, IoU, suppression [NN 15.2, 15.3].
 
 A box is the last axis of an array: [x1, y1, x2, y2], corners in image coordinates. All arithmetic is float32.
 """
@@ -138,10 +138,10 @@ def iou(box, others):
 def greedy(items, scores, limit, kill):
     """Item numbers that survive greedy suppression, best first; at most `limit` of them unless that is negative.
 
-    items: item numbers; scores: float32 score of every item, read anew for each choice. kill(best, rest) tells which of
-    the items `rest` go because `best` stays (bool array); it may lower scores. Of equal scores the first in the list
-    wins, and the list is kept as the reference keeps it: the winner trades places with the first item, and the last
-    survivor takes the place of a removed one.
+    items: item numbers; scores: float32 score of every item, read again for each choice. kill(best, rest) returns a
+    bool array of the items in `rest` that `best` suppresses; it may lower scores. Among equal scores the first in the
+    list wins. The list is ordered as in the reference: the winner swaps places with the first item, and a removed item
+    is replaced by the last survivor.
     """
     items, kept = np.array(items, np.int64), []
     while items.size and (limit < 0 or len(kept) < limit):

@@ -32,7 +32,7 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """To floats rounded to nearest even; to integers cut towards zero, within the range of the type, NaN as 0."""
+    """To floats: round to nearest even. To integers: truncate, clamped to the range of the type; NaN becomes 0."""
     x, output = inputs[0], node.outputs[0]
     if node["input"].type == output.type:
         return [x.copy()]
@@ -45,14 +45,14 @@ def compute(node, inputs):
 
 
 def lower_same(node, b):
-    """No copy where the output can be the input's memory, else one."""
+    """Share the input's memory if possible, else copy."""
     source, output = node.inputs[0], node.outputs[0]
     if not b.alias(0, 0):
         b.emit(CopyBytes((b.slot(source), b.slot(output)), prod(output.shape) * output.dtype.itemsize))
 
 
 def lower(node, b):
-    """No copy where the type stays and the output can be the input's memory; a step between the two floats."""
+    """Share the input's memory if the type stays and that is possible; convert between the two floats by a step."""
     source, output = node["input"], node.outputs[0]
     count = prod(output.shape)
     if source.type == output.type:

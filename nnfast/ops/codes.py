@@ -1,4 +1,4 @@
-"""Between 8-bit codes and real numbers, one element at a time [NN 15.2]."""
+"""Elementwise conversion between 8-bit codes and real numbers [NN 15.2]."""
 
 from math import prod
 
@@ -11,7 +11,7 @@ from .base import is_quant8
 
 
 def real_values(tensor, array):
-    """float32 values of an 8-bit tensor's codes, each rounded once; any other array as it is."""
+    """float32 values of an 8-bit tensor's codes, each rounded once; any other array unchanged."""
     if not is_quant8(tensor):
         return array
     with np.errstate(over="ignore"):
@@ -32,7 +32,7 @@ def recode(source, target, array):
 
 
 def emit_real_values(b, tensor):
-    """Slot of the float32 values of an 8-bit tensor, after emitting the step that makes them; its own slot else."""
+    """Slot of an 8-bit tensor's float32 values, computed by an emitted step; for other types the tensor's own slot."""
     if not is_quant8(tensor):
         return b.slot(tensor)
     count, signed = prod(tensor.shape), tensor.type == OperandType.TENSOR_QUANT8_ASYMM_SIGNED
@@ -42,7 +42,7 @@ def emit_real_values(b, tensor):
 
 
 def emit_recode(b, source, target):
-    """Slot of `source` in the quantization of `target`, after emitting the step that does it where one is needed."""
+    """Slot of `source` in the quantization of `target`; emits a converting step if they differ."""
     if not is_quant8(source) or (source.scale, source.zero_point) == (target.scale, target.zero_point):
         return b.slot(source)
     table = recode(source, target, np.arange(256, dtype=np.uint8).view(source.dtype)).view(np.uint8)

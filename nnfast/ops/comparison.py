@@ -24,7 +24,7 @@ def compute(node, inputs):
     return [np.asarray(_RELATIONS[node.op.type](x, y)).astype(np.uint8)]
 
 
-# Kernel of each relation, and whether the operands change places for it.
+# Kernel of each relation, and whether to swap its operands.
 _KERNELS = {
     OperationType.EQUAL: ("equal", False), OperationType.NOT_EQUAL: ("not_equal", False),
     OperationType.GREATER: ("less", True), OperationType.GREATER_EQUAL: ("less_equal", True),

@@ -42,7 +42,7 @@ def infer(node):
 
 
 def requantize_table(node, place):
-    """uint8[256]: raw output byte for each raw byte of an input; None when they are the same."""
+    """uint8[256]: raw output byte for each raw byte of an input; None for the identity."""
     source, output = node.group("input")[place], node.outputs[0]
     if _same_quant(source, output):
         return None
@@ -107,7 +107,7 @@ def validate_pack(node):
 
 
 def infer_pack(node):
-    """The inputs' common shape with their number put in at the axis."""
+    """The inputs' common shape with their number inserted at the axis."""
     validate_pack(node)
     shapes = [source.shape for source in node.group("input")]
     for place, shape in enumerate(shapes):

@@ -1,4 +1,4 @@
-"""IF and WHILE: what their subgraphs must look like [NN 10.1-10.3]. The driver's execution runs them."""
+"""IF and WHILE: rules for their subgraphs [NN 10.1-10.3]. driver/execution.py runs them."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class ControlDef:
 
 
 def _check_if(model, graph, operation, path):
-    """[NN 10.2]: condition [1], both branches take the inputs and give the outputs."""
+    """[NN 10.2]: condition [1]; inputs and outputs of both branches match the operation's."""
     _counts(operation, path)
     _check_flag(graph.operands[operation.inputs[0]], f"{path} input 0 (condition)")
     for place in (1, 2):
@@ -36,7 +36,7 @@ def _check_if(model, graph, operation, path):
 
 
 def _check_while(model, graph, operation, path):
-    """[NN 10.3]: the counts of input-output, state-only and input-only values fit, and all operands agree."""
+    """[NN 10.3]: the numbers of input-output, state-only and input-only values match, and all operands agree."""
     _counts(operation, path)
     condition = _target(model, graph, operation, 0, path)
     body = _target(model, graph, operation, 1, path)

@@ -41,7 +41,7 @@ def _infer(node):
 def check_operands(node, depth, rule):
     """Filter [units, fh, fw, depth], bias [units], activation and scales of a convolution; returns the units.
 
-    rule: what the depth of the filter must be, in words.
+    rule: what the depth of the filter must be, for messages.
     """
     node.check_rank("filter", 4)
     node.check_rank("bias", 1)
@@ -86,10 +86,10 @@ def _compute(node, inputs):
 # -- native --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a step that does several products, or that scatters one, finds inputs and puts outputs, in elements.
+    """Strides, in elements, of inputs and outputs of a step that computes several products or scatters its output.
 
-    pixel, group: from one input pixel, and from the input of one group, to the next; out_pixel, out_row, out_image,
-    out_group: likewise of the output, whose first element is out_first.
+    pixel, group: distance between input pixels, and between the inputs of groups; out_pixel, out_row, out_image,
+    out_group: likewise for the output, which starts at element out_first.
     """
 
     pixel: int
@@ -111,7 +111,7 @@ def refusal(node, padded, b):
             return f"{name} is not constant"
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    # Kernels multiply by the zeros of a padding, at which the reference does not look.
+    # Kernels multiply the filter by padding zeros, which the reference skips: inf and NaN would differ.
     if padded and node["input"].type == OperandType.TENSOR_FLOAT32 \
             and not b.packed_fact([node["filter"]], lambda: _all_finite(node["filter"].value)):
         return "filter has infinite or NaN values, and there is padding"
@@ -134,8 +134,8 @@ def _lower(node, b):
 def emit(node, b, weights, win, batch, values=None, place=None):
     """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ..., depth] and bias, in NHWC.
 
-    values: function that gives an array [units, ...] in place of the weights' own; place: a Placement for other than
-    dense tensors.
+    values: function that returns an array [units, ...] to use instead of the weights' own; place: a Placement for
+    tensors that are not dense.
     """
     source, units, depth = node["input"], weights.shape[0], weights.shape[-1]
     groups = 1 if place is None else place.groups
@@ -159,7 +159,7 @@ def emit(node, b, weights, win, batch, values=None, place=None):
                        conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
     elif place is None and values is None and conv.winograd_suits(win, batch, units, depth):
-        filter_ = np.ascontiguousarray(b.value(weights))  # read where the transformation does not do
+        filter_ = np.ascontiguousarray(b.value(weights))  # for the direct form, where Winograd does not apply
         slots = packed(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
         b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:

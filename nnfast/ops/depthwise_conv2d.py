@@ -86,7 +86,7 @@ def _lower(node, b):
     units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
     if is_quant8(source):
         if multiplier > 1:
-            # The fast kernels take one output for each channel.
+            # The fast kernels compute one output per channel.
             repeated, count = b.temp(prod(source.shape) * multiplier), prod(source.shape)
             b.emit(IndexedCopy((slots[0], repeated), (count, 1), (count, multiplier), 1))
             slots, multiplier = (repeated, slots[1]), 1

@@ -8,11 +8,11 @@ from .base import OpDef, Signature
 
 MOST_DETECTIONS = 2**31 - 1
 CANDIDATES = 512
-"""Boxes that are compared with those that are kept at a time."""
+"""Boxes compared with the kept ones at a time."""
 
 
 def _slots(node):
-    """Detections that an image can have: the size of dimension 1 of the outputs."""
+    """Most detections per image: dimension 1 of the outputs."""
     most = node.scalar("max_num_detections")
     return most if node.scalar("use_regular_nms") else most * node.scalar("max_classes_per_detection")
 
@@ -61,12 +61,12 @@ def _decoded(node, deltas, anchors):
 
 
 def _suppressed(node, items, scores, limit, kill):
-    """As boxes.greedy; with LiteRT's arithmetic equal scores stay in the order of their boxes."""
+    """As boxes.greedy; with LiteRT's arithmetic, equal scores keep the order of their boxes."""
     if not node.is_litert:
         return boxes.greedy(items, scores, limit, kill)
     items, kept = items[boxes.descending(scores[items])], []
     for start in range(0, items.size, CANDIDATES):
-        # Those that come after the last one that is kept are never looked at.
+        # Boxes after the last kept one are never compared.
         block = items[start:start + CANDIDATES]
         for best in kept:
             block = block[~kill(best, block)]
@@ -79,7 +79,7 @@ def _suppressed(node, items, scores, limit, kill):
 
 
 def _by_class(node, scores, kill):
-    """(box numbers, classes) with a suppression for each class; the best of them all."""
+    """(box numbers, classes) with a separate suppression per class; the best over all classes."""
     threshold, limit = node.scalar("score_threshold"), node.scalar("max_detections_per_class")
     numbers, classes = [], []
     for label in range(1, scores.shape[1]):
@@ -94,7 +94,7 @@ def _by_class(node, scores, kill):
 
 
 def _by_best_class(node, scores, kill):
-    """(box numbers, classes) with one suppression over the best score of each box; its best classes one by one."""
+    """(box numbers, classes) with one suppression over the best score of each box, then its best classes in order."""
     best = scores[:, 1:].max(axis=1)
     kept = _suppressed(node, np.flatnonzero(best > node.scalar("score_threshold")), best,
                        node.scalar("max_num_detections"), kill)
@@ -104,7 +104,7 @@ def _by_best_class(node, scores, kill):
 
 
 def compute(node, inputs):
-    """Detections of each image from the front of its slots; the rest is 0."""
+    """Detections of each image at the start of its rows; the rest is 0."""
     scores, deltas, anchors = (boxes.reals(node.inputs[place], inputs[place]) for place in range(3))
     boxes.check_numbers(node, "scores", scores)
     decoded = _decoded(node, deltas, anchors)

@@ -33,7 +33,7 @@ def compute_fill(node, inputs):
 
 
 def fill_with(b, output, value):
-    """Emit a fill of the output with a value; None, or why it is not native."""
+    """Emit a fill of the output with a value; returns None, or why it is not native."""
     if output.dtype.itemsize > MOST_ITEM:
         return f"no native fill for {output.dtype}"
     b.emit(FillItems((b.slot(output),), prod(output.shape), np.asarray(value, output.dtype).tobytes()))
@@ -41,7 +41,7 @@ def fill_with(b, output, value):
 
 
 def lower_fill(node, b):
-    """A fill with a known value, or a copy of one element again and again."""
+    """A fill with a known value, or repeated copies of one element."""
     output, value = node.outputs[0], node["value"]
     if value.value is not None:
         return fill_with(b, output, value.value.reshape(-1)[0])

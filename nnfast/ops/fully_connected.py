@@ -17,7 +17,7 @@ _SIGNATURES = (
 
 
 def validate(node):
-    """Versions, ranks, and what the shapes of weights, bias and input say of each other."""
+    """Versions, ranks, and consistent shapes of weights, bias and input."""
     requantize.require_scale_version(node)
     if all(node[name].shape is not None for name in ("input", "weights", "bias")):
         _check_ranks(node)

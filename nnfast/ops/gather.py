@@ -11,7 +11,7 @@ from .movement import INDEX_BYTES, copy_choice
 
 
 def _check_range(node, name, indices, count):
-    """Indices that only an execution knows must lie in [0, count)."""
+    """Check at execution that indices lie in [0, count)."""
     wrong = indices[(indices < 0) | (indices >= count)]
     if wrong.size:
         node.fail_run(name, f"holds {wrong[0]}, must be in [0, {count})")

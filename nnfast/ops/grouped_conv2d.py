@@ -1,4 +1,4 @@
-"""GROUPED_CONV_2D [NN 15.55]: a CONV_2D of its own for every group of channels."""
+"""GROUPED_CONV_2D [NN 15.55]: a separate CONV_2D for every group of channels."""
 
 import numpy as np
 

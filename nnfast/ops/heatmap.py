@@ -39,7 +39,7 @@ def _around(maps, y, x):
 
 @np.errstate(all="ignore")
 def _peak(g, tolerance):
-    """(score, step in x, step in y) of the quadratic through g; the middle value and no step where that has no peak."""
+    """(score, offset in x, offset in y) of the peak of the quadratic through g; without one, g[1][1] and 0, 0."""
     half, two = np.float32(0.5), np.float32(2)
     b0, b1 = -half * (g[1, 2] - g[1, 0]), -half * (g[2, 1] - g[0, 1])
     a00, a11 = g[1, 0] - two * g[1, 1] + g[1, 2], g[0, 1] - two * g[1, 1] + g[2, 1]
@@ -77,7 +77,7 @@ def compute(node, inputs):
 
 
 def lower(node, b):
-    """One step, between conversions for float16; what is wrong with numbers and boxes shows as it runs."""
+    """One step, between conversions for float16; it declines invalid numbers and boxes at run time."""
     if node.layout_nchw:
         return "no native kernel for NCHW"
     source, corners = node["heatmap"], node["boxes"]
@@ -91,7 +91,7 @@ def lower(node, b):
             b.emit(Convert((ends[place], slots[place]), counts[place], narrow=False))
     quantization = [(t.scale, t.zero_point) for t in (source, node.outputs[0])]
     boxes_, size, _, keypoints = source.shape
-    # Of float16 the reference reads the operands themselves, so these must last until the step has run.
+    # After declining, the reference reads the float16 operands themselves, so these must live until the step has run.
     b.emit(HeatmapPeaks([*slots, *ends] if half else slots, _TYPES[source.type], boxes_, size, keypoints,
                         _tolerance(node), corners.scale, quantization), declines=True)
     if half:

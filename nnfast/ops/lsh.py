@@ -9,7 +9,7 @@ from .base import OpDef, Signature
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 
 PART = 1 << 24
-"""Bytes of keys, about, whose fingerprints are formed between two looks at the limits of an execution."""
+"""Approximate bytes of keys that are hashed between two checks of an execution's limits."""
 
 
 def validate(node):
@@ -40,7 +40,7 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """A bit is the sign of the weighted sum of the fingerprints of (seed, row) over all rows, added in their order."""
+    """A bit is the sign of the weighted sum of the fingerprints of (seed, row) over all rows, in order."""
     hashes, source, weight, _ = inputs
     kind, count = node.scalar("type"), len(source)
     seeds = hashes.astype("<f4").reshape(-1, 1).view(np.uint8)

@@ -48,7 +48,7 @@ def is_cifg(node):
 
 
 def has_layer_norm(node):
-    """True when the gates are normalised; the output gate's weights decide."""
+    """True if the gates have layer norm: the output gate's weights are present."""
     return node.has("output_layer_norm_weights")
 
 
@@ -58,7 +58,7 @@ def active_gates(node):
 
 
 def check_presence(node):
-    """The optional inputs must together make one kind of cell."""
+    """The present optional inputs must form a valid kind of cell."""
     cifg = is_cifg(node)
     why = f"where input_to_input_weights is {'omitted' if cifg else 'present'}"
     for name in ("recurrent_to_input_weights", "input_gate_bias"):
@@ -89,7 +89,8 @@ def check_clips(node):
 
 
 def check_shapes(node, batch, size):
-    """Every present tensor against (units, outputs), which are returned; states too, which the reference trusts."""
+    """Check the shape of every present tensor against (units, outputs), which are returned. Includes states, which the
+    reference implementation does not check."""
     node.check_rank("input_to_output_weights", 2)
     node.check_rank("recurrent_to_output_weights", 2)
     units, outputs = node["input_to_output_weights"].shape[0], node["recurrent_to_output_weights"].shape[1]
@@ -136,7 +137,7 @@ def _product(rows, weights):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """The float64 parameters of an LSTM cell; None for what it does not have. Dicts go by gate name.
+    """The float64 parameters of an LSTM cell; None for absent ones. Dicts are by gate name.
 
     A clip of 0 or less is off. project_bias counts only beside project. product(rows, weights): of rows [b, size] with
     from_input, from_output or project, [.., size].
@@ -181,7 +182,7 @@ class Cell:
         return outputs, output, state
 
     def _gate(self, gate, pre, state):
-        """A gate before its activation: the peephole's share, then layer norm, then bias."""
+        """A gate before its activation: add the peephole term, then layer norm, then bias."""
         value = pre[gate]
         if gate in self.peephole:
             value = value + self.peephole[gate] * state

@@ -29,7 +29,7 @@ def _values(node, gates, text):
 
 
 class _Layer:
-    """What both forms of steps need of a layer."""
+    """Parameters of a layer that both forms of steps need."""
 
     def __init__(self, node, b, path, source, output):
         self.node, self.b, self.path, self.source, self.output = node, b, path, source, output
@@ -58,7 +58,7 @@ def steps(node, b, path, source, output, state_out=None, cell_out=None, scratch=
         return f"no native kernel for {type_name(source.type)}"
     layer = _Layer(node, b, path, source, output)
     state_out = None if state_out is None else b.slot(state_out)
-    # What it holds is unspecified; memory of an earlier run it must not be.
+    # Its content is unspecified, but must not be stale memory.
     cleared, count = (None, 0) if scratch is None else (b.slot(scratch), prod(scratch.shape))
     constant = _is_constant(node, layer.gates)
     if constant and not node.has("output_layer_norm_weights"):
@@ -80,7 +80,7 @@ def _packed_projection(layer):
 
 
 def _fits_half(weights):
-    """True where the weights of a relaxed model can be stored as halves, and it pays: more than a core keeps near."""
+    """True if a relaxed model's weights can be stored as float16, and exceed a core's cache as float32."""
     most = np.finfo(np.float16).max
     return sum(array.nbytes for array in weights) > recurrent.NEAR_BYTES and \
         all(np.abs(array).max(initial=0) <= most for array in weights)
@@ -131,7 +131,7 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
 
 
 def _as_they_lie(layer, constant, state_out, cell_out, cleared, clear_count):
-    """Steps on weights that nothing packs: they come from outside, or layer norm needs whole rows."""
+    """Steps on unpacked weights: they are not constant, or layer norm needs whole rows."""
     node, b, path, gates, units, size = layer.node, layer.b, layer.path, layer.gates, layer.units, layer.size
     data, width = b.slot(layer.source), size
     if constant and path.rows >= recurrent.SUMS_FROM:

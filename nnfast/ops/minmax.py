@@ -33,7 +33,7 @@ def compute_minimum(node, inputs):
 
 
 def lower(node, b):
-    """One step for float32, INT32 and 8-bit codes; those of another quantization go through a table first."""
+    """One step for float32, INT32 and 8-bit codes; codes of another quantization are mapped by a table first."""
     x, y, output = node["x"], node["y"], node.outputs[0]
     reason = obstacle(x.shape, y.shape)
     if reason is not None:

@@ -1,13 +1,13 @@
-"""What operations that only move elements share: strides, and native copies of boxes, orders and choices."""
+"""Shared by operations that only move elements: strides, and native copies for slices, transposes and gathers."""
 
 from math import prod
 
 from .._native.movement import IndexedCopy, StridedCopy
 
 MOST_DIMENSIONS = 6
-"""Most dimensions of a native copy of a box or a choice."""
+"""Most dimensions of a native slice or gather."""
 INDEX_BYTES = 32
-"""Memory for each entry of a table of indices, while it is made and in the step that keeps it."""
+"""Bytes per entry of a table of indices, during its construction and in the step that keeps it."""
 _TOO_MANY = f"rank is {{}}, native up to {MOST_DIMENSIONS}"
 
 
@@ -17,7 +17,7 @@ def dense(shape, item):
 
 
 def copy_order(b, source, output, shape, order):
-    """Emit the copy of `source`, seen in a shape, into `output` with the dimensions in another order."""
+    """Emit a transpose of `source`, viewed in a shape, into `output`."""
     item = source.dtype.itemsize
     along, turned = dense(shape, item), [shape[axis] for axis in order]
     b.emit(StridedCopy((b.slot(source), b.slot(output)), turned, [along[axis] for axis in order], dense(turned, item),
@@ -33,7 +33,7 @@ def copy_box(b, source, output, first, count, stride):
         return _TOO_MANY.format(len(count))
     item = source.dtype.itemsize
     along = dense(source.shape, item)
-    # Nothing is read from an empty box, which may begin behind the end.
+    # An empty box may start past the end; nothing is read from it.
     start = 0 if 0 in count else sum(at * step for at, step in zip(first, along, strict=True))
     b.emit(StridedCopy((b.slot(source), b.slot(output)), count, [n * step for n, step in zip(stride, along)],
                        dense(count, item), item, 0, start))
@@ -41,7 +41,7 @@ def copy_box(b, source, output, first, count, stride):
 
 
 def copy_choice(b, source, output, indices, shape=None):
-    """Emit the copy of the chosen positions along each dimension of `source`, seen in `shape` where one is given.
+    """Emit the copy of the chosen positions along each dimension of `source`, viewed in `shape` if given.
 
     indices: for each dimension an array, a range, or how many in order, from the first again and again.
     Returns None, or why it is not native.

@@ -10,7 +10,7 @@ HARD, LINEAR, GAUSSIAN = 0, 1, 2
 
 
 def infer(node):
-    """[N], [N, 4], [N], [N]: how many boxes stay only the data tell; num_rois may be 0."""
+    """[N], [N, 4], [N], [N]: the number N of boxes kept depends on the data; num_rois may be 0."""
     boxes.check_box_quantization(node, "roi")
     sizes = boxes.match_dims(node, scores="rois classes", roi="rois corners", batch_index="rois")
     if sizes["classes"] < 2:
@@ -23,10 +23,10 @@ def infer(node):
 
 
 def _factor(kernel, overlap, threshold, sigma):
-    """By what a score falls for its overlap with a better box."""
+    """Factor by which a score is reduced for its overlap with a better box."""
     if kernel == HARD:
         return np.where(overlap < threshold, np.float32(1), np.float32(0))
-    # Two empty boxes overlap by 0 / 0; to take that for none keeps NaN out of the scores.
+    # Two empty boxes overlap by 0 / 0: count that as no overlap, which keeps NaN out of the scores.
     overlap = np.nan_to_num(overlap, nan=0.0)
     if kernel == LINEAR:
         return np.where(overlap < threshold, np.float32(1), np.float32(1) - overlap)
@@ -61,7 +61,7 @@ def _suppress(node, scores, roi):
 
 
 def compute(node, inputs):
-    """Consecutive rois of one batch index form a group; each group gives its boxes by class, then by falling score."""
+    """Consecutive rois of one batch index form a group, whose boxes are output by class, then by descending score."""
     batch = inputs[2]
     scores, roi = boxes.reals(node["scores"], inputs[0]), boxes.reals(node["roi"], inputs[1])
     roi = roi.reshape(*scores.shape, 4)

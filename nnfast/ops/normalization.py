@@ -52,7 +52,7 @@ def infer_instance(node):
 
 # -- arithmetic ----------------------------------------------------------------------------------------------------
 def _l2_codes(node, x, axis):
-    """Quantized form: the reference rounds signed codes along the last axis once less than all others."""
+    """Quantized form. The reference rounds once less for signed codes along the last axis than in all other cases."""
     source, output = node["input"], node.outputs[0]
     centred = x.astype(np.int64) - source.zero_point
     multiplier, exponent = inv_sqrt(np.square(centred).sum(axis=axis, keepdims=True))
@@ -64,7 +64,7 @@ def _l2_codes(node, x, axis):
 
 
 def compute_l2(node, inputs):
-    """x over the root of its sum of squares along the axis: floats in float64, rounded once, 8-bit in fixed point."""
+    """x / sqrt(sum of squares along the axis): floats in float64, rounded once; 8-bit in fixed point."""
     x, axis = inputs[0], node.axis()
     if is_quant8(node["input"]):
         return [_l2_codes(node, x, axis)]
@@ -75,7 +75,7 @@ def compute_l2(node, inputs):
 
 
 def _window_sums(x, radius):
-    """Sums over [i - radius, i + radius] along axis 0, without subtractions: of blocks of 1, 2, 4 ... neighbours."""
+    """Sums over [i - radius, i + radius] along axis 0, from sums of 1, 2, 4 ... neighbours, without subtraction."""
     count = len(x)
     radius = min(radius, count - 1)
     blocks = np.pad(x, ((radius, radius),) + ((0, 0),) * (x.ndim - 1))

@@ -1,4 +1,4 @@
-"""Operations of nnfast's own beside the standard's: what TFLite has and NNAPI has no word for.
+"""nnfast's own operations besides the standard's: for what TFLite has and NNAPI does not.
 
 Each is an OpDef in a file of this folder, as those of the standard, under the name TFL_X for TFLite's operator X. It is
 no operation of the standard: models name it by a code of the extension model.own.NAME, and the HAL offers none of them.

@@ -19,7 +19,7 @@ def validate(node):
 
 
 def infer(node):
-    """Each dimension grows by what is put before and after it."""
+    """Each dimension grows by its padding before and after."""
     shape, paddings = node["input"].shape, node.value("paddings")
     if paddings.shape != (len(shape), 2):
         node.fail("paddings", f"shape is {list(paddings.shape)}, must be [{len(shape)}, 2]")
@@ -29,7 +29,7 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """The input within a frame of its zero."""
+    """The input framed by its zero point, or 0."""
     return [np.pad(inputs[0], node.value("paddings"), constant_values=node["input"].zero_point)]
 
 
@@ -65,14 +65,14 @@ def validate_v2(node):
 
 
 def _pad_item(node, value):
-    """The pad value as an element of the input, of which 8-bit types take the low byte as a code."""
+    """The pad value as an element of the input; 8-bit types use its low byte as the code."""
     if is_quant8(node["input"]):
         value = value.astype(np.uint8).view(node["input"].dtype)
     return value.reshape(-1)[0]
 
 
 def compute_v2(node, inputs):
-    """The input within a frame of the pad value."""
+    """The input framed by the pad value."""
     source, paddings, value = inputs
     return [np.pad(source, paddings, constant_values=_pad_item(node, value))]
 
@@ -115,7 +115,7 @@ def validate_mirror(node):
 
 
 def infer_mirror(node):
-    """As PAD; there must be enough of the input to fill the frame: without its edge in mode 0 (REFLECT)."""
+    """As PAD; no padding may exceed the input's dimension, less 1 in mode 0 (REFLECT)."""
     validate_mirror(node)
     result = infer(node)
     mode = node.check_in("mode", (0, 1))
@@ -126,12 +126,12 @@ def infer_mirror(node):
 
 
 def compute_mirror(node, inputs):
-    """The input continued backwards on every side."""
+    """The input mirrored on every side."""
     return [np.pad(inputs[0], node.value("paddings"), _MODES[node.scalar("mode")])]
 
 
 def lower_mirror(node, b):
-    """A copy by indices, which continue backwards as the elements do."""
+    """A gather with mirrored indices."""
     source, mode = node["input"], _MODES[node.scalar("mode")]
     indices = []
     for size, pads in zip(source.shape, node.value("paddings").tolist()):

@@ -54,7 +54,7 @@ def mean_codes(sums, counts, signed):
 
 
 def counts(win):
-    """int64 [oh, ow, 1]: how many positions of each window lie inside the input."""
+    """int64 [oh, ow, 1]: number of positions of each window inside the input."""
     return (win.counts(0)[:, None] * win.counts(1))[:, :, None]
 
 

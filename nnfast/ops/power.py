@@ -13,9 +13,9 @@ def infer(node):
 
 
 def power(base, exponent):
-    """IEEE pow of float64: a negative base with a broken exponent gives NaN, pow(-inf, 0.5) is inf.
+    """IEEE pow of float64: a negative base with a fractional exponent gives NaN, pow(-inf, 0.5) is inf.
 
-    numpy takes a root where the exponent is one 0.5 for many bases, which is NaN of -inf and -0 of -0.
+    numpy uses sqrt for a scalar exponent of 0.5, which gives NaN for -inf and -0 for -0.
     """
     with np.errstate(all="ignore"):
         base, exponent = np.asarray(base, np.float64), np.asarray(exponent, np.float64)

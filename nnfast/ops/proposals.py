@@ -9,7 +9,7 @@ from .window import to_nhwc
 
 
 def infer(node):
-    """[N], [N, 4], [N]: how many boxes stay only the data tell."""
+    """[N], [N, 4], [N]: the number N of boxes kept depends on the data."""
     boxes.check_box_quantization(node, "anchors", "image_info")
     maps = ("batches anchors height width", "batches deltas height width") if node.layout_nchw else \
         ("batches height width anchors", "batches height width deltas")
@@ -28,7 +28,7 @@ def _placed_anchors(node, anchors, height, width):
 
 
 def _propose(node, scores, candidates, image):
-    """Numbers of the candidates [n, 4] of one image that stay, best first."""
+    """Indices of the candidates [n, 4] of one image that are kept, best first."""
     node.go_on()
     items = np.arange(len(scores))
     most = node.scalar("pre_nms_top_n")
@@ -43,7 +43,7 @@ def _propose(node, scores, candidates, image):
 
 @np.errstate(over="ignore", invalid="ignore")
 def compute(node, inputs):
-    """Images in order, the proposals of each by falling score; scores keep their codes."""
+    """Images in order, the proposals of each by descending score; scores keep their codes."""
     raw = to_nhwc(node, inputs[0])
     batches, height, width, _ = raw.shape
     raw = raw.reshape(batches, -1)

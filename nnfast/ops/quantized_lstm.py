@@ -48,7 +48,7 @@ def _infer(node):
 
 
 def _cell_exponent(node):
-    """k of the cell state's scale 2**k; outside -15..-9 neither the tables nor the shifts reach."""
+    """k of the cell state's scale 2**k; tables and shifts cover only -15..-9."""
     exact = math.log2(node["cell_state_in"].scale)
     k = round(exact)
     if abs(exact - k) >= 1e-3 or not -15 <= k <= -9:
@@ -110,7 +110,7 @@ def _normalised(words, weights, bias, multiplier):
     units = words.shape[1]
     sums, squares = (values.sum(axis=1, keepdims=True) for values in (words, words * words))
     mean = _truncated(sums << _NORMAL_BITS, units)
-    # A variance below one, which rounding can even make negative, counts as one: inv_sqrt sees to it.
+    # inv_sqrt treats a variance below one (rounding can even make it negative) as one.
     variance = _truncated(squares * ((1 << 2 * _NORMAL_BITS) // units) - mean * mean, 1 << 2 * _NORMAL_BITS)
     scaled = quant.mbqm((words << _NORMAL_BITS) - mean, *inv_sqrt(variance))
     scaled = quant.wrap32(scaled * weights + bias)
@@ -121,7 +121,7 @@ def _normalised(words, weights, bias, multiplier):
 
 
 def _bounds(node, name, scale, low, high):
-    """Range that a clip of the standard leaves of low..high; a limit of 0 is off."""
+    """The range low..high, reduced by the standard's clip value; 0 disables the clip."""
     limit = node.scalar(name) if node.has(name) else 0
     if not limit > 0:
         return low, high

@@ -14,7 +14,7 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 
 PART = 1 << 14
-"""Samples, an even number, that are drawn between two looks at the limits of an execution."""
+"""Samples drawn between two checks of an execution's limits; an even number."""
 
 
 def philox(seeds, blocks, first=0):

@@ -1,4 +1,4 @@
-"""What the recurrent operations share: activations [NN 13.8], shape rules, the time axis."""
+"""Shared by the recurrent operations: activations [NN 13.8], shape rules, the time axis."""
 
 from dataclasses import dataclass
 from math import prod
@@ -12,9 +12,9 @@ from ..model.types import Activation
 from . import window
 
 SUMS_FROM = 4
-"""Rows from which on the input's products of all times pay as one matrix product, with its detour through memory."""
+"""Rows from which one matrix product over all times pays off for the input, although its result goes through memory."""
 NEAR_BYTES = 1 << 20
-"""Weights that one core keeps near: up to this size, one thread alone beats two that wait for each other each time."""
+"""Bytes of weights that fit a core's cache: up to this, one thread is faster than two that synchronize at each step."""
 
 
 def sigmoid(x):
@@ -34,7 +34,7 @@ ACTIVATIONS = {
 
 
 def must(node, name, present, why):
-    """An optional input must be present, or be omitted; why: the words after that."""
+    """An optional input must be present, or omitted; why: the end of the message."""
     if node.has(name) != present:
         node.fail(name, f"is {'omitted, must be present' if present else 'present, must be omitted'} {why}")
 
@@ -68,7 +68,7 @@ def time_first(node, sequence):
 # -- native --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How one direction of a layer goes through its sequences.
+    """How one direction of a layer traverses its sequences.
 
     row: values that the output sequence holds for one time and batch row, where they are more than the layer's own;
     start: the first of the layer's own.
@@ -106,7 +106,7 @@ def sequence_path(node):
 
 
 def input_sums(b, source, sources, width, size, values):
-    """Slot of weights @ x + bias for all rows x of a tensor, by a step of its own.
+    """Slot of weights @ x + bias for all rows x of a tensor, computed by a separate step.
 
     values(): (float32 weights [width, size], bias [width]), which are derived from the tensors `sources`.
     """
@@ -130,7 +130,7 @@ def curve_and_clamp(node):
 
 
 def emit(b, steps):
-    """Emit a list of steps; returns None, or the text that stands in place of a list."""
+    """Emit a list of steps; returns None, or the reason given instead of a list."""
     if isinstance(steps, str):
         return steps
     for step in steps:

@@ -29,7 +29,7 @@ def axes_of(node):
 
 
 def infer(node):
-    """Reduced dimensions go away, or become 1 with keep_dims; [1] when none is left."""
+    """Reduced dimensions are removed, or become 1 with keep_dims; [1] if none is left."""
     shape, axes = node["input"].shape, axes_of(node)
     if node.scalar("keep_dims") > 0:
         return [tuple(1 if axis in axes else size for axis, size in enumerate(shape))]
@@ -83,13 +83,13 @@ def compute_any(node, inputs):
 
 
 def compute_max(node, inputs):
-    """The largest value, from the lowest finite one upwards (so -inf does not count); a NaN loses to any number."""
+    """The largest value, starting from the lowest finite one (so never -inf); NaN is ignored."""
     start = _finite(inputs[0].dtype).min
     return [np.asarray(np.fmax.reduce(inputs[0], axis=axes_of(node), initial=start)).reshape(infer(node)[0])]
 
 
 def compute_min(node, inputs):
-    """The smallest value, from the highest finite one downwards (so inf does not count); a NaN loses to any number."""
+    """The smallest value, starting from the highest finite one (so never inf); NaN is ignored."""
     start = _finite(inputs[0].dtype).max
     return [np.asarray(np.fmin.reduce(inputs[0], axis=axes_of(node), initial=start)).reshape(infer(node)[0])]
 
@@ -99,7 +99,7 @@ def _finite(dtype):
 
 
 def compute_prod(node, inputs):
-    """Product in float64, rounded once; one zero makes it zero, next to an infinity or NaN too."""
+    """Product in float64, rounded once; any zero makes it zero, even with infinities or NaN."""
     x, axes = inputs[0], axes_of(node)
     with np.errstate(all="ignore"):
         product = np.where((x == 0).any(axis=axes), 0, x.prod(axis=axes, dtype=np.float64))
@@ -122,11 +122,11 @@ _STEPS = {
 
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 _STARTS = {"max": (-_LARGEST_HALF, np.inf), "min": (-np.inf, _LARGEST_HALF)}
-"""Between these lie the float16 results: where no number counts, the start, which float32 has further out."""
+"""Range of float16 results: the start values, which lie further out in float32, are clamped to these."""
 
 
 def _lower_half(node, b, slots, name, axes):
-    """Extremes of float16 in float32, with the start that float16 has."""
+    """Extremes of float16 computed in float32, with the start values of float16."""
     count, left = prod(node["input"].shape), prod(node.outputs[0].shape)
     wide, found, bounded = b.temp(4 * count), b.temp(4 * left), b.temp(4 * left)
     b.emit(Convert((slots[0], wide), count, narrow=False))
@@ -161,7 +161,7 @@ _TRUTH = np.minimum(np.arange(256), 1).astype(np.uint8)
 
 
 def lower_logical(node, b):
-    """The smallest byte is not 0 where none is, the largest where one is not; then 0 or 1 of what is left."""
+    """ALL is min(bytes) != 0, ANY is max(bytes) != 0; then convert to 0 or 1."""
     left = prod(node.outputs[0].shape)
     name, found = "min" if node.op.type == OperationType.REDUCE_ALL else "max", b.temp(left)
     b.emit(ReduceQ8((b.slot(node["input"]), found), name, False, node["input"].shape, axes_of(node)))

@@ -71,7 +71,7 @@ _FAMILY_OF = {int(code): family for family, codes in FAMILIES.items() for code i
 
 @lru_cache(256)
 def lookup(code):
-    """OpDef of an operation code, or of the Definition that took its place; None when there is no such operation."""
+    """OpDef of an operation code, or of the Definition that replaced it; None if there is no such operation."""
     if isinstance(code, Definition):
         return code.op
     family = _FAMILY_OF.get(code)

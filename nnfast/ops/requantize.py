@@ -52,7 +52,7 @@ class RealRequantizer:
 def multipliers(real):
     """int64 arrays (multiplier, exponent) of finite doubles >= 0, with every exponent in -31..31 [NN 13.4]."""
     multiplier, exponent = quant.quantize_multipliers(real)
-    # From 2^32 on the left shift moves every bit of an int32 out; a zero multiplier says so without an undefined shift.
+    # At 2^32 and above the left shift moves every bit of an int32 out; a zero multiplier avoids the undefined shift.
     return np.where(exponent > 31, 0, multiplier), np.minimum(exponent, 31)
 
 
@@ -68,7 +68,7 @@ def real_multiplier(node):
 
 
 def rounds_once(node):
-    """Whether sums meet the real multiplier in double, and are rounded once: LiteRT's FULLY_CONNECTED."""
+    """Whether sums are multiplied in double and rounded once, as in LiteRT's FULLY_CONNECTED."""
     return node.is_litert and node.op.name in ("FULLY_CONNECTED", "TFL_FULLY_CONNECTED")
 
 
@@ -81,7 +81,7 @@ def requantizer(node):
 
 
 def codes(node):
-    """(zero point, low, high): the codes of the output that the fused activation leaves [NN 13.8]."""
+    """(zero point, low, high): the range of output codes under the fused activation [NN 13.8]."""
     target = node.outputs[0]
     clamp = quant.activation_range(node.scalar("activation"), target.type, target.scale, target.zero_point)
     return target.zero_point, *clamp
@@ -124,7 +124,7 @@ def check_channel_dim(node, name, dim):
 
 
 def centred(tensor, array):
-    """8-bit codes less their zero point, as float64: products and sums of them stay exact (below 2^53)."""
+    """8-bit codes minus their zero point, as float64, in which products and sums are exact (below 2^53)."""
     zero_point = tensor.zero_point if tensor.channel_quant is None else 0
     return array.astype(np.float64) - zero_point
 

@@ -15,7 +15,7 @@ def validate(node):
 
 
 def infer(node):
-    """The values of `shape`, where one -1 stands for what is left over."""
+    """The values of `shape`, with one -1 replaced by the remaining size."""
     wanted = node.numbers("shape")
     count = prod(node["input"].shape)
     if not wanted:
@@ -38,7 +38,7 @@ def compute(node, inputs):
 
 
 def lower(node, b):
-    """No copy where the output can be the input's memory, else one."""
+    """Share the input's memory if possible, else copy."""
     if not b.alias(0, 0):
         source = node["input"]
         b.emit(CopyBytes((b.slot(source), b.slot(node.outputs[0])), prod(source.shape) * source.dtype.itemsize))

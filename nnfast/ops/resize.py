@@ -15,10 +15,10 @@ _OPTIONS = (("", "1.0"), (" layout:bool", "1.2"), (" layout:bool align_corners:b
 
 
 PART = 1 << 18
-"""Positions of a table that are made between two looks at the limits of a preparation."""
+"""Positions of a table computed between two checks of a preparation's limits."""
 
 TABLE_BYTES = 64
-"""Memory for each position of a table, while it is made and in the step that keeps it."""
+"""Bytes per position of a table, during its construction and in the step that keeps it."""
 
 
 def _numbers(positions):
@@ -32,7 +32,7 @@ def validate(node):
 
 
 def _new_size(node, name, size):
-    """Output size along one axis: given as a number, or as a factor of the input size (float32 product, cut)."""
+    """Output size along one axis: given as a number, or as a factor of the input size (float32 product, truncated)."""
     value = node.scalar(name)
     if node[name].type != OperandType.INT32:
         with np.errstate(over="ignore"):
@@ -87,11 +87,11 @@ def axis_weights(size, new_size, align_corners, half_pixel_centers, positions=No
 
 
 _ONE = 1 << 10
-"""Steps between two pixels in which LiteRT interpolates int8 codes."""
+"""Fixed-point 1.0 of the weights by which LiteRT interpolates int8 codes."""
 
 
 def integer_weights(size, new_size, align_corners, half_pixel_centers, positions=None):
-    """As axis_weights, in whole steps of 1 / _ONE, as LiteRT has it for int8; exact in float32."""
+    """As axis_weights, with weights in multiples of 1 / _ONE, as LiteRT has it for int8; exact in float32."""
     if align_corners and new_size > 1:
         ratio = (_ONE * (size - 1) + (new_size - 1) // 2) // (new_size - 1)
     else:
@@ -125,7 +125,7 @@ def _compute_integers(node, x):
 
 
 def compute(node, inputs):
-    """float32 sums of the four neighbours in the order of the reference; 8-bit codes are cut after adding 0.5."""
+    """float32 sums of the four neighbours in the order of the reference; 8-bit codes are truncated after adding 0.5."""
     x, dtype = inputs[0], node.outputs[0].dtype
     nchw = node.layout_nchw
     if _rounds_away(node):
@@ -150,7 +150,7 @@ def compute(node, inputs):
 
 
 _TYPES = {"float32": "f32", "uint8": "qu8", "int8": "qs8"}
-"""dtype -> kernels' name of it."""
+"""dtype -> its name in kernels."""
 
 
 _EXACT_BITS = 14
@@ -165,7 +165,7 @@ def _bits(weights):
 
 
 def lower(node, b):
-    """One step; with NCHW every channel is an image of its own."""
+    """One step; with NCHW every channel is treated as an image."""
     source, output = node["input"], node.outputs[0]
     if source.dtype.name not in _TYPES:
         return f"no native kernel for {type_name(source.type)}"

@@ -17,7 +17,7 @@ _SEQUENCE = forms(
 
 
 def check_weights(node, batch, size):
-    """Weights, bias and state against each other; returns the number of units."""
+    """Check shapes of weights, bias and state against each other; returns the number of units."""
     node.check_rank("weights", 2)
     units = node["weights"].shape[0]
     recurrent.check_shape(node, "weights", (units, size))

@@ -1,4 +1,4 @@
-"""ROI_ALIGN and ROI_POOLING: regions of a feature map brought to one size [NN 15.81, 15.82]."""
+"""ROI_ALIGN and ROI_POOLING: regions of a feature map resampled to one size [NN 15.81, 15.82]."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from . import boxes, window
 from .base import OpDef, Signature, is_quant8
 
 MOST_SAMPLES = 1 << 20
-"""Samples in a bin that ROI_ALIGN takes: a map of 1024 x 1024 in one adaptive bin; beyond it a ratio makes no sense."""
+"""Most samples per bin of ROI_ALIGN: those of a 1024 x 1024 map in one adaptive bin; larger ratios make no sense."""
 
 _WEIGHT_STEP = np.float32(1 / 255)
 _BLOCK = 1 << 20
@@ -44,7 +44,7 @@ def _as_is(values):
 
 
 def _through_half(values):
-    """float32 values as a float16 variable keeps them."""
+    """float32 values rounded to float16."""
     return values.astype(np.float16).astype(np.float32)
 
 
@@ -172,7 +172,7 @@ def _compute_align(node, inputs):
 
 
 def _lower_arguments(node, b):
-    """What both native steps take first: slots, types, shape of the image, regions, sizes and strides."""
+    """First arguments of both native steps: slots, types, shape of the image, regions, sizes and strides."""
     tensors = node["input"], node["roi"], node["batch_index"], node.outputs[0]
     return ([b.slot(t) for t in tensors], _TYPES[node["input"].type], node["input"].shape, node["roi"].shape[0],
             _both(node, "out_{}"), _both(node, "{}_stride"))
@@ -183,7 +183,7 @@ def _both(node, name):
 
 
 def lower_align(node, b):
-    """One step; what is wrong with regions and images shows as it runs."""
+    """One step; it declines invalid regions and images at run time."""
     source, target = node["input"], node.outputs[0]
     if source.type not in _TYPES or node.layout_nchw:
         return _NCHW if source.type in _TYPES else f"no native kernel for {type_name(source.type)}"
@@ -226,7 +226,7 @@ def _compute_pooling(node, inputs):
 
 
 def lower_pooling(node, b):
-    """One step over the maximum of a pool; what is wrong with regions and images shows as it runs."""
+    """One max-pooling step; it declines invalid regions and images at run time."""
     source = node["input"]
     if source.type not in _TYPES or node.layout_nchw:
         return _NCHW if source.type in _TYPES else f"no native kernel for {type_name(source.type)}"

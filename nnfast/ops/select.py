@@ -20,14 +20,14 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """x where the condition's byte is nonzero, else y; 8-bit codes go over to the output's quantization."""
+    """x where the condition's byte is nonzero, else y; 8-bit codes are requantized to the output's quantization."""
     condition, x, y = inputs
     output = node.outputs[0]
     return [np.where(condition != 0, recode(node["x"], output, x), recode(node["y"], output, y))]
 
 
 def lower(node, b):
-    """One step; 8-bit codes of another quantization go through a table first."""
+    """One step; 8-bit codes of another quantization are mapped by a table first."""
     output = node.outputs[0]
     sides = [emit_recode(b, node[name], output) for name in ("x", "y")]
     b.emit(Select((b.slot(node["condition"]), *sides, b.slot(output)), prod(output.shape), output.dtype.itemsize))

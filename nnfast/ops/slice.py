@@ -17,7 +17,7 @@ def _numbers(node, name):
 
 # -- SLICE ---------------------------------------------------------------------------------------------------------
 def infer_slice(node):
-    """The sizes, where -1 stands for everything from `begin` on."""
+    """The sizes, with -1 replaced by all that follows `begin`."""
     shape, sizes = node["input"].shape, []
     for dim, (total, begin, size) in enumerate(zip(shape, _numbers(node, "begin"), _numbers(node, "size"))):
         if not 0 <= begin <= total:
@@ -81,7 +81,7 @@ def extents(node):
 
 
 def infer_strided(node):
-    """The counts of the dimensions that stay; [1] when none does."""
+    """The counts of the remaining dimensions; [1] if there is none."""
     validate_strided(node)
     return [tuple(count for _, _, count, shrunk in extents(node) if not shrunk) or (1,)]
 
