@@ -159,7 +159,7 @@ def emit(node, b, weights, win, batch, values=None, place=None):
                        conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
     elif place is None and values is None and conv.winograd_suits(win, batch, units, depth):
-        filter_ = np.ascontiguousarray(b.value(weights))  # for the direct form, where Winograd does not apply
+        filter_ = np.ascontiguousarray(b.value(weights))  # to recompute outputs that are not finite
         slots = packed(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
         b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:

@@ -46,7 +46,7 @@ def multiplier(node):
 
 
 def powers(node, difference):
-    """e^(difference * beta) as F0 words for int64 differences of codes <= 0; 0 where the standard drops it."""
+    """e^(difference * beta) as F0 words for int64 differences of codes <= 0; 0 where the standard ignores the term."""
     factor, shift = multiplier(node)
     alive = difference >= -input_radius(_DIFFERENCE_BITS, shift)
     words = srdhm(np.where(alive, difference, 0) << shift, factor)
@@ -62,7 +62,7 @@ def fractions(node, x, bits):
     """Softmax of integer codes, the axis last, in steps of 2^-bits."""
     terms = powers(node, x - x.max(axis=-1, keepdims=True))
     total = rdbpot(terms, _SUM_BITS).sum(axis=-1, keepdims=True)
-    # Bring the sum into [1, 2) of F0: zeros in front of a 32-bit word, negative for sums that outgrow it.
+    # Normalize the sum to [1, 2) in F0: leading zeros of a 32-bit word, negative for larger sums.
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     fraction = np.where(zeros >= 0, total << np.maximum(zeros, 0), total >> np.maximum(-zeros, 0)) - (1 << 31)
     scale = WORD32.recip1p(fraction)
@@ -127,7 +127,7 @@ def infer_log(node):
 
 
 def compute_log(node, inputs):
-    """The logarithm of the softmax, formed without the softmax itself, in float64, rounded once."""
+    """The logarithm of the softmax, computed directly in float64, rounded once."""
     axis = node.axis()
     with np.errstate(all="ignore"):
         logits = np.asarray(inputs[0], np.float64) * node.scalar("beta")

@@ -42,7 +42,7 @@ def _compute(node, inputs):
     if bias is not None:
         sums = sums + bias
     output = recurrent.ACTIVATIONS[node.scalar("activation")](sums)
-    # The oldest value leaves; its place at the end is free for the next step.
+    # Shift out the oldest value; the last place is for the next step.
     state = np.concatenate([history[:, :, 1:], np.zeros((batch, filters, 1))], axis=2)
     return [array.reshape(batch, -1).astype(target.dtype) for array, target in zip((state, output), node.outputs)]
 

@@ -1,4 +1,4 @@
-"""TOPK_V2: the k largest values of each row and where they stood [NN 15.90]."""
+"""TOPK_V2: the k largest values of each row and their indices [NN 15.90]."""
 
 from math import prod
 
@@ -23,9 +23,9 @@ def infer(node):
 
 
 def compute(node, inputs):
-    """Values in falling order, equal ones from the larger index to the smaller; NaN comes after all numbers."""
+    """Values in descending order, equal ones by descending index; NaN comes last."""
     x, k = inputs[0], node.scalar("k")
-    # A stable sort of the reversed row keeps larger indices in front. Integers are widened to survive the negation.
+    # A stable sort of the reversed row puts larger indices first. Integers are widened to avoid overflow in negation.
     turned = x[..., ::-1]
     keys = -(turned if x.dtype.kind == "f" else turned.astype(np.int64))
     indices = x.shape[-1] - 1 - np.argsort(keys, axis=-1, kind="stable")[..., :k]

@@ -13,7 +13,7 @@ def validate(node):
 
 
 def permutation(node):
-    """Input dimension that each output dimension is; without `perm` the order is reversed."""
+    """The permutation: input dimension of each output dimension; without `perm` the order is reversed."""
     rank = len(node["input"].shape)
     if not node.has("perm"):
         return tuple(reversed(range(rank)))

@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV_2D [NN 15.91]: every input pixel adds its share of the filter to the output."""
+"""TRANSPOSE_CONV_2D [NN 15.91]: every input pixel adds the filter, scaled by its value, to the output."""
 
 from functools import partial
 
@@ -109,7 +109,7 @@ def phases(win, axis):
 
 
 def _lower(node, b):
-    """A convolution for each phase; one that no tap of the filter meets gets a tap of zeros."""
+    """One convolution per phase; a phase without filter taps gets a tap of zeros."""
     reason = conv2d.refusal(node, True, b)
     if reason is not None:
         return reason

@@ -15,7 +15,7 @@ _FLOATS = ("1.2: F16", "1.2: F32")
 
 # -- rules ---------------------------------------------------------------------------------------------------------
 def validate_floor(node):
-    """Rank up to 4, which only FLOOR asks for."""
+    """Rank up to 4, a rule of FLOOR only."""
     node.check_rank("input", 1, 4)
 
 
@@ -36,7 +36,7 @@ _CURVES = {
 
 
 def compute_exact(node, inputs):
-    """Operations whose result the type holds exactly; the lowest INT32 is its own ABS and NEG."""
+    """Operations with exact results; ABS and NEG of the lowest INT32 wrap to itself."""
     with np.errstate(all="ignore"):
         return [np.asarray(_EXACT[node.op.type](inputs[0])).astype(node.outputs[0].dtype)]
 
@@ -49,7 +49,9 @@ def compute_curve(node, inputs):
 
 
 def compute_rsqrt(node, inputs):
-    """As the curves; 8-bit in float32 steps, where 0 (infinite) and negative values (NaN) give the highest code."""
+    """Floats as the other functions; 8-bit in float32, where 0 (infinity) and negative values (NaN) give the highest
+    code.
+    """
     source = node["input"]
     if not is_quant8(source):
         return compute_curve(node, inputs)

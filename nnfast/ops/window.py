@@ -27,7 +27,7 @@ def forms_of(tensors, end, dilated=False):
 class Window:
     """Geometry of one sliding window; every field is a (height, width) pair.
 
-    head: padding before the first row and column; the padding behind the last ones only shows in `output`.
+    head: padding before the first row and column; the padding after the last ones is implied by `output`.
     """
 
     input: tuple
@@ -44,7 +44,7 @@ class Window:
                    (self.filter[axis] - 1) * self.dilation[axis] + 1 for axis in (0, 1))
 
     def taps(self, axis):
-        """(k, output slice, input slice) of each filter position k along an axis that meets the input at all."""
+        """(k, output slice, input slice) of each filter position k along an axis that overlaps the input."""
         size, out = self.input[axis], self.output[axis]
         stride, dilation, head = self.stride[axis], self.dilation[axis], self.head[axis]
         first = max(0, -(((out - 1) * stride - head) // dilation))
@@ -58,7 +58,7 @@ class Window:
                 yield k, slice(low, high), slice(begin, begin + (high - low - 1) * stride + 1, stride)
 
     def counts(self, axis):
-        """int64 array: for each output position, how many positions of an undilated window lie inside the input."""
+        """int64 array: for each output position, number of positions of an undilated window inside the input."""
         start = np.arange(self.output[axis], dtype=np.int64) * self.stride[axis] - self.head[axis]
         stop = np.minimum(start + self.filter[axis], self.input[axis])
         return stop - np.maximum(start, 0)
@@ -69,9 +69,9 @@ POINT = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def window(node, input_size, filter_size, filter_names=("filter", "filter")):
-    """The Window of an operation from its padding, stride and dilation scalars; refuses what [NN 13.6] forbids.
+    """The Window of an operation from its padding, stride and dilation scalars; raises for what [NN 13.6] forbids.
 
-    input_size, filter_size: (height, width); filter_names: the operands to blame for a bad filter size.
+    input_size, filter_size: (height, width); filter_names: operands to name in errors about the filter size.
     """
     return node.once(("window", tuple(input_size), tuple(filter_size)),
                      lambda: _window(node, input_size, filter_size, filter_names))
@@ -110,7 +110,7 @@ def _positive(node, name):
 
 
 def _padding(node, scheme, axis, size, extent, stride):
-    """(head, tail) along an axis; scheme: None where the padding is given in numbers."""
+    """(head, tail) along an axis; scheme: None for explicit padding."""
     if scheme is not None:
         if scheme != SCHEME_SAME:
             return 0, 0
@@ -128,7 +128,7 @@ def _padding(node, scheme, axis, size, extent, stride):
 
 
 def image_shape(node):
-    """(batch, height, width, channels) of input 0, whatever its layout; refuses ranks other than 4."""
+    """(batch, height, width, channels) of input 0 in either layout; raises for ranks other than 4."""
     return node.once("image shape", lambda: _image_shape(node))
 
 

@@ -1,4 +1,4 @@
-"""`.tflite` files -> canonical models. Imports numpy only; files are checked before they are used."""
+"""`.tflite` files -> canonical models. Imports numpy only; files are validated before use."""
 
 from .custom import register, unregister
 from .reader import load

@@ -1,18 +1,18 @@
-"""Constants of a file that was read: each large one gives its memory back when it is no longer needed."""
+"""Constants of a loaded file: the memory of each large one is freed separately when no longer needed."""
 
 import numpy as np
 
 from .._native.engine import Pages
 
 WORTH = 1 << 13
-"""Bytes of a constant from which on it may have pages of its own to give back."""
+"""Bytes from which a constant may have whole pages of its own to free."""
 
 
 def apart(arrays):
-    """The large ones of the arrays over memory of model.mapped.read_file, as {key: array} over the same bytes.
+    """The large ones of arrays over memory from model.mapped.read_file, as {key: array} over the same bytes.
 
-    arrays: {key: array}; nothing else is to read their bytes. The memory of each array that is returned goes with its
-    last view, whatever becomes of the others. Arrays that overlap are left out.
+    arrays: {key: array}; nothing else may read their bytes. The memory of each returned array is freed with its last
+    view, independently of the others. Overlapping arrays are left out.
     """
     spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes, key)
                    for key, array in arrays.items() if array.nbytes)

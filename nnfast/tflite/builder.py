@@ -1,4 +1,4 @@
-"""What the translation of every operator stands on: the graph under construction and the table of translations."""
+"""Basis of all operator translations: the graph under construction, and the table of translation functions."""
 
 from dataclasses import replace
 from math import prod
@@ -38,9 +38,9 @@ OPERAND_TYPES = {
     TensorType.BOOL: T.TENSOR_BOOL8,
 }
 MAX_CREATED = 1 << 24
-"""Elements of all constants that the translation makes up (missing biases); a real model stays far below."""
+"""Most elements of all constants that translation adds (missing biases); real models stay far below."""
 MAX_ELEMENTS = (1 << 31) - 1
-"""Elements of one result."""
+"""Most elements of one result."""
 
 TRANSLATIONS = {}
 """Builtin code, or name of a custom operator -> function(builder, operator)."""
@@ -61,7 +61,7 @@ def type_label(code):
 
 
 class Builder:
-    """A canonical graph under construction, seen from the file's tensors.
+    """A canonical graph under construction, addressed by the file's tensors.
 
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
@@ -88,7 +88,7 @@ class Builder:
         self.created = self.widened = 0
 
     def start(self):
-        """Make operands of the graph's inputs. Where the file does not know all ranks, they are learned on the way."""
+        """Make operands for the graph's inputs. Ranks that the file does not give are inferred during translation."""
         self.is_learning |= any(t.dims is None for t in self.tensors)
         for t in self.tensors:
             if t.is_sparse and t.data is not None and t.dims and t.type in FILE_DTYPES:
@@ -119,13 +119,13 @@ class Builder:
         self.tensors[t.index] = replace(t, type=kind, data=_frozen(array.reshape(-1).view(np.uint8)), blocks=None)
 
     def inherit(self, tensors):
-        """Take the inputs' ranks from the tensors outside, where the file does not tell them here."""
+        """Take inputs' ranks that the file does not give here from the tensors outside."""
         for index, outer in zip(self.file_inputs, tensors):
             if self.tensors[index].dims is None and outer.dims == ():
                 self.tensors[index] = replace(self.tensors[index], dims=())
 
     def bind(self, shapes):
-        """Take inputs of these shapes, {tensor index: dims}; what is computed gets its shape by inference."""
+        """Set input shapes, {tensor index: dims}; shapes of computed tensors are inferred."""
         self.is_learning = True
         for k, t in enumerate(self.tensors):
             if k in shapes:
@@ -134,11 +134,11 @@ class Builder:
                 self.tensors[k] = replace(t, dims=None)
 
     def mark(self):
-        """What there is now, for `go_back`."""
+        """The current state, for `go_back`."""
         return len(self.operands), len(self.operations), len(self.inputs)
 
     def go_back(self, mark):
-        """Forget what an attempt at an operator has added since `mark`."""
+        """Undo what an attempt to translate an operator has added since `mark`."""
         operands, operations, inputs = mark
         del self.operands[operands:], self.operations[operations:], self.inputs[inputs:]
         self.follower.forget(operands, operations)
@@ -149,7 +149,7 @@ class Builder:
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def refuse(self, op, reason):
-        """The operator has no translation; without an operator, the graph's own inputs or outputs have none."""
+        """Raise for an operator (None: the graph's inputs or outputs) that cannot be translated."""
         if op is None:
             raise InvalidArgument(f"{self.label}: subgraph[{self.graph}]: {reason}")
         raise UnsupportedOperator(op.name, op.index, reason)
@@ -192,7 +192,7 @@ class Builder:
         return T.TENSOR_QUANT16_SYMM, t.scales[0], 0, None
 
     def check_types(self, op, allowed, *tensors):
-        """All tensors must have one type, out of `allowed`; returns it."""
+        """All tensors must have one type, among `allowed`; returns it."""
         found = [self.supported_type(op, t) for t in tensors]
         if found[0] not in allowed or len(set(found)) != 1:
             labels = ", ".join(type_label(t.type) for t in tensors)
@@ -211,7 +211,7 @@ class Builder:
             self.refuse(op, "omits an operand that is required")
 
     def check_rank(self, op, t, low, high=4):
-        """Known rank of a tensor, as its operand has it."""
+        """Rank of a tensor's operand, which must be known."""
         dims = self.dims(op, t)
         if dims and not low <= len(dims) <= high:
             self.refuse(op, f"tensor[{t.index}] has rank {len(dims)}, NNAPI takes {low} to {high}")
@@ -261,7 +261,7 @@ class Builder:
 
     # -- tensors of the file -----------------------------------------------------------------------------------------
     def tensor(self, op, place):
-        """Input tensor, or None when it is omitted or not there."""
+        """Input tensor, or None if it is omitted."""
         if place >= len(op.inputs) or op.inputs[place] == -1:
             return None
         return self.tensors[op.inputs[place]]
@@ -285,7 +285,7 @@ class Builder:
         return scale, point
 
     def operand(self, op, t):
-        """Operand that holds a tensor's value now."""
+        """Operand that currently holds a tensor's value."""
         index = self.current.get(t.index)
         if index is None:
             if t.is_variable:
@@ -325,7 +325,7 @@ class Builder:
 
     # -- operands ----------------------------------------------------------------------------------------------------
     def add(self, operand, *lists):
-        """Index of a new operand, noted in the given lists."""
+        """Add an operand, also to the given lists; returns its index."""
         self.operands.append(operand)
         index = len(self.operands) - 1
         for places in lists:
@@ -360,7 +360,7 @@ class Builder:
         return self.constant(_frozen(np.array(values, np.float32)), T.TENSOR_FLOAT32)
 
     def zero_values(self, op, code, count, scale=0.0):
-        """Constant vector of zeros, for a bias that the file leaves out."""
+        """Constant vector of zeros, for a bias that the file omits."""
         dtype = DTYPES[code]
         array = self.zeros.get((count, dtype))
         if array is None:
@@ -373,7 +373,7 @@ class Builder:
     def widen(self, op, t):
         """Bytes of a float16 constant as float32, one copy per buffer of the file."""
         if t.buffer not in self.folded:
-            # Buffers may overlap in a crafted file; honest ones hold at most half as many values as the file has bytes.
+            # Buffers of a malicious file may overlap; in valid files, values are at most half the file's bytes.
             self.widened += t.data.size // 2
             if self.widened > self.size:
                 self.refuse(op, "widens the same bytes of the file too often")
@@ -398,14 +398,14 @@ class Builder:
         return self._scalar(T.FLOAT16 if code == T.TENSOR_FLOAT16 else T.FLOAT32, value)
 
     def omitted(self, code, rank):
-        """An optional tensor that is not there; it keeps its type."""
+        """Operand for an omitted optional tensor; it keeps its type."""
         return self.add(Operand(code, (0,) * rank, lifetime=LifeTime.NO_VALUE))
 
     def temporary(self, code, dims, scale=0.0, zero_point=0, name=""):
         return self.add(Operand(code, tuple(dims), scale, zero_point, name=name))
 
     def output(self, op, dims=(), place=0):
-        """Operand for a result; `dims` count where the file does not say."""
+        """Operand for a result; `dims` are used where the file gives none."""
         t = self.result(op, place)
         code = self.supported_type(op, t)
         scale, point = self.quant(op, t)
@@ -463,7 +463,7 @@ class Builder:
 
     # -- the end -----------------------------------------------------------------------------------------------------
     def finish(self, outputs, more=()):
-        """Mark the model's outputs and feed the states back; returns the tuple of State.
+        """Mark the model's outputs and connect the states; returns the tuple of State.
 
         more: (input operand, operand of the next value, first value) of further states.
         """
@@ -474,7 +474,7 @@ class Builder:
                 self.refuse(None, f"output tensor[{tensor}] {t.name!r} is a variable, must be a result")
             index = self.current[tensor] if tensor in self.current else self._of_any_type(t)
             if index not in written or index in self.outputs:
-                # An output has to be the result of an operation, and its own.
+                # An output must be the result of an operation, and each its own operand.
                 index = self._copy(index, t)
             name = self.names[1].get(tensor) or t.name
             self._mark_output(index, name)
@@ -509,7 +509,7 @@ class Builder:
 
 
 def _operand_dims(dims):
-    """Dims of the file as NNAPI has them: a single value is a tensor of one element."""
+    """Dims of the file in NNAPI's form: a scalar is a tensor of shape [1]."""
     return () if dims is None else dims or (1,)
 
 

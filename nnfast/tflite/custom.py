@@ -1,11 +1,11 @@
-"""Custom operators of other people: which operation of an extension stands for one in `.tflite` files.
+"""Registry of third-party custom operators: the extension operation that each one in `.tflite` files becomes.
 
     double = Operation("DOUBLE", 0, "x:T -> y:T", {"T": ["TENSOR_FLOAT32"]},
                        infer=lambda node: [node["x"].shape], run=lambda node, inputs: [inputs[0] * 2])
     nnfast.extensions.register(Extension("com.example.double", operations=[double]))
     nnfast.tflite.register("Double", double)
 
-docs/extensions.md tells how to write operations; they may call native code.
+docs/extensions.md describes how to write operations; they may call native code.
 """
 
 from functools import partial
@@ -20,12 +20,12 @@ _registered = {}
 
 
 def register(name, operation, parameters=None):
-    """Let files that hold a custom operator of this name be loaded.
+    """Register an operation for the custom operator of this name, so that files with it can be loaded.
 
-    operation: a nnfast.extensions.Operation of a registered Extension; it gets the operator's tensors, then the numbers
-    of parameters. parameters: function from the operator's custom_options (bytes) to a list of ints, floats and bools,
-    which become scalars INT32, FLOAT32 and BOOL; a ValueError of it refuses the file. None: there are none.
-    Raises InvalidArgument for a name that nnfast or somebody else has taken.
+    operation: nnfast.extensions.Operation of a registered Extension; its inputs are the operator's tensors, followed by
+    the parameters. parameters: function from the operator's custom_options (bytes) to a list of ints, floats and bools,
+    which become INT32, FLOAT32 and BOOL scalars; it raises ValueError for invalid options. None: no parameters.
+    Raises InvalidArgument if the name is taken.
     """
     text(name, "register: name")
     if not isinstance(operation, Definition) or getattr(operation, "extension", None) is None:
@@ -39,7 +39,7 @@ def register(name, operation, parameters=None):
 
 
 def unregister(name):
-    """Forget a custom operator that was registered; others stay."""
+    """Remove a registered custom operator. Unknown names are ignored."""
     if _registered.pop(text(name, "unregister: name"), None) is not None:
         del own.EXTENDED[name]
 

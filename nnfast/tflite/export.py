@@ -1,4 +1,4 @@
-"""Models as `.tflite` files, where every operation has a form there."""
+"""Writes models as `.tflite` files, if every operation has a form there."""
 
 import numpy as np
 
@@ -25,16 +25,18 @@ PLAIN = {
     "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "NEG", "NOT_EQUAL", "PAD",
     "POW", "PRELU", "QUANTIZE", "RELU", "RELU6", "RSQRT", "SELECT", "SIN", "SLICE", "SQRT", "TANH", "TILE", "TRANSPOSE",
 }
-"""Operations of the same name in TFLite, whose inputs are all tensors, without options."""
+"""Operations that TFLite has under the same name, with tensor inputs only and no options."""
 RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM"}
 
 
 def to_tflite(model):
-    """Bytes of a `.tflite` file that computes what the model does; inputs and outputs keep their names.
+    """Bytes of a `.tflite` file equivalent to the model; inputs and outputs keep their names.
 
-    The file is computed with LiteRT's arithmetic when it is loaded again (docs/tflite.md). Raises UnsupportedOperator
-    with all operations that TFLite has no form of, or that are not written yet; InvalidArgument for an invalid model
-    and for types that TFLite lacks.
+        pathlib.Path("model.tflite").write_bytes(nnfast.to_tflite(model))
+
+    Loaded again, the file has LiteRT's arithmetic by default (docs/tflite.md). Raises UnsupportedOperator, which lists
+    all operations that TFLite has no form of or that cannot be written yet; InvalidArgument for an invalid model, or
+    for types that TFLite lacks.
     """
     if not isinstance(model, Model):
         raise InvalidArgument(f"to_tflite: got {shown(model)}, must be an nnfast.Model")
@@ -46,11 +48,11 @@ def to_tflite(model):
 
 
 class _Refused(Exception):
-    """Why an operation has no form."""
+    """The operation cannot be written; the message says why."""
 
 
 class _Export:
-    """The tables of a file under construction. Tensor indexes follow the order in which operands are met."""
+    """The tables of a file under construction. Tensors are numbered in order of first use."""
 
     def __init__(self, model):
         self.model, self.graph = model, model.main
@@ -157,7 +159,7 @@ def _activated(export, node):
 
 
 def _window(node, sizes):
-    """Options of padding and strides; sizes: (height, width) that the window covers. Raises _Refused."""
+    """Padding and stride options; sizes: (height, width) that the window covers. Raises _Refused."""
     if node.layout_nchw:
         raise _Refused("has the layout NCHW, TFLite has NHWC")
     strides = {f"stride_{axis[0]}": node.scalar(f"stride_{axis}") for axis in AXES}

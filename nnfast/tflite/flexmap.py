@@ -1,4 +1,4 @@
-"""Options of custom operators: a FlexBuffers map of names to numbers, decoded with every position checked."""
+"""Options of custom operators: decodes a FlexBuffers map of names to numbers, with bounds checks throughout."""
 
 import struct
 
@@ -24,7 +24,7 @@ class _Reader:
         return int.from_bytes(self.bytes(place, width), "little")
 
     def back(self, place, width):
-        """Position that the offset at `place` leads to: always backwards."""
+        """Target of the offset at `place`, which always points backwards."""
         return place - self.unsigned(place, width)
 
     def number(self, place, kind, width):
@@ -51,9 +51,9 @@ class _Reader:
 
 
 def decode(data):
-    """Numbers, truth values and lists of integers of a map by name; entries of other types are left out.
+    """Numbers, bools and lists of integers in a map, by name; entries of other types are skipped.
 
-    data: bytes. Raises ValueError for what is damaged or no map.
+    data: bytes. Raises ValueError if it is damaged or not a map.
     """
     reader = _Reader(data)
     if len(data) < 3:
@@ -85,6 +85,6 @@ def decode(data):
 
 
 def float32(value):
-    """Nearest float32 of a number, infinite beyond the range."""
+    """A number rounded to float32, infinite beyond the range."""
     with np.errstate(over="ignore"):
         return np.float32(value)

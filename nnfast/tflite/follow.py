@@ -1,4 +1,4 @@
-"""What is known of values while a graph is built: shapes that follow from shapes, and small values from values.
+"""Shape inference and constant folding during translation: shapes from shapes, small values from values.
 
 Files say shapes, but those of an input that is to have another size do not hold, nor do those of ranks that a converter
 did not know. What operations infer holds.
@@ -16,26 +16,26 @@ from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
 
 MAX_FOLDED = 4096
-"""Elements of a result that is computed while translating: shapes and what is cut out of them."""
+"""Most elements of a result that is folded during translation: shapes and parts of them."""
 
 
 class Follower:
-    """Shapes and values of the operands of a Builder's graph, which grows."""
+    """Known shapes and values of the operands of a growing Builder graph."""
 
     def __init__(self, b):
         self.b, self.done = b, 0
         self._shapes, self._values = {}, {}
 
     def forget(self, operands, operations):
-        """Operands and operations from these numbers on were taken back, and may come again as others."""
+        """Forget operands and operations from these numbers on: they were undone, and the numbers may be reused."""
         for known in (self._shapes, self._values):
             for operand in [operand for operand in known if operand >= operands]:
                 del known[operand]
         self.done = min(self.done, operations)
 
     def follow(self, start=0):
-        """Look at the operations that came since the last call, from number `start` on. Raises nnfast.Error for what
-        none accepts.
+        """Infer the operations added since the last call, from number `start` on. Raises nnfast.Error for operands that
+        an operation does not accept.
         """
         for index in range(max(start, self.done), len(self.b.operations)):
             operation = self.b.operations[index]
@@ -87,7 +87,7 @@ class Follower:
         self._shapes[tensor.operand] = shape
 
     def shape(self, operand):
-        """Shape of an operand, None where any of it is not known."""
+        """Shape of an operand, None if not completely known."""
         shape = self._shapes.get(operand, self.b.operands[operand].shape)
         return None if shape is None or None in shape else shape
 
@@ -97,10 +97,10 @@ class Follower:
 
 
 def learn(b, op, mark):
-    """Give the file's tensors the shapes and values that an operator's results turned out to have.
+    """Set the file's tensors to the inferred shapes and values of an operator's results.
 
-    mark: what Builder.mark said before the operator was translated; where all results are known values, nothing of its
-    translation stays. Raises nnfast.Error.
+    mark: from Builder.mark before the operator was translated; if all results are known values, its translation is
+    undone. Raises nnfast.Error.
     """
     b.follower.follow(mark[1])
     found = {index: b.rank_0.get(index, b.current[index]) for index in op.outputs if index in b.current}

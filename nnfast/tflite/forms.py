@@ -1,4 +1,4 @@
-"""Which quantized forms of operators the standard lacks, and what their translations share."""
+"""Table of the quantized operator forms that the standard lacks, and helpers of their translations."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -10,20 +10,20 @@ from .schema import Builtin, TensorType
 
 CODES = (TensorType.INT8, TensorType.UINT8)
 FORMS = {}
-"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]; the third input stands
-in for a second one that is omitted, as an LSTM's may be."""
+"""Builtin code -> [(applies(first input, second input, output), function(builder, operator))]; if the second input is
+omitted, as an LSTM's may be, the third one is passed instead."""
 HYBRIDS = {
     Builtin.FULLY_CONNECTED, Builtin.SVDF, Builtin.RNN, Builtin.LSTM,
     Builtin.UNIDIRECTIONAL_SEQUENCE_RNN, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM, Builtin.BIDIRECTIONAL_SEQUENCE_RNN,
     Builtin.BIDIRECTIONAL_SEQUENCE_LSTM,
 }
-"""Operators of float tensors that LiteRT lets have weights of 8 bits."""
+"""Operators on float tensors for which LiteRT accepts 8-bit weights."""
 AREAS = ("quantized", "quantized_binary", "quantized_int16", "quantized_states")
-"""The files that fill FORMS."""
+"""The modules that register FORMS."""
 
 
 def form(b, op):
-    """The translation of an operator that comes in a quantized form of our own; None where it does not."""
+    """The translation of an operator in a quantized form of our own; None if it is in none."""
     if not FORMS:
         with importing:
             for area in AREAS:
@@ -40,7 +40,7 @@ def form(b, op):
 
 
 def _sign(b, op):
-    """Take the uint8 weights of a float tensor for int8, as LiteRT does: files of 2018 and 2019 have such."""
+    """Read uint8 weights of a float operator as int8, as LiteRT does: files of 2018 and 2019 have these."""
     x = b.tensor(op, 0)
     if x is None or x.type != TensorType.FLOAT32:
         return
@@ -80,7 +80,7 @@ def one_scale(b, op, t):
 
 
 def check_ratio(b, op):
-    """The scales of input and output must be close enough for a multiplier."""
+    """The ratio of input and output scale must be representable as a multiplier."""
     (scale, _), (new_scale, _) = (one_scale(b, op, t) for t in (b.tensor(op, 0), b.result(op)))
     if not scale / new_scale < 2.0**31:
         b.refuse(op, f"changes the scale from {scale} to {new_scale}, more than 31 bits")

@@ -7,7 +7,7 @@ from .schema import TensorType
 
 T = OperandType
 MAX_STEPS = 1024
-"""Steps of a sequence: each becomes operations of its own."""
+"""Most steps of a sequence: each becomes separate operations."""
 
 _WEIGHTS, _PEEPHOLES, _BIASES, _NORMS = (*range(1, 9), 16), (9, 10, 11), (*range(12, 16), 17), range(20, 24)
 _TYPES = {**dict.fromkeys(_WEIGHTS, (T.TENSOR_QUANT8_SYMM, TensorType.INT8, 2)),
@@ -19,7 +19,7 @@ _GATE_SCALE = 2.0**-12
 
 
 def sequence_lstm(b, op):
-    """The sequence, step by step; states as those of float LSTMs."""
+    """The sequence, step by step; states are handled as in float LSTMs."""
     if len(op.inputs) not in (20, 24) or len(op.outputs) != 1 or -1 in [op.inputs[place] for place in _REQUIRED]:
         b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have 20 or 24 and 1, and those"
                      f" of a full LSTM")

@@ -1,4 +1,4 @@
-"""Lists of tensors in loops: what converters write to put an item into a list becomes one operation.
+"""Lists of tensors in loops: replaces the operators that converters emit for "list[i] = item" by one operation.
 
 TensorFlow's loops keep a result for each round in a list, a tensor of one more dimension. Files spell "list[i] = item"
 as CONCATENATION(list[:i], item, list[i + 1:]) with two SLICEs whose sizes are computed, so that each round has shapes
@@ -14,7 +14,7 @@ from ..model.types import Operation
 from ..ops.own import BY_NAME
 
 _SAME_NUMBER = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RANK_0", "RANK_1", "PACK")
-"""Operations that hand a single number on."""
+"""Operations that pass a single number through."""
 
 
 def with_items_set(graph):
@@ -57,13 +57,13 @@ def _name(operation):
 
 
 def _constant(graph, operand):
-    """Numbers of a constant as a list; None of what is none, or has many."""
+    """Values of a small constant as a list; None for anything else."""
     record = graph.operands[operand]
     return record.data.reshape(-1).tolist() if record.is_constant and record.data.size <= 8 else None
 
 
 def _head(graph, writer, operand, fill):
-    """The first part, of one number, of a vector whose others all are `fill`; None where it is no such vector."""
+    """The first part, a single number, of a concatenated vector whose other elements all are `fill`; else None."""
     made = writer.get(operand)
     if made is None or _name(made) != "CONCATENATION" or len(made.inputs) != 3:
         return None
@@ -89,7 +89,7 @@ def _is_next(graph, writer, operand, number):
 
 
 def _without_unread(graph, before):
-    """The graph without the operations that only what was replaced has read, and without their operands."""
+    """The graph without operations whose results only replaced ones read, and without their operands."""
     read = Counter(operand for operation in graph.operations for operand in operation.inputs)
     lost = Counter(operand for operation in before.operations for operand in operation.inputs) - read
     kept, gone, outputs = [], set(), set(graph.outputs)

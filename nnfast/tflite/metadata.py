@@ -1,6 +1,6 @@
-"""What a `.tflite` file tells of its inputs and outputs beside their shapes: normalization and label files.
+"""Metadata of a `.tflite` file about its inputs and outputs: normalization and labels.
 
-The metadata is a flatbuffer in one of the buffers; the files that it names lie in a zip archive behind the model.
+The metadata is a flatbuffer in one of the buffers; files that it refers to are in a zip archive appended to the model.
 """
 
 import zipfile
@@ -10,9 +10,9 @@ from ..errors import InvalidArgument
 from .reader import ModelFile
 
 LABELS = 2, 3
-"""Types of associated files that hold a class name on each line: of an axis, and of values."""
+"""Types of associated files with one class name per line: labels of an axis, and of values."""
 MAX_LABELS = 1 << 22
-"""Bytes of a label file."""
+"""Size limit of a label file in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _facts(path, tensor):
 
 
 def _labels(path, name):
-    """Lines of a file in the archive, None where there is no such file."""
+    """Lines of a file in the archive, None if there is no such file."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(name) as stream:
             text = stream.read(MAX_LABELS + 1)

@@ -1,4 +1,4 @@
-"""Constants of 4 bits, as wider ones: int8 with the same scales, or float32 where the scales are those of blocks."""
+"""Widens 4-bit constants: to int8 with the same scales, or to float32 if quantized blockwise."""
 
 import numpy as np
 
@@ -8,21 +8,21 @@ _FLOATS = (TensorType.FLOAT16, TensorType.FLOAT32)
 
 
 def is_narrow(t):
-    """Whether a FileTensor is a constant of 4 bits."""
+    """Whether a FileTensor is a 4-bit constant."""
     return t.type == TensorType.INT4 and t.data is not None and bool(t.dims) and not t.is_sparse
 
 
 def widened(t):
-    """int8 array of a constant of 4 bits: two in a byte, the lower half first."""
+    """int8 array of a 4-bit constant: two values per byte, the lower nibble first."""
     pairs = t.data[:(np.prod(t.dims, dtype=np.int64) + 1) // 2]
     codes = np.stack([pairs << 4, pairs & 0xF0], -1).reshape(-1).view(np.int8) >> 4
     return codes[:np.prod(t.dims, dtype=np.int64)].reshape(t.dims)
 
 
 def real(t, scales):
-    """float32 array of a constant of 4 bits with a scale for each block of its last dimension.
+    """float32 array of a 4-bit constant with a scale for each block of its last dimension.
 
-    scales: the FileTensor of them. Raises ValueError for what does not go with the constant.
+    scales: their FileTensor. Raises ValueError if it does not match the constant.
     """
     size = t.blocks.block_size
     if size < 1 or t.dims[-1] % size:

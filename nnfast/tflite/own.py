@@ -1,6 +1,6 @@
-"""Operations of nnfast's own in a translated graph, where an operator has no form of the standard.
+"""nnfast's own operations in a translated graph, for operators that the standard has no form of.
 
-While a graph is built, its types and operations of nnfast's own stand for themselves; `coded` puts their codes there.
+During construction, own types and operations are held as objects; `coded` replaces them by their codes at the end.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def extends(*codes):
 
 
 def operand(b, op, t):
-    """Operand of a tensor's value, of any type; of rank 0 where the file's tensor is. None: omitted."""
+    """Operand of a tensor of any type, of rank 0 if the file's tensor is. t: None for an omitted input."""
     if t is None:
         return b.add(Operand(T.TENSOR_FLOAT32, lifetime=LifeTime.NO_VALUE))
     if t.index in b.rank_0:
@@ -41,7 +41,7 @@ def operand(b, op, t):
     index = b.current.get(t.index, b.constants.get(t.index))
     if index is None:
         if t.is_variable:
-            b.operand(op, t)  # refuses it
+            b.operand(op, t)  # raises
         index = b.constants[t.index] = _constant(b, op, t)
     if t.dims == () and not b.operands[index].is_scalar:
         index = b.rank_0[t.index] = _reshaped(b, "TFL_RANK_0", index, ())
@@ -76,7 +76,7 @@ def _reshaped(b, name, index, dims):
 
 
 def result(b, op, place, dims=None):
-    """Operand for a result of any type. dims: where the file's are not to be used."""
+    """Operand for a result of any type. dims: used instead of the file's."""
     t = b.result(op, place)
     code, scale, point, _ = b.any_type(op, t)
     if dims is None:
@@ -105,7 +105,7 @@ def resize(b, op, name):
 
 
 def raw_result(b, op, place):
-    """As result, of numbers without a quantization: of codes that no quantized type of ours can have."""
+    """As result, as plain integers without quantization: for codes that no quantized type of ours covers."""
     t = b.result(op, place)
     return b.temporary(own.TENSOR_OF[FILE_DTYPES[t.type]], t.dims or (), name=t.name)
 
@@ -130,7 +130,7 @@ def translate(b, op, name, parameters=(), inputs=None):
         b.refuse(op, "omits a result")
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))] if inputs is None else inputs
     sources = [operand(b, op, t) for t in tensors]
-    # What the data give has other shapes than the file says where that was made of other data.
+    # Shapes that depend on data may differ from the file's, which are from the converter's sample data.
     is_open = isinstance(name, str) and OWN_OPERATIONS[name].op.data_dependent
     results = [result(b, op, place, () if is_open else None) for place in range(len(op.outputs))]
     start = len(b.operations)
@@ -148,7 +148,7 @@ def translate(b, op, name, parameters=(), inputs=None):
 
 
 def coded(graph, extensions):
-    """The Subgraph with codes in the place of types and operations of extensions: what extensions_of has found."""
+    """The Subgraph with types and operations of extensions replaced by their codes, as found by extensions_of."""
     prefixes = dict(extensions)
     operands = tuple(_coded(o, prefixes) if isinstance(o.type, Definition) else o for o in graph.operands)
     operations = tuple(replace(o, type=_code(o.type, prefixes)) if isinstance(o.type, Definition) else o

@@ -29,7 +29,7 @@ def parted(*codes):
 
 
 class Parts:
-    """The operators that stand for one: they work on its tensors, and on new ones behind those of the file."""
+    """The operators that replace one: they use its tensors, and new ones appended to the file's."""
 
     def __init__(self, b, op):
         self.b, self.op = b, op
@@ -40,7 +40,7 @@ class Parts:
         self.b.refuse(self.op, reason)
 
     def tensor(self, place):
-        """An input that must be there."""
+        """A required input."""
         t = self.optional(place)
         if t is None:
             self.refuse(f"omits input {place}, which is required")
@@ -55,7 +55,7 @@ class Parts:
         return None if dims == () != t.dims or 0 in dims else dims
 
     def new(self, like, dims, **changes):
-        """A tensor of the type of another one, without a value yet. dims: None, 0: unknown."""
+        """A new tensor of the type of another one. dims: None or 0 for unknown."""
         t = replace(like, index=len(self.b.tensors), dims=dims, is_variable=False, **{"data": None} | changes)
         self.b.tensors.append(t)
         return t
@@ -81,7 +81,7 @@ class Parts:
         self.run(B(self.op.code), inputs, outputs, **vars(self.op.options))
 
     def reshaped(self, t, dims):
-        """The tensor in a shape of as many elements."""
+        """The tensor reshaped."""
         result = self.new(t, dims)
         self.run(B.RESHAPE, [t, self.ints(dims)], [result], new_shape=None)
         return result
@@ -90,7 +90,7 @@ class Parts:
 # -- ranks -----------------------------------------------------------------------------------------------------------
 @parted(B.SOFTMAX, B.LOG_SOFTMAX, B.L2_NORMALIZATION, B.LOGISTIC, B.TANH, B.RELU, B.RELU6, B.RELU_N1_TO_1, B.HARD_SWISH)
 def rows(p):
-    """What works on the last dimension or on each value, on a matrix."""
+    """Operators on the last dimension or on single elements, as operators on a matrix."""
     x, out = p.tensor(0), p.b.result(p.op)
     dims = x.dims and p.b.dims(p.op, x)
     if not dims or len(dims) <= MOST_RANK or not dims[-1]:
@@ -106,7 +106,7 @@ def rows(p):
 
 
 def merged(first, second):
-    """Two shapes that broadcast, with neighbouring dimensions made one where that changes nothing."""
+    """Two shapes that broadcast, with adjacent dimensions merged where possible."""
     rank = max(len(first), len(second))
     kinds, sides = [], ([], [])
     for x, y in zip((1,) * (rank - len(first)) + tuple(first), (1,) * (rank - len(second)) + tuple(second)):
@@ -125,7 +125,7 @@ def merged(first, second):
 
 @parted(B.ADD, B.SUB, B.MUL, B.ADD_N)
 def elementwise(p):
-    """Arithmetic on tensors of fewer dimensions."""
+    """Arithmetic on tensors of reduced rank."""
     tensors, out = [p.tensor(place) for place in range(len(p.op.inputs))], p.b.result(p.op)
     shapes = [p.dims(t) for t in tensors]
     if None in shapes or max(map(len, shapes)) <= MOST_RANK or len(tensors) > 2 and len(set(shapes)) > 1:
@@ -144,7 +144,7 @@ def elementwise(p):
 
 @parted(B.BATCH_MATMUL)
 def batches(p):
-    """Products of matrices of equal batches, in one dimension."""
+    """Matrix products with equal batch dimensions, merged into one."""
     x, y, out = p.tensor(0), p.tensor(1), p.b.result(p.op)
     shapes = [p.dims(t) for t in (x, y)]
     if None in shapes or min(map(len, shapes)) < 2 or len(y.scales) > 1 or TensorType.INT8 != x.type != y.type:
@@ -172,7 +172,7 @@ def batches(p):
 # -- blocks ----------------------------------------------------------------------------------------------------------
 @parted(B.DEPTH_TO_SPACE, B.SPACE_TO_DEPTH)
 def depth(p):
-    """Blocks of pixels of any type to channels and back: rows of a block and columns of blocks change places."""
+    """Blocks of pixels of any type to channels and back: transposes rows of a block with columns of blocks."""
     x, out, block = p.tensor(0), p.b.result(p.op), p.op.options.block_size
     dims = p.dims(x)
     if dims is None or len(dims) != 4 or block < 1:
@@ -194,7 +194,7 @@ def depth(p):
 # -- groups ----------------------------------------------------------------------------------------------------------
 @parted(B.CONV_2D)
 def groups(p):
-    """A convolution of several groups with a dilation: one convolution for each group."""
+    """A dilated grouped convolution: one convolution per group."""
     x, w, bias, out = p.tensor(0), p.tensor(1), p.optional(2), p.b.result(p.op)
     shapes = x.dims and p.b.dims(p.op, x), w.dims
     if w.data is None or bias is not None and (bias.data is None or bias.dims != w.dims[:1]) or \
@@ -216,7 +216,7 @@ def groups(p):
 
 
 def _units(p, t, start, count):
-    """A part of a constant's first dimension, with its scales."""
+    """A slice of a constant along its first dimension, with its scales."""
     part = frozen(np.ascontiguousarray(t.array[start:start + count]).reshape(-1).view(np.uint8))
     scales = slice(start, start + count) if len(t.scales) > 1 else slice(None)
     return p.new(t, (count, *t.dims[1:]), data=part, scales=t.scales[scales], zero_points=t.zero_points[scales])
@@ -225,7 +225,7 @@ def _units(p, t, start, count):
 # -- directions ------------------------------------------------------------------------------------------------------
 @parted(B.BIDIRECTIONAL_SEQUENCE_LSTM)
 def bidirectional_lstm(p):
-    """Two LSTMs, one of them from the end."""
+    """Two LSTMs, one of them on the reversed sequence."""
     forward = [*range(1, 18), 35, 36]
     options = p.op.options
     _directions(p, B.UNIDIRECTIONAL_SEQUENCE_LSTM, forward, [*range(18, 35), 37, 38], 39, 9, (8, 25), {
@@ -235,7 +235,7 @@ def bidirectional_lstm(p):
 
 @parted(B.BIDIRECTIONAL_SEQUENCE_RNN)
 def bidirectional_rnn(p):
-    """Two RNNs, one of them from the end."""
+    """Two RNNs, one of them on the reversed sequence."""
     _directions(p, B.UNIDIRECTIONAL_SEQUENCE_RNN, [1, 2, 3, 4], [5, 6, 7, 8], 9, 3, (2, 6),
                 {"activation": p.op.options.activation})
 

@@ -50,7 +50,7 @@ def requantize(b, op):
 
 
 def _means(x, y, out):
-    """What the standard's MEAN does not take: other quantizations, more dimensions, axes that are computed."""
+    """Forms of MEAN that the standard lacks: another output quantization, more dimensions, computed axes."""
     return _recoded_or_int16(x, y, out) or _codes8(x, y, out) and (len(x.dims or ()) > 4 or y.data is None)
 
 
@@ -58,7 +58,7 @@ def _means(x, y, out):
 @takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and bool(x.scales), Builtin.SUM)
 @takes(lambda x, y, out: x.type == out.type != TensorType.UINT8 and _codes(x, y, out), Builtin.REDUCE_PROD)
 def reduce(b, op):
-    """MEAN, SUM and REDUCE_PROD of codes, SUM of uint8 only: of others LiteRT's sums are no sums."""
+    """MEAN, SUM and REDUCE_PROD of codes; SUM only of uint8, as LiteRT's results for other types are not sums."""
     b.check_counts(op, 2)
     check_ratio(b, op)
     translate(b, op, f"TFL_REQUANTIZE_{op.name.removeprefix('REDUCE_')}", (b.i32(int(op.options.keep_dims)),))
@@ -70,7 +70,7 @@ def _plain_codes(x, y, out):
 
 @takes(lambda *tensors: _recoded_or_int16(*tensors) or _plain_codes(*tensors), Builtin.RESIZE_BILINEAR)
 def resize_bilinear(b, op):
-    """RESIZE_BILINEAR; the output's codes are those of the input, whatever its quantization, or without one."""
+    """RESIZE_BILINEAR; the output keeps the input's codes, whatever its own quantization, if any."""
     resize(b, op, "TFL_REQUANTIZE_RESIZE_BILINEAR")
 
 

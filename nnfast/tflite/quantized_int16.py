@@ -30,7 +30,7 @@ def curve(b, op):
 
 
 def _other_tanh(x, y, out):
-    """Codes that NNAPI's TANH does not give."""
+    """TANH with codes that NNAPI's TANH does not produce."""
     point = 0 if out.type == TensorType.INT8 else 128
     return _codes8(x, y, out) and (out.scales, out.zero_points) != ((1 / 128,), (point,))
 
@@ -59,7 +59,7 @@ def absolute(b, op):
 
 @takes(lambda x, y, out: is_int16(x, y, out) and y is not None and y.type == TensorType.INT8, Builtin.PRELU)
 def prelu(b, op):
-    """PRELU of int16 tensors with int8 slopes; LiteRT takes int16 ones for bytes."""
+    """PRELU of int16 tensors with int8 slopes; LiteRT reads int16 slopes as bytes."""
     b.check_counts(op, 2)
     for t in (b.tensor(op, 0), b.tensor(op, 1), b.result(op)):
         one_scale(b, op, t)
@@ -68,7 +68,7 @@ def prelu(b, op):
 
 @takes(is_int16, Builtin.LOGISTIC, Builtin.TANH)
 def squash(b, op):
-    """LOGISTIC and TANH into steps of 2^-15."""
+    """LOGISTIC and TANH with output scale 2^-15."""
     _one_input(b, op)
     if b.result(op).scales[0] != 2.0**-15:
         b.refuse(op, f"output has scale {b.result(op).scales[0]}, must be 1 / 32768")
@@ -81,7 +81,7 @@ def _softmax_to_int16(x, y, out):
 
 @takes(_softmax_to_int16, Builtin.SOFTMAX)
 def softmax(b, op):
-    """SOFTMAX into int16 codes; from 8 bits they begin at -32768, whatever the file says about the output."""
+    """SOFTMAX into int16 codes; from 8-bit inputs they start at -32768, whatever zero point the file declares."""
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
     one_scale(b, op, x)
@@ -98,7 +98,7 @@ def softmax(b, op):
 
 @takes(is_int16, Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
 def pool(b, op):
-    """Pools; LiteRT leaves the codes what they are, whatever the output's quantization."""
+    """Pools; LiteRT does not rescale the codes, whatever the output's quantization."""
     b.check_counts(op, 1)
     scalars = [b.padding(op), *(b.positive(op, name) for name in ("stride_w", "stride_h", "filter_w", "filter_h")),
                b.activation(op), b.bool(False)]

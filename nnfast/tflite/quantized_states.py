@@ -47,7 +47,7 @@ _MATRICES = (*range(1, 12), 16)
 
 
 def _codes(b, op, place, rank):
-    """Operand of constant int8 weights, or of none."""
+    """Operand of constant int8 weights, or of an omitted input."""
     t = b.tensor(op, place)
     if t is None:
         return b.add(Operand(T.TENSOR_QUANT8_ASYMM_SIGNED, (0,) * rank, 1.0, lifetime=LifeTime.NO_VALUE))
@@ -57,7 +57,7 @@ def _codes(b, op, place, rank):
 
 
 def _number(b, op, place, rank):
-    """Operand of a float32 tensor, or of none."""
+    """Operand of a float32 tensor, or of an omitted input."""
     t = b.tensor(op, place)
     if t is None:
         return b.omitted(T.TENSOR_FLOAT32, rank)

@@ -1,4 +1,4 @@
-"""From a path or bytes to a canonical model: read the file, check it, hand it to the translation."""
+"""From a path or bytes to a canonical model: reads, validates and translates a file."""
 
 import os
 import stat
@@ -101,21 +101,22 @@ class FileSignature:
 
 @vlog.log_errors(vlog.MODEL, "load")
 def load(source, relaxed=False, arithmetic="litert", signature=None, input_shapes=None):
-    """Canonical Model of a TFLite file, or of one that Model.save has written, which keeps its own arithmetic.
+    """The nnfast.Model of a `.tflite` file, or of a file written by Model.save (which has its own arithmetic).
 
-    signature: the key of the signature that names inputs and outputs, and whose subgraph becomes the main one; None:
-    the first subgraph.
+        model = nnfast.load("model.tflite", input_shapes={"image": (8, 224, 224, 3)})
 
-    relaxed: float32 may be computed with the range and precision of float16 (relaxComputationFloat32toFloat16): large
-    LSTM weights are then stored as halves.
-    arithmetic: whose integers the model computes, where the two differ: "litert", those of LiteRT's reference kernels,
-    or "nnapi", those of the standard, as a phone does.
-    input_shapes: {input name or position: shape}, to have the model for these shapes: what the file computes of shapes
-    becomes constants, as in LiteRT after resize_tensor_input. None: unknown dimensions stay unknown.
-    source: path, or the bytes of a file. A file is read once; constants are read-only views of that copy, and the
-    memory of a large one goes with its last view. What becomes of the file later does not matter. Translated are the
-    main subgraph and those that its IF and WHILE run.
-    Raises InvalidArgument for what cannot be read or is damaged, UnsupportedOperator for what has no NNAPI form.
+    source: path, or the bytes of a file. It is read once and may change or disappear afterwards; the model's constants
+    are read-only views of that copy.
+    relaxed: True allows float32 to be computed with range and precision of float16 (relaxComputationFloat32toFloat16);
+    large LSTM weights are then stored as float16.
+    arithmetic: "litert" for the integer results of LiteRT's reference kernels, "nnapi" for those of the standard.
+    signature: key of the signature that names inputs and outputs, and whose subgraph is translated, together with those
+    that its IF and WHILE call. None: the first subgraph.
+    input_shapes: {input name or position: shape} to build the model for; sizes that the file computes from shapes
+    become constants, as in LiteRT after resize_tensor_input. None: unknown dimensions stay unknown.
+
+    Raises InvalidArgument for a file that is unreadable or damaged, UnsupportedOperator, which lists all of them, for
+    operators that nnfast cannot run.
     """
     if not isinstance(relaxed, bool):
         raise InvalidArgument(f"load: relaxed is {shown(relaxed)}, must be True or False")
@@ -134,9 +135,9 @@ def load(source, relaxed=False, arithmetic="litert", signature=None, input_shape
 
 
 class ModelFile:
-    """A file that was read and checked: its subgraphs as they stand there, its signatures, and models of both.
+    """A validated file: its subgraphs as stored, its signatures, and models made from them.
 
-    source: as of load. Raises InvalidArgument.
+    source: as for load. Raises InvalidArgument.
     """
 
     def __init__(self, source):
@@ -153,7 +154,7 @@ class ModelFile:
 
     @property
     def count(self):
-        """How many subgraphs there are."""
+        """Number of subgraphs."""
         return len(self._records.subgraphs)
 
     def graph(self, index):
@@ -198,14 +199,14 @@ class ModelFile:
         return Signature(signature.key, *sides)
 
     def metadata(self):
-        """The record of the file's model metadata (schema.TABLES, ModelMetadata), None where it has none."""
+        """The record of the file's model metadata (schema.TABLES, ModelMetadata), None if it has none."""
         for entry in self._records.metadata:
             if entry.name == METADATA and entry.buffer < len(self._records.buffers):
                 return decode_metadata(self._records.buffers[entry.buffer].data, self.label)
         return None
 
     def find(self, key):
-        """The FileSignature of a key. Raises InvalidArgument."""
+        """The FileSignature with a key. Raises InvalidArgument."""
         for signature in self.signatures:
             if signature.key == key:
                 return signature
@@ -237,7 +238,7 @@ def _read(path):
     except TypeError:
         raise InvalidArgument(f"model: is a {type(path).__name__}, must be a path or bytes") from None
     try:
-        # Without O_NONBLOCK the opening of a named pipe would wait for its writer.
+        # Without O_NONBLOCK, opening a named pipe would block.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             status = os.fstat(handle)

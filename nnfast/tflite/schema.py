@@ -56,7 +56,7 @@ TABLES = {
         ("subgraph_index", 4, "I", 0),
     ),
     "TensorMap": (("name", 0, "str", ""), ("tensor_index", 1, "I", 0)),
-    # What the buffer of the metadata named TFLITE_METADATA holds.
+    # Content of the metadata buffer named TFLITE_METADATA.
     "ModelMetadata": (("subgraphs", 3, "[SubGraphMetadata]", ()),),
     "SubGraphMetadata": (("inputs", 2, "[TensorMetadata]", ()), ("outputs", 3, "[TensorMetadata]", ())),
     "TensorMetadata": (
@@ -168,9 +168,9 @@ TABLES = {
     ),
 }
 OPTIONS_SLOTS = {"Operator": 4, "ProcessUnit": 1, "Quantization": 5}
-"""Table -> slot that holds an options table, whose kind another field tells."""
+"""Table -> slot of its options table, whose kind is given by another field."""
 BLOCKWISE = 2
-"""details_type of a Quantization: scales for blocks of the last dimension."""
+"""details_type of a Quantization: blockwise scales along the last dimension."""
 
 
 INDEX_VECTORS = {1: "Int32Vector", 2: "Uint16Vector", 3: "Uint8Vector"}
@@ -180,7 +180,7 @@ INDEX_SLOTS = {"segments": 3, "indices": 5}
 
 
 class Builtin(IntEnum):
-    """Numbers of the operators that have a translation."""
+    """Codes of the operators that have a translation."""
 
     ADD = 0
     AVERAGE_POOL_2D = 1
@@ -434,14 +434,14 @@ DTYPES = {
     _T.UINT16: np.dtype("<u2"), _T.UINT32: np.dtype("<u4"), _T.UINT64: np.dtype("<u8"), _T.FLOAT64: np.dtype("<f8"),
     _T.COMPLEX64: np.dtype("<c8"), _T.COMPLEX128: np.dtype("<c16"),
 }
-"""numpy dtype of the types that constants are read in."""
+"""numpy dtype of each type in which constants are read."""
 
 TENSOR_TYPES = frozenset(map(int, TensorType))
-"""Numbers of the types that there are."""
+"""Codes of all element types."""
 
 
 def operator_name(code):
-    """Name of a builtin operator, from the tflite package where nnfast has no translation of it."""
+    """Name of a builtin operator; from the tflite package if nnfast has no translation of it."""
     try:
         return Builtin(code).name
     except ValueError:

@@ -1,4 +1,4 @@
-"""Shapes that a caller wants a file's inputs to have."""
+"""Input shapes given by the caller of load."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -12,10 +12,10 @@ MAX_RANK = 64
 
 
 def wanted(file, main, signature, given):
-    """The shape of every input of a ModelFile's subgraph, in its order; None where nothing is given.
+    """The shape of every input of a ModelFile's subgraph, in order; None if nothing is given.
 
-    given: {input name or position: shape}, or None. An input that is not named keeps the file's shape, whose unknown
-    dimensions are then as the file's example has them. Raises InvalidArgument.
+    given: {input name or position: shape}, or None. Other inputs keep the file's shape, with unknown dimensions set to
+    those of its example (the field `shape`). Raises InvalidArgument.
     """
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""Sparse constants of a file, as dense ones.
+"""Converts sparse constants of a file to dense ones.
 
 Levels of a sparse tensor are its dimensions, in the order of `traversal_order`, and behind them those inside blocks. At
 every level each entry of the one before has either all positions (dense) or those that its part of the indices names.
@@ -11,11 +11,11 @@ import numpy as np
 from .schema import DTYPES
 
 SPARSE = 1
-"""Format of a level whose positions are listed."""
+"""Format code of a sparse level: stored positions are listed."""
 
 
 def densified(t, most):
-    """Array of a sparse FileTensor. most: elements that it may have. Raises ValueError for what is damaged."""
+    """Dense array of a sparse FileTensor of at most `most` elements. Raises ValueError if it is damaged."""
     levels, rank = t.sparsity.dim_metadata, len(t.dims)
     order, blocks = (np.asarray(v).tolist() for v in (t.sparsity.traversal_order, t.sparsity.block_map))
     if sorted(order) != list(range(rank + len(blocks))) or len(levels) != len(order):

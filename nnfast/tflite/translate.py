@@ -1,4 +1,4 @@
-"""The walk over a file's subgraphs: each operator through its entry in the table of translations."""
+"""Translates a file's subgraphs, each operator by its function in the table of translations."""
 
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -19,13 +19,13 @@ AREAS = (
     "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
     "lookup", "bidirectional", "control", "detection",
 )
-"""The files translate_<area>.py, in the order in which an operator is looked for; frequent ones first."""
+"""Areas (translate_<area>.py) in the order in which an operator is looked up; frequent ones first."""
 OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "composite", "custom")
-"""Those of what the standard lacks."""
+"""Areas of operators that the standard lacks."""
 MAX_DEPTH = 8
-"""Subgraphs inside each other; real files have a few."""
+"""Deepest nesting of subgraphs; real files have a few levels."""
 MOST_INLINED = 1 << 17
-"""Operators and tensors of bodies that become part of other graphs; those of a crafted file may name each other."""
+"""Most operators and tensors of inlined bodies; those of a malicious file may refer to each other."""
 
 
 class Graphs:
@@ -70,7 +70,7 @@ class Graphs:
         return graph if parent is None else with_items_set(graph), states
 
     def operator(self, b, op):
-        """Translate an operator: to operations of the standard where it has such a form, else to one of our own."""
+        """Translate an operator, to operations of the standard if possible, else to our own."""
         before, first = b.mark(), None
         for find in (lambda key: form(b, op), translation, extension, parts):
             translate_one = find(_key(op))
@@ -98,7 +98,7 @@ class Graphs:
         return states_of(builder)
 
     def initialize(self, b, op, index):
-        """Store what a subgraph that runs once assigns to variables, into `initial`."""
+        """Store into `initial` what a subgraph that runs once assigns to variables."""
         with self.inlining(b, op, index) as graph:
             inner, *_ = self.open_graph(index)
             inner.graphs, inner.initial = self, self.initial
@@ -111,7 +111,7 @@ class Graphs:
 
     @contextmanager
     def inlining(self, b, op, index):
-        """The FileGraph of a subgraph whose operators are translated for an operator, within the limits."""
+        """The FileGraph of a subgraph that is inlined for an operator, within the limits."""
         if not 0 < index < self.count or index in self.running:
             b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} behind the main one, and not its"
                          " own")
@@ -128,12 +128,11 @@ class Graphs:
             self.running.pop()
 
     def refer(self, b, op, index, tensors):
-        """Place among Model.referenced of a subgraph that an operator runs on these tensors; each is translated once.
-        """
+        """Index in Model.referenced of a subgraph that an operator calls on these tensors; translated only once."""
         if not 0 <= index < self.count or index in self.running:
             b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} beside the main one, and not its"
                          " own")
-        # What is translated already may be deep itself.
+        # A subgraph translated before may contain further levels.
         if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
             b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
         if index not in self.places:
@@ -158,12 +157,12 @@ def translation(key):
 
 
 def extension(key):
-    """As translation, of operators and forms that the standard lacks."""
+    """As translation, for operators and forms that the standard lacks."""
     return _found(key, EXTENDED, OWN_AREAS)
 
 
 def _found(key, registry, areas):
-    """Imports the files of areas until one has registered the key."""
+    """Import modules of areas until one has registered the key."""
     for area in areas:
         if key in registry:
             break
@@ -173,7 +172,7 @@ def _found(key, registry, areas):
 
 
 def parts(key):
-    """As translation, of operators that others can stand for."""
+    """As translation, for operators that can be replaced by others."""
     with importing:
         from .parts import PARTED, Parts
 
@@ -189,7 +188,7 @@ def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
     cannot have.
     """
     graphs = Graphs(open_graph, file_graph, count)
-    # Scales out of a damaged file may overflow float32; the rules that follow refuse the infinities.
+    # Scales of a damaged file may overflow float32; later checks reject the infinities.
     with np.errstate(all="ignore"):
         graph, states = graphs.translate(main)
     extensions = extensions_of(graph, *graphs.referenced)
@@ -200,7 +199,7 @@ def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
 
 
 def _check_standard(b, op, mark):
-    """Refuse operations of the standard on tensors that it has not: a form of our own may take them."""
+    """Raise for operations of the standard on tensors that it lacks: a form of our own may accept them."""
     for operation in b.operations[mark[1]:]:
         if isinstance(operation.type, Definition) or operation.type in (OperationType.IF, OperationType.WHILE):
             continue
@@ -210,7 +209,7 @@ def _check_standard(b, op, mark):
 
 
 def _skip(b, op):
-    """Let the results of a refused operator stand for anything, so that those after it are looked at too."""
+    """Treat the results of an unsupported operator as anything, so that later operators are checked too."""
     for index in op.outputs:
         if index != -1:
             t = b.tensors[index]

@@ -63,7 +63,7 @@ def _inputs(b, op, ranks, states, required):
 
 
 def _emit(b, op, kind, inputs, states, sizes):
-    """The operation with its outputs, merged or not, and the states behind them."""
+    """The operation with its outputs, merged or not, followed by the states."""
     dims = b.dims(op, b.tensor(op, 0))
     widths = [sum(sizes)] if op.options.merge_outputs else sizes
     known = dims[:2] if dims else (0, 0)
@@ -73,7 +73,7 @@ def _emit(b, op, kind, inputs, states, sizes):
 
 @translates(Builtin.BIDIRECTIONAL_SEQUENCE_LSTM)
 def bidirectional_lstm(b, op):
-    """BIDIRECTIONAL_SEQUENCE_LSTM in the form of 1.3 that gives the states back; TFLite has no layer normalization."""
+    """BIDIRECTIONAL_SEQUENCE_LSTM in the form of 1.3 that returns the states; TFLite has no layer normalization."""
     inputs, code = _inputs(b, op, LSTM_RANKS, LSTM_STATES, LSTM_REQUIRED)
     options = op.options
     clips = [b.real(code, value) for value in (options.cell_clip, options.proj_clip)]

@@ -14,7 +14,7 @@ _BOOLS = (T.TENSOR_BOOL8,)
 
 
 def _dims(b, op, x, y):
-    """Shape of the broadcast, () = not known."""
+    """Shape of the broadcast, () = unknown."""
     shapes = b.dims(op, x), b.dims(op, y)
     return broadcast_dims(b, op, *shapes) if all(dims and 0 not in dims for dims in shapes) else ()
 
@@ -33,7 +33,7 @@ def _emit(b, op, kind, x, y, dims, *more):
 
 @translates(Builtin.DIV)
 def div(b, op):
-    """DIV of floats; NNAPI rounds int32 quotients down where TFLite cuts them."""
+    """DIV of floats; not of int32, for which NNAPI floors and TFLite truncates."""
     x, y, _, dims = _pair(b, op, FLOATS)
     b.check_rank(op, x, 1)
     b.check_rank(op, y, 1)

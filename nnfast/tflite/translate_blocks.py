@@ -56,7 +56,7 @@ def space_to_batch(b, op):
 
 @translates(Builtin.BATCH_TO_SPACE_ND)
 def batch_to_space(b, op):
-    """BATCH_TO_SPACE_ND of images; crops are cut off by a SLICE."""
+    """BATCH_TO_SPACE_ND of images; a SLICE applies the crops."""
     x, dims = b.source(op, 3, FLOATS_QUANT8, 4)
     block = _block(b, op)
     crops = _pairs(b, op, 2, "crops", 2)
@@ -128,7 +128,7 @@ def mirror_pad(b, op):
 
 @translates(Builtin.RESIZE_BILINEAR, Builtin.RESIZE_NEAREST_NEIGHBOR)
 def resize(b, op):
-    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a constant size; NNAPI has the width first."""
+    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a constant size; NNAPI takes the width first."""
     x, dims = b.source(op, 2, FLOATS_QUANT8, 4)
     height, width = b.image_size(op)
     align, half = op.options.align_corners, op.options.half_pixel_centers

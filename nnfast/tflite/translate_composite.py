@@ -1,4 +1,4 @@
-"""STABLEHLO_COMPOSITE by its body: the operators of the subgraph in its place."""
+"""STABLEHLO_COMPOSITE: inlines the subgraph of its decomposition."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from .schema import Builtin
 
 @extends(Builtin.STABLEHLO_COMPOSITE)
 def composite(b, op):
-    """Every operator of the decomposition, on the operator's own inputs and outputs."""
+    """Translate every operator of the decomposition, on the composite's inputs and outputs."""
     index = op.options.decomposition_graph
     with b.graphs.inlining(b, op, index) as graph:
         counts = len(graph.inputs), len(graph.outputs)

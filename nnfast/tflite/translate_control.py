@@ -1,4 +1,4 @@
-"""Operators that run other subgraphs of the file: IF, WHILE."""
+"""Operators that call other subgraphs of the file: IF, WHILE."""
 
 from ..model.types import LifeTime, Operand, OperandType, OperationType
 from .builder import translates
@@ -8,7 +8,7 @@ T = OperandType
 
 
 def _graph(b, op, index, tensors, outputs):
-    """(operand that names a subgraph, the subgraph), which must take and give tensors of these numbers."""
+    """(operand that refers to a subgraph, the subgraph), which must have these numbers of inputs and outputs."""
     place = b.graphs.refer(b, op, index, tensors)
     inputs = len(tensors)
     graph = b.graphs.referenced[place]
@@ -25,7 +25,7 @@ def _check_flag(b, op, record, what):
 
 
 def _check_fit(b, op, what, first, second):
-    """Operands that stand for one value on both sides of a subgraph's border."""
+    """Check operands for the same value inside and outside of a subgraph."""
     sides = [(record.type, record.scale, record.zero_point) for record in (first, second)]
     dims = first.dims, second.dims
     if sides[0] != sides[1] or all(dims) and (
@@ -43,7 +43,7 @@ def _start(b, op, first):
 
 
 def _fit(b, op, graph, what, operands, results):
-    """Both borders of a subgraph against the operands outside."""
+    """Check inputs and outputs of a subgraph against the operands outside."""
     for side, inner, outer in (("input", graph.inputs, operands), ("output", graph.outputs, results)):
         for place, (k, record) in enumerate(zip(inner, outer)):
             _check_fit(b, op, f"{side} {place} of the {what}", graph.operands[k], record)
@@ -51,7 +51,7 @@ def _fit(b, op, graph, what, operands, results):
 
 @translates(Builtin.IF)
 def if_(b, op):
-    """IF; both branches take all inputs behind the condition."""
+    """IF; both branches take all inputs after the condition."""
     inputs = _start(b, op, 1)
     condition = b.operand(op, b.tensor(op, 0))
     _check_flag(b, op, b.operands[condition], "condition")
@@ -65,7 +65,7 @@ def if_(b, op):
 
 @translates(Builtin.WHILE)
 def while_(b, op):
-    """WHILE; every input comes back as an output."""
+    """WHILE; every input is also an output."""
     inputs, count = _start(b, op, 0), len(op.inputs)
     if len(op.outputs) != count:
         b.refuse(op, f"has {count} inputs and {len(op.outputs)} outputs, must have as many")

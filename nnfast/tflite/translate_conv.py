@@ -10,7 +10,7 @@ from .builder import FLOATS, FLOATS_QUANT8, translates
 from .schema import Builtin, TensorType
 
 BIAS_TOLERANCE = 0.02
-"""TFLite accepts a bias scale this far from input scale times weight scale, in units of the output scale."""
+"""Largest difference between bias scale and input scale * weight scale that TFLite accepts, over the output scale."""
 
 
 @translates(Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D)
@@ -44,7 +44,7 @@ def conv_2d(b, op):
 
 
 def _groups(b, op, dims, filter_dims):
-    """How many groups the channels of input and filter make; 1 where they are not known."""
+    """Number of groups by the channels of input and filter; 1 if these are unknown."""
     if not dims or not filter_dims or not dims[3] or not filter_dims[3]:
         return 1
     groups, rest = divmod(dims[3], filter_dims[3])
@@ -94,7 +94,7 @@ def _larger(b, op, result, dims, filter_dims):
 
 @translates(Builtin.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(b, op):
-    """DEPTHWISE_CONV_2D; the multiplier is read off the shapes where they are known, as TFLite does."""
+    """DEPTHWISE_CONV_2D; the multiplier is derived from the shapes if known, as in TFLite."""
     b.check_counts(op, 2, 3)
     x, w, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8, x, out)
@@ -155,7 +155,7 @@ def fully_connected(b, op):
 
 
 def _rows(b, op, dims, size):
-    """How many vectors of `size` values an input holds; 0 = unknown."""
+    """Number of vectors of `size` values in an input; 0 = unknown."""
     if dims and prod(dims) % size:
         b.refuse(op, f"input of shape {list(dims)} has no multiple of {size} elements, as the weights need")
     return prod(dims) // size if dims else 0
@@ -177,7 +177,7 @@ def _per_channel(b, op, code, x, w, units, size):
 
 
 def _dilation(b, op):
-    """Layout and dilation operands, or nothing where both dilations are 1."""
+    """Layout and dilation operands, or none if both dilations are 1."""
     width, height = b.positive(op, "dilation_w"), b.positive(op, "dilation_h")
     if op.options.dilation_w == op.options.dilation_h == 1:
         return ()
@@ -187,8 +187,8 @@ def _dilation(b, op):
 def _filter(b, op, code, x, w, channel_dim, shape=None):
     """Operand of a filter.
 
-    int8 filters become per-channel ones also where the file has a single scale: TFLite repeats it, and does not look
-    at the bias scale then. Computed filters cannot have channels and stay TENSOR_QUANT8_ASYMM_SIGNED.
+    int8 filters become per-channel ones even if the file has a single scale: TFLite repeats it and then ignores the
+    bias scale. Computed filters cannot be per-channel and stay TENSOR_QUANT8_ASYMM_SIGNED.
     """
     b.check_types(op, (code,), x, w)
     if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or not b.is_constant(w):

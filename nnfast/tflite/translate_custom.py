@@ -1,4 +1,4 @@
-"""Custom operators: TFLite's own for sound, and MediaPipe's for pictures."""
+"""Custom operators: TFLite's own for audio, and MediaPipe's for images."""
 
 import struct
 
@@ -12,7 +12,7 @@ T = OperandType
 
 # -- sound -----------------------------------------------------------------------------------------------------------
 def _options(b, op, **kinds):
-    """Values of these options, as {name: (type, default)} asks for; None: there is none."""
+    """Values of options by {name: (type, default)}; default None: required."""
     try:
         found = decode(op.options)
     except ValueError as error:
@@ -63,14 +63,14 @@ def _numbers(b, op, count):
 
 @extends("MaxPoolingWithArgmax2D")
 def max_pooling_with_argmax(b, op):
-    """Largest values and their places."""
+    """Maxima and their positions."""
     b.check_counts(op, 1, outputs=2)
     own.translate(b, op, "TFL_MAX_POOL_ARGMAX", _numbers(b, op, 5))
 
 
 @extends("MaxUnpooling2D")
 def max_unpooling(b, op):
-    """Values back to their places."""
+    """Scatter values back to their positions."""
     b.check_counts(op, 2)
     own.translate(b, op, "TFL_MAX_UNPOOL", _numbers(b, op, 5))
 
@@ -96,7 +96,7 @@ def convolution_transpose_bias(b, op):
 
 @extends("Landmarks2TransformMatrix")
 def landmarks_to_matrix(b, op):
-    """Landmarks to the matrix of a crop around some of them."""
+    """Landmarks to the transformation matrix of a crop around some of them."""
     b.check_counts(op, 1)
     numbers = _options(b, op, left_rotation_idx=(int, None), right_rotation_idx=(int, None),
                        target_rotation_radians=(float, None), output_height=(int, None), output_width=(int, None),
@@ -109,14 +109,14 @@ def landmarks_to_matrix(b, op):
 
 @extends("TransformLandmarks")
 def transform_landmarks(b, op):
-    """Landmarks under a matrix."""
+    """Transform landmarks by a matrix."""
     b.check_counts(op, 2)
     own.translate(b, op, "TFL_TRANSFORM_LANDMARKS")
 
 
 @extends("TransformTensorBilinear")
 def transform_tensor(b, op):
-    """A picture under a matrix."""
+    """Transform an image by a matrix."""
     b.check_counts(op, 2)
     own.translate(b, op, "TFL_TRANSFORM_TENSOR",
                   [b.i32(n) for n in _options(b, op, output_height=(int, None), output_width=(int, None))])

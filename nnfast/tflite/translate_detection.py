@@ -14,7 +14,7 @@ MOST_INTEGER = (1 << 31) - 1
 
 @translates("TFLite_Detection_PostProcess")
 def detection(b, op):
-    """DETECTION_POSTPROCESSING behind DEQUANTIZEs, with CASTs of classes and count, which TFLite gives as floats.
+    """DETECTION_POSTPROCESSING after DEQUANTIZEs, with CASTs of classes and count, which are floats in TFLite.
 
     TFLite takes scores equal to their threshold and keeps overlaps equal to theirs, NNAPI does neither: the thresholds
     move by one float.
@@ -24,7 +24,7 @@ def detection(b, op):
 
 @extends("TFLite_Detection_PostProcess")
 def detection_of_our_own(b, op):
-    """As NNAPI's, with any threshold and with scores that have no background."""
+    """As NNAPI's, but with any threshold, and scores without a background class."""
     _detection(b, op, is_standard=False)
 
 
@@ -66,7 +66,7 @@ def _detection(b, op, is_standard):
 
 
 def _options(b, op, is_standard):
-    """Numbers of the operator, checked; thresholds as NNAPI compares them. is_standard: NNAPI takes them."""
+    """The operator's options, checked; thresholds as NNAPI compares them. is_standard: NNAPI accepts them."""
     try:
         found = decode(op.options)
     except ValueError as error:

@@ -41,7 +41,7 @@ def _check_scales(b, op, x, y, out):
 
 
 def _broadcast(first, second):
-    """Dims of a broadcast; 0 = unknown, unless the other side settles it."""
+    """Dims of a broadcast; 0 = unknown, unless the other operand determines it."""
     rank = max(len(first), len(second))
     pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second)
     return tuple(y if x == 1 else x if y == 1 else max(x, y) for x, y in pairs)
@@ -49,7 +49,7 @@ def _broadcast(first, second):
 
 @translates(Builtin.RELU, Builtin.RELU_N1_TO_1, Builtin.RELU6)
 def relu(b, op):
-    """RELU, RELU1, RELU6 as operators of their own."""
+    """RELU, RELU1, RELU6 as separate operators."""
     b.check_counts(op, 1)
     x = b.tensor(op, 0)
     b.check_types(op, FLOATS_QUANT8, x, b.result(op))

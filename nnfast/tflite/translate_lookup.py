@@ -15,7 +15,7 @@ T = OperandType
 
 @translates(Builtin.GATHER)
 def gather(b, op):
-    """GATHER; a single index leaves a dimension of 1, which a RESHAPE takes away."""
+    """GATHER; a scalar index leaves a dimension of 1, which a RESHAPE removes."""
     b.check_counts(op, 2)
     x, indices, out = b.tensor(op, 0), b.tensor(op, 1), b.result(op)
     if op.options.batch_dims:
@@ -72,7 +72,7 @@ def embedding_lookup(b, op):
 
 @translates(Builtin.HASHTABLE_LOOKUP)
 def hashtable_lookup(b, op):
-    """HASHTABLE_LOOKUP; missing rows are bytes of 0 in both. The hits have no quantization in files and get NNAPI's."""
+    """HASHTABLE_LOOKUP; missing rows are zero bytes in both. Hits, unquantized in files, get NNAPI's quantization."""
     b.check_counts(op, 3, outputs=2)
     lookups, keys, values = (b.tensor(op, place) for place in range(3))
     b.check_types(op, (T.TENSOR_INT32,), lookups, keys)

@@ -1,4 +1,4 @@
-"""Operators of TFLite, or forms of them, that NNAPI lacks, as operations of nnfast's own."""
+"""TFLite operators, or forms of them, that NNAPI lacks, as nnfast's own operations."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ _PLAIN = (
     " TRANSPOSE UNIQUE UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_SUM WHERE"
     " ZEROS_LIKE"
 ).split()
-"""Operators without options that matter, all of whose tensors are theirs in our form."""
+"""Operators without relevant options, with the same tensors in our form."""
 
 _OPTIONS = {
     "GELU": ("approximate",), "CONCATENATION": ("axis",), "PACK": ("axis",), "UNPACK": ("axis",),
@@ -37,12 +37,12 @@ _OPTIONS = {
     **dict.fromkeys(("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"),
                     ("keep_dims",)),
 }
-"""Operators whose options follow their tensors as scalars."""
+"""Operators whose options become scalars after their tensors."""
 
 
 @extends(*(B[name] for name in _PLAIN), *(B[name] for name in _OPTIONS))
 def plain(b, op):
-    """The operator as it is."""
+    """The operator unchanged."""
     options = [getattr(op.options, name) for name in _OPTIONS.get(op.name, ())]
     if op.name == "CONCATENATION" and op.options.activation:
         b.refuse(op, f"fused activation is {op.options.activation}, must be 0 (none)")
@@ -51,7 +51,7 @@ def plain(b, op):
 
 @extends(B.RESHAPE)
 def reshape(b, op):
-    """The shape is a tensor, or an option."""
+    """The shape comes from a tensor or an option."""
     tensors = [b.tensor(op, place) for place in (0, 1)]
     if tensors[1] is not None:
         translate(b, op, "TFL_RESHAPE", inputs=tensors)
@@ -72,7 +72,7 @@ def squeeze(b, op):
 
 @extends(B.SELECT, B.SELECT_V2)
 def select(b, op):
-    """SELECT may choose whole rows."""
+    """SELECT, which may choose whole rows."""
     translate(b, op, f"TFL_{op.name}", (b.bool(op.name == "SELECT"),))
 
 
@@ -95,7 +95,7 @@ def arg(b, op):
 
 @extends(B.DEQUANTIZE)
 def dequantize(b, op):
-    """A constant with zero points or scales that NNAPI does not take, computed now."""
+    """DEQUANTIZE of a constant with zero points or scales that NNAPI does not accept, computed now."""
     b.check_counts(op, 1)
     x = b.tensor(op, 0)
     if not b.is_constant(x) or x.is_sparse or x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) \
@@ -122,7 +122,7 @@ def lsh_projection(b, op):
 
 @extends(B.RESIZE_BILINEAR, B.RESIZE_NEAREST_NEIGHBOR)
 def resize(b, op):
-    """To a size that is computed; RESIZE_NEAREST_NEIGHBOR of any type, whose values stay what they are."""
+    """Resize to a computed size; RESIZE_NEAREST_NEIGHBOR of any type, as it only copies values."""
     if op.options.align_corners and op.options.half_pixel_centers:
         b.refuse(op, "has align_corners and half_pixel_centers, nnfast takes one of them")
     if op.code == B.RESIZE_NEAREST_NEIGHBOR:
@@ -139,7 +139,7 @@ def resize(b, op):
 
 @extends(B.DENSIFY)
 def densify(b, op):
-    """Nothing to do: sparse constants are dense when a graph is read."""
+    """Nothing to do: sparse constants are made dense when a graph is read."""
     b.check_counts(op, 1)
     x, y = b.tensor(op, 0), b.result(op)
     if not b.is_constant(x) or x.is_sparse or x.type != y.type:

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE, and folding of half-width weights."""
+"""QUANTIZE and DEQUANTIZE, and widening of float16 weights."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ from .schema import Builtin, TensorType
 def dequantize(b, op):
     """DEQUANTIZE of 8-bit tensors; of float16 a CAST, or nothing for constants.
 
-    float16 weights are widened here, once per buffer of the file: the only constants that are copied. NNAPI keeps
-    float32 operations on float32 weights.
+    float16 weights are widened here, once per buffer of the file, as NNAPI's float32 operations need float32 weights.
+    They are the only constants that are copied.
     """
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
@@ -33,7 +33,7 @@ def dequantize(b, op):
 
 @translates(Builtin.QUANTIZE)
 def quantize(b, op):
-    """QUANTIZE of floats; nothing between 8-bit tensors in one quantization."""
+    """QUANTIZE of floats; a no-op between 8-bit tensors of the same quantization."""
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
     code, target = b.supported_type(op, x), b.supported_type(op, out)

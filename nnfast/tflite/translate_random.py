@@ -11,7 +11,7 @@ B = Builtin
 
 @extends(B.RANDOM_UNIFORM, B.RANDOM_STANDARD_NORMAL, B.MULTINOMIAL)
 def random(b, op):
-    """Numbers that differ from run to run of a stream, the same for the same seeds; seeds of 0 stand for any."""
+    """Random numbers that differ between runs of a stream, but are reproducible by seed; seeds of 0 mean any."""
     if not b.is_main or b.initial is not None:
         b.refuse(op, "draws numbers in a subgraph, which cannot keep the generator's state")
     b.check_counts(op, 2 if op.code == B.MULTINOMIAL else 1)
@@ -19,7 +19,7 @@ def random(b, op):
     b.graphs.initial[name] = np.zeros(2, np.int32)
     state = b.add(Operand(OperandType.TENSOR_INT32, (2,), lifetime=LifeTime.SUBGRAPH_INPUT,
                           name=f"generator {name[1]}"), b.inputs)
-    # LiteRT keeps 32 bits of each seed, then widens them again.
+    # LiteRT truncates each seed to 32 bits, then widens it again.
     seeds = np.array([op.options.seed, op.options.seed2]).astype(np.int32).astype(np.int64).view(np.int32)
     inputs = [operand(b, op, b.tensor(op, place)) for place in range(len(op.inputs))]
     moved = b.temporary(OperandType.TENSOR_INT32, (2,), name=f"generator {name[1]} moved")
@@ -31,7 +31,7 @@ def random(b, op):
 
 @extends(B.STABLEHLO_RNG_BIT_GENERATOR)
 def bits(b, op):
-    """Numbers of a state that the file keeps itself; the output has the shape that the file says."""
+    """Random numbers from a state kept in the file's own tensors; the output has the file's shape."""
     b.check_counts(op, 1, outputs=2)
     dims = b.result(op, 1).dims
     if dims is None or 0 in dims:

@@ -6,7 +6,7 @@ from .builder import FLOATS, translates
 from .schema import Builtin
 
 ACTIVATIONS = (0, 1, 3, 4)
-"""Codes that both NNAPI's recurrent operations and TFLite have: none, RELU, RELU6, TANH."""
+"""Activation codes common to NNAPI's recurrent operations and TFLite: none, RELU, RELU6, TANH."""
 REQUIRED = (0, 2, 3, 4, 6, 7, 8, 13, 14, 15, 18, 19)
 """Inputs of an LSTM that are never omitted."""
 BASIC = 1
@@ -17,7 +17,7 @@ RANKS = (2,) * 9 + (1,) * 7 + (2, 1) + (2, 2) + (1,) * 4
 
 @translates(Builtin.LSTM)
 def lstm(b, op):
-    """LSTM; NNAPI's scratch output is written to a tensor that nobody reads."""
+    """LSTM; NNAPI's scratch output goes to an unused tensor."""
     if op.options.kernel_type == BASIC:
         basic_lstm(b, op)
         return
@@ -37,7 +37,7 @@ def lstm(b, op):
 
 @translates(Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(b, op):
-    """UNIDIRECTIONAL_SEQUENCE_LSTM in the form of 1.3 that gives the states back."""
+    """UNIDIRECTIONAL_SEQUENCE_LSTM in the form of 1.3 that returns the states."""
     if op.options.diagonal_recurrent_tensors:
         b.refuse(op, "has diagonal recurrent weights, NNAPI takes full ones")
     check_lstm(b, op)
@@ -65,7 +65,7 @@ def check_lstm(b, op, counts=(20, 24)):
                 b.refuse(op, f"input {place} has no known rank")
     for group, rule in (((1, 5, 12), "input gate"), ((10, 11), "peephole")):
         present = {op.inputs[k] != -1 for k in group}
-        # With an input gate a layer has all of its parts or, coupled to the forget gate, none.
+        # A layer has either all parts of an input gate or, if coupled to the forget gate, none.
         if len(present) > 1:
             b.refuse(op, f"has only some of the {rule} inputs {', '.join(map(str, group))}")
     if op.inputs[17] != -1 and op.inputs[16] == -1:
@@ -101,7 +101,7 @@ def rnn(b, op):
 
 @translates(Builtin.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(b, op):
-    """UNIDIRECTIONAL_SEQUENCE_RNN in the form of 1.3 that gives the state back; time_major is an int32 there."""
+    """UNIDIRECTIONAL_SEQUENCE_RNN in the form of 1.3 that returns the state; time_major is an int32 there."""
     inputs, code = _rnn_inputs(b, op)
     x, weights = b.dims(op, b.tensor(op, 0)), b.dims(op, b.tensor(op, 1))
     state = b.next_state(op, b.tensor(op, 4))

@@ -12,7 +12,7 @@ T = OperandType
 
 @translates(Builtin.SELECT, Builtin.SELECT_V2)
 def select(b, op):
-    """SELECT of equal shapes: smaller tensors are repeated first."""
+    """SELECT of equal shapes: smaller tensors are tiled first."""
     b.check_counts(op, 3)
     condition, x, y = (b.tensor(op, place) for place in range(3))
     b.check_types(op, (T.TENSOR_BOOL8,), condition)
@@ -52,7 +52,7 @@ def tile(b, op):
 
 @translates(Builtin.BROADCAST_TO)
 def broadcast_to(b, op):
-    """TILE of known shapes, behind a RESHAPE where the rank grows."""
+    """TILE of known shapes, after a RESHAPE if the rank grows."""
     b.check_counts(op, 2)
     x = b.tensor(op, 0)
     b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op))
@@ -85,7 +85,7 @@ def fill(b, op):
 
 @translates(Builtin.SHAPE)
 def shape(b, op):
-    """A known shape is a constant."""
+    """SHAPE; a known shape becomes a constant."""
     b.check_counts(op, 1)
     x = b.tensor(op, 0)
     if x.dims is None or 0 in (b.dims(op, x) if x.dims else ()):
@@ -95,7 +95,7 @@ def shape(b, op):
 
 @translates(Builtin.RANK)
 def rank(b, op):
-    """A known rank is a constant; NNAPI's RANK gives a scalar, not a tensor."""
+    """RANK; a known rank becomes a constant, as NNAPI's RANK returns a scalar, not a tensor."""
     b.check_counts(op, 1)
     x = b.tensor(op, 0)
     if x.dims is None:

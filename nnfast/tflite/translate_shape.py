@@ -23,7 +23,7 @@ def reshape(b, op):
             values = b.integers(op, shape, "shape") if b.is_constant(shape) else []
         elif op.options.new_shape is not None:
             values = op.options.new_shape.tolist()
-            # Old converters wrote the shape of a single value as [0].
+            # Old converters wrote the shape of a scalar as [0].
             values = [] if values == [0] else values
         else:
             b.refuse(op, "has no shape, neither as an input nor in its options")
@@ -37,7 +37,7 @@ def reshape(b, op):
 
 @translates(Builtin.SQUEEZE)
 def squeeze(b, op):
-    """SQUEEZE of a known output shape is a RESHAPE."""
+    """SQUEEZE; a RESHAPE if the output shape is known."""
     b.check_counts(op, 1)
     x, out = b.tensor(op, 0), b.result(op)
     code = b.check_types(op, FLOATS_QUANT8_INT, x, out)

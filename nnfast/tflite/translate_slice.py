@@ -1,4 +1,4 @@
-"""Parts and pieces: SLICE, STRIDED_SLICE, SPLIT, SPLIT_V, PACK, UNPACK, EXPAND_DIMS, REVERSE_V2."""
+"""Slicing and stacking: SLICE, STRIDED_SLICE, SPLIT, SPLIT_V, PACK, UNPACK, EXPAND_DIMS, REVERSE_V2."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ T = OperandType
 
 
 def _axis(b, op, axis, rank):
-    """Axis as a number from 0 on."""
+    """Axis, normalized to be >= 0."""
     if not rank or not -rank <= axis < rank:
         b.refuse(op, f"axis is {axis}, must be within the rank, which is {rank or 'unknown'}")
     return axis % rank
@@ -72,7 +72,7 @@ def strided_slice(b, op):
             fold(b, op, _cut(b, op, x.array, box))
             return
         if dims and 0 not in dims and len(box) == len(dims):
-            # A view without memory has the shape of the result.
+            # Slice a broadcast view, which takes no memory, to get the result's shape.
             result = _cut(b, op, np.broadcast_to(np.uint8(0), dims), box).shape or (1,)
     if dims and known and len(box) != len(dims):
         b.refuse(op, f"begin has {len(box)} values, NNAPI needs one for each of {len(dims)} dimensions")
@@ -89,7 +89,7 @@ def strided_slice(b, op):
 
 
 def _shrunk_ends(b, options, begin, end):
-    """(operand of the ends, end_mask): TFLite takes one element of a shrunk dimension, wherever its end is."""
+    """(operand of the ends, end_mask): TFLite takes one element of a shrunk dimension, whatever its end."""
     operand, ends = end
     ends, mask = list(ends), options.end_mask
     for k, first in enumerate(begin[1]):
@@ -124,7 +124,7 @@ def _cut(b, op, array, box):
 
 
 def _split_axis(b, op, x, place):
-    """Axis of a split, from 0 on; all outputs share the input's type and quantization."""
+    """Axis of a split, >= 0; all outputs share the input's type and quantization."""
     for k in range(len(op.outputs)):
         b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op, k))
         b.check_same_quant(op, x, b.result(op, k))
@@ -170,7 +170,7 @@ def split_v(b, op):
 
 @translates(Builtin.PACK)
 def pack(b, op):
-    """PACK; single values are packed with their dimension of 1, which a RESHAPE takes away."""
+    """PACK; scalars are packed with a dimension of 1, which a RESHAPE removes."""
     b.check_counts(op, len(op.inputs) or 1)
     tensors = [b.tensor(op, place) for place in range(len(op.inputs))]
     if any(t is None for t in tensors):
@@ -224,7 +224,7 @@ def unpack(b, op):
 
 @translates(Builtin.EXPAND_DIMS)
 def expand_dims(b, op):
-    """EXPAND_DIMS; a single value, which has a dimension of 1 already, is passed on."""
+    """EXPAND_DIMS; a scalar, which has a dimension of 1 already, is passed through."""
     b.check_counts(op, 2)
     x = b.tensor(op, 0)
     if foldable(b, x):

@@ -1,4 +1,4 @@
-"""STABLEHLO_GATHER and STABLEHLO_SCATTER, whose options are vectors of dimensions."""
+"""STABLEHLO_GATHER and STABLEHLO_SCATTER, whose options are lists of dimensions."""
 
 from ..model.types import OperandType
 from .own import extends, translate
@@ -34,7 +34,7 @@ def gather(b, op):
 
 @extends(B.STABLEHLO_SCATTER)
 def scatter(b, op):
-    """Updates at the indices, by the function that the body is."""
+    """Updates at the indices, combined by the function in the body."""
     b.check_counts(op, 3)
     with b.graphs.inlining(b, op, op.options.body_graph) as body:
         takes_update = not body.operators and len(body.inputs) == 2 and body.outputs == body.inputs[1:]
