@@ -81,7 +81,9 @@ def strided_slice(b, op):
     b.check_rank(op, x, 1)
     (begin, _), (end, _), (strides, _) = bounds
     end_mask = options.end_mask
-    if known and options.shrink_axis_mask:
+    if options.shrink_axis_mask and not known:
+        b.refuse(op, "shrinks a dimension at a place that is computed, where NNAPI looks at its end too")
+    if options.shrink_axis_mask:
         end, end_mask = _shrunk_ends(b, options, *bounds[:2])
     masks = b.i32(options.begin_mask), b.i32(end_mask), b.i32(options.shrink_axis_mask)
     b.emit(OperationType.STRIDED_SLICE, (b.operand(op, x), begin, end, strides, *masks),

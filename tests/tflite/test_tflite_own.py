@@ -84,6 +84,16 @@ def test_like_numpy(kind, inputs, options, expected):
     np.testing.assert_allclose(result.astype(expected.dtype), expected, 1e-6, 1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("begin, end", [((0, -1, 1), (2, 0, 3)), ((0, 1, 1), (2, 2, 3)), ((0, 2, 1), (2, 0, 3))])
+def test_a_shrunk_dimension_has_no_end(dtype, begin, end):
+    """What is computed as x[:, -1, 1:3] ends at -1 + 1 = 0."""
+    x, bounds = F.astype(dtype), [np.int32(begin), np.int32(end), Const(np.int32([1, 1, 1]))]
+    one = One("STRIDED_SLICE", [x, *bounds], [((2, 2), dtype)], "StridedSliceOptions", {"ShrinkAxisMask": 2})
+    (result,) = one.run()
+    np.testing.assert_array_equal(result, x[:, begin[1], 1:3])
+
+
 MARKED = F % 5 > 1
 
 
