@@ -104,10 +104,10 @@ class ResourceExhaustedPersistent(Error, MemoryError):
 
 
 class UnsupportedOperator(InvalidArgument):
-    """A model file holds operators that nnfast does not run.
+    """A model file has operators that nnfast cannot run.
 
-    `.operator` is its name, `.index` its place in the file, `.reason` why it cannot be translated. `.others` are those
-    of further operators of the file, as (operator, index, reason).
+    operator: name of the first; index: its position in the file; reason: why it cannot be translated. others: further
+    ones, as (operator, index, reason).
     """
 
     SHOWN = 16

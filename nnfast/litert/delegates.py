@@ -1,4 +1,4 @@
-"""The names by which LiteRT chooses its kernels. nnfast has its own, one set for all choices."""
+"""LiteRT's kernel choices and delegates. nnfast has one set of kernels, whatever is chosen."""
 
 from enum import Enum, unique
 
@@ -10,7 +10,7 @@ NO_DELEGATES = ("nnfast runs every operator with its own CPU kernels and cannot 
 
 @unique
 class OpResolverType(Enum):
-    """Which kernels LiteRT takes. All of them give the numbers of its reference kernels (BUILTIN_REF) here."""
+    """LiteRT's kernel choices. Here all of them give the results of its reference kernels (BUILTIN_REF)."""
 
     AUTO = 0
     BUILTIN = 1
@@ -19,12 +19,12 @@ class OpResolverType(Enum):
 
 
 class Delegate:
-    """A delegate of a shared library: always raises ValueError, as LiteRT does for a library that has none."""
+    """A delegate from a shared library: always raises ValueError, as LiteRT does for a library without one."""
 
     def __init__(self, library, options=None):
         raise ValueError(NO_DELEGATES)
 
 
 def load_delegate(library, options=None):
-    """Always raises ValueError, on which programs that ask for a delegate go on without one."""
+    """Always raises ValueError, after which programs usually continue without a delegate."""
     raise ValueError(f"Failed to load delegate from {shown(library)}\n{NO_DELEGATES}")

@@ -1,4 +1,4 @@
-"""What LiteRT tells of a tensor: get_tensor_details and its like."""
+"""Tensor descriptions as returned by LiteRT's get_tensor_details."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ NUMPY_TYPES = {
     _T.FLOAT64: np.float64, _T.COMPLEX128: np.complex128, _T.UINT64: np.uint64, _T.RESOURCE: np.object_,
     _T.VARIANT: np.object_, _T.UINT32: np.uint32, _T.UINT16: np.uint16, _T.INT4: np.int8, _T.BFLOAT16: np.uint16,
 }
-"""Type of the file -> scalar type by which LiteRT names it."""
+"""Element type of the file -> numpy scalar type that LiteRT reports."""
 
 TYPE_NAMES = {np.dtype(kind): code.name for code, kind in reversed(NUMPY_TYPES.items())}
 """dtype -> LiteRT's name of it in messages."""
@@ -27,7 +27,7 @@ def type_name(dtype):
 
 @dataclass(slots=True)
 class Tensor:
-    """A tensor of the interpreter: what the file says of it, and the shape it has now.
+    """A tensor of the interpreter: its facts from the file, and its current shape.
 
     kind: "input", "output", "constant", "variable" or "result" (of an operator, for the next ones). sparsity: how a
     sparse constant is stored, {} for others.

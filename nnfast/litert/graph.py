@@ -21,14 +21,14 @@ class Graph:
     """The state of one subgraph. Its methods raise what LiteRT raises: ValueError, RuntimeError.
 
     source: path or bytes of the file; index: number of the subgraph; keep_all: keep intermediate results; file: the
-    ModelFile of the source, which the first allocation uses and lets go.
+    ModelFile of the source, released after the first allocation.
     """
 
     def __init__(self, source, index, device, keep_all, file):
         self._source, self._index, self.device, self.keep_all = source, index, device, keep_all
         graph = file.graph(index)
         self.operators = [(o.custom or o.name, o.inputs, o.outputs) for o in graph.operators]
-        # Files do not say of those whether a shape of () is one value or unknown.
+        # For these, files do not distinguish a scalar from an unknown shape: both are ().
         self.custom_results = {k for o in graph.operators if o.custom for k in o.outputs}
         self.tensors, self.inputs, self.outputs = tensors_of(graph), graph.inputs, graph.outputs
         self._file = file
@@ -44,7 +44,7 @@ class Graph:
         return self.tensors[index]
 
     def check_no_views(self):
-        """Refuse to go on while somebody holds an array of `view`, whose memory may go."""
+        """Raise RuntimeError while an array from `view` exists, whose memory may be freed."""
         if self._views:
             raise RuntimeError(_VIEWED)
 
@@ -95,7 +95,7 @@ class Graph:
         self._arrays = self._program.arrays
 
     def _changed(self, file):
-        """Shapes of all inputs where one is not as the file tells it, else None."""
+        """Shapes of all inputs if one differs from the file's, else None."""
         dims = [file.graph(self._index).tensors[index].dims for index in self.inputs]
         shapes = [self.tensors[index].shape for index in self.inputs]
         return None if shapes == dims else shapes
@@ -135,7 +135,7 @@ class Graph:
         return np.asarray(memory)
 
     def _memory(self, tensor, missing):
-        """The array that holds a tensor; raises `missing` where there is none."""
+        """The array that holds a tensor; raises `missing` if there is none."""
         if tensor.kind == "constant":
             return self._constant(tensor.index)
         if tensor.kind == "variable" and self._program is not None:
@@ -147,7 +147,7 @@ class Graph:
         return array
 
     def _constant(self, index):
-        """Value of a constant, read once more: what preparing has packed is not kept."""
+        """Value of a constant, read from the file again, as packed constants are not kept."""
         if index not in self._kept:
             t = self._opened().graph(self._index).tensors[index]
             self._kept[index] = densified(t, prod(t.dims)) if t.is_sparse else t.array
@@ -164,7 +164,7 @@ class Graph:
             raise RuntimeError(str(error)) from error
 
     def reset(self):
-        """Set the variables to what they hold at the start."""
+        """Set variables to their initial values."""
         if self._program is not None:
             self._program.reset()
 
@@ -172,8 +172,8 @@ class Graph:
 class Program:
     """A prepared model between the arrays of its tensors.
 
-    arrays: {tensor index: array}, in the dtype and shape that the file gives the tensor. Where the model works on
-    another type (int64 tensors may be int32 there), values are converted at each run.
+    arrays: {tensor index: array}, with the dtype and shape of the tensor in the file. If the model uses another type
+    (int64 tensors may be int32 there), values are converted at each run.
     """
 
     def __init__(self, owner, model, builder):
@@ -183,7 +183,7 @@ class Program:
         keep = {}
         if owner.keep_all:
             made = {operand for operation in graph.operations for operand in operation.outputs}
-            # The translation numbers the tensors of a composite's body from the last one of the file on.
+            # The translation numbers tensors of a composite's body after those of the file.
             keep = {t: operand for t, operand in builder.current.items() if operand in made and t < len(tensors)
                     and graph.operands[operand].lifetime == LifeTime.TEMPORARY_VARIABLE}
         self._outputs += keep
@@ -209,7 +209,7 @@ class Program:
             self._add_folded(builder.tensors)
 
     def _add_folded(self, translated):
-        """Give results that the translation found to be constants their values. translated: its FileTensors."""
+        """Set the values of results that the translation folded to constants. translated: its FileTensors."""
         for tensor, now in zip(self._tensors, translated):
             if tensor.kind == "result" and now.data is not None and tensor.index not in self.arrays:
                 self.arrays[tensor.index] = value = now.array.astype(tensor.dtype, copy=False)
@@ -232,7 +232,7 @@ class Program:
         return self._array(index, dtype, tensor.shape, shape)
 
     def run(self):
-        """One run; the state of variables goes on to the next."""
+        """Run once; variables keep their state for the next run."""
         feeds = self._feeds
         if self._converts:
             feeds = [feed if isinstance(feed, np.ndarray) else self._converted(feed, info)
@@ -255,7 +255,7 @@ class Program:
 
     # -- variables ---------------------------------------------------------------------------------------------------
     def variable(self, index):
-        """The array that holds a variable now, or None where the model has no such state."""
+        """The array that currently holds a variable, or None if the model has no such state."""
         place = self._variables.get(index)
         if place is None:
             return None
@@ -268,7 +268,7 @@ class Program:
 
 
 class _Memory:
-    """What an array over a tensor's memory refers to: it lives as long as the array and its slices."""
+    """Base object of arrays over a tensor's memory: it lives as long as the array and its slices."""
 
     def __init__(self, array):
         self._array = array

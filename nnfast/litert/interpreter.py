@@ -1,4 +1,4 @@
-"""The Interpreter: a model file, its tensors by their indexes in the file, and what has to happen in which order."""
+"""LiteRT's Interpreter: a model file and its tensors, by their indexes in the file."""
 
 import operator
 import os
@@ -17,14 +17,20 @@ __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load
 class Interpreter:
     """Runs a `.tflite` model through LiteRT's interface.
 
-    model_path, model_content: the file, or its bytes; exactly one of them. num_threads: threads of a run, 1 where it is
-    not given, as in LiteRT. experimental_op_resolver_type: an OpResolverType; nnfast has one set of kernels, whose
-    numbers are those of BUILTIN_REF. experimental_preserve_all_tensors: get_tensor gives intermediate results as well.
-    experimental_compress_quantization_zero_points: one zero point in the details where all are the same. The other
-    experimental flags steer delegates, which there are none of, and change nothing; experimental_delegates must be
-    empty. Raises ValueError for a file that cannot be read or is damaged, and for bad arguments.
+        interpreter = nnfast.Interpreter("model.tflite", num_threads=4)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
-    One thread at a time may use an interpreter.
+    model_path, model_content: the file, or its bytes; exactly one of them. num_threads: threads per run, by default 1
+    as in LiteRT. experimental_op_resolver_type: an OpResolverType; results are those of BUILTIN_REF for each.
+    experimental_preserve_all_tensors: get_tensor returns intermediate results too.
+    experimental_compress_quantization_zero_points: report a single zero point if all are equal. The other experimental
+    flags are for delegates, which nnfast does not have, and have no effect; experimental_delegates must be empty.
+    Raises ValueError for a file that is unreadable or damaged, and for bad arguments.
+
+    Use an interpreter from one thread at a time.
     """
 
     def __init__(self, model_path=None, model_content=None, experimental_delegates=None, num_threads=None,
@@ -32,7 +38,7 @@ class Interpreter:
                  experimental_disable_delegate_clustering=False, experimental_default_delegate_latest_features=False,
                  experimental_compress_quantization_zero_points=False, experimental_disable_delegate_node_fusion=False,
                  experimental_force_delegate_node_profiling=False):
-        # By name and value: a program may have its OpResolverType from the other module.
+        # Compare name and value: the program's OpResolverType may be from LiteRT's own module.
         kind = experimental_op_resolver_type
         if getattr(kind, "name", None) not in OpResolverType.__members__:
             raise ValueError(f"Unrecognized passed in op resolver type: {kind}")
@@ -58,7 +64,7 @@ class Interpreter:
         self._graphs = {0: Graph(self._source, 0, self._device, self._keep_all, file)}
 
     def subgraph(self, index):
-        """The Graph of a subgraph. Raises ValueError for one that there is not."""
+        """The Graph of a subgraph. Raises ValueError if there is none."""
         index = operator.index(index)
         if not 0 <= index < self._count:
             raise ValueError(f"Invalid subgraph index {index} exceeds max subgraph index {self._count}")
@@ -71,38 +77,37 @@ class Interpreter:
         return self._graphs[0].tensor(index).details(self._compress)
 
     def get_input_details(self):
-        """A list of dicts, one for each input in the order of the file.
+        """A list of dicts, one per input, in the order of the file.
 
-        name, index (of the tensor in the file), shape, shape_signature (-1: not fixed), dtype, quantization (scale,
+        Keys: name, index (of the tensor in the file), shape, shape_signature (-1: unknown), dtype, quantization (scale,
         zero point), quantization_parameters (scales, zero_points, quantized_dimension, block_size) and
         sparsity_parameters.
         """
         return [self._details(index) for index in self._graphs[0].inputs]
 
     def get_output_details(self):
-        """As get_input_details, of the outputs; shapes follow from the inputs at allocate_tensors."""
+        """As get_input_details, for outputs; allocate_tensors computes their shapes from the inputs'."""
         return [self._details(index) for index in self._graphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index=0):
-        """As get_input_details, of all tensors of a subgraph. Raises ValueError for one that there is not."""
+        """As get_input_details, for all tensors of a subgraph. Raises ValueError if there is no such subgraph."""
         if not 0 <= subgraph_index < self._count:
             raise ValueError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {self._count} "
                              "subgraphs.")
         return [tensor.details(self._compress) for tensor in self.subgraph(subgraph_index).tensors]
 
     def resize_tensor_input(self, input_index, tensor_size, strict=False):
-        """Give an input another shape; allocate_tensors has to follow.
+        """Change the shape of an input; call allocate_tensors afterwards.
 
-        strict: only dimensions that the file leaves open (-1 in shape_signature) may change. Raises RuntimeError where
-        the tensor cannot have the shape.
+        strict: only unknown dimensions (-1 in shape_signature) may change. Raises RuntimeError for an impossible shape.
         """
         self._graphs[0].check_no_views()
         self._graphs[0].resize(input_index, tensor_size, strict)
 
     def allocate_tensors(self):
-        """Compile the model for the shapes of its inputs, and clear its variables. Nothing where that is done already.
+        """Compile the model for the shapes of its inputs, and reset its variables. No effect if that is done already.
 
-        Raises RuntimeError for what nnfast cannot run, with every operator and its reason.
+        Raises RuntimeError, which lists all unsupported operators with their reasons.
         """
         self._graphs[0].check_no_views()
         self._graphs[0].allocate()
@@ -112,27 +117,27 @@ class Interpreter:
         self._graphs[0].set(tensor_index, value)
 
     def get_tensor(self, tensor_index, subgraph_index=0):
-        """A copy of a tensor's value: of an input, output, constant or variable; of any other where
-        experimental_preserve_all_tensors was asked for, else ValueError.
+        """A copy of the value of an input, output, constant or variable. Other tensors need
+        experimental_preserve_all_tensors; without it they raise ValueError.
         """
         return self.subgraph(subgraph_index).get(tensor_index)
 
     def tensor(self, tensor_index):
-        """A function that gives an array over the memory of a tensor.
+        """A function that returns an array over the memory of a tensor.
 
-        While such an array, or a slice of one, exists, invoke, allocate_tensors and resize_tensor_input raise
+        While such an array or a slice of it exists, invoke, allocate_tensors and resize_tensor_input raise
         RuntimeError: keep the function, not the array.
         """
         return lambda: self._graphs[0].view(tensor_index)
 
     # -- running -----------------------------------------------------------------------------------------------------
     def invoke(self):
-        """Run the model. Raises RuntimeError before allocate_tensors and when it fails."""
+        """Run the model. Raises RuntimeError if allocate_tensors was not called, or if the run fails."""
         self._graphs[0].check_no_views()
         self._graphs[0].invoke()
 
     def reset_all_variables(self):
-        """Set variable tensors to what they hold at the start."""
+        """Set variable tensors to their initial values."""
         for graph in self._graphs.values():
             graph.reset()
 
@@ -142,7 +147,7 @@ class Interpreter:
         return {key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for key, s in self.signatures.items()}
 
     def get_signature_runner(self, signature_key=None):
-        """A SignatureRunner of the given key; None takes the only signature of the model. Raises ValueError."""
+        """A SignatureRunner for a key; None: the only signature of the model. Raises ValueError."""
         if signature_key is None:
             if len(self.signatures) != 1:
                 raise ValueError(f"SignatureDef signature_key is None and model has {len(self.signatures)} Signatures."
@@ -152,12 +157,12 @@ class Interpreter:
 
     # -- more about the file -----------------------------------------------------------------------------------------
     def num_subgraphs(self):
-        """How many subgraphs the file has."""
+        """Number of subgraphs of the file."""
         return self._count
 
     def _get_ops_details(self):
-        """A dict for each operator of the first subgraph, as LiteRT's tools for debugging read them: index, op_name,
-        inputs, outputs (tensor indexes), operand_types, result_types.
+        """A dict per operator of the first subgraph, as LiteRT's debugging tools expect: index, op_name, inputs,
+        outputs (tensor indexes), operand_types, result_types.
         """
         graph, rows = self._graphs[0], []
         for index, (name, inputs, outputs) in enumerate(graph.operators):

@@ -4,7 +4,7 @@ from ..checks import shown
 
 
 class SignatureRunner:
-    """A signature as a function: runner(x=array, y=array) gives {output name: array}.
+    """A signature as a function: runner(x=array, y=array) returns {output name: array}.
 
     Made by Interpreter.get_signature_runner. A call resizes the inputs to the shapes of the arrays, as LiteRT does, and
     shares the tensors of the signature's subgraph with the interpreter.

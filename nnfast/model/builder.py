@@ -74,10 +74,11 @@ class ModelBuilder:
 
     # -- operands ------------------------------------------------------------------------------------------------
     def operand(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
-        """New operand that an operation writes; inputs() and outputs() make it an input or output of the graph.
+        """New operand for the result of an operation; returns its handle. inputs() and outputs() can list it too.
 
-        dims: dimensions, 0 or None = unknown; () for scalars and for unknown rank. channel_quant: (dim, scales).
-        parameters: bytes that go with a type of an extension.
+        type: OperandType, its name or number. dims: dimensions, 0 or None = unknown; () for scalars and unknown rank.
+        scale, zero_point: quantization of the tensor. channel_quant: (dim, scales) of a per-channel type. name: for
+        explain() and for runs by name. parameters: bytes for a type of an extension. Raises InvalidArgument.
         """
         code = self._code(OperandType, type, "operand type")
         return self._append(Operand(code, _dims(dims), _scale(scale), _integer(zero_point, "zero point"),
@@ -85,25 +86,25 @@ class ModelBuilder:
                                     parameters=_parameters(parameters)))
 
     def input(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
-        """New operand that is the graph's next input."""
+        """New operand that is the graph's next input; arguments as operand. Returns its handle."""
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._inputs.append(handle)
         return handle
 
     def output(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
-        """New operand that is the graph's next output."""
+        """New operand that is the graph's next output; arguments as operand. Returns its handle."""
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._outputs.append(handle)
         return handle
 
     def constant(self, array, type=None, scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
-        """New constant tensor with the value, dtype and shape of `array`.
+        """New constant tensor with the value, dtype and shape of `array`; returns its handle.
 
         type: by default from the dtype: float32, float16, int32, bool; with a scale uint8, int8 (asymmetric signed),
-        uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or what `type` stores.
-        Of a type of an extension the array must have the dtype, unless `type` is the extension's own Type.
-        A writable array and one that lies in a mapped file are copied; any other read-only contiguous one is used where
-        it lies.
+        uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or the dtype of `type`. For
+        a type of an extension the array must have that type's dtype, unless `type` is the extension's own Type.
+        Writable arrays and arrays over a mapped file are copied; other contiguous read-only ones are used without a
+        copy. Raises InvalidArgument.
         """
         scale, channel_quant = _scale(scale), _channel_quant(channel_quant)
         if not isinstance(array, np.ndarray):
@@ -119,7 +120,9 @@ class ModelBuilder:
                                     parameters=_parameters(parameters)))
 
     def scalar(self, value, type=None, name="", parameters=None):
-        """New constant scalar; by default BOOL for a bool, INT32 for an int, FLOAT32 for a float."""
+        """New constant scalar; type by default BOOL for a bool, INT32 for an int, FLOAT32 for a float. Returns its
+        handle.
+        """
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
         if type is None:
@@ -136,13 +139,15 @@ class ModelBuilder:
                                     name=name, parameters=_parameters(parameters)))
 
     def omitted(self, type, scale=0.0, zero_point=0, channel_quant=None):
-        """New operand without a value (NO_VALUE), for an optional input that is left out."""
+        """New operand without a value (NO_VALUE), for an omitted optional input. Returns its handle."""
         handle = self.operand(type, (), scale, zero_point, channel_quant)
         self._operands[handle] = replace(self._operands[handle], lifetime=LifeTime.NO_VALUE)
         return handle
 
     def subgraph(self, builder, name=""):
-        """New SUBGRAPH operand for IF or WHILE that refers to another builder's graph (shared, not copied)."""
+        """New SUBGRAPH operand for IF or WHILE that refers to another builder's graph, without copying it. Returns its
+        handle.
+        """
         if not isinstance(builder, ModelBuilder):
             raise InvalidArgument(f"subgraph: is {type(builder).__name__}, must be a ModelBuilder")
         self._children.append(builder)
@@ -161,15 +166,17 @@ class ModelBuilder:
 
     # -- structure -----------------------------------------------------------------------------------------------
     def operation(self, code, inputs, outputs):
-        """Append an operation over the given operand handles."""
+        """Append an operation on lists of operand handles. code: OperationType, its name or number. Returns the
+        builder.
+        """
         code = self._code(OperationType, code, "operation")
         self._operations.append(Operation(code, self._handles(inputs, "input"), self._handles(outputs, "output")))
         return self
 
     def add(self, code, inputs, out=None, name=""):
-        """Append an operation with one new output and return the output's handle.
+        """Append an operation with one new output; returns the output's handle.
 
-        out: (type, dims, scale, zero_point), later parts optional; by default as the first input, shape unknown.
+        out: (type, dims, scale, zero_point), trailing ones optional; by default as the first input, of unknown shape.
         """
         inputs, parameters = self._handles(inputs, "input"), None
         if out is None:
@@ -187,12 +194,12 @@ class ModelBuilder:
         return handle
 
     def inputs(self, *handles):
-        """Name all inputs of the graph, in order (replaces what input() listed)."""
+        """Set all inputs of the graph, in order, instead of those from input()."""
         self._inputs = list(self._handles(handles, "input"))
         return self
 
     def outputs(self, *handles):
-        """Name all outputs of the graph, in order (replaces what output() listed)."""
+        """Set all outputs of the graph, in order, instead of those from output()."""
         self._outputs = list(self._handles(handles, "output"))
         return self
 
@@ -202,14 +209,14 @@ class ModelBuilder:
         return self
 
     def state(self, input, output, initial=None):
-        """Feed `output` back to `input` from call to call; initial: first value (default: the zero of its type)."""
+        """Make `output` the next value of `input` in streams; initial: first value (default: zero of its type)."""
         handles = self._handles((input, output), "state")
         self._states.append((*handles, None if initial is None else _initial(initial)))
         return self
 
     @vlog.log_errors(vlog.MODEL, "build")
     def build(self):
-        """The finished Model; InvalidArgument when it breaks a structural rule."""
+        """The finished Model. Raises InvalidArgument for the first violated structural rule [NN 11.3-11.7]."""
         order, number = self._descendants()
         states = tuple(State(_position(self._inputs, source, "input"), _position(self._outputs, target, "output"),
                              initial) for source, target, initial in self._states)
@@ -230,7 +237,7 @@ class ModelBuilder:
         return len(self._operands) - 1
 
     def _code(self, kind, value, what):
-        """Member of an enumeration from its name, itself or its number; unknown numbers stay for validate_model."""
+        """Enumeration member from itself, its name or number; unknown numbers are left for validate_model."""
         if isinstance(value, Definition):
             if value.extension is None:
                 raise InvalidArgument(f"{what} {value.name} is not part of an extension")
