@@ -93,16 +93,17 @@ class BuildExt(build_ext):
                 for source in ext.sources}
 
 
-if os.environ.get("NNFAST_MARCH_NATIVE") == "1":
-    print("nnfast: built for this machine only; do not share the wheel", file=sys.stderr)
+if __name__ == "__main__":  # where Cython's processes are not forked, each imports this file
+    if os.environ.get("NNFAST_MARCH_NATIVE") == "1":
+        print("nnfast: built for this machine only; do not share the wheel", file=sys.stderr)
 
-setup(
-    ext_modules=cythonize(
-        extensions(),
-        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
-                             "embedsignature": True, "freethreading_compatible": False},
-        shared_utility_qualified_name=SHARED,
-        nthreads=0 if "egg_info" in sys.argv else os.cpu_count(),
-    ),
-    cmdclass={"build_ext": BuildExt},
-)
+    setup(
+        ext_modules=cythonize(
+            extensions(),
+            compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
+                                 "embedsignature": True, "freethreading_compatible": False},
+            shared_utility_qualified_name=SHARED,
+            nthreads=0 if "egg_info" in sys.argv else os.cpu_count(),
+        ),
+        cmdclass={"build_ext": BuildExt},
+    )
