@@ -83,7 +83,7 @@ def test_arrays_that_can_change_have_no_proof():
     array.flags.writeable = False
     validate_model(model)
     assert proof.of(model) is model.proof is not None
-    array.shape = (4, 1)
+    array.resize((4, 1), refcheck=False)
     assert proof.of(model) is None
     with pytest.raises(InvalidArgument, match="data has shape"):
         validate_model(model)
