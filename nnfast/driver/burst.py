@@ -38,7 +38,7 @@ class Burst:
         if not callable(get_memories):
             raise InvalidArgument(f"burst get_memories: is {shown(get_memories)}, must be a function")
         self.prepared, self._get_memories, self._forks = prepared, get_memories, forks.count
-        self._memories, self._cancel, self._reason = {}, Cancel(), ""
+        self._memories, self._cancel, self._refused = {}, Cancel(), ("", 0)
         self._queues = attach(requests, REQUEST_DATUM, "request"), attach(results, RESULT_DATUM, "result")
         self._server = BurstServer(*(queue.ring for queue in self._queues), _window(prepared, spin_us))
         self._plan()
@@ -75,7 +75,8 @@ class Burst:
 
     def last_error(self):
         """Why the last request was refused, or ""."""
-        return self._reason
+        reason, runs = self._refused
+        return reason if runs == self._server.runs else ""
 
     def death(self):
         """The error of a driver that has died; this one lives as long as the caller."""
@@ -171,7 +172,7 @@ class Burst:
                                                   server.began, measure)
         except Exception as error:
             return self._refusal(error)
-        self._reason = ""
+        self._refused = "", 0
         times = (NO_TIME if us is None else us for us in (result.timing.on_device_us, result.timing.in_driver_us))
         return ErrorStatus.NONE, [(shape.dims, True) for shape in result.shapes], *times
 
@@ -179,7 +180,7 @@ class Burst:
         """(status, shapes) of an error, whose reason is kept."""
         if not isinstance(error, Error):
             error = GeneralFailure(f"internal error: {type(error).__name__}: {error}")
-        self._reason = str(error)
+        self._refused = str(error), self._server.runs  # which the native loop counts on, with each that succeeds
         vlog.log(vlog.EXECUTION, "burst: %s: %s", error.status.name, error)
         shapes = error.shapes if isinstance(error, OutputInsufficientSize) else ()
         status = error.status if error.status <= _LAST_STATUS else ErrorStatus.GENERAL_FAILURE  # of HAL 1.2

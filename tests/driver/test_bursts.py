@@ -74,6 +74,16 @@ def test_execute_is_as_without_a_burst(prepared, burst):
         assert context(burst).runs == 2 * count and burst.fallbacks == 0
 
 
+def test_a_success_forgets_the_reason_of_a_refusal(burst):
+    r = request()
+    for _ in range(2):
+        with pytest.raises(InvalidArgument):
+            burst.execute(Request(r.inputs[:1], r.outputs, r.pools))
+        assert context(burst).last_error()
+        burst.execute(r)
+        assert context(burst).last_error() == ""
+
+
 def test_run_is_as_without_a_burst(prepared, burst):
     rng = np.random.default_rng(1)
     for _ in range(5):
