@@ -2,3 +2,4 @@
 
 include "movement/copy.pxi"
 include "movement/gather.pxi"
+include "movement/transpose.pxi"

@@ -1,4 +1,4 @@
-"""Steps that move elements: plain copies, fills, strided copies, concatenation. No kernels: memcpy and simple loops."""
+"""Plain copies, fills, concatenation and copies by indices. No kernels but a table's: memcpy and simple loops."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint8_t
@@ -15,9 +15,6 @@ cdef extern from "activation/activation.h":
 
 cdef enum:
     COPY_GRAIN = 262144  # bytes below which a second thread costs more than it saves
-    LOOPS = 6       # most dimensions of a strided copy
-    PANEL = 512     # elements that a strided copy turns at a time: few lines of x and y at once, few steps around them
-    PANEL_ROWS = 8  # least rows of y that share the lines of x
     CHOICES = 12    # most of a copy by indices: each of six may be repeated
 
 
@@ -72,117 +69,6 @@ cdef class FillBytes(Step):
         self.work = count
         self.tiles = tiles_of(count)
         self.bind(run_fill_bytes, &self.p, slots, "fill")
-
-
-cdef struct strided:
-    int loops                   # around the panels
-    size_t size[LOOPS]
-    size_t from_[LOOPS]         # strides in bytes
-    size_t to[LOOPS]
-    size_t rows, columns, column_from, column_to, item, start, offset
-    size_t across, across_from, across_to   # elements side by side in x, one for each row of a panel
-    size_t panel, panels        # of these, how many make a panel
-
-
-cdef inline void move(const strided *p, const uint8_t *x, uint8_t *y, size_t count, size_t from_,
-                      size_t to) noexcept nogil:
-    # Merged elements are aligned as one of them: memcpy of a size known here is one load and one store all the same.
-    cdef size_t i
-    if p.item == 4:
-        for i in range(count):
-            memcpy(y + i * to, x + i * from_, 4)
-    elif p.item == 1:
-        for i in range(count):
-            y[i * to] = x[i * from_]
-    elif p.item == 2:
-        for i in range(count):
-            memcpy(y + i * to, x + i * from_, 2)
-    elif p.item == 8:
-        for i in range(count):
-            memcpy(y + i * to, x + i * from_, 8)
-    else:
-        for i in range(count):
-            memcpy(y + i * to, x + i * from_, p.item)
-
-
-cdef void run_strided(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const strided *p = <const strided *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]] + p.start
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]] + p.offset
-    cdef size_t row, first, last, rest, source, target, width, i
-    cdef int d
-    nnf_share(p.rows * p.panels, thread, threads, &first, &last)
-    for row in range(first, last):
-        rest = row // p.panels
-        i = row % p.panels * p.panel
-        width = min(p.panel, p.across - i)
-        source, target = i * p.across_from, i * p.across_to
-        for d in range(p.loops - 1, -1, -1):
-            source += rest % p.size[d] * p.from_[d]
-            target += rest % p.size[d] * p.to[d]
-            rest //= p.size[d]
-        if width > p.columns:
-            for i in range(p.columns):
-                move(p, x + source + i * p.column_from, y + target + i * p.column_to, width, p.across_from, p.across_to)
-        else:
-            for i in range(width):
-                move(p, x + source + i * p.across_from, y + target + i * p.across_to, p.columns, p.column_from,
-                     p.column_to)
-
-
-def merge(shape, from_, to, size_t item):
-    """Dimensions of a strided copy as few (size, from, to), outermost first, and the bytes that lie together.
-
-    Strides are in bytes; neighbours that step alike are one dimension, and what is dense at the end joins the item.
-    """
-    dims, inner = [], None
-    for row in reversed([row for row in zip(shape, from_, to) if row[0] != 1]):
-        size, source, target = row
-        if inner is None and not dims and source == item and target == item:
-            item *= size
-        elif inner is not None and source == inner[0] * inner[1] and target == inner[0] * inner[2]:
-            inner = (inner[0] * size, inner[1], inner[2])
-        else:
-            if inner is not None:
-                dims.append(inner)
-            inner = row
-    if inner is not None:
-        dims.append(inner)
-    dims.reverse()
-    return dims, item
-
-
-cdef class StridedCopy(Step):
-    """Elements of `item` bytes from slot x to slot y, along `shape` with strides in bytes.
-
-    start, offset: bytes of x and y before the first element. Nothing overlaps; at most 6 dimensions are left when
-    those that step alike are merged.
-    """
-
-    cdef strided p
-
-    def __init__(self, slots, shape, from_, to, size_t item, size_t offset=0, size_t start=0):
-        dims, self.p.item = merge(shape, from_, to, item)
-        if len(dims) > LOOPS:
-            raise ValueError("more dimensions than a step can walk")
-        self.p.offset = offset
-        self.p.start = start
-        self.p.rows = self.p.columns = self.p.across = 1
-        if dims:
-            self.p.columns, self.p.column_from, self.p.column_to = dims.pop()
-        # Of the other dimensions, the one along which x lies closer than along the columns is turned with them.
-        turned = min(range(len(dims)), key=lambda d: dims[d][1], default=None)
-        if turned is not None and dims[turned][1] < self.p.column_from:
-            self.p.across, self.p.across_from, self.p.across_to = dims.pop(turned)
-        self.p.panel = max(PANEL_ROWS, PANEL // max(1, self.p.columns))
-        self.p.panels = (self.p.across + self.p.panel - 1) // self.p.panel
-        self.p.loops = len(dims)
-        for d in range(self.p.loops):
-            self.p.size[d], self.p.from_[d], self.p.to[d] = dims[d]
-            self.p.rows *= self.p.size[d]
-        self.work = self.p.rows * self.p.across * self.p.columns * self.p.item
-        self.tiles = <int>min(tiles_of(<size_t>self.work), max(1, self.p.rows * self.p.panels))
-        self.bind(run_strided, &self.p, slots, "strided copy")
 
 
 cdef struct fill_items:

@@ -1,0 +1,46 @@
+#include "check.h"
+#include "checks.h"
+
+#include "transpose/transpose.h"
+
+/* Rows of x and of y lie apart by more than they hold in half of the cases, at odd distances for single bytes. */
+static void check(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t item)
+{
+    const nnf_transpose_fn slow = (nnf_transpose_fn)twin->fn, fast = (nnf_transpose_fn)kernel->fn;
+    size_t heights[9], widths[9];
+    nnf_check_sizes((size_t)kernel->m > 1 ? (size_t)kernel->m : 8, heights);
+    nnf_check_sizes((size_t)kernel->n > 1 ? (size_t)kernel->n : 8, widths);
+    for (size_t h = 0; heights[h]; h++) {
+        for (size_t w = 0; widths[w]; w++) {
+            const size_t rows = heights[h], columns = widths[w], apart = (h + w) % 2 * 3 * item;
+            const size_t from = rows * item + apart, to = columns * item + apart;
+            const size_t bytes_x = (columns - 1) * from + rows * item, bytes_y = (rows - 1) * to + columns * item;
+            uint8_t *x = nnf_check_alloc(c, bytes_x), *expected = nnf_check_alloc(c, bytes_y);
+            uint8_t *y = nnf_check_alloc(c, bytes_y);
+            for (size_t i = 0; i < bytes_x; i++)
+                x[i] = (uint8_t)nnf_check_u32(c);
+            for (size_t i = 0; i < bytes_y; i++)
+                expected[i] = y[i] = 0x5a;
+            slow(rows, columns, x, from, expected, to);
+            fast(rows, columns, x, from, y, to);
+            nnf_check_bytes(c, expected, y, bytes_y);
+            nnf_check_done(c, "rows=%zu columns=%zu apart=%zu", rows, columns, apart);
+        }
+    }
+    uint8_t *x = nnf_check_alloc(c, 4096 * item), *y = nnf_check_alloc(c, 4096 * item);
+    nnf_check_fill_bytes(c, x, 4096 * item);
+    NNF_BENCH(c, "64x64", 4096, fast(64, 64, x, 64 * item, y, 64 * item));
+    NNF_BENCH(c, "100x8", 800, fast(100, 8, x, 100 * item, y, 8 * item));
+    nnf_check_done(c, "bench");
+}
+
+#define CHECK(bits)                                                                                                    \
+    void nnf_check_transpose_x##bits##_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                   \
+    {                                                                                                                  \
+        check(c, twin, kernel, bits / 8);                                                                              \
+    }
+
+CHECK(8)
+CHECK(16)
+CHECK(32)
+CHECK(64)

@@ -1,0 +1,166 @@
+#include <immintrin.h>
+
+#include "transpose_blocks.h"
+
+static inline __m128i load16(const uint8_t *x) { return _mm_loadu_si128((const __m128i *)x); }
+static inline void store16(uint8_t *y, __m128i value) { _mm_storeu_si128((__m128i *)y, value); }
+static inline __m256 load32(const uint8_t *x) { return _mm256_loadu_ps((const float *)x); }
+static inline void store32(uint8_t *y, __m256 value) { _mm256_storeu_ps((float *)y, value); }
+static inline __m256d load64(const uint8_t *x) { return _mm256_loadu_pd((const double *)x); }
+static inline void store64(uint8_t *y, __m256d value) { _mm256_storeu_pd((double *)y, value); }
+
+static inline void store_halves(uint8_t *y, size_t to, __m128i value)
+{
+    _mm_storel_epi64((__m128i *)y, value);
+    _mm_storeh_pi((__m64 *)(y + to), _mm_castsi128_ps(value));
+}
+
+static inline void store_quarters(uint8_t *y, size_t to, __m128i value)
+{
+    for (size_t r = 0; r < 4; r++, value = _mm_srli_si128(value, 4)) {
+        const int quarter = _mm_cvtsi128_si32(value);
+        memcpy(y + r * to, &quarter, 4);
+    }
+}
+
+/* -- 8 bits ------------------------------------------------------------------------------------------------------- */
+/* 16 rows of 4 columns, 4 rows in each vector. */
+static inline void quads_x8(const uint8_t *x, size_t from, __m128i rows[4])
+{
+    const __m128i a = load16(x), b = load16(x + from), c = load16(x + 2 * from), d = load16(x + 3 * from);
+    const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+    const __m128i ab8 = _mm_unpackhi_epi8(a, b), cd8 = _mm_unpackhi_epi8(c, d);
+    rows[0] = _mm_unpacklo_epi16(ab, cd);
+    rows[1] = _mm_unpackhi_epi16(ab, cd);
+    rows[2] = _mm_unpacklo_epi16(ab8, cd8);
+    rows[3] = _mm_unpackhi_epi16(ab8, cd8);
+}
+
+static void block_x8_16x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    __m128i rows[4];
+    quads_x8(x, from, rows);
+    for (size_t k = 0; k < 4; k++)
+        store_quarters(y + 4 * k * to, to, rows[k]);
+}
+
+static void block_x8_16x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    __m128i first[4], last[4];
+    quads_x8(x, from, first);
+    quads_x8(x + 4 * from, from, last);
+    for (size_t k = 0; k < 4; k++, y += 4 * to) {
+        store_halves(y, to, _mm_unpacklo_epi32(first[k], last[k]));
+        store_halves(y + 2 * to, to, _mm_unpackhi_epi32(first[k], last[k]));
+    }
+}
+
+void nnf_transpose_x8_tile__avx2_16x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    size_t c = nnf_transpose_by(block_x8_16x8, 16, 8, 1, rows, columns, x, from, y, to);
+    c += nnf_transpose_by(block_x8_16x4, 16, 4, 1, rows, columns - c, x + c * from, from, y + c, to);
+    nnf_transpose_each(1, rows, columns - c, x + c * from, from, y + c, to);
+}
+
+/* -- 16 bits ------------------------------------------------------------------------------------------------------ */
+/* 8 rows of 4 columns, 2 rows in each vector. */
+static inline void quads_x16(const uint8_t *x, size_t from, __m128i rows[4])
+{
+    const __m128i a = load16(x), b = load16(x + from), c = load16(x + 2 * from), d = load16(x + 3 * from);
+    const __m128i ab = _mm_unpacklo_epi16(a, b), cd = _mm_unpacklo_epi16(c, d);
+    const __m128i ab4 = _mm_unpackhi_epi16(a, b), cd4 = _mm_unpackhi_epi16(c, d);
+    rows[0] = _mm_unpacklo_epi32(ab, cd);
+    rows[1] = _mm_unpackhi_epi32(ab, cd);
+    rows[2] = _mm_unpacklo_epi32(ab4, cd4);
+    rows[3] = _mm_unpackhi_epi32(ab4, cd4);
+}
+
+static void block_x16_8x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    __m128i rows[4];
+    quads_x16(x, from, rows);
+    for (size_t k = 0; k < 4; k++)
+        store_halves(y + 2 * k * to, to, rows[k]);
+}
+
+static void block_x16_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    __m128i first[4], last[4];
+    quads_x16(x, from, first);
+    quads_x16(x + 4 * from, from, last);
+    for (size_t k = 0; k < 4; k++, y += 2 * to) {
+        store16(y, _mm_unpacklo_epi64(first[k], last[k]));
+        store16(y + to, _mm_unpackhi_epi64(first[k], last[k]));
+    }
+}
+
+void nnf_transpose_x16_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    size_t c = nnf_transpose_by(block_x16_8x8, 8, 8, 2, rows, columns, x, from, y, to);
+    c += nnf_transpose_by(block_x16_8x4, 8, 4, 2, rows, columns - c, x + c * from, from, y + c * 2, to);
+    nnf_transpose_each(2, rows, columns - c, x + c * from, from, y + c * 2, to);
+}
+
+/* -- 32 bits ------------------------------------------------------------------------------------------------------ */
+static void block_x32_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    const __m128i a = load16(x), b = load16(x + from), c = load16(x + 2 * from), d = load16(x + 3 * from);
+    const __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+    const __m128i ab2 = _mm_unpackhi_epi32(a, b), cd2 = _mm_unpackhi_epi32(c, d);
+    store16(y, _mm_unpacklo_epi64(ab, cd));
+    store16(y + to, _mm_unpackhi_epi64(ab, cd));
+    store16(y + 2 * to, _mm_unpacklo_epi64(ab2, cd2));
+    store16(y + 3 * to, _mm_unpackhi_epi64(ab2, cd2));
+}
+
+/* 8 rows of 4 columns: rows k and k + 4 in the halves of vector k. */
+static inline void quads_x32(const uint8_t *x, size_t from, __m256 rows[4])
+{
+    const __m256 a = load32(x), b = load32(x + from), c = load32(x + 2 * from), d = load32(x + 3 * from);
+    const __m256d ab = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)), cd = _mm256_castps_pd(_mm256_unpacklo_ps(c, d));
+    const __m256d ab2 = _mm256_castps_pd(_mm256_unpackhi_ps(a, b)), cd2 = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
+    rows[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
+    rows[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
+    rows[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab2, cd2));
+    rows[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab2, cd2));
+}
+
+static void block_x32_8x8(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    __m256 first[4], last[4];
+    quads_x32(x, from, first);
+    quads_x32(x + 4 * from, from, last);
+    for (size_t k = 0; k < 4; k++, y += to) {
+        store32(y, _mm256_permute2f128_ps(first[k], last[k], 0x20));
+        store32(y + 4 * to, _mm256_permute2f128_ps(first[k], last[k], 0x31));
+    }
+}
+
+void nnf_transpose_x32_tile__avx2_8x8(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    const size_t whole = rows / 8 * 8;
+    const size_t c = nnf_transpose_by(block_x32_8x8, 8, 8, 4, whole, columns, x, from, y, to);
+    /* Up to 7 rows below the whole blocks, then up to 7 columns beside them. */
+    const uint8_t *below = x + whole * 4, *beside = x + c * from;
+    nnf_transpose_by(block_x32_4x4, 4, 4, 4, rows - whole, c, below, from, y + whole * to, to);
+    const size_t done = c + nnf_transpose_by(block_x32_4x4, 4, 4, 4, rows, columns - c, beside, from, y + c * 4, to);
+    nnf_transpose_each(4, rows, columns - done, x + done * from, from, y + done * 4, to);
+}
+
+/* -- 64 bits ------------------------------------------------------------------------------------------------------ */
+static void block_x64_4x4(const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    const __m256d a = load64(x), b = load64(x + from), c = load64(x + 2 * from), d = load64(x + 3 * from);
+    const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d);
+    const __m256d ab1 = _mm256_unpackhi_pd(a, b), cd1 = _mm256_unpackhi_pd(c, d);
+    store64(y, _mm256_permute2f128_pd(ab, cd, 0x20));
+    store64(y + to, _mm256_permute2f128_pd(ab1, cd1, 0x20));
+    store64(y + 2 * to, _mm256_permute2f128_pd(ab, cd, 0x31));
+    store64(y + 3 * to, _mm256_permute2f128_pd(ab1, cd1, 0x31));
+}
+
+void nnf_transpose_x64_tile__avx2_4x4(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    const size_t c = nnf_transpose_by(block_x64_4x4, 4, 4, 8, rows, columns, x, from, y, to);
+    nnf_transpose_each(8, rows, columns - c, x + c * from, from, y + c * 8, to);
+}

@@ -1,0 +1,38 @@
+/* What the kernels of transpose.h share: elements one by one, and the loops around blocks. */
+#ifndef NNF_TRANSPOSE_BLOCKS_H
+#define NNF_TRANSPOSE_BLOCKS_H
+
+#include <string.h>
+
+#include "transpose.h"
+
+/* Elements of `item` bytes, a constant where this is inlined. */
+static inline void nnf_transpose_each(size_t item, size_t rows, size_t columns, const uint8_t *x, size_t from,
+                                      uint8_t *y, size_t to)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < columns; c++)
+            memcpy(y + r * to + c * item, x + c * from + r * item, item);
+    }
+}
+
+typedef void (*nnf_transpose_block_fn)(const uint8_t *x, size_t from, uint8_t *y, size_t to);
+
+/* `rows` x `columns` by blocks of m x n; what is left of the rows, then of the columns, one by one. Returns how many
+ * columns are done. */
+static inline size_t nnf_transpose_by(nnf_transpose_block_fn block, size_t m, size_t n, size_t item, size_t rows,
+                                      size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    size_t c = 0;
+    for (; c + n <= columns; c += n) {
+        const uint8_t *source = x + c * from;
+        uint8_t *target = y + c * item;
+        size_t r = 0;
+        for (; r + m <= rows; r += m)
+            block(source + r * item, from, target + r * to, to);
+        nnf_transpose_each(item, rows - r, n, source + r * item, from, target + r * to, to);
+    }
+    return c;
+}
+
+#endif

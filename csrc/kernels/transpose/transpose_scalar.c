@@ -1,0 +1,21 @@
+#include "transpose_blocks.h"
+
+void nnf_transpose_x8_tile__scalar(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    nnf_transpose_each(1, rows, columns, x, from, y, to);
+}
+
+void nnf_transpose_x16_tile__scalar(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    nnf_transpose_each(2, rows, columns, x, from, y, to);
+}
+
+void nnf_transpose_x32_tile__scalar(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    nnf_transpose_each(4, rows, columns, x, from, y, to);
+}
+
+void nnf_transpose_x64_tile__scalar(size_t rows, size_t columns, const uint8_t *x, size_t from, uint8_t *y, size_t to)
+{
+    nnf_transpose_each(8, rows, columns, x, from, y, to);
+}
