@@ -15,6 +15,7 @@ cdef extern from "activation/activation.h":
 
 cdef enum:
     COPY_GRAIN = 262144  # bytes below which a second thread costs more than it saves
+    LOOPS = 6       # most dimensions that a copy walks
     CHOICES = 12    # most of a copy by indices: each of six may be repeated
 
 

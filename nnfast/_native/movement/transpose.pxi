@@ -5,7 +5,6 @@ cdef extern from "transpose/transpose.h":
                                       size_t to) noexcept nogil
 
 cdef enum:
-    LOOPS = 6       # most dimensions of a strided copy
     PANEL = 512     # elements that a strided copy turns at a time: few lines of x and y at once, few steps around them
     PANEL_ROWS = 8  # least rows of y that share the lines of x
     LINE = 64       # least bytes of a line of x in a panel that a kernel turns
