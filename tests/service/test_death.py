@@ -264,7 +264,7 @@ def test_a_client_without_descriptors_keeps_its_session(server):
     running = device.prepare(endless_model()).submit([ONE])  # has the one connection that there is
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, high))
-        with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="no socket"):
+        with pytest.raises(nnfast.errors.ResourceExhaustedTransient, match="cannot create a socket"):
             prepared.run([X, X])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (low, high))
