@@ -13,4 +13,5 @@ class Transpose(common.Operation):
         n, h, w, c = common.fields(shape)
         x = common.source(b, types, (n, h, w, c) if order == "to NCHW" else (n, c, h, w))
         order = (0, 3, 1, 2) if order == "to NCHW" else (0, 2, 3, 1)
-        b.operation("TRANSPOSE", [x, b.constant(np.int32(order))], [common.target(b, types, 4, common.ACTIVATIONS[types][1])])
+        y = common.target(b, types, 4, common.ACTIVATIONS[types][1])
+        b.operation("TRANSPOSE", [x, b.constant(np.int32(order))], [y])
