@@ -8,6 +8,8 @@ hostile client number i is of kind i of the package `hostile`. Fails when a resu
 process, when a client meets an error, when a 99th percentile of the latency grows to more than `worse` times of what it
 was plus 10 ms, when a call takes longer than twice its calm 99th percentile plus `stall-ms`, or when the driver's
 memory, descriptors or threads do not come back to where they were. Latencies are in microseconds.
+
+Beside the clients two processes wake each other and compute, without the driver: what they meet is the machine's.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -38,6 +41,8 @@ ALLOWED_US = 10_000
 
 ENOUGH = 100
 """Calls that a 99th percentile takes."""
+
+WITNESS, WITNESS_NS = "no driver: two processes", 1_300_000
 
 CLIENT_MEMORY = 256 << 20
 """Quota of each client: enough for the models, not for those who want more and more."""
@@ -170,6 +175,32 @@ def hostile_main(a):
     print(json.dumps({"done": foe.done, "refused": foe.refused, "wrong": foe.wrong}), flush=True)
 
 
+def witness_main(a):
+    """Two processes by turns, with as much work as a call of the largest model."""
+    near, far = socket.socketpair()
+    if not os.fork():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        near.close()
+        while far.recv(1):
+            ends = time.thread_time_ns() + WITNESS_NS
+            while time.thread_time_ns() < ends:
+                pass
+            far.send(b"y")
+        os._exit(0)
+    far.close()
+    print("ready", flush=True)
+    rng, times = random.Random(a.seed), []
+    while not _stopped():
+        began = time.perf_counter_ns()
+        near.send(b"x")
+        near.recv(1)
+        times.append((time.perf_counter_ns() - began) / 1e3)
+        time.sleep(rng.random() * 2 * a.pause_ms / 1e3)
+    near.close()
+    os.wait()
+    print(json.dumps({"times": {WITNESS: times}, "wrong": 0}), flush=True)
+
+
 # -- the whole ---------------------------------------------------------------------------------------------------------
 def start(role, a, path, seed):
     command = [sys.executable, __file__, "--role", role, "--socket", path, "--seed", str(seed), "--pause-ms",
@@ -200,6 +231,7 @@ class Phase:
 def phase(a, driver, seconds, hostile):
     """Let all work for a while."""
     clients = [start("client", a, driver.path, a.seed * 100 + place) for place in range(a.clients)]
+    clients.append(start("witness", a, driver.path, a.seed))
     for client in clients:
         client.stdout.readline()
     first = a.seed * 1000 * len(KINDS)
@@ -215,7 +247,7 @@ def phase(a, driver, seconds, hostile):
             continue
         for key, values in told["times"].items():
             found.times.setdefault(key, []).extend(values)
-            found.count += len(values)
+            found.count += len(values) if key != WITNESS else 0
         found.wrong += told["wrong"]
     return found
 
@@ -236,12 +268,14 @@ def report(a, before, after, calm, busy, code, said):
                                         for values in (quiet, loud)), max(loud)]
         print(f"{key:44} {row[0]:8} {row[1]:9.0f} {row[2]:8.0f} {row[3]:9.0f} {row[4]:8.0f} {row[5]:8.0f} "
               f"{row[4] / row[3]:6.2f}")
-        if len(loud) >= ENOUGH and len(quiet) >= ENOUGH and row[4] > a.worse * row[3] + ALLOWED_US:
+        if key != WITNESS and len(loud) >= ENOUGH and len(quiet) >= ENOUGH and row[4] > a.worse * row[3] + ALLOWED_US:
             problems.append(f"{key}: the 99th percentile grew from {row[3]:.0f} to {row[4]:.0f} us, allowed are "
                             f"{a.worse:g} times as much and {ALLOWED_US} us")
     late = stalls(busy.times, calm.times, a.stall_ms * 1000)
+    alone, late = [row for row in late if row[0] == WITNESS], [row for row in late if row[0] != WITNESS]
     print(f"calls that took longer than twice their calm 99th percentile and {a.stall_ms:g} ms: {len(late)}"
           f"{''.join(f'; {key} {took / 1e3:.0f} ms' for key, took in sorted(late, key=lambda item: -item[1])[:5])}")
+    print(f"without the driver, in {len(busy.times.get(WITNESS, ()))} rounds of two processes: {len(alone)}")
     if late and not np.isinf(a.stall_ms):
         problems.append(f"{len(late)} calls stalled")
     print(f"{calm.count + busy.count} results compared, {calm.wrong + busy.wrong} wrong; clients that failed "
@@ -275,12 +309,12 @@ def main():
     parser.add_argument("--stall-ms", type=float, default=50, help="most that a call may take beyond twice its calm "
                         "99th percentile")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--role", choices=("client", "hostile"), help=argparse.SUPPRESS)
+    parser.add_argument("--role", choices=("client", "witness", "hostile"), help=argparse.SUPPRESS)
     parser.add_argument("--socket", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.role:
         signal.signal(signal.SIGTERM, _on_term)
-        return {"client": client_main, "hostile": hostile_main}[a.role](a)
+        return {"client": client_main, "witness": witness_main, "hostile": hostile_main}[a.role](a)
     with Driver("--client-memory", CLIENT_MEMORY) as driver:
         phase(a, driver, min(WARM_SECONDS, a.calm), False)  # what stays after a first use is no leak
         before = driver.settled()
