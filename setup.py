@@ -28,7 +28,7 @@ from c_build import INCLUDES, c_flags, compile_changed, csrc, machine_flags  # n
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
     extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
-             "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "team")],
+             "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "room", "team")],
              "conv": csrc("kernels/**/*_pack.c"),
              "codec": ["csrc/base/digest.c"],
              "rings": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"],

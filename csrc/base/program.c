@@ -3,11 +3,17 @@
 
 #include "nnf/clock.h"
 #include "nnf/gate.h"
+#include "nnf/room.h"
 
 enum {
     YIELDED = NNF_DECLINED + 1, /* between two steps, for an execution of higher priority or of another client */
-    MOST_SHARES = 64            /* of a step that is divided into parts: threads beyond that do whole steps */
+    MOST_SHARES = 64,           /* of a step that is divided into parts: threads beyond that do whole steps */
+    LATE_NS = 300000,           /* beyond what waking a thread takes */
+    AVERAGE_RUNS = 16,          /* about as many runs make an average of recent ones */
+    TRIED_RUNS = 16             /* one of so many late runs has fewer threads tried */
 };
+
+static nnf_room room;
 
 typedef struct execution {
     const nnf_program *program;
@@ -21,6 +27,10 @@ typedef struct execution {
     bool divides; /* something may stop it: long steps are done in parts */
     int outcome; /* written by the last thread to arrive at the barrier, read by all behind it */
     size_t done;
+    nnf_history *history; /* NULL: this run can use one thread only, or nobody keeps it */
+    int wanted;           /* threads, were there no others */
+    int64_t slept_ns;     /* by the caller, for other threads */
+    int64_t ran_ns;       /* without waiting for a turn */
     nnf_barrier barrier;
     int32_t at[MOST_SHARES]; /* the first part of each thread's share of the step that is not done */
 } execution;
@@ -127,7 +137,9 @@ static void body(void *argument, int thread, int threads)
         do_step(e, &steps[i], thread, threads);
         if (threads == 1) {
             between(e, i, threads);
-        } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us)) {
+        } else if (i + 1 == count) {
+            return; /* the caller waits for all to leave, and has nothing to tell them then */
+        } else if (nnf_barrier_arrive(&e->barrier, threads, e->spin_us, thread ? NULL : &e->slept_ns)) {
             between(e, i, threads);
             nnf_barrier_release(&e->barrier);
         }
@@ -139,14 +151,56 @@ static void body(void *argument, int thread, int threads)
 /* Runs from step e->done on, until something ends it. */
 static void run_on(execution *e)
 {
+    const int64_t began = e->history || e->times_ns ? nnf_now_ns() : 0;
     e->outcome = NNF_DONE;
-    if (e->times_ns)
-        e->last_ns = nnf_now_ns();
-    if (e->granted <= 1)
+    e->last_ns = began;
+    if (e->granted <= 1) {
         body(e, 0, 1);
-    else
-        nnf_team_run(body, e, e->granted, e->spin_us);
+    } else {
+        const int threads = nnf_team_run(body, e, e->granted, e->spin_us, &e->slept_ns);
+        const size_t last = e->program->count - 1;
+        if (threads > 1 && e->outcome == NNF_DONE && e->done == last)
+            between(e, last, threads);
+    }
+    if (e->history)
+        e->ran_ns += nnf_now_ns() - began;
 }
+
+static int64_t average(int64_t *kept, int64_t value)
+{
+    const int64_t before = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    const int64_t now = before ? before + (value - before) / AVERAGE_RUNS : value;
+    __atomic_store_n(kept, now, __ATOMIC_RELAXED);
+    return now;
+}
+
+/* Whether the caller slept far longer than this program has it do: a thread that it waited for did not run. */
+static bool was_held_up(const execution *e)
+{
+    int64_t *least = &e->history->least_sleep_ns;
+    const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), slept = e->slept_ns + 1;
+    if (!before || slept < before)
+        __atomic_store_n(least, slept, __ATOMIC_RELAXED);
+    return before && slept > 2 * before + LATE_NS;
+}
+
+/* Has runs to come take fewer threads where these were late, unless fewer take longer even so: where every processor is
+ * in use, more threads get more of them. What fewer take is tried again at times. */
+static void judge(execution *e)
+{
+    nnf_history *history = e->history;
+    const int64_t fewer = e->granted < e->wanted ? average(&history->fewer_ns, e->ran_ns)
+                                                 : __atomic_load_n(&history->fewer_ns, __ATOMIC_RELAXED);
+    const int64_t full = e->granted == e->wanted ? average(&history->full_ns, e->ran_ns)
+                                                 : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
+    if (e->granted <= 1)
+        return;
+    bool late = was_held_up(e);
+    if (late && fewer > full)
+        late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;
+    nnf_room_judge(&room, e->granted, late, nnf_now_ns());
+}
+
 
 /* Likewise, once the execution's client may use the cores. */
 static void run_fairly(execution *e, nnf_client *client)
@@ -165,10 +219,13 @@ static void run_fairly(execution *e, nnf_client *client)
 int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads, int spin_us,
                     const int *cancel, int64_t deadline_ns, int64_t *times_ns, size_t *done)
 {
-    const int most = program->threads < threads ? program->threads : threads;
+    const int wanted = program->threads < threads ? program->threads : threads;
+    nnf_history *history = wanted > 1 ? program->history : NULL;
+    const int most = history ? nnf_room_advised(&room, wanted, nnf_now_ns()) : wanted;
     nnf_client *client = run->turn ? run->turn->gate->client : NULL;
     execution e = {.program = program, .run = *run, .threads = most, .granted = most, .times_ns = times_ns,
-                   .spin_us = spin_us, .divides = client || cancel || deadline_ns,
+                   .spin_us = spin_us, .wanted = wanted, .history = history,
+                   .divides = client || cancel || deadline_ns,
                    .middle = {.cancel = cancel, .deadline_ns = deadline_ns, .threads = most, .wanted = most}};
     e.run.middle = &e.middle;
     if (run->declined)
@@ -188,6 +245,8 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
         } while (e.outcome == YIELDED);
         nnf_gate_leave(run->turn, e.threads);
     }
+    if (e.history && e.outcome == NNF_DONE)
+        judge(&e);
     *done = e.done;
     return e.outcome;
 }

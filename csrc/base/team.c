@@ -30,23 +30,27 @@ static int spin_while(_Atomic uint32_t *word, uint32_t value, int spin_us)
 
 /* Waits until *word differs from value. `sleepers` tells the waker that a system call is needed: it is raised before
  * the futex checks the word again, and the waker changes the word before it reads it (both sequentially consistent). */
-static void wait_while(_Atomic uint32_t *word, uint32_t value, _Atomic uint32_t *sleepers, int spin_us)
+static void wait_while(_Atomic uint32_t *word, uint32_t value, _Atomic uint32_t *sleepers, int spin_us,
+                       int64_t *slept_ns)
 {
     if (spin_while(word, value, spin_us))
         return;
+    const int64_t began = slept_ns ? nnf_now_ns() : 0;
     atomic_fetch_add(sleepers, 1);
     while (atomic_load(word) == value)
         nnf_futex_wait(word, value, 0);
     atomic_fetch_sub(sleepers, 1);
+    if (slept_ns)
+        *slept_ns += nnf_now_ns() - began;
 }
 
-int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us)
+int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us, int64_t *slept_ns)
 {
     const uint32_t phase = atomic_load_explicit(&barrier->phase, memory_order_acquire);
     /* acq_rel: publishes this thread's writes and, for the last to arrive, sees those of the others. */
     if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 == (uint32_t)threads)
         return 1;
-    wait_while(&barrier->phase, phase, &barrier->sleepers, spin_us);
+    wait_while(&barrier->phase, phase, &barrier->sleepers, spin_us, slept_ns);
     return 0;
 }
 
@@ -155,7 +159,7 @@ static void *worker_main(void *argument)
     if (sched_getaffinity(0, sizeof self->home, &self->home) == 0)
         atomic_store(&self->id, (pid_t)syscall(SYS_gettid));
     for (;;) {
-        wait_while(&self->ticket, seen, &self->sleepers, spin_us);
+        wait_while(&self->ticket, seen, &self->sleepers, spin_us, NULL);
         seen++;
         job *current = self->job;
         const int thread = self->thread;
@@ -200,7 +204,7 @@ static worker *new_worker(void)
     return fresh;
 }
 
-int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
+int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns)
 {
     worker *mine[NNF_TEAM_MAX];
     int count = 0;
@@ -244,8 +248,12 @@ int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us)
         const uint32_t left = atomic_load(&current.running);
         if (!left)
             break;
-        if (!spin_while(&current.running, left, spin_us))
-            nnf_futex_wait(&current.running, left, 0);
+        if (spin_while(&current.running, left, spin_us))
+            continue;
+        const int64_t began = slept_ns ? nnf_now_ns() : 0;
+        nnf_futex_wait(&current.running, left, 0);
+        if (slept_ns)
+            *slept_ns += nnf_now_ns() - began;
     }
     return count + 1;
 }

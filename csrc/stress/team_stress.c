@@ -84,7 +84,8 @@ static int run_many(unsigned seed, int runs)
     for (int s = 0; s < STEPS; s++)
         steps[s] = (nnf_step){.fn = s % 3 ? sum_step : parts_step, .slots = s % 2 ? odd : even,
                                .parts = s % 3 ? 6 : 0};
-    const nnf_program program = {steps, STEPS, 4};
+    static nnf_history history;
+    const nnf_program program = {steps, STEPS, 4, &history};
     for (int r = 0; r < runs; r++) {
         uint32_t a[CELLS], b[CELLS], wanted[CELLS];
         size_t scratch[4][8];

@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .atomic cimport nnf_counter
 from .pthread cimport pthread_mutex_t
-from .threads cimport Turn, nnf_program, nnf_run, nnf_step, nnf_step_fn
+from .threads cimport Turn, nnf_history, nnf_program, nnf_run, nnf_step, nnf_step_fn
 from .window cimport nnf_axis
 
 cimport numpy as cnp
@@ -59,6 +59,7 @@ cdef class Frame:
 cdef class Program:
     cdef nnf_program c
     cdef nnf_step *items
+    cdef nnf_history history
     cdef readonly tuple steps
     cdef readonly Step head         # runs before the steps and is not counted among them; or None
     cdef readonly size_t scratch

@@ -43,10 +43,14 @@ cdef extern from "nnf/outcome.h":
     bint nnf_cancelled(const int *flag) noexcept nogil
 
 cdef extern from "nnf/program.h":
+    ctypedef struct nnf_history:
+        pass
+
     ctypedef struct nnf_program:
         const nnf_step *steps
         size_t count
         int threads
+        nnf_history *history
 
     int nnf_step_shares(const nnf_run *run, int threads) noexcept nogil
     bint nnf_step_returns(const nnf_run *run) noexcept nogil

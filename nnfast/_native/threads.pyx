@@ -31,6 +31,13 @@ cdef extern from "nnf/fair.h":
     int nnf_fair_enter(nnf_client *client, int *threads, int priority, const int *cancel, int64_t deadline_ns) nogil
     void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns) nogil
 
+cdef extern from "nnf/room.h":
+    ctypedef struct nnf_room:
+        pass
+
+    int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns)
+    void nnf_room_judge(nnf_room *room, int threads, bint was_late, int64_t now_ns)
+
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
     uint32_t nnf_team_forks() nogil
@@ -60,7 +67,7 @@ cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1:
     cdef nnf_run run
     cdef size_t done
     step.fn, step.params, step.slots = fn, params, NULL
-    program.steps, program.count, program.threads = &step, 1, threads
+    program.steps, program.count, program.threads, program.history = &step, 1, threads, NULL
     memset(&run, 0, sizeof(run))
     with nogil:
         nnf_program_run(&program, &run, threads, SPIN_US, NULL, 0, NULL, &done)
@@ -251,3 +258,15 @@ cdef class Use:
     def is_due(self):
         """Whether another client should have the core now: who uses it for long should leave, and enter again."""
         return self.is_in and nnf_fair_is_due(self.turn.c.gate.client, 1, 1, self.began_ns)
+
+
+cdef class Room:
+    """How many threads runs should take beside others (csrc/include/nnf/room.h), by a clock of the caller."""
+
+    cdef nnf_room c
+
+    def advised(self, int wanted, int64_t now_ns):
+        return nnf_room_advised(&self.c, wanted, now_ns)
+
+    def judge(self, int threads, bint was_late, int64_t now_ns):
+        nnf_room_judge(&self.c, threads, was_late, now_ns)

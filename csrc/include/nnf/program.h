@@ -6,10 +6,18 @@
 #include "nnf/step.h"
 #include "nnf/team.h"
 
+/* What runs that could use several threads have met so far; zero-initialised, all atomic. */
+typedef struct nnf_history {
+    int64_t least_sleep_ns;     /* that the caller slept for other threads; from 1 on, 0: no run yet */
+    int64_t full_ns, fewer_ns;  /* recent average of runs on all threads wanted, and on fewer; 0: none */
+    uint32_t held_up;           /* runs that were held up although fewer threads take longer */
+} nnf_history;
+
 typedef struct nnf_program {
     const nnf_step *steps;
     size_t count;
     int threads; /* most that any step can use */
+    nnf_history *history; /* NULL: none is kept, and runs take all threads */
 } nnf_program;
 
 /* A long step may stop halfway, for an execution that is cancelled, late or in the way of others. Its threads

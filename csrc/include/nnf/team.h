@@ -13,8 +13,9 @@
 typedef void (*nnf_team_fn)(void *argument, int thread, int threads);
 
 /* Runs fn(argument, t, n) for t = 0..n-1 at the same time, t = 0 on the caller; returns n, 1 <= n <= threads.
- * The caller waits for all; waiting threads spin for about spin_us microseconds, then sleep. */
-int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us);
+ * The caller waits for all; waiting threads spin for about spin_us microseconds, then sleep. *slept_ns (or NULL) grows
+ * by the time that the caller slept. */
+int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
 
 /* Upper bound for the sum of threads that concurrent runs occupy beyond their callers. */
 void nnf_team_set_limit(int workers);
@@ -42,8 +43,8 @@ typedef struct nnf_barrier {
 } nnf_barrier;
 
 /* True for exactly one thread, the last to arrive: it may act for all and must then call nnf_barrier_release.
- * The others return false after the release. */
-int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us);
+ * The others return false after the release; *slept_ns (or NULL) grows by the time that this thread slept. */
+int nnf_barrier_arrive(nnf_barrier *barrier, int threads, int spin_us, int64_t *slept_ns);
 void nnf_barrier_release(nnf_barrier *barrier);
 
 #endif

@@ -233,6 +233,7 @@ cdef class Program:
         self.c.steps = self.items
         self.c.count = len(all_steps)
         self.c.threads = self.threads
+        self.c.history = &self.history
 
     def __dealloc__(self):
         PyMem_Free(self.items)
