@@ -177,13 +177,12 @@ class Builder:
 
     def _quantized_type(self, op, t):
         if len(t.scales) > 1:
-            if t.type != TensorType.INT8 or any(t.zero_points) or min(t.scales) <= 0:
-                self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, must be int8 with scales"
-                                " above 0 and zero points of 0")
+            if t.type == TensorType.INT8 and not any(t.zero_points) and min(t.scales) > 0:
+                return T.TENSOR_QUANT8_SYMM_PER_CHANNEL, 0.0, 0, ChannelQuant(t.channel_dim, t.scales)
             if t.data is None:
-                self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales and no value; only constants"
-                                " may have several")
-            return T.TENSOR_QUANT8_SYMM_PER_CHANNEL, 0.0, 0, ChannelQuant(t.channel_dim, t.scales)
+                return own.TENSOR_OF[FILE_DTYPES[t.type]], 0.0, 0, None  # no type has these: the bare codes
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, must be int8 with scales above 0"
+                            " and zero points of 0")
         if t.type != TensorType.INT16:
             return OPERAND_TYPES[t.type], *self.quant(op, t), None
         if t.scales[0] <= 0 or t.zero_points[0]:
@@ -312,8 +311,9 @@ class Builder:
         return values
 
     def _input(self, op, t, name=None):
-        code, scale, point, _ = self.any_type(op, t)
-        return self.add(Operand(code, _operand_dims(t.dims), scale, point, LifeTime.SUBGRAPH_INPUT,
+        code, scale, point, channels = self.any_type(op, t)
+        dims = self.channel_dims(op, t, _operand_dims(t.dims), channels)
+        return self.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, channels,
                                 name=t.name if name is None else name), self.inputs)
 
     def _constant(self, op, t):
@@ -350,6 +350,23 @@ class Builder:
         array = t.array if shape is None else t.array.reshape(shape)
         return self.constant(array, T.TENSOR_QUANT8_SYMM_PER_CHANNEL, name=t.name,
                              channel_quant=ChannelQuant(channel_dim, scales))
+
+    def channel_operand(self, op, t, channel_dim):
+        """Operand of int8 weights with a scale for each channel: as channel_constant, or computed ones."""
+        if self.is_constant(t):
+            return self.channel_constant(op, t, channel_dim)
+        if t.channel_dim != channel_dim:
+            self.refuse(op, f"tensor[{t.index}] has its scales along dimension {t.channel_dim}, must be {channel_dim}")
+        return self.operand(op, t)
+
+    def channel_dims(self, op, t, dims, channels):
+        """Dimensions of a tensor that is not constant; that of its ChannelQuant, if it has one, is known by that."""
+        if channels is None:
+            return dims
+        dims, axis, count = dims or (0,) * len(t.shape), channels.dim, len(channels.scales)
+        if axis >= len(dims) or dims[axis] not in (0, count):
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has {count} scales along dimension {axis} of {list(dims)}")
+        return *dims[:axis], count, *dims[axis + 1:]
 
     def ints(self, values, shape=None):
         """Constant TENSOR_INT32."""
@@ -401,8 +418,13 @@ class Builder:
         """Operand for an omitted optional tensor; it keeps its type."""
         return self.add(Operand(code, (0,) * rank, lifetime=LifeTime.NO_VALUE))
 
-    def temporary(self, code, dims, scale=0.0, zero_point=0, name=""):
-        return self.add(Operand(code, tuple(dims), scale, zero_point, name=name))
+    def temporary(self, code, dims, scale=0.0, zero_point=0, name="", channel_quant=None):
+        return self.add(Operand(code, tuple(dims), scale, zero_point, channel_quant=channel_quant, name=name))
+
+    def like(self, index, name="", dims=None):
+        """A temporary of the type and quantization of another operand."""
+        o = self.operands[index]
+        return self.temporary(o.type, o.dims if dims is None else dims, o.scale, o.zero_point, name, o.channel_quant)
 
     def output(self, op, dims=(), place=0):
         """Operand for a result; `dims` are used where the file gives none."""
@@ -456,8 +478,7 @@ class Builder:
 
     def next_state(self, op, t):
         """Operand for a variable's value after this operator; `state` must have been called for it."""
-        before = self.operands[self.current[t.index]]
-        index = self.temporary(before.type, before.dims, before.scale, before.zero_point, f"{t.name}_out")
+        index = self.like(self.current[t.index], f"{t.name}_out")
         self.current[t.index] = index
         return index
 
@@ -502,7 +523,7 @@ class Builder:
     def _copy(self, index, t):
         source = self.operands[index]
         if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
-            target = self.temporary(source.type, source.dims, source.scale, source.zero_point, t.name)
+            target = self.like(index, t.name)
             self.emit_own("TFL_COPY", (index,), (target,))
             return target
         return self.reshape(None, index, source.type, source.dims, (source.scale, source.zero_point), name=t.name)

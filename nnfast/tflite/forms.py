@@ -65,9 +65,9 @@ def is_int16(x, y, out):
 
 
 def is_hybrid(x, y, out):
-    """Floats with int8 weights: constant ones, or with one scale."""
+    """Floats with int8 weights."""
     return x.type == TensorType.FLOAT32 and y is not None and y.type == TensorType.INT8 and bool(y.scales) \
-        and (y.data is not None or len(y.scales) == 1) and not y.is_sparse
+        and not y.is_sparse
 
 
 def one_scale(b, op, t):

@@ -53,7 +53,7 @@ def _constant(b, op, t):
     if t.data is None:
         if t.dims is None or 0 not in t.dims:
             b.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
-        target = b.temporary(code, t.dims, scale, point, t.name)
+        target = b.temporary(code, t.dims, scale, point, t.name, channels)
         b.emit_own("TFL_EMPTY", [b.ints(t.dims)], [target])
         return target
     if t.dims == () and (code in _SCALARS or isinstance(code, Definition)):
@@ -69,8 +69,7 @@ def _dtype(code):
 
 
 def _reshaped(b, name, index, dims):
-    source = b.operands[index]
-    target = b.temporary(source.type, dims, source.scale, source.zero_point, source.name)
+    target = b.like(index, b.operands[index].name, dims)
     b.emit_own(name, [index], [target])
     return target
 
@@ -78,11 +77,10 @@ def _reshaped(b, name, index, dims):
 def result(b, op, place, dims=None):
     """Operand for a result of any type. dims: used instead of the file's."""
     t = b.result(op, place)
-    code, scale, point, _ = b.any_type(op, t)
-    if dims is None:
-        dims = t.dims or ()
+    code, scale, point, channels = b.any_type(op, t)
+    dims = b.channel_dims(op, t, t.dims or () if dims is None else dims, channels)
     b.check_size(op, dims)
-    return b.temporary(code, dims, scale, point, t.name)
+    return b.temporary(code, dims, scale, point, t.name, channels)
 
 
 def new_size(b, op):

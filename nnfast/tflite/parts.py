@@ -69,6 +69,11 @@ class Parts:
         return self.new(self.b.result(self.op), array.shape, type=TensorType.INT32, scales=(),
                         zero_points=(), sparsity=None, data=frozen(array.reshape(-1).view(np.uint8)))
 
+    def reals(self, like, values, shape):
+        """A constant of float32."""
+        array = np.array(values, np.float32).reshape(shape)
+        return self.new(like, array.shape, data=frozen(array.reshape(-1).view(np.uint8)))
+
     def run(self, code, inputs, outputs, **options):
         """One operator on tensors; None: omitted."""
         places = [tuple(-1 if t is None else t.index for t in side) for side in (inputs, outputs)]
@@ -220,6 +225,23 @@ def _units(p, t, start, count):
     part = frozen(np.ascontiguousarray(t.array[start:start + count]).reshape(-1).view(np.uint8))
     scales = slice(start, start + count) if len(t.scales) > 1 else slice(None)
     return p.new(t, (count, *t.dims[1:]), data=part, scales=t.scales[scales], zero_points=t.zero_points[scales])
+
+
+# -- quantizations ---------------------------------------------------------------------------------------------------
+@parted(B.DEQUANTIZE)
+def dequantize(p):
+    """DEQUANTIZE with scales and zero points for channels, as the arithmetic of its formula."""
+    x, out = p.tensor(0), p.b.result(p.op)
+    if len(x.scales) < 2 or x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or \
+            out.type != TensorType.FLOAT32:
+        p.refuse("has no form for these tensors")
+    rank = len(p.dims(x) or x.shape)
+    points, scales = (p.reals(out, values, (-1, *(1,) * (rank - 1 - x.channel_dim)))
+                      for values in (x.zero_points, x.scales))
+    real, centred = (p.new(out, x.dims) for _ in range(2))
+    p.run(B.CAST, [x], [real])
+    p.run(B.SUB, [real, points], [centred], activation=0)
+    p.run(B.MUL, [centred, scales], [out], activation=0)
 
 
 # -- directions ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from .builder import TRANSLATIONS
 from .follow import learn
 from .forms import form
 from .lists import with_items_set
-from .own import EXTENDED, coded, extensions_of
+from .own import EXTENDED, coded, extensions_of, result
 from .schema import CUSTOM
 
 AREAS = (
@@ -22,6 +22,11 @@ AREAS = (
 """Areas (translate_<area>.py) in the order in which an operator is looked up; frequent ones first."""
 OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "composite", "custom")
 """Areas of operators that the standard lacks."""
+CHANNELS = {
+    OperationType.CONV_2D: 1, OperationType.DEPTHWISE_CONV_2D: 1, OperationType.GROUPED_CONV_2D: 1,
+    OperationType.TRANSPOSE_CONV_2D: 1, OperationType.DEQUANTIZE: 0,
+}
+"""Operations of the standard that take a computed tensor with a scale for each channel, and the place of that."""
 MAX_DEPTH = 8
 """Deepest nesting of subgraphs; real files have a few levels."""
 MOST_INLINED = 1 << 17
@@ -203,19 +208,20 @@ def _check_standard(b, op, mark):
     for operation in b.operations[mark[1]:]:
         if isinstance(operation.type, Definition) or operation.type in (OperationType.IF, OperationType.WHILE):
             continue
-        for index in (*operation.inputs, *operation.outputs):
-            if isinstance(b.operands[index].type, Definition):
-                b.refuse(op, f"works on numbers of {b.operands[index].type.name}, {operation.type.name} does not")
+        for place, index in enumerate((*operation.inputs, *operation.outputs)):
+            o = b.operands[index]
+            if isinstance(o.type, Definition):
+                b.refuse(op, f"works on numbers of {o.type.name}, {operation.type.name} does not")
+            if o.channel_quant is not None and not o.is_constant and CHANNELS.get(operation.type) != place:
+                b.refuse(op, f"works on {o.name!r} with a scale for each channel, {operation.type.name} does not")
 
 
 def _skip(b, op):
     """Treat the results of an unsupported operator as anything, so that later operators are checked too."""
     for index in op.outputs:
         if index != -1:
-            t = b.tensors[index]
             with suppress(UnsupportedOperator):
-                code, scale, point, _ = b.any_type(op, t)
-                b.current[index] = b.temporary(code, t.dims or (), scale, point, t.name)
+                b.current[index] = result(b, op, op.outputs.index(index))
 
 
 def _key(op):

@@ -140,7 +140,7 @@ def fully_connected(b, op):
     rows = _rows(b, op, dims, size)
     if len(dims) == 1:
         source = b.reshape(op, source, code, (rows, size), b.quant(op, x))
-    weights = b.channel_constant(op, w, 0) if per_channel else b.operand(op, w)
+    weights = b.channel_operand(op, w, 0) if per_channel else b.operand(op, w)
     emit = partial(b.emit_own, "TFL_FULLY_CONNECTED") if per_channel else partial(b.emit, OperationType.FULLY_CONNECTED)
     bias = _bias(b, op, code, x, w, b.tensor(op, 2), b.operands[weights], units)
     inputs = (source, weights, bias, b.activation(op))
@@ -187,15 +187,17 @@ def _dilation(b, op):
 def _filter(b, op, code, x, w, channel_dim, shape=None):
     """Operand of a filter.
 
-    int8 filters become per-channel ones even if the file has a single scale: TFLite repeats it and then ignores the
-    bias scale. Computed filters cannot be per-channel and stay TENSOR_QUANT8_ASYMM_SIGNED.
+    Constant int8 filters become per-channel ones even if the file has a single scale: TFLite repeats it and then
+    ignores the bias scale. Computed filters keep their quantization.
     """
     b.check_types(op, (code,), x, w)
-    if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or not b.is_constant(w):
-        if len(w.scales) > 1:
-            b.refuse(op, f"filter has {len(w.scales)} scales, NNAPI takes one where it is not a constant int8 tensor")
+    if code == OperandType.TENSOR_QUANT8_ASYMM_SIGNED and b.is_constant(w):
+        return b.channel_constant(op, w, channel_dim, shape)
+    if len(w.scales) < 2:
         return b.operand(op, w)
-    return b.channel_constant(op, w, channel_dim, shape)
+    if code != OperandType.TENSOR_QUANT8_ASYMM_SIGNED or shape is not None:
+        b.refuse(op, f"filter has {len(w.scales)} scales, NNAPI takes one where it is not a constant int8 tensor")
+    return b.channel_operand(op, w, channel_dim)
 
 
 def _bias(b, op, code, x, w, bias, filter_operand, count):
@@ -213,16 +215,17 @@ def _bias(b, op, code, x, w, bias, filter_operand, count):
         return b.zero_values(op, wanted, count, expected)
     if b.supported_type(op, bias) != wanted:
         b.refuse(op, f"bias has type {TensorType(bias.type).name.lower()}, NNAPI takes {wanted.name}")
+    if expected:
+        scale, output_scale = bias.scales[0] if len(bias.scales) == 1 else 0.0, b.quant(op, b.result(op))[0]
+        if abs(expected - scale) / output_scale > BIAS_TOLERANCE:
+            b.refuse(op, f"bias scale is {scale}, must be the product {expected} of input and filter scale")
     if not b.is_constant(bias):
-        if wanted == OperandType.TENSOR_INT32:
-            b.refuse(op, "bias is computed, NNAPI needs a scale that the file does not give")
-        return b.operand(op, bias)
+        source = b.operand(op, bias)
+        if not expected:
+            return source
+        target = b.temporary(wanted, b.operands[source].dims, expected, name=f"{bias.name}_scaled")
+        b.emit_own("TFL_COPY", (source,), (target,))
+        return target
     if count and bias.array.size != count:
         b.refuse(op, f"bias has {bias.array.size} values, must have {count}")
-    if expected:
-        if len(bias.scales) != 1:
-            b.refuse(op, f"bias has {len(bias.scales)} scales, must have 1")
-        output_scale = b.quant(op, b.result(op))[0]
-        if abs(expected - bias.scales[0]) / output_scale > BIAS_TOLERANCE:
-            b.refuse(op, f"bias scale is {bias.scales[0]}, must be the product {expected} of input and filter scale")
     return b.constant(bias.array.reshape(-1), wanted, expected, name=bias.name)

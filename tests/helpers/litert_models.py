@@ -57,3 +57,36 @@ def run_litert(*arguments):
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run([litert_python(), *map(str, arguments)], env=clean, check=True, text=True, timeout=300,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+
+RUNS = """
+import sys, numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+i = Interpreter(sys.argv[1], num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+given, found = np.load(sys.argv[2]), {}
+for run in range(int(sys.argv[4])):
+    arrays = [given[f"{run}.{k}"] for k in range(len(i.get_input_details()))]
+    if run == 0:
+        for d, x in zip(i.get_input_details(), arrays):
+            if d["shape"].tolist() != list(x.shape):
+                i.resize_tensor_input(d["index"], x.shape)
+        i.allocate_tensors()
+    for d, x in zip(i.get_input_details(), arrays):
+        i.set_tensor(d["index"], x)
+    i.invoke()
+    found |= {f"{run}.{k}": i.get_tensor(d["index"]) for k, d in enumerate(i.get_output_details())}
+np.savez(sys.argv[3], **found)
+"""
+
+
+def litert_outputs(folder, data, runs):
+    """Outputs of LiteRT's reference kernels for each list of inputs in turn, states carried on; None without LiteRT."""
+    if not litert_python():
+        return None
+    (folder / "m.tflite").write_bytes(data)
+    (folder / "runs.py").write_text(RUNS)
+    np.savez(folder / "in.npz", **{f"{k}.{place}": x for k, run in enumerate(runs) for place, x in enumerate(run)})
+    run_litert(folder / "runs.py", folder / "m.tflite", folder / "in.npz", folder / "out.npz", len(runs))
+    with np.load(folder / "out.npz") as found:
+        return [[found[name] for name in sorted((n for n in found if n.startswith(f"{k}.")),
+                                                key=lambda n: int(n.split(".")[1]))] for k in range(len(runs))]

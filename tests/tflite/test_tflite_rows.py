@@ -150,16 +150,6 @@ def test_computed_shapes_of_more_dimensions_than_there_are(kind, count):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "DEQUANTIZE"])
-def test_computed_tensors_have_one_scale(kind):
-    codes, scales = np.ones((5, 8), np.int8), ([0.01 * k for k in range(1, 6)], 0)
-    dense = One(kind, [np.ones((3, 8), np.int8), codes], [((3, 5), "int8")], "FullyConnectedOptions", {},
-                {"i0": (0.5, 0), "i1": scales, "o0": (0.5, 0)})
-    one = dense if kind[0] == "F" else One(kind, [codes], [((5, 8), "float32")], quants={"i0": scales})
-    with pytest.raises(Error, match="5 scales"):
-        nnfast.load(one.file())
-
-
 def test_ranks_that_only_a_run_shows_are_checked():
     x, y = np.ones((3, 1), np.int16), np.ones(3, np.int16)
     tensors, *rest = One("CONCATENATION", [x, y], [((3, 2), "int16")], "ConcatenationOptions", {"Axis": 1}).parts()

@@ -89,7 +89,7 @@ def test_uint8_conv_gets_the_exact_bias_scale():
 
 def test_uint8_conv_refuses_a_wrong_bias_scale():
     refused(*quant_conv("uint8", 0.3, 0.5), "bias scale is 0.5")
-    refused(*quant_conv("uint8", 0.3, None), "bias has 0 scales")
+    refused(*quant_conv("uint8", 0.3, None), "bias scale is 0.0")
 
 
 def test_uint8_conv_without_bias():
