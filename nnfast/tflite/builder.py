@@ -97,6 +97,8 @@ class Builder:
                 self._widen(t)
         for index in self.file_inputs:
             t = self.tensors[index]
+            if index in self.resources:
+                continue
             if self.is_main and t.dims is None and not t.shape:
                 t = self.tensors[index] = replace(t, dims=())  # as TFLite takes it
             self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
@@ -118,11 +120,13 @@ class Builder:
         kind = TensorType.INT8 if t.blocks is None else TensorType.FLOAT32
         self.tensors[t.index] = replace(t, type=kind, data=_frozen(array.reshape(-1).view(np.uint8)), blocks=None)
 
-    def inherit(self, tensors):
-        """Take inputs' ranks that the file does not give here from the tensors outside."""
-        for index, outer in zip(self.file_inputs, tensors):
+    def inherit(self, tensors, names):
+        """Take inputs' ranks that the file does not give here from the tensors outside, and names of variables."""
+        for index, outer, name in zip(self.file_inputs, tensors, names):
             if self.tensors[index].dims is None and outer.dims == ():
                 self.tensors[index] = replace(self.tensors[index], dims=())
+            if name is not None:
+                self.resources[index] = name
 
     def bind(self, shapes):
         """Set input shapes, {tensor index: dims}; shapes of computed tensors are inferred."""
@@ -135,11 +139,13 @@ class Builder:
 
     def mark(self):
         """The current state, for `go_back`."""
-        return len(self.operands), len(self.operations), len(self.inputs)
+        return len(self.operands), len(self.operations), len(self.inputs), dict(self.variables), \
+            dict(self.variable_inputs)
 
     def go_back(self, mark):
         """Undo what an attempt to translate an operator has added since `mark`."""
-        operands, operations, inputs = mark
+        operands, operations, inputs, variables, variable_inputs = mark
+        self.variables, self.variable_inputs = dict(variables), dict(variable_inputs)
         del self.operands[operands:], self.operations[operations:], self.inputs[inputs:]
         self.follower.forget(operands, operations)
         for name in ("states", "current", "rank_0", "constants", "scalars"):
@@ -491,32 +497,37 @@ class Builder:
         written = {index for operation in self.operations for index in operation.outputs}
         for tensor in outputs:
             t = self.tensors[tensor]
+            if tensor in self.resources and not self.is_main:
+                continue
             if t.is_variable:
                 self.refuse(None, f"output tensor[{tensor}] {t.name!r} is a variable, must be a result")
-            index = self.current[tensor] if tensor in self.current else self._of_any_type(t)
+            index = self.any_operand(None, t)
             if index not in written or index in self.outputs:
                 # An output must be the result of an operation, and each its own operand.
                 index = self._copy(index, t)
             name = self.names[1].get(tensor) or t.name
-            self._mark_output(index, name)
+            self.mark_output(index, name)
         states = []
         for tensor, source in self.states.items():
-            self._mark_output(self.current[tensor], self.operands[self.current[tensor]].name)
+            self.mark_output(self.current[tensor], self.operands[self.current[tensor]].name)
             states.append(State(self.inputs.index(source), len(self.outputs) - 1, _first(self.operands[source])))
         for source, target, initial in more:
-            self._mark_output(target, self.operands[target].name)
+            self.mark_output(target, self.operands[target].name)
             states.append(State(self.inputs.index(source), len(self.outputs) - 1, initial))
         return tuple(states)
 
-    def _of_any_type(self, t):
-        """Operand of a constant, which may be of a type of nnfast's own."""
-        code, scale, point, channels = self.any_type(None, t)
+    def any_operand(self, op, t):
+        """As operand, also of constants of types of nnfast's own."""
+        if t.index in self.current:
+            return self.current[t.index]
+        code, scale, point, channels = self.any_type(op, t)
         if t.data is None or code == OPERAND_TYPES.get(t.type):
-            return self.operand(None, t)
+            return self.operand(op, t)
         array = t.array.reshape(t.dims or (1,)).view(Operand(code).dtype)
         return self.add(Operand(code, array.shape, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
 
-    def _mark_output(self, index, name):
+    def mark_output(self, index, name):
+        """Make a result an output of the graph."""
         self.operands[index] = replace(self.operands[index], lifetime=LifeTime.SUBGRAPH_OUTPUT, name=name)
         self.outputs.append(index)
 

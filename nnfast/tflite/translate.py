@@ -1,6 +1,7 @@
 """Translates a file's subgraphs, each operator by its function in the table of translations."""
 
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
@@ -14,6 +15,7 @@ from .forms import form
 from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of, result
 from .schema import CUSTOM
+from .states import carried, passing, states_of
 
 AREAS = (
     "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
@@ -33,6 +35,22 @@ MOST_INLINED = 1 << 17
 """Most operators and tensors of inlined bodies; those of a malicious file may refer to each other."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A subgraph of the file that operators call, with the variables that it uses (states.py).
+
+    counts: numbers of the file's inputs and outputs; resources: name of the variable that each output of the file is,
+    None for tensors, the only ones that the Subgraph has; reads, writes: names of variables that come in and go out.
+    """
+
+    index: int
+    graph: Subgraph
+    counts: tuple
+    resources: tuple
+    reads: tuple
+    writes: tuple
+
+
 class Graphs:
     """The subgraphs of a file under translation: the main one, and those that IF and WHILE reach.
 
@@ -42,17 +60,34 @@ class Graphs:
 
     def __init__(self, open_graph, file_graph, count):
         self.open_graph, self.file_graph, self.count = open_graph, file_graph, count
-        self.referenced, self.places = [], {}
+        self.referenced, self.references, self.places = [], {}, {}
         self.running, self.heights = [], {}
-        self.initial, self.inlined = {}, 0
+        self.initial, self.kept, self.inlined = {}, {}, 0
 
-    def translate(self, index, parent=None, tensors=()):
-        """(Subgraph, states) of one subgraph of the file. tensors: those outside that its inputs stand for."""
+    def translate(self, index):
+        """(Subgraph, states) of the main graph."""
+        builder, outputs = self._translated(index)
+        states = builder.finish(outputs, states_of(builder))
+        self.running.pop()
+        return _subgraph(builder), states
+
+    def _reference(self, index, parent, tensors, names):
+        """The Reference of a subgraph. tensors, names: those outside that its inputs stand for."""
+        builder, outputs = self._translated(index, parent, tensors, names)
+        builder.finish(outputs)
+        reads, writes = carried(builder)
+        self.running.pop()
+        parent.created, parent.widened = builder.created, builder.widened
+        return Reference(index, with_items_set(_subgraph(builder)), (len(builder.file_inputs), len(outputs)),
+                         tuple(map(builder.resources.get, outputs)), reads, writes)
+
+    def _translated(self, index, parent=None, tensors=(), names=()):
+        """(Builder, output tensors) of a subgraph of the file that is not finished."""
         builder, operators, outputs = self.open_graph(index)
         builder.graphs = self
         if parent is not None:
             builder.created, builder.widened = parent.created, parent.widened
-            builder.inherit(tensors)
+            builder.inherit(tensors, names)
         self.running.append(index)
         self.heights[index] = 1
         builder.start()
@@ -66,13 +101,7 @@ class Graphs:
                 _skip(builder, op)
         if refused:
             raise UnsupportedOperator(*refused[0], others=refused[1:])
-        states = builder.finish(outputs, self._variables(builder))
-        self.running.pop()
-        if parent is not None:
-            parent.created, parent.widened = builder.created, builder.widened
-        graph = Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs),
-                         tuple(builder.outputs))
-        return graph if parent is None else with_items_set(graph), states
+        return builder, outputs
 
     def operator(self, b, op):
         """Translate an operator, to operations of the standard if possible, else to our own."""
@@ -94,14 +123,6 @@ class Graphs:
             b.go_back(before)
         raise first or UnsupportedOperator(op.name, op.index, _reason(op))
 
-    def _variables(self, builder):
-        if not builder.variable_inputs:
-            return ()
-        with importing:
-            from .translate_variables import states_of
-
-        return states_of(builder)
-
     def initialize(self, b, op, index):
         """Store into `initial` what a subgraph that runs once assigns to variables."""
         with self.inlining(b, op, index) as graph:
@@ -114,6 +135,11 @@ class Graphs:
                 self.operator(inner, operator)
             b.created, b.widened = inner.created, inner.widened
 
+    def _count(self, b, op, *copied):
+        self.inlined += sum(map(len, copied))
+        if self.inlined > MOST_INLINED:
+            b.refuse(op, "runs the same subgraphs too often")
+
     @contextmanager
     def inlining(self, b, op, index):
         """The FileGraph of a subgraph that is inlined for an operator, within the limits."""
@@ -123,9 +149,7 @@ class Graphs:
         if len(self.running) >= MAX_DEPTH:
             b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
         graph = self.file_graph(index)
-        self.inlined += len(graph.operators) + len(graph.tensors)
-        if self.inlined > MOST_INLINED:
-            b.refuse(op, "runs the same subgraphs too often")
+        self._count(b, op, graph.operators, graph.tensors)
         self.running.append(index)
         try:
             yield graph
@@ -133,27 +157,46 @@ class Graphs:
             self.running.pop()
 
     def refer(self, b, op, index, tensors):
-        """Index in Model.referenced of a subgraph that an operator calls on these tensors; translated only once."""
+        """Reference of a subgraph that an operator calls on these tensors; translated once for the same variables."""
         if not 0 <= index < self.count or index in self.running:
             b.refuse(op, f"runs subgraph {index}, must be one of the {self.count - 1} beside the main one, and not its"
                          " own")
         # A subgraph translated before may contain further levels.
         if len(self.running) + self.heights.get(index, 1) > MAX_DEPTH:
             b.refuse(op, f"runs subgraphs inside each other, more than {MAX_DEPTH}, which is too deep")
-        if index not in self.places:
+        names = tuple(b.resources.get(t.index) for t in tensors)
+        if (index, names) not in self.references:
+            if any(names):
+                self._count(b, op, self.file_graph(index).tensors)
             depth = len(self.running)
             try:
-                graph, _ = self.translate(index, b, tensors)
+                self.references[index, names] = self._reference(index, b, tensors, names)
             except UnsupportedOperator as error:
                 found = (error.operator, error.index, error.reason), *error.others
                 inner = [(name, place, f"in subgraph {index}: {reason}") for name, place, reason in found]
                 raise UnsupportedOperator(*inner[0], others=inner[1:]) from None
             finally:
                 del self.running[depth:]
-            self.places[index] = len(self.referenced)
-            self.referenced.append(graph)
         self.heights[b.graph] = max(self.heights[b.graph], self.heights[index] + 1)
-        return self.places[index]
+        return self.references[index, names]
+
+    def place(self, b, op, reference, names=(), stored=()):
+        """Index in Model.referenced of a Reference with the values of `names` behind its inputs, and those of `stored`
+        behind its outputs.
+        """
+        key = reference, names, stored
+        if key not in self.places:
+            graph = reference.graph
+            if (names, stored) != (reference.reads, reference.writes):
+                self._count(b, op, graph.operands, graph.operations)
+                graph = passing(reference, names, stored, self.kept)
+            self.places[key] = len(self.referenced)
+            self.referenced.append(graph)
+        return self.places[key]
+
+
+def _subgraph(builder):
+    return Subgraph(tuple(builder.operands), tuple(builder.operations), tuple(builder.inputs), tuple(builder.outputs))
 
 
 def translation(key):

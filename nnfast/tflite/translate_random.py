@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from ..model.types import LifeTime, Operand, OperandType
+from ..model.types import OperandType
 from .own import extends, operand, result, translate
 from .schema import Builtin
+from .states import Generator, know, value_of
 
 B = Builtin
 
@@ -12,21 +13,22 @@ B = Builtin
 @extends(B.RANDOM_UNIFORM, B.RANDOM_STANDARD_NORMAL, B.MULTINOMIAL)
 def random(b, op):
     """Random numbers that differ between runs of a stream, but are reproducible by seed; seeds of 0 mean any."""
-    if not b.is_main or b.initial is not None:
-        b.refuse(op, "draws numbers in a subgraph, which cannot keep the generator's state")
+    if b.initial is not None:
+        b.refuse(op, "draws numbers where only the first values of variables may be stored")
     b.check_counts(op, 2 if op.code == B.MULTINOMIAL else 1)
-    name = "generator", len(b.variable_inputs)
+    name = Generator(b.graphs.running[-1], op.index)
+    label = f"generator {sum(isinstance(other, Generator) for other in b.graphs.kept)}"
     b.graphs.initial[name] = np.zeros(2, np.int32)
-    state = b.add(Operand(OperandType.TENSOR_INT32, (2,), lifetime=LifeTime.SUBGRAPH_INPUT,
-                          name=f"generator {name[1]}"), b.inputs)
+    know(b, op, name, OperandType.TENSOR_INT32, (2,), label=label)
+    state = value_of(b, name)
     # LiteRT truncates each seed to 32 bits, then widens it again.
     seeds = np.array([op.options.seed, op.options.seed2]).astype(np.int32).astype(np.int64).view(np.int32)
     inputs = [operand(b, op, b.tensor(op, place)) for place in range(len(op.inputs))]
-    moved = b.temporary(OperandType.TENSOR_INT32, (2,), name=f"generator {name[1]} moved")
+    moved = b.like(state, f"{b.operands[state].name} moved")
     target = result(b, op, 0)
     b.emit_own(f"TFL_{op.name}", (*inputs, state, b.ints(seeds.tolist())), (target, moved))
     b.current[op.outputs[0]] = target
-    b.variable_inputs[name], b.variables[name] = state, moved
+    b.variables[name] = moved
 
 
 @extends(B.STABLEHLO_RNG_BIT_GENERATOR)

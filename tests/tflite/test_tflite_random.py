@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
 from nnfast.errors import UnsupportedOperator
-from nnfast.tflite import load
 
 SHAPE = np.array([2, 3], np.int32)
 
@@ -63,15 +61,6 @@ def test_multinomial_draws_finite_classes_in_proportion(dtype):
     assert draws.dtype == dtype
     shares = np.array([np.bincount(row, minlength=3) / 4000 for row in draws])
     assert shares[0, 1] == 0 and abs(shares - [[0.25, 0, 0.75], [0.25, 0.25, 0.5]]).max() < 0.03
-
-
-def test_a_subgraph_cannot_keep_the_generator():
-    body = [Tensor("s", (2,), "int32"), Tensor("z", (2, 3))]
-    inner = body, [Op("RANDOM_UNIFORM", ["s"], ["z"], "RandomOptions", {"Seed": 1})], ["s"], ["z"]
-    tensors = [Tensor("c", (1,), "bool"), Tensor("x", (2,), "int32"), Tensor("y", (2, 3))]
-    op = Op("IF", ["c", "x"], ["y"], "IfOptions", {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 1})
-    with pytest.raises(UnsupportedOperator, match="generator"):
-        load(build(tensors, [op], ["c", "x"], ["y"], others=[inner]))
 
 
 PHILOX = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
