@@ -115,11 +115,9 @@ def test_the_documents_list_what_is_written():
     text = (litert_models.DATA.parents[1] / "docs" / "models.md").read_text()
     names = text.split("among")[1].split("with constant")[0]
     assert set(names.replace("\n", " ").replace(" ", "").split(",")) == {
-        *export.PLAIN, *export.RENAMED, *(code.name for code in export._FORMS)}
+        *export.PLAIN, *export.RENAMED, *(code.name for code in (*export._FORMS, *export._RECURRENT)), "IF", "WHILE"}
 
 
-def test_what_is_no_model_and_what_has_states():
+def test_what_is_no_model():
     with pytest.raises(InvalidArgument, match="must be an nnfast.Model"):
         nnfast.to_tflite("m.tflite")
-    with pytest.raises(InvalidArgument, match="states or subgraphs"):
-        nnfast.to_tflite(nnfast.load(litert_models.stateful()))
