@@ -91,6 +91,7 @@ FAMILIES = {
     "tfl_pool": {"TFL_MAX_POOL_ARGMAX": 1012, "TFL_MAX_UNPOOL": 1013},
     "tfl_landmarks": {
         "TFL_LANDMARKS_TO_MATRIX": 1017, "TFL_TRANSFORM_LANDMARKS": 1018, "TFL_TRANSFORM_TENSOR": 1019,
+        "TFL_LANDMARKS_TO_MATRIX_V1": 1020, "TFL_RESAMPLER": 1021,
     },
     "tfl_detection": {"TFL_DETECTION_POSTPROCESS": 1016},
     "tfl_random": {

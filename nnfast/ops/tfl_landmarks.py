@@ -1,9 +1,10 @@
-"""MediaPipe's custom operators on landmarks: the matrix that crops by them, what it does to points and to pictures.
+"""MediaPipe's custom operators on landmarks: the matrix that crops by them, what it does to points and to pictures; and
+its operator that takes a picture apart at any places.
 
 A matrix [1, 4, 4] maps (x, y, 0, 1) of the crop to (x, y) of the picture, in pixels; its first two rows count.
 """
 
-from math import atan2, cos, sin
+from math import atan2, cos, prod, sin
 
 import numpy as np
 
@@ -24,24 +25,29 @@ def _mapped(matrix, points):
 def infer_matrix(node):
     """[1, 4, 4]."""
     node.check_rank("landmarks", 3)
+    _check_landmarks(node, node["landmarks"].shape[::2] == (1, 3), "[1, n, 3]")
+    _check_positive(node, "height", "width", "scale_x", "scale_y")
+    return [(1, 4, 4)]
+
+
+def _check_landmarks(node, fits, rule):
     shape = node["landmarks"].shape
     numbers = [*node.numbers("subset"), node.scalar("left"), node.scalar("right")]
-    if shape[0] != 1 or shape[2] != 3 or len(numbers) < 3 or any(not 0 <= k < shape[1] for k in numbers):
-        node.fail("landmarks", f"shape is {list(shape)}, must be [1, n, 3] with all of landmarks {numbers}")
-    for name in ("height", "width", "scale_x", "scale_y"):
+    if not fits or len(numbers) < 3 or any(not 0 <= k < prod(shape) // 3 for k in numbers):
+        node.fail("landmarks", f"shape is {list(shape)}, must be {rule} with all of landmarks {numbers}")
+
+
+def _check_positive(node, *names):
+    for name in names:
         if not node.scalar(name) > 0:
             node.fail(name, f"is {node.scalar(name):g}, must be above 0")
-    return [(1, 4, 4)]
 
 
 def compute_matrix(node, inputs):
     """The box around some landmarks, turned so that two others lie at the target angle, onto the given size."""
     points = inputs[0][0, :, :2].astype(np.float64)
     left, right = points[node.scalar("left")], points[node.scalar("right")]
-    angle = node.scalar("target") - atan2(right[1] - left[1], right[0] - left[0])
-    turn = np.array([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
-    turned = points[node.numbers("subset")] @ turn.T
-    low, high = turned.min(0), turned.max(0)
+    turn, low, high = _turned(node, points, node.scalar("target") - atan2(right[1] - left[1], right[0] - left[0]))
     size = np.array([node.scalar("width"), node.scalar("height")])
     scale = np.array([node.scalar("scale_x"), node.scalar("scale_y")]) * (high - low) / size
     result = np.eye(4)
@@ -50,10 +56,53 @@ def compute_matrix(node, inputs):
     return [result.astype(np.float32)[None]]
 
 
+def _turned(node, points, angle):
+    """(matrix of the turn, lowest and highest coordinates of the subset's points under it)."""
+    turn = np.array([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
+    turned = points[node.numbers("subset")] @ turn.T
+    return turn, turned.min(0), turned.max(0)
+
+
 TFL_LANDMARKS_TO_MATRIX = own(
     "TFL_LANDMARKS_TO_MATRIX",
     {"landmarks:F32 subset:I32 left:i32 right:i32 target:f32 height:i32 width:i32 scale_x:f32 scale_y:f32 -> "
      "matrix:F32": {}}, compute_matrix, infer_matrix)
+
+
+def infer_matrix_v1(node):
+    """[1, 4, 4]."""
+    node.check_rank("landmarks", 4)
+    *ones, size = node["landmarks"].shape
+    _check_landmarks(node, ones == [1, 1, 1] and not size % 3, "[1, 1, 1, 3 n]")
+    _check_positive(node, "range", "input_height", "input_width")
+    for name in ("height", "width"):
+        if node.scalar(name) < 2:
+            node.fail(name, f"is {node.scalar(name)}, must be at least 2")
+    return [(1, 4, 4)]
+
+
+def compute_matrix_v1(node, inputs):
+    """As version 2, from landmarks between 0 and a range; corners of the crop lie on corners, and landmarks that stand
+    upside down are turned the short way.
+    """
+    points = inputs[0].reshape(-1, 3)[:, :2].astype(np.float64)
+    across, down = points[node.scalar("right")] - points[node.scalar("left")]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        angle = -np.arctan(np.float64(down) / across)
+    turn, low, high = _turned(node, points, angle)
+    size = (high - low) * node.scalar("multiplier") / node.scalar("range")
+    last, half = (np.array([node.scalar(f"{side}width"), node.scalar(f"{side}height")]) - 1 for side in ("", "input_"))
+    half = half / 2
+    result = np.eye(4)
+    result[:2, :2] = half[:, None] * turn.T * (size * 2 / last)
+    result[:2, 3] = half * (turn.T @ ((low + high) / node.scalar("range") - size))
+    return [result.astype(np.float32)[None]]
+
+
+TFL_LANDMARKS_TO_MATRIX_V1 = own(
+    "TFL_LANDMARKS_TO_MATRIX_V1",
+    {"landmarks:F32 subset:I32 left:i32 right:i32 range:i32 multiplier:f32 input_height:i32 input_width:i32 height:i32 "
+     "width:i32 -> matrix:F32": {}}, compute_matrix_v1, infer_matrix_v1)
 
 
 # -- TransformLandmarks ----------------------------------------------------------------------------------------------
@@ -88,8 +137,14 @@ def infer_picture(node):
 
 
 def compute_picture(node, inputs):
-    """The picture at the mapped places, between four pixels; 0 outside."""
+    """The picture at the mapped places, between four pixels; 0 outside. is_centred: the matrix maps the centres of
+    pixels, else their corners.
+    """
     (x, matrix), ((_, height, width, _),) = inputs[:2], infer_picture(node)
+    if node.scalar("is_centred"):
+        matrix = matrix.copy()
+        halves = matrix[0, :2, :2].astype(np.float64) @ [0.5, 0.5] - 0.5
+        matrix[0, :2, 3] = matrix[0, :2, 3] + halves
     rows, columns = np.mgrid[:height, :width].astype(np.float32)
     places = _mapped(matrix, np.stack([columns, rows], -1))
     last = np.array([x.shape[2] - 1, x.shape[1] - 1], np.float32)
@@ -105,5 +160,35 @@ def compute_picture(node, inputs):
 
 
 TFL_TRANSFORM_TENSOR = own("TFL_TRANSFORM_TENSOR",
-                           {"input:F32 matrix:F32 height:i32 width:i32 -> output:F32": {}}, compute_picture,
-                           infer_picture)
+                           {"input:F32 matrix:F32 height:i32 width:i32 is_centred:bool -> output:F32": {}},
+                           compute_picture, infer_picture)
+
+
+# -- Resampler -------------------------------------------------------------------------------------------------------
+def infer_resampled(node):
+    """Shape of the picture."""
+    node.check_rank("input", 4)
+    shape = node["input"].shape
+    if node["places"].shape != (*shape[:3], 2):
+        node.fail("places", f"have shape {list(node['places'].shape)}, must be {[*shape[:3], 2]}")
+    return [shape]
+
+
+def compute_resampled(node, inputs):
+    """The picture at the places (x, y) of each pixel, between four pixels, of which those outside are 0."""
+    x, places = inputs
+    batch, height, width, _ = x.shape
+    inside = ((places > -1) & (places < np.array([width, height], np.float32))).all(-1)
+    places = np.where(inside[..., None], places, np.float32(0))
+    column, row = np.moveaxis(np.floor(places).astype(np.int64), -1, 0) + 1
+    share = np.floor(places) + np.float32(1) - places
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    image = np.arange(batch)[:, None, None]
+    (left, upper), (right, lower) = ((part[..., :1], part[..., 1:]) for part in (share, np.float32(1) - share))
+    result = left * upper * padded[image, row, column] + right * lower * padded[image, row + 1, column + 1]
+    result = result + left * lower * padded[image, row + 1, column]
+    result = result + right * upper * padded[image, row, column + 1]
+    return [np.where(inside[..., None], result, np.float32(0))]
+
+
+TFL_RESAMPLER = own("TFL_RESAMPLER", {"input:F32 places:F32 -> output:F32": {}}, compute_resampled, infer_resampled)

@@ -1,14 +1,17 @@
-"""Options of custom operators: decodes a FlexBuffers map of names to numbers, with bounds checks throughout."""
+"""Options of custom operators: decodes a FlexBuffers map of names to numbers and texts, with bounds checks."""
 
 import struct
 
 import numpy as np
 
 MAX_ENTRIES = 1000
+MAX_TEXT = 64
+"""Bytes of a text that count."""
 _NULL, _INT, _UINT, _FLOAT, _BOOL = 0, 1, 2, 3, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
 _MAP = 9
 _VECTORS = {11: _INT, 12: _UINT}
+_STRING = 5
 
 
 class _Reader:
@@ -51,7 +54,7 @@ class _Reader:
 
 
 def decode(data):
-    """Numbers, bools and lists of integers in a map, by name; entries of other types are skipped.
+    """Numbers, bools, texts and lists of integers in a map, by name; entries of other types are skipped.
 
     data: bytes. Raises ValueError if it is damaged or not a map.
     """
@@ -81,6 +84,11 @@ def decode(data):
             result[name] = reader.number(place, kind, size)
         elif kind in _VECTORS:
             result[name] = reader.vector(reader.back(place, width), _VECTORS[kind], 1 << (packed & 3))
+        elif kind == _STRING:
+            start, size = reader.back(place, width), 1 << (packed & 3)
+            text = reader.bytes(start, reader.unsigned(start - size, size))[:MAX_TEXT].decode("utf-8", "replace")
+            if text.isprintable():  # a refusal may show it
+                result[name] = text
     return result
 
 

@@ -1,23 +1,32 @@
 """Custom operators: TFLite's own for audio, and MediaPipe's for images."""
 
 import struct
+from math import prod
 
+import numpy as np
+
+from ..checks import shown
 from ..model.types import OperandType, OperationType
 from . import own
 from .flexmap import decode
 from .own import extends
+from .values import frozen
 
 T = OperandType
+
+
+def _map(b, op):
+    """All options by name."""
+    try:
+        return decode(op.options)
+    except ValueError as error:
+        b.refuse(op, f"custom_options {error}")
 
 
 # -- sound -----------------------------------------------------------------------------------------------------------
 def _options(b, op, **kinds):
     """Values of options by {name: (type, default)}; default None: required."""
-    try:
-        found = decode(op.options)
-    except ValueError as error:
-        b.refuse(op, f"custom_options {error}")
-    values = []
+    found, values = _map(b, op), []
     for name, (kind, default) in kinds.items():
         value = found.get(name, default)
         accepted = (int, float) if kind is float else kind
@@ -94,29 +103,80 @@ def convolution_transpose_bias(b, op):
     b.emit(OperationType.TRANSPOSE_CONV_2D, inputs, (b.output(op, shape),))
 
 
+def _list(b, op, name, count=None):
+    """An option that is a list of numbers, of `count` if that is given."""
+    values = _map(b, op).get(name)
+    if not isinstance(values, list) or not values or any(not 0 <= k < 1 << 31 for k in values) or \
+            count not in (None, len(values)):
+        b.refuse(op, f"{name} is {values}, must be {'' if count is None else f'{count} '}numbers")
+    return values
+
+
 @extends("Landmarks2TransformMatrix")
 def landmarks_to_matrix(b, op):
-    """Landmarks to the transformation matrix of a crop around some of them."""
+    """Landmarks to the transformation matrix of a crop around some of them; versions 1 and 2 have other options."""
     b.check_counts(op, 1)
+    if "input_hw" in _map(b, op):
+        _matrix_v1(b, op)
+        return
     numbers = _options(b, op, left_rotation_idx=(int, None), right_rotation_idx=(int, None),
                        target_rotation_radians=(float, None), output_height=(int, None), output_width=(int, None),
                        scale_x=(float, None), scale_y=(float, None))
-    subset = decode(op.options).get("subset_idxs")
-    if not isinstance(subset, list) or not subset or any(not 0 <= k < 1 << 31 for k in subset):
-        b.refuse(op, f"subset_idxs is {subset}, must be numbers of landmarks")
+    subset = _list(b, op, "subset_idxs")
     own.translate(b, op, "TFL_LANDMARKS_TO_MATRIX", (b.ints(subset), *(own.scalar(b, op, n) for n in numbers)))
+
+
+def _matrix_v1(b, op):
+    left, right, size, most, multiplier = _options(
+        b, op, left_rotation_idx=(int, None), right_rotation_idx=(int, None), dimensions=(int, None),
+        landmarks_range=(int, None), bbox_size_multiplier=(float, None))
+    if size != 3:
+        b.refuse(op, f"dimensions is {size}, must be 3")
+    sizes = *_list(b, op, "input_hw", 2), *_list(b, op, "output_hw", 2)
+    numbers = left, right, most, multiplier, *sizes
+    own.translate(b, op, "TFL_LANDMARKS_TO_MATRIX_V1",
+                  (b.ints(_list(b, op, "subset")), *(own.scalar(b, op, n) for n in numbers)))
 
 
 @extends("TransformLandmarks")
 def transform_landmarks(b, op):
-    """Transform landmarks by a matrix."""
+    """Transform landmarks by a matrix; those of version 1 lie in the last of four dimensions."""
     b.check_counts(op, 2)
-    own.translate(b, op, "TFL_TRANSFORM_LANDMARKS")
+    x, matrix = b.tensor(op, 0), b.tensor(op, 1)
+    if len(x.shape) != 4:
+        own.translate(b, op, "TFL_TRANSFORM_LANDMARKS")
+        return
+    b.check_types(op, (T.TENSOR_FLOAT32,), x, matrix, b.result(op))
+    size, scale = _options(b, op, dimensions=(int, 3), scale=(float, 1.0))
+    dims = b.dims(op, x)
+    if size not in (2, 3) or not scale or 0 in dims or dims[0] != 1 or dims[3] % size:
+        b.refuse(op, f"has landmarks {list(dims)} of {size} dimensions with scale {scale:g}, must have known dimensions"
+                     " [1, .., .., a multiple of 2 or 3] and a scale other than 0")
+    source, target = b.operand(op, matrix), b.temporary(T.TENSOR_FLOAT32, (1, 4, 4))
+    shifts = b.constant(frozen(np.float32([1, 1, 1, scale])), T.TENSOR_FLOAT32)
+    b.emit(OperationType.MUL, (source, shifts, b.i32(0)), (target,))
+    points = b.reshape(op, b.operand(op, x), T.TENSOR_FLOAT32, (1, prod(dims) // size, size))
+    moved = b.like(points)
+    b.emit_own("TFL_TRANSFORM_LANDMARKS", (points, target), (moved,))
+    b.reshape(op, moved, T.TENSOR_FLOAT32, dims, target=b.output(op, dims))
 
 
-@extends("TransformTensorBilinear")
+@extends("TransformTensorBilinear", "TransformTensor")
 def transform_tensor(b, op):
-    """Transform an image by a matrix."""
+    """Transform an image by a matrix: of corners of pixels in version 1, of their centres in version 2."""
     b.check_counts(op, 2)
-    own.translate(b, op, "TFL_TRANSFORM_TENSOR",
-                  [b.i32(n) for n in _options(b, op, output_height=(int, None), output_width=(int, None))])
+    found = _map(b, op)
+    if "output_size" in found:
+        if found.get("mode", "bilinear") != "bilinear":
+            b.refuse(op, f"mode is {shown(found['mode'])}, must be 'bilinear'")
+        size = _list(b, op, "output_size", 2)
+    else:
+        size = _options(b, op, output_height=(int, None), output_width=(int, None))
+    own.translate(b, op, "TFL_TRANSFORM_TENSOR", [*map(b.i32, size), b.bool("output_size" not in found)])
+
+
+@extends("Resampler")
+def resampler(b, op):
+    """A picture at other places."""
+    b.check_counts(op, 2)
+    own.translate(b, op, "TFL_RESAMPLER")
