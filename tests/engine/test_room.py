@@ -1,4 +1,4 @@
-"""How many threads runs take beside others that use the processors: fewer after one was late, more again after a while."""
+"""How many threads runs take beside others: fewer after one was late, more again after a while."""
 
 from hypothesis import given
 from hypothesis import strategies as st
