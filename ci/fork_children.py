@@ -20,10 +20,10 @@ import threading
 import time
 
 import numpy as np
-from driver_process import Driver
 
 import nnfast
 from nnfast import Fence, Memory, ModelBuilder, Request, RequestArgument
+from nnfast.stress.driver import Driver
 
 HANG_SECONDS = 60
 MOST_MS = 20

@@ -29,8 +29,8 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from driver_process import REST_SECONDS, Driver, Line, State, plug
 from fuzz_messages import Messages
+from line import Line, plug
 
 import nnfast
 from nnfast import Memory
@@ -45,6 +45,7 @@ from nnfast.service.server.server import Options, Server
 from nnfast.service.wire import protocol
 from nnfast.service.wire.channel import Channel, Malformed, decode
 from nnfast.service.wire.protocol import FROM_SERVER, Failure
+from nnfast.stress.driver import REST_SECONDS, Driver, State
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
 STALLED_SECONDS = 60

@@ -22,11 +22,11 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from driver_process import Driver
 
 import nnfast
 from nnfast import DeadObject, Fence, Memory, Request, RequestArgument, Role
 from nnfast.errors import Error
+from nnfast.stress.driver import Driver
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
 GONE_SECONDS = 5

@@ -25,12 +25,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from driver_process import Driver
 from hostile import KINDS
 
 import nnfast
-from nnfast import Memory, Request, RequestArgument, config
-from nnfast.service.client.prepared import RemotePreparedModel
+from nnfast import config
+from nnfast.stress.client import Caller, Subject
+from nnfast.stress.driver import Driver
 
 DATA = Path(nnfast.__file__).parent / "data"
 MODELS = ("mobilenet_v1_0.25_128_int8", "mobilenet_v1_0.25_128_f32", "mobilenet_v1_0.25_128_uint8", "tts_like_f32",
@@ -55,33 +55,14 @@ def model_paths(small):
                                                      (path := folder / f"{name}.tflite").exists())]
 
 
-def draw_inputs(prepared, rng):
-    """Random inputs for a model whose shapes are known."""
-    result = []
-    for info in prepared.inputs:
-        kind = np.dtype(info.dtype)
-        result.append(rng.standard_normal(info.shape).astype(kind) if kind.kind == "f" else
-                      rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, info.shape, kind, endpoint=True))
-    return result
-
-
 # -- clients -----------------------------------------------------------------------------------------------------------
 class Client:
     """A well-behaved client: works until told to stop, and says what it saw."""
 
     def __init__(self, path, seed, small):
-        self.path, self.random, self.rng = path, random.Random(seed), np.random.default_rng(seed)
-        local, paths = nnfast.Device(num_threads=1), model_paths(small)
-        self.known, self.ways = [], []
-        for name in self.random.sample(paths, min(3, len(paths))):
-            model = nnfast.load(name)
-            prepared = local.prepare(model)
-            inputs = draw_inputs(prepared, self.rng)
-            self.known.append((name, inputs, prepared.run(inputs)))
-            ways = [self.run, self.submit]
-            if not model.states:  # which would be inputs of requests
-                ways += [self.execute, self.burst] if hasattr(RemotePreparedModel, "burst") else [self.execute]
-            self.ways.append(ways)
+        self.path, self.random, rng = path, random.Random(seed), np.random.default_rng(seed)
+        paths = model_paths(small)
+        self.known = [Subject.of(name, rng) for name in self.random.sample(paths, min(3, len(paths)))]
         self.times = {}
         self.wrong = self.count = 0
         self.connect()
@@ -89,62 +70,21 @@ class Client:
     def connect(self):
         """A new session; the old one goes as garbage does."""
         self.device = nnfast.connect(self.path)
-        self.prepared = [self.device.prepare(nnfast.load(name)) for name, _, _ in self.known]
-        self.requests, self.bursts = {}, {}
-
-    def run(self, place):
-        return self.prepared[place].run(self.known[place][1])
-
-    def submit(self, place):
-        return self.prepared[place].submit(self.known[place][1]).result(60)
-
-    def execute(self, place):
-        """On shared memory, which stays the same from call to call."""
-        _, inputs, outputs = self.known[place]
-        if place not in self.requests:
-            pools = tuple(Memory.create(max(1, sum(array.nbytes for array in arrays))) for arrays in (inputs, outputs))
-            pools[0].array()[:] = np.concatenate([array.reshape(-1).view(np.uint8) for array in inputs])
-            self.requests[place] = Request(_places(0, inputs), _places(1, outputs), pools)
-        request = self.requests[place]
-        request.pools[1].array()[:] = 0
-        self.prepared[place].execute(request)
-        return _split(request.pools[1].array(), outputs)
-
-    def burst(self, place):
-        if place not in self.bursts:
-            self.bursts[place] = self.prepared[place].burst()
-        return self.bursts[place].run(self.known[place][1])
+        self.callers = [Caller(subject, self.device.prepare(nnfast.load(subject.path))) for subject in self.known]
 
     def work(self, pause):
         while not _stopped():
-            place = self.random.randrange(len(self.known))
-            way = self.random.choice(self.ways[place])
+            caller = self.random.choice(self.callers)
+            subject, way = caller.subject, self.random.choice(caller.subject.ways)
             began = time.perf_counter_ns()
-            outputs = way(place)
+            outputs = caller.call(way)
             spent = (time.perf_counter_ns() - began) / 1e3
-            key = f"{Path(self.known[place][0]).stem} {way.__name__}"
-            self.times.setdefault(key, []).append(spent)
-            self.wrong += not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(outputs, self.known[place][2]))
+            self.times.setdefault(f"{Path(subject.path).stem} {way}", []).append(spent)
+            self.wrong += not subject.is_right(outputs)
             self.count += 1
             if self.count % 2000 == 0:
                 self.connect()
             time.sleep(self.random.random() * 2 * pause)
-
-
-def _places(pool, arrays):
-    offset, result = 0, []
-    for array in arrays:
-        result.append(RequestArgument(pool, offset, array.nbytes))
-        offset += array.nbytes
-    return tuple(result)
-
-
-def _split(raw, like):
-    offset, result = 0, []
-    for array in like:
-        result.append(raw[offset:offset + array.nbytes].view(array.dtype).reshape(array.shape).copy())
-        offset += array.nbytes
-    return result
 
 
 _stop = False

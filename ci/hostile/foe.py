@@ -10,7 +10,7 @@ from pathlib import Path
 from time import sleep
 
 import numpy as np
-from driver_process import Line
+from line import Line
 
 import nnfast
 from nnfast import Memory, Request, RequestArgument

@@ -2,7 +2,7 @@
 
 import os
 
-from driver_process import Line
+from line import Line
 
 from nnfast import Memory, Role
 from nnfast.errors import Error

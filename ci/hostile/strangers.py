@@ -5,7 +5,7 @@ import socket
 import struct
 
 import msgspec
-from driver_process import plug
+from line import plug
 
 from nnfast.model.records import encode
 from nnfast.service.wire import protocol

@@ -23,11 +23,12 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-def start(path, *options):
-    """A driver's process that serves at `path`, as Popen; it is ready when `connect` works."""
+def start(path, *options, stderr=None):
+    """A driver's process that serves at `path`, as Popen; it is ready when `connect` works. stderr: as of Popen."""
     modules = json.dumps([os.path.abspath(folder) for folder in sys.path])
     command = [sys.executable, "-c", _BOOT, modules, "serve", "--socket", path, *options]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+                            start_new_session=True)
 
 
 def reach(path, process):

@@ -3,20 +3,17 @@
 import os
 import re
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import nnfast
-from nnfast.service.wire import protocol
-from nnfast.service.wire.channel import Channel
+from .. import connect
+from ..service.spawn import start
 
 START_SECONDS = 30
 SETTLE_SECONDS = 10
+END_SECONDS = 60
 REST_SECONDS = 0.5
 GROWTH = 24 << 20
 """Bytes that the driver may keep: fragments and pools of threads, not leaks."""
@@ -53,20 +50,20 @@ class State:
 
 
 class Driver:
-    """A running driver's process. path: of its socket; pid."""
+    """A running driver's process. path: of its socket; pid; log: file with what it writes to its standard error."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, patience=START_SECONDS):
+        """options: of `nnfast serve`; patience: seconds until it must serve."""
         self._folder = tempfile.TemporaryDirectory()
-        self.path, self._options = os.path.join(self._folder.name, "nnfast.sock"), options
+        self.path, self._options, self._patience = os.path.join(self._folder.name, "nnfast.sock"), options, patience
         self.log = Path(self._folder.name) / "log"
         self.start()
 
     def start(self):
         """Start it, again after a kill."""
-        command = [sys.executable, "-m", "nnfast", "serve", "--socket", self.path, *map(str, self._options)]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-        nnfast.connect(self.path, patience=START_SECONDS).close()
+            self._process = start(self.path, *map(str, self._options), stderr=log)
+        connect(self.path, patience=self._patience).close()
 
     @property
     def pid(self):
@@ -88,11 +85,11 @@ class Driver:
         return self.state()
 
     def wait_for_clients(self, until):
-        """Wait until the driver knows of no client but the one that asks."""
-        device = nnfast.connect(self.path)
-        while len(device.stats()["clients"]) > 1 and time.monotonic() < until:
-            time.sleep(0.02)
-        device.close()
+        """Wait until the driver knows of no client but the one that asks; whether it came to that."""
+        with connect(self.path) as device:
+            while (others := len(device.stats()["clients"]) > 1) and time.monotonic() < until:
+                time.sleep(0.02)
+        return not others
 
     def kill(self):
         """kill -9."""
@@ -103,7 +100,7 @@ class Driver:
         """SIGTERM; its exit code."""
         if self.is_running():
             self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(60)
+        return self._process.wait(END_SECONDS)
 
     def said(self):
         """Lines of its log that tell of an internal error."""
@@ -120,48 +117,3 @@ class Driver:
 
     def __exit__(self, *_):
         self.close()
-
-
-def plug(path, timeout=None):
-    """A bare connection to the driver's socket."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    sock.settimeout(timeout)
-    try:
-        sock.connect(path)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-class Line:
-    """A session whose messages are written by hand: `events` and `calls` are channels that have said hello."""
-
-    def __init__(self, path, timeout=30):
-        self.path, self._timeout = path, timeout
-        self.welcome = None
-        self.events = self.open("events")
-        self.calls = self.open("calls")
-
-    def open(self, role):
-        """One more channel of the session."""
-        sock = plug(self.path, self._timeout)
-        channel = Channel(sock)
-        known = self.welcome
-        channel.send(protocol.Hello(protocol.MAGIC, protocol.VERSION, role, known.session if known else 0,
-                                    known.key if known else b""))
-        answer = channel.receive(protocol.FROM_SERVER, [])
-        if isinstance(answer, protocol.Failure) or answer is None:
-            channel.close()
-            raise nnfast.errors.Error(f"{role}: {answer}")
-        self.welcome = known or answer
-        return channel
-
-    def ask(self, message, fds=()):
-        """The answer to a message; None for one that has none."""
-        self.calls.send(message, fds)
-        return None if isinstance(message, protocol.ONE_WAY) else self.calls.receive(protocol.FROM_SERVER, [])
-
-    def close(self):
-        self.events.close()
-        self.calls.close()

@@ -1,0 +1,1 @@
+"""Stress: clients and a driver's process under test."""
