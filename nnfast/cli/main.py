@@ -22,6 +22,7 @@ COMMANDS = {
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
     "top": "show who uses the driver's process, how much and how fast",
     "vts": "run conformance vectors against the driver",
+    "stress": "crash and stress tests: clients that load, run, die and hang, each in a process of its own",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
