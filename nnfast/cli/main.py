@@ -23,6 +23,7 @@ COMMANDS = {
     "top": "show who uses the driver's process, how much and how fast",
     "vts": "run conformance vectors against the driver",
     "stress": "crash and stress tests: clients that load, run, die and hang, each in a process of its own",
+    "randgraph": "run random graphs, beside the definitions of their operations",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 

@@ -19,6 +19,8 @@ def add_arguments(parser):
     parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per usable core)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N",
                         help="threads of the device in each process (default 1)")
+    parser.add_argument("--dump-failed", metavar="DIR",
+                        help="write each failed test there, as a vector file and as a Python program that shows it")
     add_trace_argument(parser)
     Output.add_argument(parser)
 
@@ -31,7 +33,7 @@ def main(args):
     with tracing(args.trace, "nnfast vts") as recorder, progress("vectors") as move:
         results = run(args.paths, hal=args.hal, via=args.via, kinds=kinds, ops=args.ops, pattern=args.pattern,
                       jobs=args.jobs, threads=args.threads, sample=args.sample, seed=args.seed, recorder=recorder,
-                      progress=lambda done, total, result: move(done, total, result.name))
+                      folder=args.dump_failed, progress=lambda done, total, result: move(done, total, result.name))
     if not results.tests:
         raise InvalidArgument("no test matches the given paths, kinds, operations and pattern")
     report(results, output.say)

@@ -11,19 +11,21 @@ _POISON = 0xA5
 class Memory:
     """Pool 0 holds all inputs, pool 1 all outputs, each at a multiple of 4 bytes.
 
-    An output of zero elements gets one byte. shorten: bytes taken off the buffer of output 0. The output pool is filled
-    with a pattern, so that a value which was never written does not look right, and stray writes show. allocate:
-    function from a size to (pool for the request, its bytes as an array); a plain array where nothing is given.
+    Inputs have dimensions where the model leaves them open. An output of zero elements gets one byte. shorten: bytes
+    taken off the buffer of output 0. The output pool is filled with a pattern, so that a value which was never written
+    does not look right, and stray writes show. allocate: function from a size to (pool for the request, its bytes as an
+    array); a plain array where nothing is given.
     """
 
     def __init__(self, case, shorten=0, allocate=None):
         self._case = case
         inputs, offset = [], 0
-        for value in case.inputs:
+        for place, value in zip(case.model.main.inputs, case.inputs):
             if value is None:
                 inputs.append(RequestArgument(has_no_value=True))
                 continue
-            inputs.append(RequestArgument(INPUT_POOL, offset, value.nbytes))
+            dims = () if 0 not in case.model.main.operands[place].dims else value.shape
+            inputs.append(RequestArgument(INPUT_POOL, offset, value.nbytes, dims))
             offset = _align(offset + value.nbytes)
         allocate = allocate or _array
         inputs_pool, self.input_pool = allocate(max(offset, 1))

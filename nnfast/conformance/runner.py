@@ -1,21 +1,18 @@
 """Running conformance vectors over worker processes, so that a crash costs one test and all cores work."""
 
+import json
 import os
 import random
 import re
-import signal
-import subprocess
-import sys
 import time
-from collections import deque
-from multiprocessing import Pipe
-from multiprocessing.connection import wait
 
 from ..checks import called, sequence, shown, text, whole
 from ..checks import path as checked_path
-from ..errors import GeneralFailure, InvalidArgument
+from ..errors import InvalidArgument
 from ..model.types import VERSIONS, OperationType
+from .dump import dump
 from .kinds import KINDS
+from .pool import Pool
 from .results import Results, TestResult
 from .vectors import collect, read
 
@@ -35,24 +32,11 @@ CHUNK = 32
 TEST_SECONDS = 120.0
 """A test that takes longer is stopped and counts as failed."""
 
-START_SECONDS = 120.0
-"""A worker that takes longer to begin a test (to start, to make its device, to read its file) is stopped."""
-
 TIMES_LONGER = {"validation": 5}
 """Kinds that get more time: a real network has thousands of mutations, each a preparation."""
 
-# Workers leave interrupts from the keyboard to the runner, which ends them.
-_BOOT = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-handle, spec, threads, hal, traced, bursts, *sys.path = sys.argv[1:]
-from nnfast.conformance.worker import main
-main(int(handle), spec, int(threads), hal, traced == "True", bursts == "True")
-"""
-
-
 def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
-        device=OWN_DEVICE, sample=None, seed=1, recorder=None):
+        device=OWN_DEVICE, sample=None, seed=1, recorder=None, folder=None):
     """Run conformance vectors; returns Results.
 
     paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
@@ -63,7 +47,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     device: "module:callable" of
     the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
     tests of each kind, drawn by `seed`; None runs all. recorder: a
-    trace.Recorder that takes the marks of all processes (those of one that dies are lost).
+    trace.Recorder that takes the marks of all processes (those of one that dies are lost). folder: where each failed
+    test is written, as a vector file and as a program.
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
     if isinstance(paths, str | bytes | os.PathLike):
@@ -84,11 +69,13 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
         if value is not None:
             whole(value, number, 1)
     start = time.monotonic()
-    plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), _operations(ops), _pattern(pattern))
+    plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), operations(ops), _pattern(pattern))
     if sample is not None:
         plan.draw(sample, seed)
     jobs = jobs or len(os.sched_getaffinity(0))
-    _Pool(plan, min(jobs, len(plan.tasks)), (device, threads, hal, via == BURST), progress, recorder).run()
+    _work(plan, jobs, (device, threads, hal, via == BURST), progress, recorder)
+    if folder is not None:
+        _dump(plan, checked_path(folder, "folder"), threads)
     return Results(plan.results, time.monotonic() - start)
 
 
@@ -110,7 +97,7 @@ def _has_bursts(kind, hal):
     return KINDS[kind].bursts and hal not in ("1.0", "1.1")
 
 
-def _operations(ops):
+def operations(ops):
     """Set of operation names, or None for all."""
     if ops is None:
         return None
@@ -134,7 +121,7 @@ def _pattern(pattern):
 
 
 class _Plan:
-    """What to run. results: one TestResult per test, filled in as it ends; tasks: (path, [(result, place, kind)])."""
+    """What to run. results: one TestResult per test, filled in as it ends; tasks: (path, [(result, (place, kind))])."""
 
     def __init__(self, files, hal, via, kinds, ops, pattern):
         self.results, self.tasks = [], []
@@ -157,7 +144,7 @@ class _Plan:
                         result.outcome = "not_applicable"
                         result.reason = f"kind {kind} of HAL {hal} does not go through bursts [NN 16.5]"
                     elif applicable:
-                        entries.append((result, place, kind))
+                        entries.append((result, (place, kind)))
                     else:
                         result.outcome = "not_applicable"
                         result.reason = f"needs {vector.version}, newer than {hal} ({FACES[hal]})"
@@ -168,7 +155,7 @@ class _Plan:
         """Keep `count` tests of each kind that apply, the same for one seed; the rest is as if it were absent."""
         chance, entries, kept = random.Random(seed), {}, set()
         for _, task in self.tasks:
-            for result, _, kind in task:
+            for result, (_, kind) in task:
                 entries.setdefault(kind, []).append(id(result))
         for results in entries.values():
             kept.update(chance.sample(results, min(count, len(results))))
@@ -178,123 +165,38 @@ class _Plan:
         self.total = len(self.results)
 
 
-class _Worker:
-    """One worker process and the task it is on."""
+def _work(plan, jobs, device, progress, recorder):
+    """Have a pool of processes fill in the results of a plan."""
+    done = 0
 
-    def __init__(self, path, entries, device, traced):
-        self.path, self.entries = path, deque(entries)
-        self.connection, other = Pipe()
-        spec, threads, hal, bursts = device
-        path_entries = map(os.path.abspath, sys.path)
-        command = [sys.executable, "-c", _BOOT, str(other.fileno()), spec, str(threads), hal, str(traced), str(bursts),
-                   *path_entries]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()])
-        other.close()
-        self.started, self.last = False, None
-        self.give(path, entries)
-
-    def give(self, path, entries):
-        self.path, self.entries, self.since = path, deque(entries), time.monotonic()
-        try:
-            self.connection.send((path, [(place, kind) for _, place, kind in entries]))
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it died; waiting on the connection shows that
-
-    def end(self):
-        """Kill and reap."""
-        self.process.kill()
-        self.process.wait()
-        self.connection.close()
-
-    def death(self):
-        """How the process ended, in words."""
-        try:
-            code = self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return "it closed its connection"
-        if code < 0:
-            return f"killed by {signal.Signals(-code).name}"
-        return f"exit code {code}"
-
-
-class _Pool:
-    """Keeps the workers busy until all tasks are done."""
-
-    def __init__(self, plan, jobs, device, progress, recorder):
-        self.tasks, self.total, self.done = deque(plan.tasks), plan.total, 0
-        self.jobs, self.device, self.progress, self.recorder = jobs, device, progress, recorder
-        self.workers = {}
-
-    def run(self):
-        try:
-            while len(self.workers) < self.jobs:
-                self.hire(*self.tasks.popleft())
-            while self.workers:
-                ready = wait(list(self.workers), timeout=1.0)
-                for connection in ready:
-                    self.receive(self.workers[connection])
-                self.stop_slow(set(self.workers) - set(ready))
-        finally:
-            for worker in self.workers.values():
-                worker.end()
-
-    def hire(self, path, entries):
-        worker = _Worker(path, entries, self.device, self.recorder is not None)
-        self.workers[worker.connection] = worker
-
-    def receive(self, worker):
-        try:
-            message, *content = worker.connection.recv()
-        except (EOFError, ConnectionResetError):
-            self.replace(worker, worker.death())
-            return
-        if message == "start":
-            worker.started, worker.since = True, time.monotonic()
-        elif message == "result":
-            self.finish(worker, *content)
-        elif message == "error":
-            raise InvalidArgument(content[0])
-        else:
-            if self.recorder is not None:
-                self.recorder.events += content[0]
-            if self.tasks:
-                worker.give(*self.tasks.popleft())
-            else:
-                self.dismiss(worker)
-
-    def finish(self, worker, outcome, reason, errors=None, parts=None, tally=None):
-        result, _, _ = worker.entries.popleft()
-        worker.started, worker.last, worker.since = False, result, time.monotonic()
+    def finished(result, outcome, reason, errors=None, parts=None, tally=None):
+        nonlocal done
         result.outcome, result.reason = outcome, reason
         result.errors, result.parts, result.tally = errors or {}, parts or {}, tally or {}
-        self.done += 1
-        if self.progress:
-            self.progress(self.done, self.total, result)
+        done += 1
+        if progress:
+            progress(done, plan.total, result)
 
-    def replace(self, worker, how):
-        """The worker died: that is the failure of the test it was on; another one takes the rest of its task."""
-        if worker.started:
-            self.finish(worker, "failed", f"the process died during this test: {how}")
-        elif worker.last:
-            worker.last.outcome, worker.last.reason = "failed", f"the process died after this test: {how}"
+    def died(result, text):
+        if result.outcome:
+            result.outcome, result.reason = "failed", text
         else:
-            raise GeneralFailure(f"a conformance worker ended before its first test, of {worker.path}: {how}")
-        self.dismiss(worker)
-        if worker.entries:
-            self.hire(worker.path, worker.entries)
-        elif self.tasks:
-            self.hire(*self.tasks.popleft())
+            finished(result, "failed", text)
 
-    def dismiss(self, worker):
-        del self.workers[worker.connection]
-        worker.end()
+    def idle(marks):
+        if recorder is not None:
+            recorder.events += marks
 
-    def stop_slow(self, silent):
-        for connection in silent:
-            worker = self.workers.get(connection)
-            if not worker:
-                continue
-            limit = TEST_SECONDS * TIMES_LONGER.get(worker.entries[0][2], 1) if worker.started else START_SECONDS
-            if time.monotonic() - worker.since > limit:
-                worker.process.kill()
-                self.replace(worker, f"stopped after {limit:.0f} s without an answer")
+    Pool(plan.tasks, jobs, "nnfast.conformance.worker", json.dumps([*device, recorder is not None]), finished, died,
+         lambda result: TEST_SECONDS * TIMES_LONGER.get(result.kind, 1), idle=idle).run()
+
+
+def _dump(plan, folder, threads):
+    """Write the failed tests of a plan."""
+    for path, entries in plan.tasks:
+        failed = {place: result for result, (place, _) in reversed(entries) if result.outcome == "failed"}
+        vectors = read(path) if failed else ()
+        for place, result in failed.items():
+            vector = vectors[place]
+            dump(folder, vector.case(), f"{result.kind}: {result.reason}", vector.source, threads,
+                 expect_failure=vector.expect_failure)

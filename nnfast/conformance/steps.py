@@ -73,14 +73,20 @@ def runs(face, prepared, bursts=False):
             yield f"{name}, timing {'YES' if measured else 'NO'}", run, measured
 
 
-def execute(face, run, label, case, measured, shapes_required, memory=None, **limits):
-    """One execution on memory pools, fully checked; returns the Comparison. limits: as the ways of a face take them."""
+def perform(face, run, label, case, measured, shapes_required, memory=None, **limits):
+    """One execution on memory pools, checked but for the values of its outputs; returns the Memory."""
     memory = memory or face.memory(case)
     result = run(memory.request, **limits)
     check_timing(result.timing, measured, label)
     check_shapes(result.shapes, case, label, shapes_required)
     if memory.damage():
         raise Fail(f"{label}: {memory.damage()}")
+    return memory
+
+
+def execute(face, run, label, case, measured, shapes_required, memory=None, **limits):
+    """One execution on memory pools, fully checked; returns the Comparison. limits: as the ways of a face take them."""
+    memory = perform(face, run, label, case, measured, shapes_required, memory, **limits)
     comparison = compare_case(case, memory.outputs())
     if comparison.reason:
         comparison.reason = f"{label}: {comparison.reason}"

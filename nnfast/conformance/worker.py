@@ -47,12 +47,13 @@ def too_new(hal, vector, model):
         version = check_model(model)
     except Error:
         return ""  # a model that is to fail
-    if VERSIONS.index(version) <= VERSIONS.index(hal) and not _has_newer_operand(model, hal):
+    if VERSIONS.index(version) <= VERSIONS.index(hal) and not has_newer_operand(model, hal):
         return ""
     return f"uses forms or types that are newer than {hal}"
 
 
-def _has_newer_operand(model, hal):
+def has_newer_operand(model, hal):
+    """True when a HAL version does not know an operand type of the model, or its operands of unknown rank."""
     known = OPERAND_TYPES[hal]
     return any(operand.type not in known.__members__.values() for operand in model.main.operands) or \
         (hal < "1.2" and any(operand.shape is None for operand in model.main.operands))
@@ -80,7 +81,7 @@ def run_test(face, vector, kind):
     return outcome, "; ".join(reasons), errors, forms, tally
 
 
-def serve(connection, spec, threads, hal, recorder=None, bursts_only=False):
+def serve(connection, spec, threads, hal, bursts_only=False, recorder=None):
     """Answer tasks until the other end says None or goes away. recorder: of a trace, whose marks go along."""
     face, loaded = None, (None, None)
     while (task := connection.recv()) is not None:
@@ -100,10 +101,10 @@ def serve(connection, spec, threads, hal, recorder=None, bursts_only=False):
         connection.send(("idle", recorder.take() if recorder is not None else ()))
 
 
-def main(handle, spec, threads, hal, traced=False, bursts_only=False):
+def main(handle, spec, threads, hal, bursts_only, traced):
     """Entry point of the process; handle: number of the inherited socket. traced: send the marks of what ran."""
     try:
         with Connection(handle) as connection, trace.record() if traced else nullcontext() as recorder:
-            serve(connection, spec, threads, hal, recorder, bursts_only)
+            serve(connection, spec, threads, hal, bursts_only, recorder)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the runner is gone

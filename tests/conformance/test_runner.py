@@ -3,7 +3,7 @@ import json
 import pytest
 
 from helpers import vector_files
-from nnfast.conformance import run, runner
+from nnfast.conformance import pool, run, runner
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 
@@ -181,7 +181,7 @@ def test_device_that_never_starts_ends_the_run(vectors):
 
 
 def test_device_that_is_never_ready_ends_the_run(vectors, monkeypatch):
-    monkeypatch.setattr(runner, "START_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "START_SECONDS", 0.5)
     with pytest.raises(GeneralFailure, match="ended before its first test.*stopped after 0 s without an answer"):
         run_with("NeverReady", vectors)
 

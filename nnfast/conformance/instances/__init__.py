@@ -1,5 +1,7 @@
-"""Random legal instances of every signature: what the property tests compare and `nnfast info --ops` tries."""
+"""Random legal instances of every signature: what the property tests compare, `nnfast info --ops` tries, and random
+graphs are made of.
+"""
 
-from .draft import Instance, draw, load_makers, table
+from .draft import Draft, Instance, Offer, add_operand, draw, load_makers, table
 
-__all__ = ["Instance", "draw", "load_makers", "table"]
+__all__ = ["Draft", "Instance", "Offer", "add_operand", "draw", "load_makers", "table"]

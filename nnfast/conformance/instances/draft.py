@@ -3,6 +3,10 @@
 A maker fills a `Draft`: values of the inputs by their signature names and, where the rule of the operation leaves it
 open, the quantization of the outputs. `draw` makes a model of it and gives the arrays of the model's inputs. The same
 seed and limit give the same instance.
+
+A draft may be made offers: values that are there already, of the operations before it in a graph. Where one has the
+type, shape and quantization that an input needs, the input often takes it; sizes and quantizations are drawn so that
+the wish, one of the offers, fits more often than chance would have it.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +26,9 @@ FAMILIES = ("elementwise", "movement", "window", "norm", "recurrent", "detection
 CONTROL_FLOW = ("IF", "WHILE")
 SYMMETRIC = frozenset((T.TENSOR_QUANT16_SYMM, T.TENSOR_QUANT8_SYMM))
 ODD_FLOATS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-7, -6e4)
+WISHED, TAKEN = 0.8, 0.8
+"""Shares of drafts that suit their wish, and of inputs that take an offer which fits."""
+
 _MAKERS = {}
 
 
@@ -63,9 +70,22 @@ def table():
     return rows
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class Offer:
+    """A value that an input may take instead of one of its own."""
+
+    type: int
+    array: np.ndarray
+    scale: float = 0.0
+    zero_point: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class Value:
-    """An input: its array (None = omitted), quantization, and whether it is a constant of the model."""
+    """An input: its array (None = omitted), quantization, and whether it is a constant of the model.
+
+    source: the Offer that it is, if any; its array is then a copy of the offer's.
+    """
 
     type: int
     array: np.ndarray | None
@@ -73,6 +93,7 @@ class Value:
     zero_point: int = 0
     channels: tuple | None = None
     constant: bool = True
+    source: Offer | None = None
 
 
 @dataclass(slots=True)
@@ -117,9 +138,9 @@ class Instance:
 
 
 class Draft:
-    """One operation while it is drawn."""
+    """One operation while it is drawn. wish: the one of the offers that it should take rather than others, or None."""
 
-    def __init__(self, op, signature, bindings, rng, limit, may_be_late):
+    def __init__(self, op, signature, bindings, rng, limit, may_be_late, offers=(), wish=None):
         self.op, self.signature, self.rng, self.limit = op, signature, rng, limit
         self.types = {slot.name: signature.type_of(slot, bindings) for slot in signature.inputs}
         self.output_types = [signature.type_of(slot, bindings) for slot in signature.outputs]
@@ -127,6 +148,8 @@ class Draft:
         self.results = {}          # output number -> (scale, zero point)
         self.output_count = len(self.output_types)
         self.late = self.chance(0.15) and may_be_late
+        self.offers, self.wish = offers, wish
+        self._wishes = {"shape", "channels", "quantization"} if wish is not None else set()
 
     # -- numbers ---------------------------------------------------------------------------------------------------
     def int(self, low, high):
@@ -144,8 +167,17 @@ class Draft:
         most = self.limit if most is None else min(most, self.limit)
         return self.int(1, most if self.chance(0.3) else min(most, 9))
 
+    def _suits(self, what):
+        """True, once, where this trait of the draft is to be the wish's."""
+        if what not in self._wishes:
+            return False
+        self._wishes.discard(what)
+        return self.chance(WISHED)
+
     def channels(self):
         """A number of channels; the edges of tiles more often than others."""
+        if self._suits("channels") and self.wish.array.ndim > 1:
+            return self.wish.array.shape[1 if self.chance(0.2) else -1]
         if self.limit > 30 and self.chance(0.1):
             return self.choice(47, 48, 64, 65, 96)
         edge = self.choice(1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40)
@@ -153,6 +185,8 @@ class Draft:
 
     def shape(self, low=1, high=4):
         """Dimensions of a rank in low..high; at most a few thousand elements."""
+        if self._suits("shape") and low <= self.wish.array.ndim <= high:
+            return self.wish.array.shape
         rank, shape, room = self.int(low, high), [], 4000
         for _ in range(rank):
             shape.append(min(self.size(), max(room, 1)))
@@ -167,6 +201,8 @@ class Draft:
         """(scale, zero point) of a type; (0, 0) where it has none."""
         if type_ not in QUANTIZED_TYPES:
             return 0.0, 0
+        if self._wishes and self.wish.type == type_ and self._suits("quantization"):
+            return self.wish.scale, self.wish.zero_point
         low, high = QUANT_RANGE[type_]
         scale = float(np.float32(2.0 ** self.rng.uniform(-8, 0)))
         if type_ in SYMMETRIC:
@@ -195,17 +231,39 @@ class Draft:
         self.given[name].append(made)
         return made
 
-    def tensor(self, name, shape, quantization=None, constant=None, **values):
-        """Draw a tensor input of a shape; quantization: (scale, zero point) where it is not free."""
+    def tensor(self, name, shape, quantization=None, constant=None, fits=None, **values):
+        """Draw a tensor input of a shape, or take an offer; quantization: (scale, zero point) where it is not free;
+        fits(shape): which other shapes do as well.
+        """
         type_ = self.types[name]
+        offer = None if constant else self._offer(type_, shape, quantization, fits, **values)
+        if offer is not None:
+            self.given[name].append(Value(type_, offer.array.copy(), offer.scale, offer.zero_point, constant=False,
+                                          source=offer))
+            return self.given[name][-1]
         scale, zero_point = self.quantization(type_) if quantization is None else quantization
         return self.put(name, self.values(type_, shape, **values), scale, zero_point, None, constant)
+
+    def _offer(self, type_, shape, quantization, fits, spread=None, low=None, high=None):
+        """An offer that can stand for such a tensor, or None. spread: of values, no rule; low, high: a rule."""
+        def suits(offer):
+            if offer.type != type_ or not (offer.array.shape == tuple(shape) or fits and fits(offer.array.shape)):
+                return False
+            if quantization is not None and (np.float32(quantization[0]), quantization[1]) != (
+                    np.float32(offer.scale), offer.zero_point):
+                return False
+            return low is None or bool(np.all((offer.array >= low) & (offer.array <= high)))
+
+        found = [offer for offer in self.offers if suits(offer)]
+        if not found or not self.chance(TAKEN):
+            return None
+        return self.wish if self.wish in found else self.choice(*found)
 
     def sprinkle(self, values):
         """Now and then, put NaN, infinities, zeros and extremes among the floats of these inputs."""
         if self.chance(0.25):
             for value in values:
-                if value.array.dtype.kind == "f":
+                if value.source is None and value.array.dtype.kind == "f":
                     odd = np.array(ODD_FLOATS, value.array.dtype)
                     places = self.rng.random(value.array.shape) < 0.1
                     value.array[places] = self.rng.choice(odd, np.count_nonzero(places))
@@ -227,10 +285,20 @@ class Draft:
         """Draw the layout flag, where there is one: True for NCHW."""
         return self.has("layout") and self.scalar("layout", self.chance(0.4))
 
-    def image(self, name, shape, nchw, **more):
-        """Draw an image of NHWC shape in the layout that holds."""
+    def image(self, name, shape, nchw, least=None, **more):
+        """Draw an image of NHWC shape in the layout that holds. least: (height, width) from which on an offer of any
+        height, width and number of images does.
+        """
         n, h, w, c = shape
-        return self.tensor(name, (n, c, h, w) if nchw else (n, h, w, c), **more)
+        places = (0, 2, 3, 1) if nchw else (0, 1, 2, 3)
+
+        def fits(dims):
+            if len(dims) != 4:
+                return False
+            _, height, width, channels = (dims[place] for place in places)
+            return channels == c and height >= least[0] and width >= least[1]
+
+        return self.tensor(name, (n, c, h, w) if nchw else (n, h, w, c), fits=None if least is None else fits, **more)
 
     def activation(self):
         """Draw a fused activation; integers have none."""
@@ -261,34 +329,45 @@ class Draft:
             return first.scale, first.zero_point
         return self.quantization(type_)
 
+    def operands(self):
+        """The Value of each input in order. What a maker has changed of an offer is no longer that offer."""
+        found = []
+        for slot in self.signature.inputs:
+            found += self.given[slot.name] or [Value(self.types[slot.name], None)]
+        for value in found:
+            if value.source is not None and value.array.tobytes() != value.source.array.tobytes():
+                value.source = None
+        return found
+
+    def outputs(self):
+        """(type, scale, zero point) of each output."""
+        types = [self.output_types[min(place, len(self.output_types) - 1)] for place in range(self.output_count)]
+        return [(type_, *self._quantization_of_output(place)) for place, type_ in enumerate(types)]
+
     def build(self, text):
         """The Instance."""
         b, arrays, handles = ModelBuilder(self.op.name), [], []
-        for slot in self.signature.inputs:
-            values = self.given[slot.name] or [Value(self.types[slot.name], None)]
-            for value in values:
-                handles.append(self._operand(b, value, self.late and not value.channels and self.chance(0.3)))
-                if value.array is not None and not value.constant:
-                    arrays.append(value.array)
-        outputs = []
-        for place in range(self.output_count):
-            type_ = self.output_types[min(place, len(self.output_types) - 1)]
-            outputs.append(b.output(type_, (), *self._quantization_of_output(place)))
+        for value in self.operands():
+            handles.append(add_operand(b, value, self.late and not value.channels and self.chance(0.3)))
+            if value.array is not None and not value.constant:
+                arrays.append(value.array)
+        outputs = [b.output(type_, (), scale, zero_point) for type_, scale, zero_point in self.outputs()]
         if self.chance(0.1):
             b.relaxed()
         return Instance(b.operation(self.op.type, handles, outputs).build(), arrays, text)
 
-    @staticmethod
-    def _operand(b, value, open_dims):
-        if value.array is None:
-            return b.omitted(value.type, *((1.0, 0) if value.type in QUANTIZED_TYPES else ()))
-        quant = (value.scale, value.zero_point, value.channels)
-        if not value.constant:
-            shape = value.array.shape
-            return b.input(value.type, (0,) * len(shape) if open_dims else shape, *quant)
-        if value.type in SCALAR_TYPES:
-            return b.scalar(value.array[()], value.type)
-        return b.constant(value.array, value.type, *quant)
+
+def add_operand(b, value, open_dims):
+    """Add a Value to a ModelBuilder, as an input where it is no constant; returns its handle."""
+    if value.array is None:
+        return b.omitted(value.type, *((1.0, 0) if value.type in QUANTIZED_TYPES else ()))
+    quant = (value.scale, value.zero_point, value.channels)
+    if not value.constant:
+        shape = value.array.shape
+        return b.input(value.type, (0,) * len(shape) if open_dims else shape, *quant)
+    if value.type in SCALAR_TYPES:
+        return b.scalar(value.array[()], value.type)
+    return b.constant(value.array, value.type, *quant)
 
 
 def draw(op, form, nth, seed, limit, may_be_late=True):

@@ -136,7 +136,7 @@ def embedding_lookup(d):
 @makes("HASHTABLE_LOOKUP", odd=["values"])
 def hashtable_lookup(d):
     shape = d.shape(2, 3)
-    keys = np.sort(d.rng.choice(200, shape[0], replace=False))
+    keys = np.sort(d.rng.choice(max(200, shape[0]), shape[0], replace=False))
     d.put("lookups", d.rng.choice([*keys, 777], d.size()))
     d.put("keys", keys)
     d.tensor("values", shape)

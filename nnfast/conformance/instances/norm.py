@@ -37,7 +37,7 @@ def local_response(d):
 
 @makes("INSTANCE_NORMALIZATION", odd=["input"])
 def instance(d):
-    d.image("input", (d.int(1, 2), d.size(9), d.size(9), d.channels()), d.layout())
+    d.image("input", (d.int(1, 2), d.size(9), d.size(9), d.channels()), d.layout(), (1, 1))
     d.scalar("gamma", d.real(0.2, 2.0))
     d.scalar("beta", d.real(-2.0, 2.0))
     d.scalar("epsilon", d.choice(1e-3, 1e-2))

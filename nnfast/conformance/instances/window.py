@@ -19,8 +19,8 @@ class Axis:
             self.dilation = d.choice(1, 1, 2, 3)
         reach = (self.filter - 1) * self.dilation + 1
         self.pad = (d.int(0, self.filter - 1), d.int(0, self.filter - 1)) if scheme is None else (0, 0)
-        least = 1 if scheme == SAME else max(1, reach - sum(self.pad))
-        self.size = least + d.int(0, min(most, d.limit))
+        self.least = 1 if scheme == SAME else max(1, reach - sum(self.pad))
+        self.size = self.least + d.int(0, min(most, d.limit))
 
 
 def window(d, names=("filter_width", "filter_height")):
@@ -75,7 +75,8 @@ def convolution(d):
         groups = d.scalar("num_groups", d.int(1, 4))
         inner, outputs = max(channels // 4, 1), groups * max(outputs // 4, 1)
         channels = inner * groups
-    source = d.image("input", (d.int(1, 2), height.size, width.size, channels), d.layout())
+    source = d.image("input", (d.int(1, 2), height.size, width.size, channels), d.layout(),
+                     (height.least, width.least))
     shape = (outputs, height.filter, width.filter, inner)
     if dim == 3:
         shape = (1, height.filter, width.filter, outputs)
@@ -126,14 +127,14 @@ def fully_connected(d):
 def pooling(d):
     width, height = window(d)
     d.activation()
-    d.image("input", (d.int(1, 2), height.size, width.size, d.channels()), d.layout())
+    d.image("input", (d.int(1, 2), height.size, width.size, d.channels()), d.layout(), (height.least, width.least))
 
 
 @makes("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", odd=["input"])
 def resize(d):
     shape = d.int(1, 2), d.size(20), d.size(20), d.channels()
     nchw = d.layout()
-    d.image("input", shape, nchw)
+    d.image("input", shape, nchw, (1, 1))
     for name, size in (("width", shape[2]), ("height", shape[1])):
         target = d.size(30)
         d.scalar(name, target if d.types[name] == T.INT32 else (target + 0.5) / size)
