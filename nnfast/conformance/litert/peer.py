@@ -22,30 +22,30 @@ class Peer:
     """LiteRT of a Python.
 
     python: path of an interpreter that has ai_edge_litert or tflite_runtime, and numpy; None: the one that runs this.
-    version: name and version of the package; resolver: whose kernels ran; both known after the first `run`.
+    version: name and version of the package; resolver: whose kernels ran; seconds: of each call; all of the last `run`.
     """
 
     def __init__(self, python=None):
         self.python = python or sys.executable
-        self.version = self.resolver = ""
+        self.version, self.resolver, self.seconds = "", "", []
 
-    def run(self, path, calls, tensors, resolvers=REFERENCE, preserve=True):
+    def run(self, path, calls, tensors, resolvers=REFERENCE, preserve=True, starts=()):
         """Values of tensors after each call, a dict {tensor index: array} for each.
 
         path: of the .tflite file; calls: a dict {tensor index of an input: array} for each call, inputs in the file's
         order; tensors: indexes, of numbers; preserve: intermediate results keep their values. Tensors without a value
-        in LiteRT are left out. State is kept between the calls. Raises InvalidArgument where that Python cannot be run,
-        has no LiteRT, or LiteRT does not run the model.
+        in LiteRT are left out. State is kept between the calls, and begins anew with each of the calls `starts`. Raises
+        InvalidArgument where that Python cannot be run, has no LiteRT, or LiteRT does not run the model.
         """
         with tempfile.TemporaryDirectory() as folder:
             request = {"model": os.path.abspath(path), "resolvers": resolvers, "preserve": preserve,
                        "tensors": list(tensors), "shapes": [list(array.shape) for array in calls[0].values()],
-                       "calls": len(calls), "inputs": os.path.join(folder, "inputs.npz"),
+                       "calls": len(calls), "starts": list(starts), "inputs": os.path.join(folder, "inputs.npz"),
                        "results": os.path.join(folder, "results.npz")}
             np.savez(request["inputs"], **{f"{place}_{index}": array for place, call in enumerate(calls)
                                            for index, array in call.items()})
             reply = self._ask(path, request, os.path.join(folder, "request.json"))
-            self.version, self.resolver = reply["version"], reply["resolver"]
+            self.version, self.resolver, self.seconds = reply["version"], reply["resolver"], reply["seconds"]
             found = [{} for _ in calls]
             with np.load(request["results"]) as results:
                 for name in results.files:

@@ -1,14 +1,16 @@
 """The other side of `peer`: runs LiteRT in a process of its own, which may crash and needs no nnfast.
 
-python process.py REQUEST: a JSON file {model, resolvers, preserve, shapes, calls, tensors, inputs, results}. The first
-resolver that runs the model gives the values of the tensors after each call, in the .npz `results` under "call_tensor";
-`inputs` is such a file of its inputs. Standard output gets one line of JSON: {version, resolver}, {version, failed}, or
-{missing} where there is no LiteRT.
+python process.py REQUEST: a JSON file {model, resolvers, preserve, shapes, calls, starts, tensors, inputs, results}.
+The first resolver that runs the model gives the values of the tensors after each call, in the .npz `results` under
+"call_tensor"; `inputs` is such a file of its inputs. State begins anew with each of the calls `starts`. Standard
+output gets one line of JSON: {version, resolver, seconds}, with those of each call, {version, failed}, or {missing}
+where there is no LiteRT.
 """
 
 import json
 import os
 import sys
+import time
 
 if __name__ == "__main__":
     sys.path.pop(0)  # the neighbours of this file are no modules of LiteRT's
@@ -41,7 +43,7 @@ def package_version(package):
 
 
 def run(litert, request, resolver):
-    """{"call_tensor": value} of all calls; tensors that LiteRT has no value of are left out."""
+    """({"call_tensor": value} of all calls, seconds of each); tensors that LiteRT has no value of are left out."""
     interpreter = litert.Interpreter(request["model"], num_threads=1,
                                      experimental_op_resolver_type=litert.OpResolverType[resolver],
                                      experimental_preserve_all_tensors=request["preserve"])
@@ -50,18 +52,22 @@ def run(litert, request, resolver):
         if detail["shape"].tolist() != shape:
             interpreter.resize_tensor_input(detail["index"], shape)
     interpreter.allocate_tensors()
-    found = {}
+    found, seconds = {}, []
     with np.load(request["inputs"]) as inputs:
         for call in range(request["calls"]):
+            if call in request["starts"]:
+                interpreter.reset_all_variables()
             for detail in details:
                 interpreter.set_tensor(detail["index"], inputs[f"{call}_{detail['index']}"])
+            began = time.perf_counter()
             interpreter.invoke()
+            seconds.append(time.perf_counter() - began)
             for tensor in request["tensors"]:
                 try:
                     found[f"{call}_{tensor}"] = interpreter.get_tensor(tensor)
                 except ValueError:
                     continue
-    return found
+    return found, seconds
 
 
 def answer(request):
@@ -74,12 +80,12 @@ def answer(request):
     failures = []
     for resolver in request["resolvers"]:
         try:
-            values = run(litert, request, resolver)
+            values, seconds = run(litert, request, resolver)
         except (RuntimeError, ValueError) as error:
             failures.append(" ".join(str(error).split()))
             continue
         np.savez(request["results"], **values)
-        return {**known, "resolver": resolver}
+        return {**known, "resolver": resolver, "seconds": seconds}
     return {**known, "failed": failures[0]}
 
 
