@@ -18,6 +18,7 @@ from ..driver.device import Device
 from ..driver.prepared import PreparedModel
 from ..model.types import OperandType
 from ..ops.base import ABBREVIATIONS
+from .levels import at_level
 
 ROUNDS = 7
 TURN_SECONDS, BATCH_SECONDS = 0.02, 0.001
@@ -162,12 +163,8 @@ class _Run:
     """
 
     def __init__(self, model, level, other=None):
-        before = kernels.level()
-        kernels.set_level(level)
-        try:
+        with at_level(level):
             self._prepared = PreparedModel(Device(1), model)  # without the compilation cache of NNFAST_CACHE_DIR
-        finally:
-            kernels.set_level(before)
         self._inputs = [np.zeros(i.shape, i.dtype) for i in self._prepared.inputs] if other is None else other._inputs
         self._outputs = self._prepared.run(self._inputs) if other is None else other._outputs
         self.best = float("inf"), float("inf")

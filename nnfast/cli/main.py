@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "show how each operation of a model runs, and the memory it takes",
     "dump": "write the graph of a model as Graphviz text, or draw it",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
+    "mlts": "latency and accuracy of models on real data, as Android's Machine Learning Test Suite measures them",
     "check": "hold every operator of a .tflite file against LiteRT's reference kernels",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
@@ -27,7 +28,7 @@ COMMANDS = {
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
-ON_MODELS = ("info", "run", "explain", "dump", "benchmark", "check")
+ON_MODELS = ("info", "run", "explain", "dump", "benchmark", "check", "mlts")
 """Commands that know the vendor extensions of installed packages."""
 
 

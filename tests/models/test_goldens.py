@@ -5,6 +5,7 @@ import pytest
 
 import nnfast
 from helpers.shared import FLOAT_TOLERANCE, MODELS, relative_error
+from nnfast.bench.mlts.evaluators import MelCepLogF0
 
 MLTS = MODELS / "mlts"
 GOLDEN = MLTS / "golden"
@@ -38,16 +39,6 @@ def test_float_goldens(picture):
     assert relative_error(got, expected) <= FLOAT_TOLERANCE
 
 
-def speech_errors(got, expected, mean_std):
-    """(mel-cepstrum distortion, log F0 error) of [T, 196] outputs: MelCepLogF0 of [NN 16.9]."""
-    mean, std = mean_std.T.astype(np.float64)
-    got, expected = ((x * std + mean).reshape(-1, 49) for x in (got, expected))
-    distortion = np.sqrt(((got[:, 1:40] - expected[:, 1:40]) ** 2).mean())
-    voiced = (got[:, 48] > 0) & (expected[:, 48] > 0)
-    pitch = np.sqrt(((got[voiced, 47] - expected[voiced, 47]) ** 2).mean()) if voiced.any() else 0.0
-    return float(distortion), float(pitch)
-
-
 @needs_models
 def test_speech_sequences():
     assert len(SEQUENCES) == 12
@@ -62,23 +53,9 @@ def test_speech_sequences():
         assert got.shape == expected.shape
         voiced_frames += int(((expected * mean_std[:, 1] + mean_std[:, 0]).reshape(-1, 49)[:, 48] > 0).sum())
         error = np.abs(got - expected).max()
-        worst = np.maximum(worst, [error, *speech_errors(got, expected, mean_std)])
+        worst = np.maximum(worst, [error, *MelCepLogF0(mean_std).errors(got, expected)])
     print(f"largest error {worst[0]:.3g}, mel-cepstrum distortion {worst[1]:.3g}, log F0 error {worst[2]:.3g}")
     assert voiced_frames > 0  # else the log F0 error would be an empty promise
     assert worst[0] <= 2e-5
     # The benchmark allows 4.0 and 0.01; its own published run has 9.9e-8 and 2.6e-7.
     assert worst[1] <= 1e-6 and worst[2] <= 1e-6
-
-
-def test_speech_metrics_see_errors():
-    expected = np.zeros((2, 196), np.float32)
-    expected[:, 48::49] = [1, 1, 1, -1]
-    got = expected.copy()
-    got[0, 0] = got[1, 196 - 49 + 47] = 9  # skipped: amplitude 0, and the pitch of an unvoiced frame
-    unit = np.tile(np.float32([0, 1]), (196, 1))
-    assert speech_errors(got, expected, unit) == (0, 0)
-    got[0, 1], got[1, 47] = 2, 3
-    double = np.tile(np.float32([5, 2]), (196, 1))
-    distortion, pitch = speech_errors(got, expected, double)
-    assert distortion == pytest.approx(np.sqrt(16 / (2 * 4 * 39)))
-    assert pitch == pytest.approx(np.sqrt((6**2 + 18**2) / 8))  # + 5: now the unvoiced frame counts

@@ -1,15 +1,20 @@
-"""Real classifiers on real photos; all of them on all 200: python -m helpers.mlts_photos --litert."""
-
-import importlib.util
-import os
+"""Real classifiers on real photos, as `nnfast mlts` runs them; all of them on all photos: `nnfast mlts --models`."""
 
 import pytest
 
-from helpers import mlts_photos
+import nnfast
+from helpers import litert_models
+from helpers.shared import MODELS
+from nnfast.bench.mlts import manifest
+from nnfast.bench.mlts.baseline import LiteRT
+from nnfast.bench.mlts.driver import Driver
+from nnfast.bench.mlts.pictures import Pictures
+from nnfast.bench.mlts.sequences import from_pictures
+from nnfast.bench.mlts.suite import Options, Suite
 
-needs_photos = pytest.mark.skipif(not os.path.isdir(mlts_photos.folder()), reason="no shared models (NNFAST_SHARED)")
+MLTS = MODELS / "mlts"
+needs_photos = pytest.mark.skipif(not (MLTS / "photos").is_dir(), reason="no shared models (NNFAST_SHARED)")
 PHOTOS = 6
-QUANTIZED = [name for name in mlts_photos.NETS if name != "mobilenet_v1_0.25_128"]
 
 # Classes that LiteRT's reference kernels find on the first photos; the runner-up is well behind in each.
 FOUND = {
@@ -23,34 +28,36 @@ TRUE = [262, 208, 235, 280, 874, 337]
 @needs_photos
 @pytest.mark.parametrize("name", FOUND)
 def test_classes_found(name):
-    assert mlts_photos.classes()[:PHOTOS] == TRUE
-    net = mlts_photos.Net(name)
-    outputs = [net.classify(mlts_photos.photo(i), true) for i, true in enumerate(TRUE)]
-    assert [output.argmax() for output in outputs] == FOUND[name]
-    assert net.score.right == sum(found == true for found, true in zip(FOUND[name], TRUE))
+    folder = MLTS / "photos"
+    pictures = Pictures(manifest.Photos(folder, folder / manifest.TRUTH, folder / manifest.LABELS), limit=PHOTOS)
+    assert pictures.classes == TRUE
+    prepared = nnfast.Device(num_threads=1).prepare(nnfast.load(MLTS / f"{name}.tflite"))
+    info = prepared.inputs[0]
+    sequences = from_pictures(pictures, info, info.scale, info.zero_point)
+    assert [prepared.run([sequence.inputs[0]])[0].argmax() for sequence in sequences] == FOUND[name]
 
 
 @needs_photos
-@pytest.mark.skipif(not importlib.util.find_spec("ai_edge_litert"), reason="ai_edge_litert is not installed")
-@pytest.mark.parametrize("name", QUANTIZED)
-def test_bytes_equal_litert_reference_kernels(name):
-    net = mlts_photos.Net(name, litert=True)
-    for i in range(PHOTOS):
-        net.classify(mlts_photos.photo(i), TRUE[i])
-    assert net.quantized and net.score.photos == PHOTOS
-    assert (net.score.differing_photos, net.score.differing_values) == (0, 0)
+def test_the_data_of_every_shared_model_is_found():
+    entries = {entry.name: entry for entry in manifest.read(MLTS)}
+    assert [name for name, entry in entries.items() if entry.problem] == []
+    assert {name for name, entry in entries.items() if entry.photos} == entries.keys() - {"tts_float"}
+    assert {name: len(entry.pairs) for name, entry in entries.items() if entry.pairs} == {
+        "mobilenet_v1_0.25_128": 2, "mobilenet_v1_0.25_128_quant": 2, "mobilenet_v1_0.5_160_quant": 2,
+        "mobilenet_v1_0.75_192_quant": 2, "tts_float": 12}
+    assert entries["tts_float"].evaluator == "MelCepLogF0" and entries["tts_float"].mean_std
+    assert all(entry.expected_top1 for entry in entries.values() if entry.photos)
 
 
 @needs_photos
-def test_command(capsys):
-    assert mlts_photos.main(["--photos", "2", "--only", "0.25_128"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[2:] == [["mobilenet_v1_0.25_128", "2", "2", "1.0", "0.435"],
-                        ["mobilenet_v1_0.25_128_quant", "2", "1", "0.5", "0.375"]]
-
-
-def test_command_refuses(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("NNFAST_SHARED", str(tmp_path))
-    with pytest.raises(SystemExit):
-        mlts_photos.main([])
-    assert "no such folder; NNFAST_SHARED" in capsys.readouterr().err
+@pytest.mark.skipif(not litert_models.litert_python(), reason="ai_edge_litert is not installed and "
+                                                              "NNFAST_LITERT_PYTHON not set")
+def test_bytes_equal_litert_reference_kernels():
+    entries = [entry for entry in manifest.read(MLTS) if entry.name != "tts_float"]
+    with Driver("local", 1) as driver:
+        found = Suite(driver, Options(0, 2), LiteRT(litert_models.litert_python())).run(entries)
+    assert len(found) == 7
+    for result in found:
+        # Two photos say nothing about the share of all.
+        assert [text for text in result.problems if "top-1" not in text] == [], result.entry.name
+        assert result.beside.difference.equal == 2 or not result.quantized
