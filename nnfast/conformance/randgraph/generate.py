@@ -11,9 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...compiler.check import check_model
 from ...errors import Error, InvalidArgument
 from ...model.builder import ModelBuilder
-from ...model.types import SCALAR_TYPES, OperationType
+from ...model.types import SCALAR_TYPES, VERSIONS, OperationType
 from ..instances import Draft, Offer, add_operand, load_makers, table
 from ..reference import evaluate
 from ..vectors import Case
@@ -64,30 +65,35 @@ class Added:
 
 
 @lru_cache(8)
-def rows_of(names=None):
-    """{operation name: [(OpDef, form, type set, type of its first tensor)]}; names: only of these."""
+def rows_of(names=None, version=VERSIONS[-1]):
+    """{operation name: [(OpDef, form, type set, type of its first tensor)]}; names: only of these; version: only what
+    this one has.
+    """
     found = {}
     for _, op, form, nth in table():
         if names is not None and op.name not in names:
             continue
         signature = op.signatures[form]
+        if VERSIONS.index(signature.sets[nth][0]) > VERSIONS.index(version):
+            continue
         types = [signature.type_of(slot, signature.sets[nth][1]) for slot in signature.inputs]
         first = next((type_ for type_ in types if type_ not in SCALAR_TYPES), None)
         found.setdefault(op.name, []).append((op, form, nth, first))
     if not found:
-        raise InvalidArgument("random graphs: none of the operations can be drawn")
+        raise InvalidArgument(f"random graphs: HAL {version} has none of the operations that can be drawn")
     return found
 
 
-def draw_case(seed, size="small", names=None):
-    """A Case: a graph, its inputs and its right outputs. size: of SIZES; names: operations that it may have.
+def draw_case(seed, size="small", names=None, version=VERSIONS[-1]):
+    """A Case: a graph, its inputs and its right outputs. size: of SIZES; names: operations that it may have; version:
+    of the HAL whose forms and types it may have.
 
     Raises InvalidArgument where no graph of these operations comes about.
     """
     rng = np.random.default_rng((seed, *size.encode()))
-    rows = rows_of(None if names is None else frozenset(names))
+    rows = rows_of(None if names is None else frozenset(names), version)
     while True:
-        graph = _Graph(rng, SIZES[size].limit, rows)
+        graph = _Graph(rng, SIZES[size].limit, version, rows)
         graph.grow(SIZES[size].operations)
         if graph.inputs:
             return graph.case(f"randgraph_{size}_{seed}")
@@ -98,8 +104,8 @@ class _Graph:
     results that operations may read; results: the latter alone.
     """
 
-    def __init__(self, rng, limit, rows):
-        self.rng, self.limit, self.rows = rng, limit, rows
+    def __init__(self, rng, limit, version, rows):
+        self.rng, self.limit, self.version, self.rows = rng, limit, version, rows
         self.operations, self.inputs, self.offers, self.results = [], {}, [], []
 
     def grow(self, count):
@@ -124,6 +130,7 @@ class _Graph:
         draft = self._draft(op, form, nth, wish)
         try:
             instance = draft.build(op.name)
+            check_model(instance.model, self.version)
             values = evaluate(instance.model, instance.arrays)
         except Error:
             return False
@@ -174,7 +181,8 @@ class _Graph:
     def case(self, name):
         """The finished graph as a Case."""
         b, handles, arrays, open_ = ModelBuilder(name), {}, [], set()
-        late, declared = self._chance(LATE), self._pick(("shapes",) * 6 + ("ranks", "nothing"))
+        may_be_open = VERSIONS.index(self.version) >= VERSIONS.index("1.2")  # older requests tell no dimensions back
+        late, declared = self._chance(LATE), self._pick(("shapes",) * 6 + ("ranks", "nothing") * may_be_open)
         for added in self.operations:
             inputs = []
             for value in added.operands:

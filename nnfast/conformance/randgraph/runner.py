@@ -8,6 +8,7 @@ from itertools import product
 from ..._native import kernels
 from ...checks import called, chosen_from, sequence, text, whole
 from ...errors import Error, InvalidArgument
+from ...model.types import VERSIONS
 from ..dump import dump
 from ..judge import DIFFERS
 from ..pool import Pool
@@ -34,10 +35,10 @@ def run(seeds, size="small", against=REFERENCE, hals=("canonical",), vias=("loca
 
     seeds: whole numbers of at least 0. size: of SIZES. against: "reference", or "module:callable" of a driver to which
     the criteria of CTS hold [NN 16.10]. hals, vias: faces and ways as for conformance.run; each graph runs through all
-    of them. levels: of kernels, None for the machine's; a driver's own process has that of NNFAST_CPU. names:
-    operations that graphs may have (list, or a text with commas), None for all. threads: of the device; jobs:
-    processes, default one per usable core. folder: where failed graphs are written, made small. progress(done, total):
-    called after each graph. Raises InvalidArgument for a wrong argument.
+    of them, and has only what the oldest face has. levels: of kernels, None for the machine's; a driver's own process
+    has that of NNFAST_CPU. names: operations that graphs may have (list, or a text with commas), None for all. threads:
+    of the device; jobs: processes, default one per usable core. folder: where failed graphs are written, made small.
+    progress(done, total): called after each graph. Raises InvalidArgument for a wrong argument.
     """
     seeds = [whole(seed, "seed", 0, MOST_SEED) for seed in sequence(seeds, "seeds", "a list of whole numbers")]
     chosen_from(size, "size", tuple(SIZES))
@@ -45,7 +46,8 @@ def run(seeds, size="small", against=REFERENCE, hals=("canonical",), vias=("loca
     subjects = subjects_of(hals, vias, levels)
     names = operations(names)
     names = None if names is None else sorted(names)
-    rows_of(None if names is None else frozenset(names))
+    version = min((FACES[hal] for hal in hals), key=VERSIONS.index)
+    rows_of(None if names is None else frozenset(names), version)
     for what, value in (("threads", threads), ("jobs", jobs)):
         if value is not None:
             whole(value, what, 1)
@@ -64,10 +66,10 @@ def run(seeds, size="small", against=REFERENCE, hals=("canonical",), vias=("loca
             progress(results.graphs, len(seeds))
 
     def died(seed, how):
-        finished(seed, [(DIFFERS, how, _dump_crash(folder, seed, size, names, how))] * len(subjects))
+        finished(seed, [(DIFFERS, how, _dump_crash(folder, (seed, size, names, version), how))] * len(subjects))
 
     tasks = [(None, [(seed, seed) for seed in seeds[at:at + CHUNK]]) for at in range(0, len(seeds), CHUNK)]
-    arguments = json.dumps([size, names, subjects, threads, against, folder])
+    arguments = json.dumps([size, names, version, subjects, threads, against, folder])
     Pool(tasks, jobs or len(os.sched_getaffinity(0)), "nnfast.conformance.randgraph.worker", arguments, finished, died,
          lambda seed: GRAPH_SECONDS, "graph").run()
     results.notable.sort(key=lambda result: (result.seed, labels.index(result.subject)))
@@ -91,10 +93,10 @@ def subjects_of(hals, vias, levels):
     return found
 
 
-def _dump_crash(folder, seed, size, names, how):
+def _dump_crash(folder, drawn, how):
     if folder is None:
         return ""
     try:
-        return dump(folder, draw_case(seed, size, names), how, f"randgraph/{size}_{seed}")
+        return dump(folder, draw_case(*drawn), how, f"randgraph/{drawn[1]}_{drawn[0]}")
     except Error:
         return ""

@@ -16,19 +16,19 @@ REFERENCE = "reference"
 
 
 class Trial:
-    """size, names: of the graphs; subjects: what runs them, as arguments of Subject; against: REFERENCE, or the
-    "module:callable" of a driver; folder: for failed graphs, None for none.
+    """size, names, version: of the graphs, as for draw_case; subjects: what runs them, as arguments of Subject;
+    against: REFERENCE, or the "module:callable" of a driver; folder: for failed graphs, None for none.
     """
 
-    def __init__(self, size, names, subjects, threads, against, folder):
-        self.size, self.names, self.folder = size, names, folder
+    def __init__(self, size, names, version, subjects, threads, against, folder):
+        self.size, self.names, self.version, self.folder = size, names, version, folder
         self.subjects = [Subject(**subject, threads=threads) for subject in subjects]
         self.peer = None if against == REFERENCE else Subject(threads=threads, device=against)
 
     def run(self, seed):
         """[(verdict, reason, file)] of the graph of a seed, one for each subject."""
         try:
-            case = self._settled(draw_case(seed, self.size, self.names))
+            case = self._settled(draw_case(seed, self.size, self.names, self.version))
         except (Fail, Skip) as refused:  # of the peer
             return [(NOT_APPLICABLE, f"the other driver: {refused}", "")] * len(self.subjects)
         return [self._on(subject, case, seed) for subject in self.subjects]
