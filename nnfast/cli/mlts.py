@@ -117,7 +117,7 @@ def accuracy_of(values):
 
 
 def number_of(value):
-    return "not a number" if value is None else f"{value:.2g}"
+    return "not a number" if value is None else f"{value:.3g}"
 
 
 def expected_of(model):

@@ -33,7 +33,8 @@ th[aria-sort=ascending]::after {{ content: " \\25b2" }} th[aria-sort=descending]
 .yellow {{ color: var(--warn) }} .dim {{ color: var(--faint) }}
 .badge {{ display: inline-block; padding: 0 .6em; border-radius: 1em; border: 1px solid currentColor; font-weight: 600;
   font-size: .85em }}
-.cards {{ display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 23rem), 1fr)) }}
+.cards {{ display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 23rem), 1fr));
+  align-items: start }}
 .card {{ background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem; min-width: 0 }}
 .card header {{ display: flex; gap: .8rem; justify-content: space-between; align-items: baseline }}
 figure {{ margin: .9rem 0 0 }} .card > figure:first-child {{ margin: 0 }}

@@ -43,7 +43,7 @@ def errors(rows, least=1e-9):
     def height(value, limit):
         return max(0.0, min(1.0, log10(max(value, least) / least) / log10(limit / least)))
 
-    return bars([(label, f"{' / '.join(f'{value:.2g}' for value in values)}, limit {limit:g}",
+    return bars([(label, f"{' / '.join(f'{value:.3g}' for value in values)}, limit {limit:g}",
                   [height(value, limit) for value in values], None) for label, values, limit in rows], 1.0)
 
 

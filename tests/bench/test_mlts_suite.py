@@ -10,18 +10,18 @@ import pytest
 import nnfast
 from helpers import fake_litert, litert_models, mlts_data
 from nnfast import config
-from nnfast.bench.mlts import compilation, manifest, results, suite
+from nnfast.bench.mlts import baseline, compilation, manifest, results, sequences, suite
 from nnfast.bench.mlts.baseline import LiteRT, Reference
 from nnfast.bench.mlts.driver import Driver
 from nnfast.bench.mlts.suite import Options, Suite
 from nnfast.cli import image
 
 
-def run(entries, via="local", baseline=None, **options):
+def run(entries, via="local", beside=None, **options):
     """Results of entries; a path is read first."""
     entries = entries if isinstance(entries, list) else manifest.read(entries)
     with Driver(via, 1) as driver:
-        return Suite(driver, Options(**{"seconds": 0, **options}), baseline).run(entries)
+        return Suite(driver, Options(**{"seconds": 0, **options}), beside).run(entries)
 
 
 @pytest.fixture
@@ -56,6 +56,13 @@ def test_photos(kind, tmp_path):
     found = ranks(tmp_path, kind)
     assert result.values == {f"top_{k}": pytest.approx((found < k).mean()) for k in range(1, 6)}
     assert 0 < result.values["top_5"]
+
+
+def test_inputs_too_large_to_keep_are_made_in_turn(digits, monkeypatch):
+    kept, = run(digits, beside=Reference(1))
+    monkeypatch.setattr(sequences, "KEPT_BYTES", 100)
+    made, = run(digits, beside=Reference(1))
+    assert made.verdict == "good" and made.values == kept.values and made.beside.difference == kept.beside.difference
 
 
 def test_state_begins_anew_with_each_sequence(tmp_path):
@@ -96,7 +103,7 @@ def test_data_runs_again_until_the_time_is_over(digits):
 def test_beside_the_scalar_kernels(digits):
     mlts_data.model(digits, "quantized", "int8")
     mlts_data.sequences(digits)
-    asr, floats, quantized = run(digits, baseline=Reference(1))
+    asr, floats, quantized = run(digits, beside=Reference(1))
     assert [result.verdict for result in (asr, floats, quantized)] == ["good"] * 3
     assert quantized.beside.difference.equal == 12 and quantized.beside.values == quantized.values
     assert floats.beside.difference.relative <= 2e-5 and asr.beside.latency.count == 8
@@ -106,7 +113,8 @@ def test_beside_litert(digits, tmp_path_factory, monkeypatch):
     mlts_data.model(digits, "quantized", "int8")
     mlts_data.sequences(digits)
     fake_litert.install(tmp_path_factory.mktemp("litert"), monkeypatch)
-    asr, floats, quantized = found = run(digits, baseline=LiteRT())
+    monkeypatch.setattr(baseline, "CHUNK_BYTES", 600)  # several processes for each model
+    asr, floats, quantized = found = run(digits, beside=LiteRT())
     assert [result.problems for result in found] == [[], [], []]
     assert quantized.beside.difference.equal == 12 and floats.beside.name == "ai-edge-litert 9.9, BUILTIN_REF"
     assert asr.beside.difference.equal == 2 and asr.beside.values == asr.values and asr.beside.latency.count == 8
@@ -119,13 +127,13 @@ def test_a_litert_with_other_outputs(kind, words, digits, tmp_path_factory, monk
     mlts_data.model(digits, kind, kind)
     output = manifest.ModelFile(digits / f"{kind}.tflite").graph(0).outputs[0]
     fake_litert.install(tmp_path_factory.mktemp("litert"), monkeypatch, BUILTIN_REF={str(output): 3})
-    result, = run(digits, baseline=LiteRT())
+    result, = run(digits, beside=LiteRT())
     assert result.verdict == "failed" and words in result.problems[0]
 
 
 def test_no_litert_is_a_reason_and_no_failure(digits, tmp_path):
     python = fake_litert.python(tmp_path, """echo '{"missing": true}'""")
-    result, = run(digits, baseline=LiteRT(str(python)))
+    result, = run(digits, beside=LiteRT(str(python)))
     assert result.verdict == "good" and "LiteRT is not installed" in result.beside.reason
 
 
@@ -134,7 +142,7 @@ def test_no_litert_is_a_reason_and_no_failure(digits, tmp_path):
 def test_beside_the_real_litert(digits):
     mlts_data.model(digits, "quantized", "int8")
     mlts_data.sequences(digits)
-    found = run(digits, baseline=LiteRT(litert_models.litert_python()))
+    found = run(digits, beside=LiteRT(litert_models.litert_python()))
     assert [result.problems for result in found] == [[], [], []]
     assert found[2].beside.difference.equal == 12 and "BUILTIN_REF" in found[0].beside.name
 
@@ -243,7 +251,7 @@ def test_a_driver_that_dies_in_the_middle_is_started_anew(digits, monkeypatch):
 def test_csv(digits):
     mlts_data.sequences(digits)
     (digits / "a_broken.tflite").write_bytes(b"no model")
-    found = run(digits, baseline=Reference(1))
+    found = run(digits, beside=Reference(1))
     results.write_csv(digits / "r.csv", found, "a machine, and a version", "nnfast_local")
     first, columns, *rows = (digits / "r.csv").read_text().splitlines()
     assert first.endswith("a machine  and a version") and columns.startswith("# name, backend")
@@ -261,7 +269,7 @@ def test_csv(digits):
 
 def test_documents_are_json_whatever_is_in_them(digits):
     mlts_data.sequences(digits, change=lambda values: values * np.float32(np.nan))
-    for result in run(digits, baseline=Reference(1)):
+    for result in run(digits, beside=Reference(1)):
         document = json.loads(json.dumps(results.document_of(result, times=True), allow_nan=False))
         assert len(document["latency"]["times_ms"]) == result.latency.count
     assert run(digits)[0].verdict == "failed"

@@ -11,7 +11,7 @@ from ..levels import at_level
 from .driver import Runner, inputs_of
 from .loop import walk
 
-_CHUNK_BYTES = 64 << 20
+CHUNK_BYTES = 64 << 20
 """Inputs that a process of LiteRT gets at once."""
 
 
@@ -85,7 +85,7 @@ def _chunks(sequences):
     """Lists of consecutive sequences whose inputs are not too large together."""
     part, size = [], 0
     for sequence in sequences:
-        if part and size + sequence.inputs.nbytes > _CHUNK_BYTES:
+        if part and size + sequence.inputs.nbytes > CHUNK_BYTES:
             yield part
             part, size = [], 0
         part.append(sequence)

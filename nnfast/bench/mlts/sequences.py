@@ -7,6 +7,9 @@ import numpy as np
 from ...errors import InvalidArgument
 from .pictures import encode
 
+KEPT_BYTES = 256 << 20
+"""Inputs made of photos are kept where all of a model have no more; else each is made when its turn comes."""
+
 
 @dataclass(slots=True)
 class Sequence:
@@ -58,6 +61,20 @@ def _raw(path, dtype):
 
 def from_pictures(pictures, entry, scale, zero_point):
     """Sequences of one photo each. entry: TensorInfo of the input [1, height, width, channels]."""
-    inputs = encode(pictures.sized(*entry.shape[1:3]), entry.dtype, scale, zero_point)
-    return [Sequence(name, x[None, None], true=true) for name, x, true in zip(pictures.names, inputs,
-                                                                              pictures.classes)]
+    found = _PhotoSequences(pictures, entry, scale, zero_point)
+    return list(found) if len(found) * found[0].inputs.nbytes <= KEPT_BYTES else found
+
+
+class _PhotoSequences:
+    """What from_pictures makes, each when it is asked for."""
+
+    def __init__(self, pictures, entry, scale, zero_point):
+        self._names, self._classes = pictures.names, pictures.classes
+        self._pixels, self._form = pictures.sized(*entry.shape[1:3]), (entry.dtype, scale, zero_point)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __getitem__(self, place):
+        inputs = encode(self._pixels[place], *self._form)[None, None]
+        return Sequence(self._names[place], inputs, true=self._classes[place])

@@ -140,15 +140,15 @@ class Suite:
         result.make = self._maker(result, info, runner.outputs)
         sequences = result.make()
         result.evaluator = _evaluator(entry, sequences, runner.outputs[0])
+        result.sequences = len(sequences)
         walk(runner, sequences, WARM_UP * options.seconds)
         times, result.outputs = walk(runner, sequences, options.seconds, len(sequences), len(sequences))
-        result.sequences, result.steps = len(sequences), sum(len(sequence.inputs) for sequence in sequences)
+        result.steps = sum(len(values[0]) for values in result.outputs)
         result.latency = Latency.of(times)
         outputs = stacked(result.outputs)
         if result.evaluator is not None:
-            result.values, problems = result.evaluator([values[0] for values in outputs],
-                                                       [sequence.golden[0] for sequence in sequences
-                                                        if sequence.golden])
+            golden = [] if entry.photos else [sequence.golden[0] for sequence in sequences]
+            result.values, problems = result.evaluator([values[0] for values in outputs], golden)
             result.problems += _few(problems)
         if entry.pairs:
             if entry.photos is not None:
@@ -233,7 +233,7 @@ def _evaluator(entry, sequences, output):
         if entry.photos is None:
             raise InvalidArgument(f"{entry.name}: TopK needs a dataset")
         return TopK(tuple(sequence.true for sequence in sequences), entry.expected_top1)
-    if not all(sequence.golden for sequence in sequences):
+    if entry.photos or not all(sequence.golden for sequence in sequences):
         raise InvalidArgument(f"{entry.name}: {entry.evaluator} needs expected outputs")
     if entry.evaluator == "PhoneErrorRate":
         return PhoneErrorRate()
@@ -263,7 +263,7 @@ def _judge(result, answer):
     ours, theirs = stacked(result.outputs), stacked(outputs)
     result.beside = beside = Beside(name, latency=Latency.of(times))
     if result.evaluator is not None:
-        golden = [sequence.golden[0] for sequence in result.make() if sequence.golden]
+        golden = [] if result.entry.photos else [sequence.golden[0] for sequence in result.make() if sequence.golden]
         beside.values, _ = result.evaluator([values[0] for values in theirs], golden)
     beside.difference = against(ours, theirs)
     _tell(result, beside.difference, f"those of {name}", result.unit)
