@@ -16,8 +16,9 @@ from .children import work_in_children
 from .compiling import from_mapping
 from .degradation import measure
 from .driver import Driver
+from .graphs import work_on_graphs
 from .liveness import Liveness
-from .outcome import CRASH, FAILURE, HANG, SUCCESS, Result, ending, one_line
+from .outcome import CRASH, FAILURE, HANG, SUCCESS, Result, ending, one_line, reason_of
 from .parallel import work_together
 from .process import START_SECONDS, watch
 from .provocations import PROVOCATIONS
@@ -88,6 +89,18 @@ TESTS = {
     "multi_process_load_all_killed": Test(
         "the same, and all of them kill themselves", 10, work_in_children,
         {"work": LOAD, "threads": 10, "processes": 6, "rate": 1.0}),
+    "random_graph_load": Test(
+        "compile random graphs of 5 operations", 15, work_on_graphs, {"size": "small", "is_executed": False},
+        is_watched=False),
+    "random_graph_load_large": Test(
+        "compile random graphs of 40 operations", 15, work_on_graphs, {"size": "large", "is_executed": False},
+        is_watched=False),
+    "random_graph_execution": Test(
+        "compile and execute random graphs of 5 operations", 15, work_on_graphs,
+        {"size": "small", "is_executed": True}, is_watched=False),
+    "random_graph_execution_large": Test(
+        "compile and execute random graphs of 40 operations", 15, work_on_graphs,
+        {"size": "large", "is_executed": True}, is_watched=False),
     "performance_degradation": Test(
         "latency while another process compiles", 75 / 60, measure, {"compilers": 1, "limit": 50.0},
         is_watched=False),
@@ -183,7 +196,13 @@ class _Run:
         self.kill_after = chance_of(seed, name).uniform(*KILLED) * seconds if test.is_killed else None
 
     def result(self, tell):
-        """Run it."""
+        """Run it; a driver that does not even begin is a FAILURE."""
+        try:
+            return self._result(tell)
+        except Error as error:
+            return Result(self.name, FAILURE, FAILURE, f"before it began: {reason_of(error)}", 0.0)
+
+    def _result(self, tell):
         with ExitStack() as stack:
             driver = own = liveness = None
             if self.via == "service":
@@ -244,7 +263,9 @@ def _told(facts):
     if "planned" in facts:
         killed = sum(death is not None for death in facts["planned"])
         parts.append(f"{len(facts['planned'])} children, {killed} of them killed, as planned")
-    if "compiled" in facts:
+    if "graphs" in facts:
+        parts.append(f"{facts['graphs']:,} graphs" + (f", {facts['refused']:,} refused" if facts["refused"] else ""))
+    if facts.get("compiled"):
         parts.append(f"{facts['compiled']:,} compilations, {facts['executed']:,} executions")
     if "models" in facts:
         parts.append(", ".join(f"{name} {row['percent']:+d} %" for name, row in facts["models"].items()))

@@ -9,6 +9,8 @@ from concurrent.futures import Future
 import numpy as np
 
 import nnfast
+from nnfast.errors import GeneralFailure
+from nnfast.stress import graphs
 from nnfast.stress.outcome import Failure
 
 
@@ -127,6 +129,38 @@ def kill_the_driver(device, path, chance):
     if hasattr(device, "pid"):
         os.kill(device.pid, signal.SIGKILL)
     return device.prepare(nnfast.load(path))
+
+
+class OtherShapes:
+    """A device whose models give their outputs another shape."""
+
+    def __init__(self, device):
+        self._device = device
+        self.supported_operations, self.close = device.supported_operations, device.close
+
+    def prepare(self, model):
+        prepared = self._device.prepare(model)
+        run = prepared.run
+        prepared.run = lambda inputs: [array[None] for array in run(inputs)]
+        return prepared
+
+
+class CompilesNothing(OtherShapes):
+    def prepare(self, model):
+        raise GeneralFailure("on purpose")
+
+
+def graphs_of_other_shapes(report, **arguments):
+    _run_graphs_on(OtherShapes, report, arguments)
+
+
+def graphs_that_do_not_compile(report, **arguments):
+    _run_graphs_on(CompilesNothing, report, arguments)
+
+
+def _run_graphs_on(kind, report, arguments):
+    graphs.open_device = lambda socket: kind(nnfast.Device())
+    graphs.work_on_graphs(report, **arguments)
 
 
 def end_early(report, **arguments):

@@ -1,6 +1,7 @@
 """The stress tests themselves, small: every one succeeds, and sees what it is there to see."""
 
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_every_test_succeeds(name, via):
         assert result.client == CRASH and 0.25 * 60 * SHORT <= facts["killed_after_s"] <= 0.5 * 60 * SHORT
     else:
         assert result.client == SUCCESS
-        assert "models" in facts or facts["compiled"] > 0 or all(facts["planned"])
+        assert "models" in facts or facts.get("graphs") or facts.get("compiled") or all(facts["planned"])
     if TESTS[name].is_watched:
         assert facts["liveness_rounds"] > 0
 
@@ -106,6 +107,24 @@ def test_a_driver_that_dies_is_seen(changed, name):
     work = Work((0.0, 0.0), 0.0, programs.kill_the_driver)
     result = changed(name, {"work": work}, via="service")
     assert result.outcome == FAILURE and "the driver's process ended with SIGKILL" in result.detail, result
+
+
+@pytest.mark.parametrize("program, words", [
+    (programs.graphs_of_other_shapes, ", must be "),
+    (programs.graphs_that_do_not_compile, "GeneralFailure: on purpose"),
+])
+def test_random_graphs_that_fail(changed, program, words):
+    """The reason tells how to draw the same graph again."""
+    result = changed("random_graph_execution", program=program)
+    assert result.outcome == FAILURE and words in result.detail, result
+    assert re.search(r"; nnfast randgraph --seed \d+ --ops small draws the same graph$", result.detail), result
+
+
+def test_a_driver_that_does_not_start_is_a_failure(monkeypatch):
+    monkeypatch.setattr(suite, "IDLE_SECONDS", "never")  # an option that the driver refuses
+    monkeypatch.setattr(suite, "START_SECONDS", 0.1)
+    result = only("parallel_inference", via="service")
+    assert result.outcome == FAILURE and result.detail.startswith("before it began: DeadObject: ")
 
 
 def test_liveness_sees_a_driver_that_does_not_answer(tmp_path):
