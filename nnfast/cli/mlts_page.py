@@ -6,7 +6,7 @@ from ..bench.mlts import compilation, evaluators
 from . import plots
 from .mlts import COLOURS, beside_of, difference_of, machine_of, number_of, problems_of, size_of, table_of, total_of
 from .output import rich_table
-from .page import badge, table, write_document
+from .page import badge, listing, paragraph, table, write_document
 
 
 def write(path, document):
@@ -17,16 +17,11 @@ def write(path, document):
     summary = table_of(document)
     summary.title = None
     parts = [f"<h1>nnfast mlts {badge(f'{good} of {len(models)} models good', colour)}</h1>\n",
-             f"<p>{escape(machine_of(document))}</p>\n",
-             f"<p>{escape(document['date'])}, {escape(total_of(document))}</p>\n",
-             "<h2>Summary</h2>\n", table(summary), _problems(document), _overview(models),
+             paragraph(machine_of(document)), paragraph(f"{document['date']}, {total_of(document)}"),
+             "<h2>Summary</h2>\n", table(summary), listing("What is wrong or left out", problems_of(document)),
+             _overview(models),
              '<h2>Models</h2>\n<div class="cards">\n', *map(_card, models), "</div>\n", _compilation(models), _method()]
     write_document(path, "nnfast mlts", "".join(parts))
-
-
-def _problems(document):
-    lines = [f"<li>{escape(line)}</li>" for line in problems_of(document)]
-    return f"<h2>What is wrong or left out</h2>\n<ul>{''.join(lines)}</ul>\n" if lines else ""
 
 
 def _overview(models):
@@ -64,7 +59,7 @@ def _card(model):
     if notes:
         parts.append(f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>\n")
     if "latency" in model:
-        parts.append(f"<p>{escape(', '.join(_facts(model)))}</p>\n")
+        parts.append(paragraph(", ".join(_facts(model))))
         parts += [_accuracy(model), _latency(model), _levels(model), _preparing(model)]
     return "".join(parts) + "</article>\n"
 

@@ -20,7 +20,7 @@ body {{ font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1.5rem cl
 h1 {{ font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem }} h2 {{ font-size: 1.15rem; margin: 2.4rem 0 .8rem }}
 h3 {{ font-size: 1rem; margin: 0; overflow-wrap: anywhere }}
 p {{ max-width: 62rem; margin: .4rem 0 }} p, figcaption, .faint {{ color: var(--faint) }}
-.scroll {{ overflow-x: auto; margin-bottom: .6rem }}
+.scroll {{ overflow-x: auto; margin-bottom: .6rem }} .scroll + .scroll, p + .scroll {{ margin-top: 1.6rem }}
 table {{ border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }}
 caption {{ text-align: left; font-weight: 600; padding: .4em 0; color: var(--ink) }}
 th, td {{ padding: .35em .8em; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap }}
@@ -105,6 +105,17 @@ def table(made):
 def badge(text, colour):
     """HTML of a word in a frame of one of COLOURS."""
     return f'<span class="badge {colour}">{escape(text)}</span>'
+
+
+def paragraph(text):
+    """HTML of a paragraph."""
+    return f"<p>{escape(text)}</p>\n"
+
+
+def listing(heading, lines):
+    """HTML of a heading and a list of lines, "" where there are none."""
+    items = "".join(f"<li>{escape(line)}</li>\n" for line in lines)
+    return f"<h2>{escape(heading)}</h2>\n<ul>\n{items}</ul>\n" if items else ""
 
 
 def _cell(text):

@@ -11,6 +11,7 @@ import pytest
 from helpers import vector_files
 from helpers.commands import ROOT, assert_one_error_line, call, outside
 from helpers.fake_models import entry
+from helpers.pages import Page
 from nnfast import conformance
 from nnfast.bench import peak
 from nnfast.cli import info
@@ -112,6 +113,20 @@ def test_vts_failure(capsys, vectors, on_device):
     text = capsys.readouterr().out
     assert "FAILED V1_0/add add [general]: execute, timing NO: output 0 TENSOR_FLOAT32: element [0] is 5.0" in text
     assert "0 passed, 1 failed" in text
+
+
+def test_vts_page(capsys, tmp_path, vectors, on_device):
+    for device, code, words in (("Strict", 0, "all good"), ("OffByOne", 1, "1 failed")):
+        on_device(device)
+        assert call("vts", vectors, "--kind", "general", "--html", tmp_path / "v.html") == code
+        page = Page((tmp_path / "v.html").read_text())
+        assert page.faults == [] and words in page.text and str(vectors) in page.text
+        assert page.rows[:2] == [["kind", "passed", "failed", "skipped", "not applicable"],
+                                 ["general", str(1 - code), str(code), "0", "0"]]
+        assert ("element [0] is 5.0" in page.text) == bool(code)
+    capsys.readouterr()
+    assert call("vts", vectors, "--html", tmp_path) == 2
+    assert_one_error_line(capsys, "is a folder")
 
 
 def test_vts_json_on_stdout_is_all_there_is(capsys, vectors, on_device):
