@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz vectors. The
-# same at the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz graphs
+# vectors. The same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -53,6 +53,15 @@ service() { # a short form of each; docs/service.md tells the full sizes. Latenc
         python ci/service_kills.py --kills 20 --driver-kills 1
 }
 fuzz() { python ci/fuzz.py --runs 40000 --seed 1; }
+graphs() { # docs/randgraph.md: small ones at every level, large ones through every way
+    local folder
+    folder=$(mktemp -d) && nnfast randgraph --seed 0..199 --levels all --dump-failed "$folder" &&
+        nnfast randgraph --seed 0..19 --ops large --via local,burst,service,cache --dump-failed "$folder" &&
+        nnfast randgraph --seed 0..499 --ops single --dump-failed "$folder"
+    local status=$?
+    [ $status -eq 0 ] && rm -rf "$folder"
+    return $status
+}
 vectors() {
     if [ ! -d "$NNFAST_SHARED/vts" ]; then
         echo "no conformance vectors at \$NNFAST_SHARED/vts: skipped"
@@ -76,7 +85,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz vectors
+    set -- lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz graphs vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def _program(case, reason, threads, level):
     model = case.model
     builders = ["b", *(f"g{place}" for place in range(len(model.referenced)))]
     lines = [f'"""{case.name}', "", *_wrapped(reason), '"""', "", "import sys", "", "import numpy as np", "",
-             "import nnfast", "from nnfast._native import kernels",
+             "import nnfast", *(["from nnfast._native import kernels"] if level is not None else []),
              "from nnfast.conformance.judge import mismatch", "", "",
              "def array(dtype, shape, *digits):",
              '    return np.frombuffer(bytes.fromhex("".join(digits)), dtype).reshape(shape)', "", ""]
@@ -96,8 +97,7 @@ def _program(case, reason, threads, level):
 
 
 def _wrapped(text):
-    text = text.replace("\\", "/").replace('"', "'")
-    return [text[at:at + 118] for at in range(0, len(text), 118)] or [""]
+    return wrap(text.replace("\\", "/").replace('"', "'"), 118) or [""]
 
 
 def _builder(name, graph):

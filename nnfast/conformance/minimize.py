@@ -92,19 +92,21 @@ class _Search:
         found = False
         sizes = sorted({size for _, array in _arrays(self.case) for size in array.shape if size > 1}, reverse=True)
         for size in sizes:
-            for smaller in _smaller(size):
-                if self._try(lambda size=size, smaller=smaller: _cut(
-                        self.case, lambda place, axis, was: smaller if was == size else was)):
-                    found = True
-                    break
+            found |= self._shorter_where(size, lambda place, axis, was, size=size: was == size)
         for place, array in _arrays(self.case):
             for axis, size in enumerate(array.shape):
-                for smaller in _smaller(size):
-                    if self._try(lambda place=place, axis=axis, smaller=smaller: _cut(
-                            self.case, lambda p, a, was: smaller if (p, a) == (place, axis) else was)):
-                        found = True
-                        break
+                found |= self._shorter_where(size, lambda p, a, was, here=(place, axis, size): (p, a, was) == here)
         return found
+
+    def _shorter_where(self, size, chosen):
+        """Cut the axes of a size for which chosen(operand, axis, size) holds, to what is left of either end."""
+        for smaller in dict.fromkeys((1, size // 2, size - 1)):
+            for start in (0, size - smaller) if 0 < smaller < size else ():
+                piece = slice(start, start + smaller)
+                if self._try(lambda piece=piece: _cut(
+                        self.case, lambda *axis: piece if chosen(*axis) else slice(axis[2]))):
+                    return True
+        return False
 
     # -- values --------------------------------------------------------------------------------------------------------
     def _plainer_values(self):
@@ -129,10 +131,6 @@ def ancestors(graph, operand):
             keep.append(index)
             wanted.update(graph.operations[index].inputs)
     return keep[::-1]
-
-
-def _smaller(size):
-    return [smaller for smaller in dict.fromkeys((1, size // 2, size - 1)) if 0 < smaller < size]
 
 
 def _arrays(case):
@@ -173,16 +171,16 @@ def _with_arrays(case, changed):
     return golden(case.name, case.model.with_main(operands=tuple(operands)), inputs)
 
 
-def _cut(case, length):
-    """The case with shorter arrays, None where none is. length(operand, axis, size): what is left of an axis."""
+def _cut(case, left):
+    """The case with shorter arrays, None where none is. left(operand, axis, size): the slice that stays of an axis."""
     changed = {}
     for place, array in _arrays(case):
-        shape = tuple(length(place, axis, size) for axis, size in enumerate(array.shape))
-        if shape != array.shape:
+        pieces = tuple(left(place, axis, size) for axis, size in enumerate(array.shape))
+        if array[pieces].shape != array.shape:
             channels = case.model.main.operands[place].channel_quant
             if channels is not None:
-                channels = ChannelQuant(channels.dim, channels.scales[:shape[channels.dim]])
-            changed[place] = array[tuple(map(slice, shape))], channels
+                channels = ChannelQuant(channels.dim, channels.scales[pieces[channels.dim]])
+            changed[place] = array[pieces], channels
     return _with_arrays(case, changed) if changed else None
 
 

@@ -232,6 +232,13 @@ def test_failure_is_made_small_and_written(tmp_path, monkeypatch):
     assert [test.outcome for test in results.tests] == ["failed"]
 
 
+def test_crash_costs_one_graph(tmp_path):
+    results = run(range(2), against="helpers.planted_bugs:Dies", jobs=1, folder=tmp_path)
+    assert [(result.seed, result.verdict) for result in results.notable] == [(0, "differs"), (1, "differs")]
+    assert all("died during this graph: killed by SIGKILL" in result.reason for result in results.notable)
+    assert all(result.file.endswith(".py") for result in results.notable)
+
+
 def test_written_case_that_is_right_runs_and_passes(tmp_path):
     from nnfast.conformance.dump import dump
 

@@ -3,6 +3,8 @@
 A definition that is wrong disagrees with the driver just as a driver that is wrong does with the definition.
 """
 
+import os
+import signal
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,6 +23,15 @@ class Subtracts(nnfast.Device):
         operations = tuple(replace(operation, type=OperationType.SUB) if operation.type == OperationType.ADD else
                            operation for operation in model.main.operations)
         return super().prepare(model.with_main(operations=operations), *arguments, **options)
+
+
+class Dies(nnfast.Device):
+    """A device that takes its process along at the first model of five operations."""
+
+    def prepare(self, model, *arguments, **options):
+        if len(model.main.operations) == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().prepare(model, *arguments, **options)
 
 
 @dataclass(frozen=True)
