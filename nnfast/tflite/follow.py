@@ -81,8 +81,11 @@ class Follower:
         declared = tensor.shape
         if declared is not None and (len(declared) != len(shape) or
                                      any(d not in (None, s) for d, s in zip(declared, shape))):
-            raise GeneralFailure(f"{node.path} output {place}: shape is {list(shape)}, the file says "
-                                 f"{[d or 0 for d in declared]}")
+            if tensor.channel_quant is not None:
+                raise GeneralFailure(f"{node.path} output {place}: shape is {list(shape)}, the file says "
+                                     f"{[d or 0 for d in declared]}, with a scale for each channel")
+            record = self.b.operands[tensor.operand]  # the file is wrong; LiteRT does not look at what it says here
+            self.b.operands[tensor.operand] = replace(record, dims=shape if 0 not in shape else ())
         self.b.check_size(None, shape)
         self._shapes[tensor.operand] = shape
 

@@ -14,6 +14,8 @@ from .values import frozen
 B = Builtin
 PARTED = {}
 """Builtin code -> function(Parts) that does an operator by others."""
+PROBABILITIES = (1 / 256,), (0,)
+"""Scales and zero points of SOFTMAX of uint8."""
 MOST_GROUPS = 1024
 MOST_RANK = 4
 _INT32_MAX = (1 << 31) - 1
@@ -97,6 +99,10 @@ class Parts:
 def rows(p):
     """Operators on the last dimension or on single elements, as operators on a matrix."""
     x, out = p.tensor(0), p.b.result(p.op)
+    if p.op.code == B.SOFTMAX and out.type == x.type == TensorType.UINT8 and \
+            (out.scales, out.zero_points) != (*PROBABILITIES,):
+        _fixed_softmax(p, x, out)
+        return
     dims = x.dims and p.b.dims(p.op, x)
     if not dims or len(dims) <= MOST_RANK or not dims[-1]:
         p.refuse("has no form for these tensors")
@@ -108,6 +114,16 @@ def rows(p):
         shape = p.new(shape, (len(dims),))
         p.run(B.SHAPE, [x], [shape])
     p.run(B.RESHAPE, [result, shape], [out], new_shape=None)
+
+
+def _fixed_softmax(p, x, out):
+    """LiteRT's codes of uint8 are steps of 1 / 256, whatever quantization the file declares."""
+    if p.b.arithmetic != "litert":
+        p.refuse("has an output of another quantization than NNAPI's")
+    scales, points = PROBABILITIES
+    codes = p.new(out, p.b.dims(p.op, x) or None, scales=scales, zero_points=points)
+    p.same([x], [codes])
+    p.run(B.BITCAST, [codes], [out])
 
 
 def merged(first, second):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import nnfast
 from helpers.tflite.file_builder import Op, Tensor
 from helpers.tflite.translated import f32, named, q8, refused, show, translate
 from nnfast.model.types import LifeTime, OperandType
@@ -72,6 +73,10 @@ def test_fixed_output_quantization(kind, dtype, quant):
     other = [q8("x", (2, 3), dtype), q8("y", (2, 3), dtype, 0.1, quant[1])], [op], ["x"], ["y"]
     if kind == "TANH":
         assert show(translate(*other)) == [("TFL_QUANTIZED_TANH", ["x"], ["y"])]
+    elif (kind, dtype) == ("SOFTMAX", "uint8"):
+        assert [row[0] for row in show(translate(*other))] == ["SOFTMAX", "TFL_BITCAST"]
+        with pytest.raises(nnfast.UnsupportedOperator, match="fixes it to"):
+            translate(*other, arithmetic="nnapi")
     else:
         refused(*other, "fixes it to")
 

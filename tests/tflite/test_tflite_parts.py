@@ -303,3 +303,32 @@ def test_one_step_of_an_int8_lstm():
     np.testing.assert_array_equal(
         found, run("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions", x[None], {"TimeMajor": True}))
     assert len(np.unique(found)) > 5
+
+
+@pytest.mark.parametrize("quant", [(0.05, 128), (1 / 128, 128)])
+def test_softmax_of_uint8_gives_steps_of_a_256th_whatever_it_declares(quant):
+    x = np.random.default_rng(6).integers(0, 256, (3, 5)).astype(np.uint8)
+    one = One("SOFTMAX", [x], [(x.shape, "uint8")], "SoftmaxOptions", {"Beta": 1.0}, {"i0": (0.05, 128), "o0": quant})
+    powers = np.exp(x * 0.05)
+    np.testing.assert_array_equal(one.run()[0], np.minimum(np.round(powers / powers.sum(1, keepdims=True) * 256), 255))
+    output = one.model().main.operands[one.model().main.outputs[0]]
+    assert (np.float32(output.scale), output.zero_point) == (np.float32(quant[0]), quant[1])
+
+
+@pytest.mark.parametrize("declared", [(2, 3, 1, 4), (2, 1, 3), (7,)])
+def test_shapes_of_results_follow_from_inputs(declared):
+    x = np.arange(24, dtype=np.int64).reshape(2, 3, 4)
+    one = One("REVERSE_V2", [x, Const(np.array([1, 2], np.int32))], [(declared, "int64")])
+    assert one.run()[0].tolist() == x[:, ::-1, ::-1].tolist()
+
+
+@pytest.mark.parametrize(("mask", "bounds", "index"), [
+    ("EllipsisMask", ([0, 1, 2], [0, 3, 3]), np.s_[..., 1:3, 2:3]),
+    ("NewAxisMask", ([1, 0, 0], [2, 3, 0]), np.s_[None, 0:3, 0:0]),
+    ("NewAxisMask", ([1, 0, 0], [2, 2, 2]), np.s_[None, 0:2, 0:2]),
+])
+def test_masks_of_strided_slice_change_the_shape_that_a_file_says(mask, bounds, index):
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    numbers = [Const(np.array(values, np.int32)) for values in (*bounds, [1, 1, 1])]
+    one = One("STRIDED_SLICE", [x, *numbers], [((2, 3, 4), "float32")], "StridedSliceOptions", {mask: 1})
+    assert one.run()[0].tolist() == x[index].tolist()
