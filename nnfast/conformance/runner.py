@@ -6,6 +6,7 @@ import random
 import re
 import time
 
+from .._native.threads import MAX_THREADS
 from ..checks import called, sequence, shown, text, whole
 from ..checks import path as checked_path
 from ..errors import InvalidArgument
@@ -44,11 +45,10 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
     run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files.
-    device: "module:callable" of
-    the device to test, called with num_threads; a foreign one can be reached locally only. sample: that many
-    tests of each kind, drawn by `seed`; None runs all. recorder: a
-    trace.Recorder that takes the marks of all processes (those of one that dies are lost). folder: where each failed
-    test is written, as a vector file and as a program.
+    device: "module:callable" of the device to test, called with num_threads; a foreign one can be reached locally only.
+    sample: that many tests of each kind, drawn by `seed`; None runs all. recorder: a trace.Recorder that takes the
+    marks of all processes (those of one that dies are lost). folder: where each failed test is written, as a vector
+    file and as a program.
     Raises InvalidArgument for a wrong argument or a malformed vector.
     """
     if isinstance(paths, str | bytes | os.PathLike):
@@ -65,9 +65,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
         if device != OWN_DEVICE:
             raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
         device = ROUTES[via]
-    for number, value in (("jobs", jobs), ("threads", threads), ("sample", sample)):
-        if value is not None:
-            whole(value, number, 1)
+    jobs, threads, sample = (None if value is None else whole(value, what, 1, most) for what, value, most in (
+        ("jobs", jobs, None), ("threads", threads, MAX_THREADS), ("sample", sample, None)))
     start = time.monotonic()
     plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), operations(ops), _pattern(pattern))
     if sample is not None:

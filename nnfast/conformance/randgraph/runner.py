@@ -6,6 +6,7 @@ import time
 from itertools import product
 
 from ..._native import kernels
+from ..._native.threads import MAX_THREADS
 from ...checks import called, chosen_from, sequence, text, whole
 from ...errors import Error, InvalidArgument
 from ...model.types import VERSIONS
@@ -48,9 +49,8 @@ def run(seeds, size="small", against=REFERENCE, hals=("canonical",), vias=("loca
     names = None if names is None else sorted(names)
     version = min((FACES[hal] for hal in hals), key=VERSIONS.index)
     rows_of(None if names is None else frozenset(names), version)
-    for what, value in (("threads", threads), ("jobs", jobs)):
-        if value is not None:
-            whole(value, what, 1)
+    threads, jobs = (None if value is None else whole(value, what, 1, most)
+                     for what, value, most in (("threads", threads, MAX_THREADS), ("jobs", jobs, None)))
     if progress is not None:
         called(progress, "progress")
     folder = None if folder is None else os.fspath(folder)
