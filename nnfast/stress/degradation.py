@@ -24,7 +24,8 @@ def measure(report, name, paths, seed, socket, compilers, limit, seconds):
     """Mean latency of the first model alone, and while `compilers` processes compile each of the models in turn.
 
     What it is alone is measured before and after, and the slower of both counts: the machine may have got other work in
-    between. limit: whole percent that the mean may grow by. Returns percentages by model. Raises Failure where one is larger.
+    between. limit: whole percent that the mean may grow by. Returns percentages by model. Raises Failure where one is
+    larger.
     """
     subjects = subjects_of(paths, seed)
     others = [_Compiler(socket) for _ in range(compilers)]
