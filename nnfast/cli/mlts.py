@@ -3,7 +3,7 @@
 import time
 
 from .. import config
-from ..bench.mlts.evaluators import MARGIN, TITLES
+from ..bench.mlts.evaluators import TITLES
 from ..errors import InvalidArgument
 from .output import Output, check_target, positive, progress, rich_table, seconds
 from .ways import WAYS
@@ -122,9 +122,7 @@ def number_of(value):
 
 def expected_of(model):
     """What accuracy must at least be, and errors at most, as text."""
-    if model["expected_top1"] is not None:
-        return f"{model['expected_top1'] - MARGIN:.1%}"
-    return ", ".join(f"{limit:g}" for limit in model["limits"].values())
+    return ", ".join(f"{limit:.1%}" if key == "top_1" else f"{limit:g}" for key, limit in model["limits"].items())
 
 
 def beside_of(model):

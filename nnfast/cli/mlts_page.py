@@ -68,6 +68,8 @@ def _facts(model):
     yield f"{model['sequences']} {model['unit']}"
     if model["unit"] != "photos":
         yield f"{model['steps']} steps"
+    if "times_faster" in model:
+        yield f"{model['times_faster']:.3g} times as fast as the list's {1e3 * model['baseline_sec']:g} ms"
     if "difference" in model.get("baseline", {}):
         yield f"{beside_of(model)} beside {model['baseline']['name']}"
     if "golden" in model:
@@ -92,7 +94,7 @@ def _latency(model):
     times = model["latency"]
     marks = {name: times[f"{name}_ms"] for name in ("p50", "p90", "p99")}
     return plots.figure(f"Latency of {times['count']} steps: mean {times['mean_ms']:.3f} ms, deviation "
-                        f"{times['std_dev_ms']:.3f}", plots.histogram(times["times_ms"], marks))
+                        f"{times['std_dev_ms']:.3f}; logarithmic", plots.histogram(times["times_ms"], marks))
 
 
 def _levels(model):

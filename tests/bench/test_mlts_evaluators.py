@@ -52,7 +52,7 @@ def test_speech_errors():
     values, problems = MelCepLogF0(double)([expected, got], [expected, expected])
     assert values["max_mel_cep_distortion"] == pytest.approx(np.sqrt(16 / (2 * 4 * 39)))
     assert values["max_log_f0_error"] == pytest.approx(np.sqrt((6**2 + 18**2) / 8))  # + 5: the unvoiced frame counts
-    assert len(problems) == 1 and "sequence 1: log F0 error" in problems[0]
+    assert len(problems) == 1 and "sequence 1: log F0 error is" in problems[0]
 
 
 def test_speech_that_is_no_number_is_a_problem():

@@ -58,6 +58,13 @@ def test_photos(kind, tmp_path):
     assert 0 < result.values["top_5"]
 
 
+@pytest.mark.parametrize("limit, verdict", [(None, "failed"), (3, "good")])
+def test_what_was_published_is_no_limit_for_a_part(limit, verdict, digits):
+    row = {"evaluator": {"className": "TopK", "expectedTop1": 0.99}}
+    result, = run(mlts_data.listed(digits / "list.json", row), limit=limit)
+    assert result.verdict == verdict and (verdict == "good" or "top-1 is" in result.problems[0])
+
+
 def test_inputs_too_large_to_keep_are_made_in_turn(digits, monkeypatch):
     kept, = run(digits, beside=Reference(1))
     monkeypatch.setattr(sequences, "KEPT_BYTES", 100)

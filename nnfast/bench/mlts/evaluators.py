@@ -1,10 +1,12 @@
 """What accuracy means: the benchmark's evaluators [NN 16.8, 16.9]. All work on the first output.
 
 An evaluator takes, for each sequence, our values and the expected ones as arrays [steps, values], and gives
-(values by name, problems: a line each). Sequences and steps are those of `sequences.Sequence`.
+(values by name, problems: a line each). `limits` has those of values: what errors may be at most, shares at least.
+Sequences and steps are those of `sequences.Sequence`.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,9 +22,6 @@ FRAME, AMPLITUDES, PITCH, VOICING = 49, slice(1, 40), 47, 48
 TITLES = {**{f"top_{k}": f"top-{k}" for k in range(1, TOP + 1)}, "max_mel_cep_distortion": "mel-cep",
           "max_log_f0_error": "log F0", "max_phone_error_rate": "phones %"}
 """Short names of values."""
-LIMITS = {"max_mel_cep_distortion": MEL_CEP_LIMIT, "max_log_f0_error": LOG_F0_LIMIT,
-          "max_phone_error_rate": PHONE_LIMIT}
-"""Largest value that is allowed, of those that have one."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,10 @@ class TopK:
 
     classes: tuple
     expected: float | None = None
+
+    @property
+    def limits(self):
+        return {} if self.expected is None else {"top_1": self.expected - MARGIN}
 
     def __call__(self, outputs, golden=()):
         scores = np.stack([values[0] for values in outputs]).astype(np.float64)
@@ -53,17 +56,16 @@ class MelCepLogF0:
     """
 
     mean_std: np.ndarray | None = None
+    limits = MappingProxyType({"max_mel_cep_distortion": MEL_CEP_LIMIT, "max_log_f0_error": LOG_F0_LIMIT})
 
     def __call__(self, outputs, golden):
-        worst, problems = [0.0, 0.0], []
+        worst, problems = dict.fromkeys(self.limits, 0.0), []
         for place, (got, expected) in enumerate(zip(outputs, golden)):
-            found = self.errors(got, expected)
-            for index, (error, limit, what) in enumerate(zip(found, (MEL_CEP_LIMIT, LOG_F0_LIMIT),
-                                                             ("mel-cep distortion", "log F0 error"))):
-                worst[index] = max(worst[index], error)
+            for (name, limit), error in zip(self.limits.items(), self.errors(got, expected)):
+                worst[name] = max(worst[name], error)
                 if not error <= limit:
-                    problems.append(f"sequence {place}: {what} is {error:.4g}, must be at most {limit}")
-        return dict(zip(("max_mel_cep_distortion", "max_log_f0_error"), worst)), problems
+                    problems.append(f"sequence {place}: {TITLES[name]} error is {error:.4g}, must be at most {limit}")
+        return worst, problems
 
     def errors(self, got, expected):
         """(mel-cep distortion, log F0 error) of a sequence."""
@@ -81,6 +83,8 @@ class MelCepLogF0:
 @dataclass(frozen=True)
 class PhoneErrorRate:
     """Largest edit distance of the best phones of each step from the expected ones, in percent of the steps."""
+
+    limits = MappingProxyType({"max_phone_error_rate": PHONE_LIMIT})
 
     def __call__(self, outputs, golden):
         rates = [100 * edit_distance(got.argmax(1), expected.argmax(1)) / len(got)

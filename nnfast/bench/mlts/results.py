@@ -5,7 +5,6 @@ import math
 import time
 
 from .compilation import KINDS
-from .evaluators import LIMITS
 
 CSV_COLUMNS = ("# name, backend, {latency}, maxSingleError, testSetSize, evaluatorKeys, validationErrors, keys..., "
                "values..., errors..., hasWithoutCache[, {latency}], hasSaveToCache[, {latency}], "
@@ -23,7 +22,7 @@ def document_of(result, times=False):
         return found
     found |= {"unit": result.unit, "sequences": result.sequences, "steps": result.steps,
               "quantized": result.quantized, "evaluator": entry.evaluator, "expected_top1": entry.expected_top1,
-              "limits": {key: LIMITS[key] for key in result.values if key in LIMITS},
+              "limits": {} if result.evaluator is None else dict(result.evaluator.limits),
               "values": _numbers(result.values), "latency": result.latency.summary(times)}
     if entry.baseline_sec:
         found["baseline_sec"] = entry.baseline_sec
