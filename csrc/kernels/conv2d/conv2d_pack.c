@@ -5,10 +5,11 @@
 
 #include "conv2d_bf16.h"
 
-size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n)
+/* Columns of all panels. */
+static size_t packed_columns(size_t columns, size_t n)
 {
-    const size_t whole = columns / n * n, rest = columns - whole;
-    return (whole + (rest ? nnf_conv2d_width(rest, n) : 0)) * (depth + 1);
+    const size_t rest = columns % n;
+    return columns - rest + (rest ? nnf_conv2d_width(rest, n) : 0);
 }
 
 /* The depth goes in blocks, so that the lines written stay in the cache while all columns add to them. */
@@ -59,33 +60,45 @@ static void turn(size_t count, const unsigned char *from, size_t ld, unsigned ch
         }
 }
 
+/* The words of a panel, [count][width]: of `here` columns at `from`, `ld` bytes apart, each word ^ flip, then zeros. */
+static void pack_words(size_t here, size_t width, size_t count, const unsigned char *from, size_t ld, unsigned char *to,
+                       uint32_t flip)
+{
+    for (size_t k = 0; k < count; k += BLOCK, from += 4 * BLOCK, to += 4 * BLOCK * width) {
+        const size_t block = count - k < BLOCK ? count - k : BLOCK;
+        size_t j = 0;
+        for (; j + 4 <= here; j += 4)
+            turn(block, from + j * ld, ld, to + 4 * j, 4 * width, flip);
+        for (; j < here; j++) {
+            for (size_t i = 0; i < block; i++) {
+                uint32_t word;
+                memcpy(&word, from + j * ld + 4 * i, 4);
+                word ^= flip;
+                memcpy(to + 4 * (i * width + j), &word, 4);
+            }
+        }
+        for (; j < width; j++) {
+            for (size_t i = 0; i < block; i++)
+                memset(to + 4 * (i * width + j), 0, 4);
+        }
+    }
+}
+
+size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n)
+{
+    return packed_columns(columns, n) * (depth + 1);
+}
+
 void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                          float *packed)
 {
     for (size_t first = 0; first < columns; first += n) {
         const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
-        const float *panel = weights + first * depth;
         for (size_t j = 0; j < width; j++)
             packed[j] = j < here ? bias[first + j] : 0;
         packed += width;
-        for (size_t k = 0; k < depth; k += BLOCK) {
-            const size_t count = depth - k < BLOCK ? depth - k : BLOCK;
-            size_t j = 0;
-            for (; j + 4 <= here; j += 4)
-                turn(count, (const unsigned char *)(panel + j * depth + k), 4 * depth,
-                     (unsigned char *)(packed + k * width + j), 4 * width, 0);
-            for (; j < width; j++) {
-                float *to = packed + k * width + j;
-                if (j < here) {
-                    const float *from = panel + j * depth + k;
-                    for (size_t i = 0; i < count; i++)
-                        to[i * width] = from[i];
-                } else {
-                    for (size_t i = 0; i < count; i++)
-                        to[i * width] = 0;
-                }
-            }
-        }
+        pack_words(here, width, depth, (const unsigned char *)(weights + first * depth), 4 * depth,
+                   (unsigned char *)packed, 0);
         packed += depth * width;
     }
 }
@@ -150,10 +163,9 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         unsigned char *body = packed + 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16);
         int simple = 1;
         if (here < width)
-            memset(packed, 0, bytes);
-        else
-            memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
+            memset(header, 0, 4 * NNF_CONV2D_Q8_ARRAYS * width);
         memset(header + NNF_CONV2D_Q8_ARRAYS * width, 0, 64);
+        memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
         for (size_t j = 0; j < here; j++) {
             const uint8_t *from = weights + (first + j) * depth;
             const int32_t sum = sum_of(from, depth, scheme->flip);
@@ -165,21 +177,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
                 memcpy(body + (whole * width + j) * 4, last, 4);
             }
         }
-        for (size_t g = 0; g < whole; g += BLOCK) {
-            const size_t count = whole - g < BLOCK ? whole - g : BLOCK;
-            const unsigned char *from = weights + first * depth + 4 * g;
-            unsigned char *to = body + 4 * g * width;
-            size_t j = 0;
-            for (; j + 4 <= here; j += 4)
-                turn(count, from + j * depth, depth, to + 4 * j, 4 * width, flip);
-            for (; j < here; j++)
-                for (size_t i = 0; i < count; i++) {
-                    uint32_t four;
-                    memcpy(&four, from + j * depth + 4 * i, 4);
-                    four ^= flip;
-                    memcpy(to + 4 * (i * width + j), &four, 4);
-                }
-        }
+        pack_words(here, width, whole, weights + first * depth, depth, body, flip);
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
     }
@@ -205,9 +203,7 @@ int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const u
 
 size_t nnf_pack_conv2d_bf16_size(size_t columns, size_t depth, size_t n, size_t k)
 {
-    const size_t whole = columns / n * n, rest = columns - whole;
-    return nnf_conv2d_bf16_panel(whole, nnf_conv2d_bf16_pairs(depth, k)) +
-           (rest ? nnf_conv2d_bf16_panel(nnf_conv2d_width(rest, n), nnf_conv2d_bf16_pairs(depth, k)) : 0);
+    return nnf_conv2d_bf16_panel(packed_columns(columns, n), nnf_conv2d_bf16_pairs(depth, k));
 }
 
 /* `count` pairs at `from`, of whose inputs the first `live` are there, as words. */

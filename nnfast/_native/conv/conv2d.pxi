@@ -10,9 +10,6 @@ that lie in another core's cache are what nobody prefetches (196x512x512 on two 
 step may do several such products, the groups of a grouped convolution, and may scatter its output pixels.
 """
 
-from libc.stddef cimport ptrdiff_t
-from libc.string cimport memcpy, memset
-
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
@@ -23,6 +20,7 @@ from .window cimport axis_of
 from .engine import aligned_bytes
 
 cdef enum:
+    SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
     OWN = 24                # output pixels of a thread above which it may read all weights; twice as many for large
     HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
@@ -43,73 +41,7 @@ cdef struct conv2d_f32:
     size_t fetched              # bytes of those weights
 
 
-cdef float *address_f32(const conv2d_f32 *p, const float *x, size_t first, size_t last, const float **a,
-                        float *copies) noexcept nogil:
-    """Row addresses a[taps][m] of output pixels first..last; what crosses the border is gathered in `copies`, whose
-    new end is returned."""
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
-    cdef ptrdiff_t image, y, x0, pixels, iy, ix, i, j, r, m = p.s.m
-    cdef const float *row
-    cdef const float **to
-    if g.plain:
-        for r in range(end - pixel):
-            a[r] = x + (pixel + r) * g.pixel
-        return copies
-    while pixel < end:
-        image = pixel // area
-        y = (pixel - image * area) // g.out_width
-        x0 = (pixel - image * area - y * g.out_width) * g.stride_x - g.left
-        pixels = min(end - pixel, (y + 1) * g.out_width + image * area - pixel)
-        for i in range(g.filter_height):
-            iy = y * g.stride_y - g.top + i * g.dilation_y
-            row = NULL
-            if 0 <= iy < g.height:
-                row = x + (image * g.height + iy) * g.width * g.pixel
-            if g.by_row:
-                copies = address_row(p, row, x0, pixels, a + i * m, copies)
-                continue
-            for j in range(g.filter_width):
-                to = a + (i * g.filter_width + j) * m
-                ix = x0 + j * g.dilation_x
-                for r in range(pixels):
-                    to[r] = row + ix * g.pixel if row != NULL and 0 <= ix < g.width else p.zeros
-                    ix += g.stride_x
-        a += pixels
-        pixel += pixels
-    return copies
-
-
-cdef float *address_row(const conv2d_f32 *p, const float *row, ptrdiff_t x, ptrdiff_t pixels, const float **a,
-                        float *copies) noexcept nogil:
-    """Addresses under one whole filter row; what crosses the border is gathered in `copies`: the end of that."""
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t r = 0, ix, stop, lo, hi, channels = g.channels
-    if row == NULL:
-        for r in range(pixels):
-            a[r] = p.zeros
-        return copies
-    while r < pixels:
-        ix = x + r * g.stride_x
-        if ix >= 0 and ix + g.filter_width <= g.width:
-            stop = min(pixels, r + (g.width - g.filter_width - ix) // g.stride_x + 1)
-            while r < stop:
-                a[r] = row + ix * channels
-                ix += g.stride_x
-                r += 1
-            continue
-        lo = max(-ix, 0)
-        hi = min(g.filter_width, g.width - ix)
-        memset(copies, 0, p.depth * sizeof(float))
-        if lo < hi:
-            memcpy(copies + lo * channels, row + (ix + lo) * channels, (hi - lo) * channels * sizeof(float))
-        a[r] = copies
-        copies += p.depth
-        r += 1
-    return copies
-
-
-cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *w, float *y,
+cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const float *x, const float *weights, float *y,
                     unsigned char *scratch, size_t item, size_t last, const char *prefetch,
                     size_t bytes) noexcept nogil:
     """(tile, panel) pairs item..last-1 of one group; the first of the split's rows is output pixel `origin`.
@@ -117,54 +49,46 @@ cdef void group_f32(const conv2d_f32 *p, const split *s, size_t origin, const fl
     Under the last panel `bytes` bytes at `prefetch` go into the cache.
     """
     cdef const float **a = <const float **>scratch
-    cdef float *copies
-    cdef size_t stop, block, base, count, panel, panels, t, low, addresses = p.taps * s.m
-    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float), pace, reach, wanted
+    cdef size_t t, low, panels, addresses = p.taps * s.m, pace, reach, wanted
+    cdef size_t panel_bytes = s.n * (s.depth + 1) * sizeof(float)
     cdef nnf_conv2d_f32_tile tile
+    cdef gathered_f32 to
+    cdef walk w
+    w.item, w.last = item, last
+    to.m, to.zeros = s.m, p.zeros
     tile.taps = p.taps
     tile.depth = p.depth
     tile.ldc = s.n if p.place.scattered else p.place.out_pixel
     tile.lo = p.lo
     tile.hi = p.hi
-    while item < last:
-        block = item // (s.group * s.panels)
-        base = block * s.group
-        count = min(s.group, s.tiles - base)
-        stop = min(last, (base + count) * s.panels)
-        copies = <float *>(scratch + p.copies)
-        for t in range(base, base + count):
-            copies = address_f32(p, x, origin + tile_start(s, t), origin + tile_start(s, t + 1),
-                                 a + (t - base) * addresses, copies)
-        panel = (item - base * s.panels) // count
-        t = base + item - base * s.panels - panel * count
-        while item < stop:
-            low = origin + tile_start(s, t)
-            tile.rows = origin + tile_start(s, t + 1) - low
-            # A tile that is alone in its group takes all panels that are left of its share.
-            panels = min(s.panels - panel, stop - item) if count == 1 and not p.place.scattered else 1
-            tile.columns = min(panels * s.n, s.columns - panel * s.n)
-            tile.a = a + (t - base) * addresses
-            tile.w = w + panel * s.n * (s.depth + 1)
+    while next_group(s, &w):
+        to.copies = <float *>(scratch + p.copies)
+        for t in range(w.base, w.base + w.count):
+            to.to = a + (t - w.base) * addresses
+            gather(&p.g, &to, x, origin + tile_start(s, t), origin + tile_start(s, t + 1))
+        while w.item < w.stop:
+            low = origin + tile_start(s, w.tile)
+            tile.rows = origin + tile_start(s, w.tile + 1) - low
+            panels = panels_at_once(&w, not p.place.scattered)
+            tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
+            tile.a = a + (w.tile - w.base) * addresses
+            tile.w = weights + w.panel * s.n * (s.depth + 1)
             # The panel that follows comes from afar, and there are `count` tiles of time to get it.
             tile.lines = 0
-            if count > 1:
+            if w.count > 1:
                 tile.prefetch, wanted = <const char *>tile.w + panel_bytes, panel_bytes
-                if panel + 1 == s.panels:
-                    tile.prefetch, wanted = prefetch, bytes if base + count == s.tiles else 0
-                pace = nnf_conv2d_f32_pace(wanted, count, p.taps, p.depth)
-                reach = (t - base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
+                if w.panel + 1 == s.panels:
+                    tile.prefetch, wanted = prefetch, bytes if w.base + w.count == s.tiles else 0
+                pace = nnf_conv2d_f32_pace(wanted, w.count, p.taps, p.depth)
+                reach = (w.tile - w.base) * nnf_conv2d_f32_fetched(p.taps, p.depth, pace)
                 tile.prefetch += reach
                 tile.lines = pace if reach < wanted else 0
-            tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + panel * s.n
+            tile.c = <float *>(scratch + p.tile) if p.place.scattered else y + low * tile.ldc + w.panel * s.n
             p.kernel(&tile)
             if p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c,
-                        s.n * sizeof(float), y + panel * s.n, tile.columns, sizeof(float))
-            item += panels
-            t += 1
-            if t == base + count:
-                t = base
-                panel += panels
+                        s.n * sizeof(float), y + w.panel * s.n, tile.columns, sizeof(float))
+            go_on(&w, panels)
 
 
 cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -203,45 +127,21 @@ cdef void band_conv2d_f32(const nnf_step *step, const nnf_run *run, const void *
               scratch, 0, s.tiles * s.panels, NULL, 0)
 
 
-cdef struct packing_f32:
-    size_t columns, depth, groups, n
-    size_t packed                   # bytes of a group's packed weights
-    size_t each                     # from one group to the next
-    const float *weights
-    const float *bias
-    unsigned char *to
-
-
-cdef void run_pack_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const packing_f32 *p = <const packing_f32 *>step.params
-    cdef size_t panels = (p.columns + p.n - 1) // p.n, item, last, first, count, unit
-    nnf_share(p.groups * panels, thread, threads, &item, &last)
-    while item < last:
-        first = item % panels
-        count = min(panels - first, last - item)
-        unit = item // panels * p.columns + first * p.n
-        # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
-        nnf_pack_conv2d_f32(min(count * p.n, p.columns - first * p.n), p.depth, p.n, p.weights + unit * p.depth,
-                            p.bias + unit, <float *>(p.to + item // panels * p.each) + first * p.n * (p.depth + 1))
-        if first + count == panels:
-            clear_rest(p.to + item // panels * p.each, p.packed, p.each)
-        item += count
-
-
 def pack_conv2d_f32(const float[:, ::1] weights, const float[::1] bias, size_t groups=1, int threads=1):
     """Weights [units, depth] and bias [units], packed for the kernel that a step made now will run; uint8 array.
 
     The units are those of all groups, one group after the other. threads: how many may share the work.
     """
     cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
-    cdef packing_f32 p
-    p.columns, p.depth, p.groups, p.n = weights.shape[0] // groups, weights.shape[1], groups, row.n
+    cdef packing p
+    p.columns, p.depth, p.groups, p.n, p.k = weights.shape[0] // groups, weights.shape[1], groups, row.n, 0
+    p.panel = sizeof(float) * p.n * (p.depth + 1)
     p.packed = sizeof(float) * nnf_pack_conv2d_f32_size(p.columns, p.depth, p.n)
     p.each = lines(p.packed)
     packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_pack_f32, &p, min(threads, <int>(groups * p.each // NNF_PACKING_GRAIN) + 1))
+    run_alone(run_packing, &p, min(threads, <int>(groups * p.each // NNF_PACKING_GRAIN) + 1))
     return packed
 
 
@@ -266,8 +166,10 @@ cdef class Conv2dF32(Step):
         measure(g, window, channels, self.p.place.pixel)
         cdef size_t taps = g.filter_height * g.filter_width, rows = batch * g.out_height * g.out_width
         self.p.kernel = <nnf_conv2d_f32_nhwc_fn>row.fn
-        self.p.taps = g.filter_height if g.by_row else taps
-        self.p.depth = g.filter_width * channels if g.by_row else channels
+        if channels >= SHALLOW:
+            g.across = 1
+        self.p.taps = taps // g.across
+        self.p.depth = g.across * channels
         self.p.lo = lo
         self.p.hi = hi
         self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
@@ -288,7 +190,7 @@ cdef class Conv2dF32(Step):
         self.keep = zeros
         self.p.zeros = <const float *>&view[0]
         self.p.copies = lines(self.p.s.group * self.p.taps * self.p.s.m * sizeof(void *))
-        self.p.tile = self.p.copies + lines(self.p.s.group * row_bytes * self.p.s.m if g.by_row else 0)
+        self.p.tile = self.p.copies + lines(self.p.s.group * row_bytes * self.p.s.m if g.across > 1 else 0)
         self.scratch = self.p.tile + (self.p.s.m * self.p.s.n * sizeof(float) if self.p.place.scattered else 0)
         self.work = <double>self.p.place.groups * rows * units * taps * channels
         self.tiles = <int>min(<double>(self.p.place.groups * self.p.s.tiles * self.p.s.panels),

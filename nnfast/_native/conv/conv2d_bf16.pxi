@@ -47,9 +47,6 @@ cdef extern from "conv2d/conv2d_bf16.h":
         size_t lines
 
     ctypedef void (*nnf_conv2d_bf16_nhwc_fn)(const nnf_conv2d_bf16_tile *tile) noexcept nogil
-    ctypedef void (*nnf_conv2d_gather_bf16_nhwc_fn)(size_t rows, size_t n, const float *x, size_t ldx, uint16_t *to,
-                                                    size_t ldt) noexcept nogil
-
     ctypedef void (*nnf_conv2d_spread_bf16_nhwc_fn)(size_t pixels, size_t channels, const float *x, size_t pixel,
                                                     uint16_t *to) noexcept nogil
 
@@ -95,97 +92,49 @@ def bf16_available():
     return pick("conv2d_bf16_nhwc").isa > 0
 
 
-cdef void gather_row(const conv2d_bf16 *p, const float *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
-                     uint16_t *to) noexcept nogil:
-    """Inputs under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
-
-    row: the input row, NULL where the filter lies above or below the image.
-    """
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
-    while r < pixels:
-        ix = x + r * g.stride_x
-        run = 1
-        if row != NULL and ix >= 0 and ix + span <= g.width:
-            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
-            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, to + r * p.lda, p.lda)
-        else:
-            lo = max(-ix, 0)
-            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
-            memset(to + r * p.lda, 0, n * sizeof(uint16_t))
-            if lo < hi:
-                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, to + r * p.lda + lo * channels, 0)
-        r += run
-
-
 cdef void round_image(const conv2d_bf16 *p, const float *x, ptrdiff_t first, ptrdiff_t last,
                       uint16_t *to) noexcept nogil:
     """Padded input rows that output rows first..last-1 read."""
     cdef const geometry *g = &p.g
-    cdef ptrdiff_t iy = first * g.stride_y - g.top, wide = p.wide, row = g.width * g.channels
+    cdef ptrdiff_t iy = first * g.stride_y - g.top, item = sizeof(uint16_t)
     cdef ptrdiff_t end = (last - 1) * g.stride_y - g.top + (g.filter_height - 1) * g.dilation_y + 1
-    cdef ptrdiff_t pixel = p.pixel, head = min(g.left * pixel, wide), pixels = min(g.width, (wide - head) // pixel)
-    cdef ptrdiff_t tail = head + pixels * pixel
-    while iy < end:
-        if 0 <= iy < g.height:
-            memset(to, 0, head * sizeof(uint16_t))
-            if p.spread == NULL:
-                p.gather(1, pixels * pixel, x + iy * row, 0, to + head, 0)
-            else:
-                p.spread(pixels, g.channels, x + iy * row, pixel, to + head)
-            memset(to + tail, 0, (wide - tail) * sizeof(uint16_t))
-        else:
-            memset(to, 0, wide * sizeof(uint16_t))
-        iy += 1
-        to += wide
-
-
-cdef void gather(const conv2d_bf16 *p, const float *x, size_t first, size_t last, uint16_t *to) noexcept nogil:
-    """Rows of the product for output pixels first..last."""
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
-    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, span, depth = p.s.depth, lda = p.lda, r
     cdef const float *row
-    if depth < lda:
-        for r in range(end - pixel):
-            memset(to + r * lda + depth, 0, (lda - depth) * sizeof(uint16_t))
-    if g.plain:
-        if depth == lda:
-            p.gather(1, (end - pixel) * depth, x + pixel * depth, 0, to, 0)
-        else:
-            p.gather(end - pixel, depth, x + pixel * depth, depth, to, lda)
-        return
-    span = g.filter_width if g.dilation_x == 1 else 1
-    while pixel < end:
-        image = pixel // area
-        y = (pixel - image * area) // g.out_width
-        x0 = pixel - image * area - y * g.out_width
-        pixels = min(end - pixel, g.out_width - x0)
-        for i in range(g.filter_height):
-            iy = y * g.stride_y - g.top + i * g.dilation_y
-            row = NULL
-            if 0 <= iy < g.height:
-                row = x + (image * g.height + iy) * g.width * g.pixel
-            j = 0
-            while j < g.filter_width:
-                gather_row(p, row, x0 * g.stride_x - g.left + j * g.dilation_x, pixels, span,
-                           to + (pixel - <ptrdiff_t>first) * lda + (i * g.filter_width + j) * g.channels)
-                j += span
-        pixel += pixels
+    cdef size_t pixels, at
+    for iy in range(iy, end):
+        row = x + iy * g.width * g.channels
+        at = pad_row(g, iy, p.pixel * item, p.wide * item, 0, <unsigned char *>to, &pixels) // item
+        if pixels and p.spread == NULL:
+            p.gather(1, pixels * p.pixel, row, 0, to + at, 0)
+        elif pixels:
+            p.spread(pixels, g.channels, row, p.pixel, to + at)
+        to += p.wide
 
 
-cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const void *x, const char *w, float *y,
+cdef void gather_bf16(const conv2d_bf16 *p, const void *x, size_t first, size_t last, uint16_t *rows) noexcept nogil:
+    """Rows of the product for output pixels first..last-1."""
+    cdef gathered_bf16 to
+    cdef size_t r
+    to.to, to.lda, to.copy = rows, p.lda, p.gather
+    if p.s.depth < p.lda:
+        for r in range(last - first):
+            memset(rows + r * p.lda + p.s.depth, 0, (p.lda - p.s.depth) * sizeof(uint16_t))
+    gather(&p.g, &to, x, first, last)
+
+
+cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const void *x, const char *weights, float *y,
                   unsigned char *scratch, size_t item, size_t last, const char *prefetch, size_t bytes) noexcept nogil:
     """(tile, panel) pairs item..last-1 of the product that `s` cuts, whose first row is output pixel `origin`.
 
     Meanwhile, `bytes` bytes at `prefetch` go into the cache.
     """
     cdef uint16_t *rows = <uint16_t *>scratch
-    cdef size_t stop, block, base, count, panel, panels, t, low, begin, row
+    cdef size_t panels, low, begin, row
     cdef size_t top = 0, done = 0, end = 0, width = p.g.out_width
     cdef size_t whole = nnf_conv2d_bf16_panel(s.n, p.taps * p.pairs)
     cdef size_t steps, fetched = (bytes + 63) // 64
     cdef nnf_conv2d_bf16_tile tile
+    cdef walk w
+    w.item, w.last = item, last
     tile.taps = p.taps
     tile.pairs = p.pairs
     tile.tap = p.tap
@@ -203,26 +152,19 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
     if p.direct and item < last:
         end = (origin + tile_start(s, (last - 1) // s.panels + 1) - 1) // p.span + 1
         tile.line, tile.span = width, p.span
-    while item < last:
-        block = item // (s.group * s.panels)
-        base = block * s.group
-        count = min(s.group, s.tiles - base)
-        stop = min(last, (base + count) * s.panels)
-        begin = origin + tile_start(s, base)
+    while next_group(s, &w):
+        begin = origin + tile_start(s, w.base)
         if p.rounded:
             rows = <uint16_t *>x + begin * p.lda
         elif not p.direct:
-            gather(p, <const float *>x, begin, origin + tile_start(s, base + count), rows)
-        panel = (item - base * s.panels) // count
-        t = base + item - base * s.panels - panel * count
-        while item < stop:
-            low = origin + tile_start(s, t)
-            tile.rows = origin + tile_start(s, t + 1) - low
-            # A tile that is alone in its group takes all panels that are left of its share.
-            panels = min(s.panels - panel, stop - item) if count == 1 else 1
-            tile.columns = min(panels * s.n, s.columns - panel * s.n)
-            tile.w = <const float *>(w + panel * whole)
-            tile.c = y + panel * s.n
+            gather_bf16(p, x, begin, origin + tile_start(s, w.base + w.count), rows)
+        while w.item < w.stop:
+            low = origin + tile_start(s, w.tile)
+            tile.rows = origin + tile_start(s, w.tile + 1) - low
+            panels = panels_at_once(&w, True)
+            tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
+            tile.w = <const float *>(weights + w.panel * whole)
+            tile.c = y + w.panel * s.n
             if p.direct:
                 row = low // p.span
                 tile.at = low - row * p.span
@@ -241,11 +183,7 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
                 tile.prefetch += 64 * tile.lines * steps
                 if tile.prefetch >= prefetch + bytes:
                     tile.lines = 0
-            item += panels
-            t += 1
-            if t == base + count:
-                t = base
-                panel += panels
+            go_on(&w, panels)
 
 
 cdef void run_bf16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -269,41 +207,25 @@ cdef void band_bf16(const nnf_step *step, const nnf_run *run, const void *x, voi
     release_tiles()
 
 
-cdef struct packing_bf16:
-    size_t columns, depth, n, k
-    const float *weights
-    const float *bias
-    unsigned char *to
-
-
-cdef void run_pack(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const packing_bf16 *p = <const packing_bf16 *>step.params
-    cdef size_t first, last, columns
-    nnf_share((p.columns + p.n - 1) // p.n, thread, threads, &first, &last)
-    if first < last:
-        # Whole panels lie one behind the other, so that a run of them is packed as if it were all there is.
-        columns = min((last - first) * p.n, p.columns - first * p.n)
-        nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, p.weights + first * p.n * p.depth, p.bias + first * p.n,
-                             p.to + first * nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k)))
-
-
 def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window, size_t batch, int threads=1):
     """Weights [units, depth] in bfloat16 and bias [units], packed for the kernel that a step of such a window made now
     will run; uint8 array. threads: how many may share the work."""
     cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
     cdef size_t taps = window.filter[0] * window.filter[1], channels = weights.shape[1] // taps
     cdef size_t pixel = spread_pixel(window, batch, channels)
-    cdef packing_bf16 p
+    cdef packing p
     if pixel:
         whole = np.zeros((weights.shape[0], taps, pixel), np.float32)
         whole[:, :, :channels] = np.asarray(weights).reshape(-1, taps, channels)
         weights = whole.reshape(len(whole), -1)
-    p.columns, p.depth, p.n, p.k = weights.shape[0], weights.shape[1], row.n, 2 if pixel else row.k
-    cdef size_t size = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
-    packed = aligned_bytes(size)
+    p.columns, p.depth, p.groups, p.n = weights.shape[0], weights.shape[1], 1, row.n
+    p.k = 2 if pixel else row.k
+    p.panel = nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k))
+    p.packed = p.each = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
+    packed = aligned_bytes(p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_pack, &p, min(threads, <int>(size // NNF_PACKING_GRAIN) + 1))
+    run_alone(run_packing, &p, min(threads, <int>(p.each // NNF_PACKING_GRAIN) + 1))
     return packed
 
 
@@ -331,14 +253,6 @@ def bf16_suits(window, size_t channels):
     return bf16_available() and not (prod(window.filter) * channels <= 32 and line_suits(window, channels))
 
 
-cdef size_t row_elements(size_t depth, size_t k):
-    """Numbers of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
-    cdef size_t size = 2 * nnf_conv2d_bf16_pairs(depth, k), unit = 2
-    while k > 2 and unit < size and unit < 32:
-        unit *= 2
-    return (size + unit - 1) // unit * unit
-
-
 cdef class Conv2dBf16(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi), NHWC; slots x (float32), packed weights (bfloat16), y (float32).
 
@@ -364,7 +278,7 @@ cdef class Conv2dBf16(Step):
         self.p.kernel = <nnf_conv2d_bf16_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
         self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
-        self.p.lda = row_elements(depth, row.k)
+        self.p.lda = row_pitch(4 * self.p.pairs, row.k > 2) // sizeof(uint16_t)
         self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.lo = lo
         self.p.hi = hi

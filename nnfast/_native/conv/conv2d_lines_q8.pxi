@@ -6,7 +6,7 @@ reaches beyond a filter row reads what follows there, and has zeros for weights.
 
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from .engine cimport PART_PRODUCTS, Step
 from .kernels cimport nnf_kernel, pick, release_tiles
@@ -85,14 +85,11 @@ cdef void copy_rows(const conv2d_lines_q8 *p, const uint8_t *x, ptrdiff_t row, p
                     uint8_t *to) noexcept nogil:
     """Input rows row..row+count-1 of an image with their padding."""
     cdef const geometry *g = &p.g
-    cdef ptrdiff_t head = min(g.left * g.channels, p.pitch), width = min(g.width * g.channels, p.pitch - head)
+    cdef size_t pixels, at
     for row in range(row, row + count):
-        if row < 0 or row >= g.height:
-            memset(to, p.fill, p.pitch)
-        else:
-            memset(to, p.fill, head)
-            memcpy(to + head, x + row * g.width * g.channels, width)
-            memset(to + head + width, p.fill, p.pitch - head - width)
+        at = pad_row(g, row, g.channels, p.pitch, p.fill, to, &pixels)
+        if pixels:
+            memcpy(to + at, x + row * g.width * g.channels, pixels * g.channels)
         to += p.pitch
 
 

@@ -1,6 +1,5 @@
 """Steps of CONV_2D and FULLY_CONNECTED in 8-bit codes: the product of conv2d.pxi over gathered rows of codes."""
 
-from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
@@ -17,9 +16,6 @@ cdef extern from "conv2d/conv2d.h":
         NNF_CONV2D_Q8_BLOCK
 
     ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
-    ctypedef void (*nnf_conv2d_gather_qu8_nhwc_fn)(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
-                                                   uint8_t *to, size_t ldt, uint32_t *sums) noexcept nogil
-
     bint nnf_conv2d_q8_wide(size_t m, size_t k) nogil
     size_t nnf_conv2d_q8_groups(size_t depth, size_t k) nogil
     size_t nnf_conv2d_q8_panel(size_t width, size_t groups) nogil
@@ -33,10 +29,6 @@ cdef extern from "quantize/quantize.h":
     ctypedef void (*nnf_requantize_s32_qu8_rows_fn)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                                     const double *scale, const nnf_codes *codes, uint8_t *y,
                                                     size_t ldy) noexcept nogil
-
-    ctypedef struct nnf_row_codes:
-        float step
-        int32_t zero
 
     ctypedef struct nnf_sum_scales:
         const int32_t *weights
@@ -80,74 +72,19 @@ cdef struct conv2d_q8:
     size_t bytes                # of an output value
 
 
-cdef void gather_row_q8(const conv2d_q8 *p, const uint8_t *row, ptrdiff_t x, ptrdiff_t pixels, ptrdiff_t span,
-                        int32_t pad, uint8_t *to, uint32_t *sums) noexcept nogil:
-    """Codes under `span` neighbouring filter columns, for `pixels` output pixels of an output row from input column x.
-
-    row: the input row, NULL where the filter lies above or below the image; pad: the code beside the image.
-    """
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t r = 0, ix, run, lo, hi, channels = g.channels, n = span * channels
-    while r < pixels:
-        ix = x + r * g.stride_x
-        run = 1
-        if row != NULL and ix >= 0 and ix + span <= g.width:
-            run = min(pixels - r, (g.width - span - ix) // g.stride_x + 1)
-            p.gather(run, n, row + ix * g.pixel, g.stride_x * g.pixel, p.codes.flip, to + r * p.lda, p.lda, sums)
-        else:
-            lo = max(-ix, 0)
-            hi = max(lo, min(span, g.width - ix)) if row != NULL else lo
-            memset(to + r * p.lda, pad, n)
-            if lo < hi:
-                p.gather(1, (hi - lo) * channels, row + (ix + lo) * g.pixel, 0, p.codes.flip,
-                         to + r * p.lda + lo * channels, 0, sums)
-            if sums != NULL:
-                sums[0] += <uint32_t>(pad * (n - (hi - lo) * channels))
-        if sums != NULL:
-            sums += run
-        r += run
-
-
 cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *images, size_t first, size_t last,
-                    uint8_t *to, uint32_t *sums) noexcept nogil:
-    """Rows of the product for output pixels first..last, and -zw times the sum of each where `sums` is not NULL.
+                    uint8_t *rows, uint32_t *sums) noexcept nogil:
+    """Rows of the product for output pixels first..last-1, and -zw times the sum of each where `sums` is not NULL.
 
     images: how each was quantized, NULL where all have the input's zero point.
     """
-    cdef const geometry *g = &p.g
-    cdef ptrdiff_t area = g.out_height * g.out_width, pixel = first, end = last
-    cdef ptrdiff_t image, y, x0, pixels, i, j, iy, ix, span, depth = p.s.depth, lda = p.lda
-    cdef const uint8_t *row
-    cdef int32_t pad = p.input_zero_point
+    cdef gathered_q8 to
     cdef size_t r
+    to.to, to.lda, to.copy, to.flip = rows, p.lda, p.gather, p.codes.flip
+    to.pad, to.images, to.sums = p.input_zero_point, images, sums
     if sums != NULL:
         memset(sums, 0, (last - first) * sizeof(uint32_t))
-    if g.plain and depth == lda and g.pixel == depth and sums == NULL:
-        p.gather(1, (last - first) * depth, x + first * depth, 0, p.codes.flip, to, 0, sums)
-    elif g.plain:
-        p.gather(last - first, depth, x + first * g.pixel, g.pixel, p.codes.flip, to, p.lda, sums)
-    else:
-        span = g.filter_width if g.dilation_x == 1 and g.pixel == g.channels else 1
-        while pixel < end:
-            image = pixel // area
-            y = (pixel - image * area) // g.out_width
-            x0 = pixel - image * area - y * g.out_width
-            pixels = min(end - pixel, g.out_width - x0)
-            if images != NULL:
-                pad = images[image].zero
-            for i in range(g.filter_height):
-                iy = y * g.stride_y - g.top + i * g.dilation_y
-                row = NULL
-                if 0 <= iy < g.height:
-                    row = x + (image * g.height + iy) * g.width * g.pixel
-                j = 0
-                while j < g.filter_width:
-                    ix = x0 * g.stride_x - g.left + j * g.dilation_x
-                    r = pixel - first
-                    gather_row_q8(p, row, ix, pixels, span, pad, to + r * p.lda + (i * g.filter_width + j) * g.channels,
-                                  sums + r if sums != NULL else NULL)
-                    j += span
-            pixel += pixels
+    gather(&p.g, &to, x, first, last)
     if sums != NULL:
         for r in range(last - first):
             sums[r] *= <uint32_t>-p.weight_zero_point
@@ -169,14 +106,16 @@ cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, co
         row = end
 
 
-cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *w, uint8_t *y,
+cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *weights, uint8_t *y,
                    const nnf_row_codes *images, size_t unit, unsigned char *scratch, size_t item,
                    size_t last) noexcept nogil:
     """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`."""
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
     cdef uint8_t *rows = scratch + p.rows
-    cdef size_t stop, block, base, count, panel, t, low, begin, more
+    cdef size_t low, begin, panels
     cdef nnf_conv2d_q8_tile tile
+    cdef walk w
+    w.item, w.last = item, last
     tile.groups = p.groups
     tile.lda = p.g.pixel if p.direct else p.lda
     cdef bint raw = p.requantize != NULL or p.dequantize != NULL
@@ -185,43 +124,32 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     tile.lo = p.codes.lo
     tile.hi = p.codes.hi
     tile.flip = p.codes.flip
-    while item < last:
-        block = item // (s.group * s.panels)
-        base = block * s.group
-        count = min(s.group, s.tiles - base)
-        stop = min(last, (base + count) * s.panels)
-        begin = tile_start(s, base)
+    while next_group(s, &w):
+        begin = tile_start(s, w.base)
         if not p.direct:
-            gather_q8(p, x, images, begin, tile_start(s, base + count), rows, offsets)
-        panel = (item - base * s.panels) // count
-        t = base + item - base * s.panels - panel * count
-        while item < stop:
-            low = tile_start(s, t)
-            tile.rows = tile_start(s, t + 1) - low
-            # One tile alone takes all its panels at once, if the kernel does.
-            more = stop - item if p.wide and count == 1 else 1
-            tile.columns = min(more * s.n, s.columns - panel * s.n)
+            gather_q8(p, x, images, begin, tile_start(s, w.base + w.count), rows, offsets)
+        while w.item < w.stop:
+            low = tile_start(s, w.tile)
+            tile.rows = tile_start(s, w.tile + 1) - low
+            panels = panels_at_once(&w, p.wide)
+            tile.columns = min(panels * s.n, s.columns - w.panel * s.n)
             tile.a = x + low * p.g.pixel if p.direct else rows + (low - begin) * p.lda
             tile.offset = <const int32_t *>offsets + (low - begin) if offsets != NULL else NULL
-            tile.w = <const int32_t *>(w + panel * nnf_conv2d_q8_panel(s.n, p.groups))
-            tile.c = y + (low * p.place.out_pixel + panel * s.n) * p.bytes
+            tile.w = <const int32_t *>(weights + w.panel * nnf_conv2d_q8_panel(s.n, p.groups))
+            tile.c = y + (low * p.place.out_pixel + w.panel * s.n) * p.bytes
             if p.place.scattered or raw:
                 tile.c = scratch + p.tile
             p.kernel(&tile)
             if p.requantize != NULL:
-                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + panel * s.n, &p.codes,
-                             y + low * p.place.out_pixel + panel * s.n, p.place.out_pixel)
+                p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + w.panel * s.n, &p.codes,
+                             y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
             elif p.dequantize != NULL:
-                dequantize_tile(p, &tile, images, low, unit + panel * s.n, s.n,
-                                <float *>y + low * p.place.out_pixel + panel * s.n)
+                dequantize_tile(p, &tile, images, low, unit + w.panel * s.n, s.n,
+                                <float *>y + low * p.place.out_pixel + w.panel * s.n)
             elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
-                        y + panel * s.n, tile.columns, 1)
-            item += more
-            t += 1
-            if t == base + count:
-                t = base
-                panel += 1
+                        y + w.panel * s.n, tile.columns, 1)
+            go_on(&w, panels)
 
 
 cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
@@ -248,14 +176,6 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
                  images, group * s.columns, scratch, item - group * each, stop - group * each)
         item = stop
     release_tiles()
-
-
-cdef size_t row_bytes(size_t depth, size_t k):
-    """Bytes of a gathered row: those of short rows divide a cache line, which tile loads must not cross."""
-    cdef size_t size = 4 * nnf_conv2d_q8_groups(depth, k), unit = 4
-    while k > 4 and unit < size and unit < 64:
-        unit *= 2
-    return (size + unit - 1) // unit * unit
 
 
 cdef str _op(bint raw):
@@ -339,7 +259,7 @@ cdef class Conv2dQ8(Step):
         self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
         self.p.groups = nnf_conv2d_q8_groups(depth, row.k)
-        self.p.lda = row_bytes(depth, row.k)
+        self.p.lda = row_pitch(4 * self.p.groups, row.k > 4)
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
         self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)

@@ -6,7 +6,6 @@ from .tuning cimport NNF_CONV_ROWS, NNF_CONV_WEIGHTS
 
 cdef enum:
     CONV_GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
-    SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
 
 
 ctypedef struct geometry:
@@ -15,8 +14,8 @@ ctypedef struct geometry:
     ptrdiff_t out_height, out_width
     ptrdiff_t filter_height, filter_width
     ptrdiff_t stride_y, stride_x, dilation_y, dilation_x, top, left
-    bint plain      # input pixel i is all that output pixel i reads
-    bint by_row     # a tap is a filter row, all its columns and channels in one
+    bint plain                  # input pixel i is all that output pixel i reads
+    ptrdiff_t across            # filter columns that are gathered as one tap, side by side in the image: all or one
 
 
 ctypedef struct split:
@@ -24,6 +23,14 @@ ctypedef struct split:
     size_t m, n                     # of the kernel
     size_t tiles, panels, group     # group: tiles that share a panel before the next panel
     size_t height, taller           # of a tile; so many tiles are one row taller
+
+
+# A way through (tile, panel) pairs item..last-1: a panel meets a group of tiles before the next panel does.
+ctypedef struct walk:
+    size_t item, last
+    size_t base, count              # the tiles of the group
+    size_t stop                     # where its pairs end, or the way does
+    size_t tile, panel              # of the next pair
 
 
 cdef inline int measure(geometry *g, window, size_t channels, size_t pixel) except -1:
@@ -37,7 +44,7 @@ cdef inline int measure(geometry *g, window, size_t channels, size_t pixel) exce
     g.top, g.left = window.head
     g.plain = window.filter == (1, 1) and window.stride == (1, 1) and window.output == window.input \
         and window.head == (0, 0)
-    g.by_row = channels < SHALLOW and pixel == channels and g.dilation_x == 1 and g.filter_width > 1
+    g.across = g.filter_width if g.dilation_x == 1 and pixel == channels else 1
     return 0
 
 
@@ -68,6 +75,41 @@ cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, 
 
 cdef inline size_t tile_start(const split *s, size_t tile) noexcept nogil:
     return tile * s.height + min(tile, s.taller)
+
+
+# Goes to the group of the next pair; False at the end of the way.
+cdef inline bint next_group(const split *s, walk *w) noexcept nogil:
+    if w.item >= w.last:
+        return False
+    w.base = w.item // (s.group * s.panels) * s.group
+    w.count = min(s.group, s.tiles - w.base)
+    w.stop = min(w.last, (w.base + w.count) * s.panels)
+    w.panel = (w.item - w.base * s.panels) // w.count
+    w.tile = w.base + w.item - w.base * s.panels - w.panel * w.count
+    return True
+
+
+# Panels that the next tile takes at once: all that are left where it is alone in its group and its kernel is `wide`.
+cdef inline size_t panels_at_once(const walk *w, bint wide) noexcept nogil:
+    return w.stop - w.item if wide and w.count == 1 else 1
+
+
+# Goes on to the next pair of the group after so many panels.
+cdef inline void go_on(walk *w, size_t panels) noexcept nogil:
+    w.item += panels
+    w.tile += 1
+    if w.tile == w.base + w.count:
+        w.tile = w.base
+        w.panel += panels
+
+
+# Bytes from one gathered row of `size` bytes, whole words, to the next. Kernels that load tiles must not cross cache
+# lines: short rows divide them.
+cdef inline size_t row_pitch(size_t size, bint loads_tiles) noexcept nogil:
+    cdef size_t unit = 4
+    while loads_tiles and unit < size and unit < 64:
+        unit *= 2
+    return (size + unit - 1) // unit * unit
 
 
 # `size` bytes rounded up to whole cache lines, as the packed weights of groups follow each other.
