@@ -25,6 +25,14 @@ typedef struct nnf_check {
 
 typedef void (*nnf_check_fn)(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel);
 
+/* The check of an op that is a call with c, twin and kernel in it. */
+#define NNF_CHECK(op, call)                                                                                            \
+    void nnf_check_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                                \
+    {                                                                                                                  \
+        (void)twin;                                                                                                    \
+        call;                                                                                                          \
+    }
+
 /* Memory of exactly `bytes` that ends at an unreadable page (alignment follows from the size) and is filled with a
  * pattern; the bytes before it are watched. Freed by nnf_check_done. Never NULL. */
 void *nnf_check_alloc(nnf_check *c, size_t bytes);

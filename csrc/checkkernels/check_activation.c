@@ -37,65 +37,18 @@ static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_logistic_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_tanh_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_hard_swish_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_abs_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_neg_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_floor_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_sqrt_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_rsqrt_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_exp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_log_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_sin_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
-
-void nnf_check_cos_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_unary(c, twin, kernel);
-}
+NNF_CHECK(logistic_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(tanh_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(hard_swish_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(abs_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(neg_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(floor_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(sqrt_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(rsqrt_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(exp_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(log_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(sin_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(cos_f32_flat, check_unary(c, twin, kernel))
 
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

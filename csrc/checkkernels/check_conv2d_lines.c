@@ -137,7 +137,4 @@ void nnf_check_conv2d_lines_qu8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, 
         bench_lines(c, kernel);
 }
 
-void nnf_check_conv2d_lines_qs8_qs8c_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    nnf_check_conv2d_lines_qu8_qs8c_nhwc(c, twin, kernel);
-}
+NNF_CHECK(conv2d_lines_qs8_qs8c_nhwc, nnf_check_conv2d_lines_qu8_qs8c_nhwc(c, twin, kernel))

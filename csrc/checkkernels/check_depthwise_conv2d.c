@@ -316,12 +316,5 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     }
 }
 
-void nnf_check_depthwise_conv2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel);
-}
-
-void nnf_check_depthwise_conv2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel);
-}
+NNF_CHECK(depthwise_conv2d_qu8_nhwc, check_q8(c, twin, kernel))
+NNF_CHECK(depthwise_conv2d_qs8_nhwc, check_q8(c, twin, kernel))

@@ -127,12 +127,5 @@ static void check_codes(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_gemv_qs16_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_codes(c, twin, kernel);
-}
-
-void nnf_check_gemv_qs16_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_codes(c, twin, kernel);
-}
+NNF_CHECK(gemv_qs16_qs8_rows, check_codes(c, twin, kernel))
+NNF_CHECK(gemv_qs16_qu8_rows, check_codes(c, twin, kernel))

@@ -53,15 +53,8 @@ static void check_binary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel 
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_add_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_binary(c, twin, kernel, true);
-}
-
-void nnf_check_mul_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_binary(c, twin, kernel, false);
-}
+NNF_CHECK(add_qs16_flat, check_binary(c, twin, kernel, true))
+NNF_CHECK(mul_qs16_flat, check_binary(c, twin, kernel, false))
 
 /* from, to: bytes of an element. */
 static void check_rescale(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t from, size_t to)
@@ -97,18 +90,12 @@ static void check_rescale(nnf_check *c, const nnf_kernel *twin, const nnf_kernel
     nnf_check_done(c, "bench");
 }
 
-#define RESCALE(types, from, to)                                                                           \
-    void nnf_check_rescale_##types##_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)  \
-    {                                                                                                      \
-        check_rescale(c, twin, kernel, from, to);                                                          \
-    }
-
-RESCALE(qs16, 2, 2)
-RESCALE(qs16_qs8, 2, 1)
-RESCALE(qs16_s32, 2, 4)
-RESCALE(qs8_qs16, 1, 2)
-RESCALE(s32_qs16, 4, 2)
-RESCALE(s32_qs8, 4, 1)
+NNF_CHECK(rescale_qs16_flat, check_rescale(c, twin, kernel, 2, 2))
+NNF_CHECK(rescale_qs16_qs8_flat, check_rescale(c, twin, kernel, 2, 1))
+NNF_CHECK(rescale_qs16_s32_flat, check_rescale(c, twin, kernel, 2, 4))
+NNF_CHECK(rescale_qs8_qs16_flat, check_rescale(c, twin, kernel, 1, 2))
+NNF_CHECK(rescale_s32_qs16_flat, check_rescale(c, twin, kernel, 4, 2))
+NNF_CHECK(rescale_s32_qs8_flat, check_rescale(c, twin, kernel, 4, 1))
 
 /* Every code. */
 enum { CODES = 65536 };
@@ -279,20 +266,9 @@ static void check_requantize(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_requantize_wide_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_requantize(c, twin, kernel, WIDE_SUMS);
-}
-
-void nnf_check_requantize_s32_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_requantize(c, twin, kernel, WORD_SUMS);
-}
-
-void nnf_check_requantize_real_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_requantize(c, twin, kernel, REAL_SUMS);
-}
+NNF_CHECK(requantize_wide_qs16_rows, check_requantize(c, twin, kernel, WIDE_SUMS))
+NNF_CHECK(requantize_s32_qs16_rows, check_requantize(c, twin, kernel, WORD_SUMS))
+NNF_CHECK(requantize_real_qs16_rows, check_requantize(c, twin, kernel, REAL_SUMS))
 
 void nnf_check_quantize_f32_qs16_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

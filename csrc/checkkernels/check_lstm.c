@@ -93,15 +93,8 @@ static void check_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_lstm_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_tile(c, twin, kernel, false);
-}
-
-void nnf_check_lstm_f16_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_tile(c, twin, kernel, true);
-}
+NNF_CHECK(lstm_f32_tile, check_tile(c, twin, kernel, false))
+NNF_CHECK(lstm_f16_tile, check_tile(c, twin, kernel, true))
 
 /* Sums of a row, bias, peephole and layer norm weights of each gate where `bits` asks for them. */
 static nnf_lstm_row row_of(nnf_check *c, int gates, size_t units, int bits)

@@ -47,15 +47,8 @@ static void check_codes(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     }
 }
 
-void nnf_check_l2_norm_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_codes(c, twin, kernel, 0);
-}
-
-void nnf_check_l2_norm_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_codes(c, twin, kernel, -128);
-}
+NNF_CHECK(l2_norm_qu8_rows, check_codes(c, twin, kernel, 0))
+NNF_CHECK(l2_norm_qs8_rows, check_codes(c, twin, kernel, -128))
 
 void nnf_check_lrn_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
@@ -128,12 +121,5 @@ static void check_instance(nnf_check *c, const nnf_kernel *twin, const nnf_kerne
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_instance_norm_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_instance(c, twin, kernel, false);
-}
-
-void nnf_check_instance_norm_f32_nchw(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_instance(c, twin, kernel, true);
-}
+NNF_CHECK(instance_norm_f32_nhwc, check_instance(c, twin, kernel, false))
+NNF_CHECK(instance_norm_f32_nchw, check_instance(c, twin, kernel, true))

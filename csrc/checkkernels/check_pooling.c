@@ -133,37 +133,10 @@ static void check_pool(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *k
     bench(c, kernel, low, f32);
 }
 
-void nnf_check_average_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, 0, true);
-}
-
-void nnf_check_l2_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, 0, true);
-}
-
-void nnf_check_average_pool2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, 0, false);
-}
-
-void nnf_check_average_pool2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, -128, false);
-}
-
-void nnf_check_max_pool2d_f32_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, 0, true);
-}
-
-void nnf_check_max_pool2d_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, 0, false);
-}
-
-void nnf_check_max_pool2d_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_pool(c, twin, kernel, -128, false);
-}
+NNF_CHECK(average_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
+NNF_CHECK(l2_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
+NNF_CHECK(average_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, false))
+NNF_CHECK(average_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, false))
+NNF_CHECK(max_pool2d_f32_nhwc, check_pool(c, twin, kernel, 0, true))
+NNF_CHECK(max_pool2d_qu8_nhwc, check_pool(c, twin, kernel, 0, false))
+NNF_CHECK(max_pool2d_qs8_nhwc, check_pool(c, twin, kernel, -128, false))

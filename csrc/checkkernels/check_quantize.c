@@ -68,15 +68,8 @@ static void check_dequantize(nnf_check *c, const nnf_kernel *twin, const nnf_ker
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_dequantize_qu8_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_dequantize(c, twin, kernel, 0);
-}
-
-void nnf_check_dequantize_qs8_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_dequantize(c, twin, kernel, -128);
-}
+NNF_CHECK(dequantize_qu8_f32_flat, check_dequantize(c, twin, kernel, 0))
+NNF_CHECK(dequantize_qs8_f32_flat, check_dequantize(c, twin, kernel, -128))
 
 void nnf_check_requantize_s32_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

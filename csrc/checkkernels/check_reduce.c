@@ -90,28 +90,17 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_done(c, "bench");
 }
 
-#define FLOAT_CHECK(op, is_rows, spread)                                                                               \
-    void nnf_check_reduce_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                         \
-    {                                                                                                                  \
-        check_f32(c, twin, kernel, is_rows, spread);                                                                   \
-    }
-#define CODE_CHECK(op, is_rows)                                                                                        \
-    void nnf_check_reduce_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)                         \
-    {                                                                                                                  \
-        check_q8(c, twin, kernel, is_rows);                                                                            \
-    }
-
-FLOAT_CHECK(sum_f32_rows, true, 8)
-FLOAT_CHECK(max_f32_rows, true, 8)
-FLOAT_CHECK(min_f32_rows, true, 8)
-FLOAT_CHECK(prod_f32_rows, true, 1.5f)
-FLOAT_CHECK(sum_across_f32_rows, false, 8)
-FLOAT_CHECK(max_across_f32_rows, false, 8)
-FLOAT_CHECK(min_across_f32_rows, false, 8)
-FLOAT_CHECK(prod_across_f32_rows, false, 1.5f)
-CODE_CHECK(mean_qu8_rows, true)
-CODE_CHECK(max_qu8_rows, true)
-CODE_CHECK(min_qu8_rows, true)
-CODE_CHECK(mean_across_qu8_rows, false)
-CODE_CHECK(max_across_qu8_rows, false)
-CODE_CHECK(min_across_qu8_rows, false)
+NNF_CHECK(reduce_sum_f32_rows, check_f32(c, twin, kernel, true, 8))
+NNF_CHECK(reduce_max_f32_rows, check_f32(c, twin, kernel, true, 8))
+NNF_CHECK(reduce_min_f32_rows, check_f32(c, twin, kernel, true, 8))
+NNF_CHECK(reduce_prod_f32_rows, check_f32(c, twin, kernel, true, 1.5f))
+NNF_CHECK(reduce_sum_across_f32_rows, check_f32(c, twin, kernel, false, 8))
+NNF_CHECK(reduce_max_across_f32_rows, check_f32(c, twin, kernel, false, 8))
+NNF_CHECK(reduce_min_across_f32_rows, check_f32(c, twin, kernel, false, 8))
+NNF_CHECK(reduce_prod_across_f32_rows, check_f32(c, twin, kernel, false, 1.5f))
+NNF_CHECK(reduce_mean_qu8_rows, check_q8(c, twin, kernel, true))
+NNF_CHECK(reduce_max_qu8_rows, check_q8(c, twin, kernel, true))
+NNF_CHECK(reduce_min_qu8_rows, check_q8(c, twin, kernel, true))
+NNF_CHECK(reduce_mean_across_qu8_rows, check_q8(c, twin, kernel, false))
+NNF_CHECK(reduce_max_across_qu8_rows, check_q8(c, twin, kernel, false))
+NNF_CHECK(reduce_min_across_qu8_rows, check_q8(c, twin, kernel, false))

@@ -75,12 +75,5 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_resize_bilinear_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel);
-}
-
-void nnf_check_resize_bilinear_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel);
-}
+NNF_CHECK(resize_bilinear_qu8_nhwc, check_q8(c, twin, kernel))
+NNF_CHECK(resize_bilinear_qs8_nhwc, check_q8(c, twin, kernel))

@@ -100,12 +100,5 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_roi_align_qu8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel, 0);
-}
-
-void nnf_check_roi_align_qs8_nhwc(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel, -128);
-}
+NNF_CHECK(roi_align_qu8_nhwc, check_q8(c, twin, kernel, 0))
+NNF_CHECK(roi_align_qs8_nhwc, check_q8(c, twin, kernel, -128))

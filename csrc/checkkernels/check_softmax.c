@@ -105,15 +105,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_softmax_qu8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel, 0);
-}
-
-void nnf_check_softmax_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8(c, twin, kernel, 128);
-}
+NNF_CHECK(softmax_qu8_rows, check_q8(c, twin, kernel, 0))
+NNF_CHECK(softmax_qs8_rows, check_q8(c, twin, kernel, 128))
 
 static void check_q8_words(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
@@ -136,15 +129,8 @@ static void check_q8_words(nnf_check *c, const nnf_kernel *twin, const nnf_kerne
     }
 }
 
-void nnf_check_softmax_qu8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8_words(c, twin, kernel);
-}
-
-void nnf_check_softmax_qs8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_q8_words(c, twin, kernel);
-}
+NNF_CHECK(softmax_qu8_qs16_rows, check_q8_words(c, twin, kernel))
+NNF_CHECK(softmax_qs8_qs16_rows, check_q8_words(c, twin, kernel))
 
 void nnf_check_softmax_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

@@ -110,12 +110,5 @@ static void check_svdf_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel
     nnf_check_done(c, "bench");
 }
 
-void nnf_check_svdf_qs8_qs16_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_svdf_q8(c, twin, kernel, 2);
-}
-
-void nnf_check_svdf_qs8_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    check_svdf_q8(c, twin, kernel, 1);
-}
+NNF_CHECK(svdf_qs8_qs16_rows, check_svdf_q8(c, twin, kernel, 2))
+NNF_CHECK(svdf_qs8_rows, check_svdf_q8(c, twin, kernel, 1))
