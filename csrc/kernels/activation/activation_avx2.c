@@ -20,57 +20,9 @@ static inline V exponential(V x)
     return nnf_exp_neg_avx2(x);
 }
 
+#define KERNEL(op) op##__avx2_8
+
 #include "activation/activation_simd.h"
-
-void nnf_logistic_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_LOGISTIC, n, x, y);
-}
-
-void nnf_tanh_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_TANH, n, x, y);
-}
-
-void nnf_hard_swish_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_HARD_SWISH, n, x, y);
-}
-
-void nnf_abs_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_ABS, n, x, y);
-}
-
-void nnf_neg_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_NEG, n, x, y);
-}
-
-void nnf_floor_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_FLOOR, n, x, y);
-}
-
-void nnf_sqrt_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_SQRT, n, x, y);
-}
-
-void nnf_rsqrt_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_RSQRT, n, x, y);
-}
-
-void nnf_exp_f32_flat__avx2_8(size_t n, const float *x, float *y)
-{
-    unary(OP_EXP, n, x, y);
-}
-
-void nnf_clamp_f32_flat__avx2_8(size_t n, const float *x, float *y, float lo, float hi)
-{
-    clamp_all(n, x, y, lo, hi);
-}
 
 /* Four results as doubles. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
 static inline __m256d elu(__m256d x, __m256d alpha)

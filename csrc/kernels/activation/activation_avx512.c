@@ -20,52 +20,9 @@ static inline V exponential(V x)
     return nnf_exp_neg_avx512(x);
 }
 
+#define KERNEL(op) op##__avx512_16
+
 #include "activation/activation_simd.h"
-
-void nnf_logistic_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_LOGISTIC, n, x, y);
-}
-
-void nnf_tanh_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_TANH, n, x, y);
-}
-
-void nnf_hard_swish_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_HARD_SWISH, n, x, y);
-}
-
-void nnf_abs_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_ABS, n, x, y);
-}
-
-void nnf_neg_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_NEG, n, x, y);
-}
-
-void nnf_floor_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_FLOOR, n, x, y);
-}
-
-void nnf_sqrt_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_SQRT, n, x, y);
-}
-
-void nnf_rsqrt_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_RSQRT, n, x, y);
-}
-
-void nnf_exp_f32_flat__avx512_16(size_t n, const float *x, float *y)
-{
-    unary(OP_EXP, n, x, y);
-}
 
 /* Eight results. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
 static inline __m256 elu(__m256 value, __m512d alpha)
@@ -91,11 +48,6 @@ void nnf_elu_f32_flat__avx512_8(size_t n, const float *x, float *y, float alpha)
         const __mmask8 live = n - i >= 8 ? 0xFF : (__mmask8)((1u << (n - i)) - 1);
         _mm256_mask_storeu_ps(y + i, live, elu(_mm256_maskz_loadu_ps(live, x + i), slope));
     }
-}
-
-void nnf_clamp_f32_flat__avx512_16(size_t n, const float *x, float *y, float lo, float hi)
-{
-    clamp_all(n, x, y, lo, hi);
 }
 
 void nnf_lookup_qu8_flat__avx512_64(size_t n, const uint8_t *x, uint8_t *y, const uint8_t table[256])

@@ -1,11 +1,9 @@
-/* Where the largest values stand, in vectors. Include after nnf/simd/s32_<isa>.h. */
+/* Where the largest values stand, in vectors. Include after nnf/simd/s32_<isa>.h and KERNEL. */
 #ifndef NNF_ARG_SIMD_H
 #define NNF_ARG_SIMD_H
 
 #include "arg/arg.h"
 #include "nnf/unroll.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum kind { F32, S32, QU8 };
 
@@ -98,6 +96,31 @@ INLINE void across(const enum kind kind, size_t count, size_t stride, size_t n, 
         columns(kind, 1, count, stride, LANES, x, i, y, turn);
     if (i < n)
         columns(kind, 1, count, stride, n % LANES, x, i, y, turn);
+}
+
+void KERNEL(nnf_arg_f32_rows)(size_t count, const float *x, int32_t *y, uint32_t flip)
+{
+    rows(F32, count, x, y, flip);
+}
+
+void KERNEL(nnf_arg_s32_rows)(size_t count, const int32_t *x, int32_t *y, uint32_t flip)
+{
+    rows(S32, count, x, y, flip);
+}
+
+void KERNEL(nnf_arg_across_f32_rows)(size_t count, size_t stride, size_t n, const float *x, int32_t *y, uint32_t flip)
+{
+    across(F32, count, stride, n, x, y, flip);
+}
+
+void KERNEL(nnf_arg_across_s32_rows)(size_t count, size_t stride, size_t n, const int32_t *x, int32_t *y, uint32_t flip)
+{
+    across(S32, count, stride, n, x, y, flip);
+}
+
+void KERNEL(nnf_arg_across_qu8_rows)(size_t count, size_t stride, size_t n, const uint8_t *x, int32_t *y, uint32_t flip)
+{
+    across(QU8, count, stride, n, x, y, flip);
 }
 
 #endif

@@ -8,13 +8,12 @@ enum { M = 6, N = 16, STEPS = 4 };
 
 /* sum += x * w in the sum's own register. Of the intrinsic gcc makes forms that overwrite a factor, and then moves and
  * spills sums: fifteen of sixteen registers are in use. */
-static inline __attribute__((always_inline)) void add_product(__m256 *sum, __m256 x, __m256 w)
+INLINE void add_product(__m256 *sum, __m256 x, __m256 w)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(w));
 }
 
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors,
-                                                      const int fetch)
+INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
@@ -97,8 +96,7 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors,
-                                                           const int fetch)
+INLINE void run_rows(const nnf_conv2d_f32_tile *t, const int vectors, const int fetch)
 {
     switch (t->rows) {
     case 1: run(t, 1, vectors, fetch); break;
@@ -121,8 +119,7 @@ void nnf_conv2d_f32_nhwc__avx2_6x16(const nnf_conv2d_f32_tile *t)
         run_rows(t, 1, 1);
 }
 
-static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,
-                                                           const int vectors, size_t first)
+INLINE void run_line(const nnf_conv2d_f32_line *l, const int rows, const int vectors, size_t first)
 {
     __m256 sum[M][2];
     const float *w = l->w;
@@ -163,7 +160,7 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
+INLINE void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
 {
     const size_t tiles = (l->rows + M - 1) / M, height = l->rows / tiles, taller = l->rows % tiles;
     for (size_t t = 0, first = 0; t < tiles; t++) {

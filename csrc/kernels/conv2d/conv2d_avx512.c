@@ -10,14 +10,13 @@ enum { M = 12, N = 32, STEPS = 4, M_Q8 = 8 };
 
 /* sum += x * w in the sum's own register. Of the intrinsic gcc makes forms that overwrite a factor, and then moves sums
  * from register to register, on ports that the products need: a twentieth of the time. */
-static inline __attribute__((always_inline)) void add_product(__m512 *sum, __m512 x, __m512 w)
+INLINE void add_product(__m512 *sum, __m512 x, __m512 w)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(w));
 }
 
 /* Twelve row addresses are what the general registers hold; 24 sums leave registers for two vectors of weights. */
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors,
-                                                      const int fetch)
+INLINE void run(const nnf_conv2d_f32_tile *t, const int rows, const int vectors, const int fetch)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
@@ -100,8 +99,7 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_f32_tile *t, const int vectors,
-                                                           const int fetch)
+INLINE void run_rows(const nnf_conv2d_f32_tile *t, const int vectors, const int fetch)
 {
     switch (t->rows) {
     case 1: run(t, 1, vectors, fetch); break;
@@ -131,8 +129,7 @@ void nnf_conv2d_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_tile *t)
 }
 
 /* Pixels of a line: each third has an address of its own, the others are one and two steps behind it. */
-static inline __attribute__((always_inline)) void run_line(const nnf_conv2d_f32_line *l, const int rows,
-                                                           const int vectors, size_t first)
+INLINE void run_line(const nnf_conv2d_f32_line *l, const int rows, const int vectors, size_t first)
 {
     const size_t step = l->step;
     __m512 sum[M][2];
@@ -180,7 +177,7 @@ NNF_UNROLL
     }
 }
 
-static inline __attribute__((always_inline)) void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
+INLINE void run_lines(const nnf_conv2d_f32_line *l, const int vectors)
 {
     const size_t tiles = (l->rows + M - 1) / M, height = l->rows / tiles, taller = l->rows % tiles;
     for (size_t t = 0, first = 0; t < tiles; t++) {
@@ -212,8 +209,7 @@ void nnf_conv2d_line_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_line *l)
 }
 
 /* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
-static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
-                                                         const int raw)
+INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
     __m512i sum[M_Q8][2];
@@ -252,8 +248,7 @@ static inline __attribute__((always_inline)) void run_q8(const nnf_conv2d_q8_til
         nnf_conv2d_finish_tile(t, rows, vectors, sum);
 }
 
-static inline __attribute__((always_inline)) void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors,
-                                                              const int raw)
+INLINE void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)
 {
     switch (t->rows) {
     case 1: run_q8(t, 1, vectors, raw); break;
@@ -284,9 +279,8 @@ void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
 }
 
 /* Runs of one half vector: few bytes are most of what first layers gather. */
-static inline __attribute__((always_inline)) void gather_short(size_t rows, size_t n, const uint8_t *x, size_t ldx,
-                                                               uint8_t flip, uint8_t *to, size_t ldt, uint32_t *sums,
-                                                               const int count)
+INLINE void gather_short(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to, size_t ldt,
+                         uint32_t *sums, const int count)
 {
     const __m256i flips = _mm256_set1_epi8((char)flip), zero = _mm256_setzero_si256();
     const __mmask32 mask = UINT32_MAX >> (32 - n);
@@ -300,9 +294,8 @@ static inline __attribute__((always_inline)) void gather_short(size_t rows, size
     }
 }
 
-static inline __attribute__((always_inline)) void gather_long(size_t rows, size_t n, const uint8_t *x, size_t ldx,
-                                                              uint8_t flip, uint8_t *to, size_t ldt, uint32_t *sums,
-                                                              const int count)
+INLINE void gather_long(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to, size_t ldt,
+                        uint32_t *sums, const int count)
 {
     const __m512i flips = _mm512_set1_epi8((char)flip), zero = _mm512_setzero_si512();
     const __mmask64 tail = n % 64 ? ~UINT64_C(0) >> (64 - n % 64) : 0;

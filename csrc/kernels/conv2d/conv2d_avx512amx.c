@@ -5,8 +5,7 @@
 
 #include "conv2d_requantize_avx512.h"
 #include "nnf/tiles.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "nnf/unroll.h"
 
 enum {
     N = 32,

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx512.h"
+#include "nnf/unroll.h"
 
 enum { M = 12, N = 32 };
 
-static inline __attribute__((always_inline)) __m512i four(const uint8_t *a)
+INLINE __m512i four(const uint8_t *a)
 {
     int32_t codes;
     memcpy(&codes, a, 4);
     return _mm512_set1_epi32(codes);
 }
 
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
-                                                      const int raw)
+INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw)
 {
     /* With few rows one sum per output would wait for its own additions: split the depth over several. */
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
@@ -84,8 +84,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
         nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors,
-                                                           const int raw)
+INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)
 {
     switch (t->rows) {
     case 1: run(t, 1, vectors, raw); break;

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "conv2d_requantize_avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "nnf/unroll.h"
 
 enum {
     M = 30,   /* rows that share a panel in the level 1 cache */

@@ -6,8 +6,6 @@
 #include "nnf/tiles.h"
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum {
     N = 32,
     NEAR = 3 << 13, /* bytes of a panel that stay in a level 1 cache beside the rows */

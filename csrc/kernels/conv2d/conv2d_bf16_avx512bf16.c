@@ -4,8 +4,6 @@
 
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum { M = 12, N = 32 };
 
 /* Two bfloat16 at `from` in every lane. */

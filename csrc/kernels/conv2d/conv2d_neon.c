@@ -9,8 +9,6 @@
 
 enum { M = 8, N = 8, STEPS = 4 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* One step of the depth: lane s of each row's four inputs times one row of the panel. */
 #define STEP(s)                                                                                                        \
     do {                                                                                                               \

@@ -22,8 +22,7 @@ enum { M = 8, N = 8, GROUPS = 4 };
     } while (0)
 
 /* The dot product takes signed bytes only: signed codes as they are, unsigned ones less 128 by the flip. */
-static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors,
-                                                      const uint8_t flip, const int raw)
+INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const uint8_t flip, const int raw)
 {
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
     const uint8x16_t top = vdupq_n_u8(flip);
@@ -81,8 +80,7 @@ static inline __attribute__((always_inline)) void run(const nnf_conv2d_q8_tile *
         nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
 }
 
-static inline __attribute__((always_inline)) void run_rows(const nnf_conv2d_q8_tile *t, const int vectors,
-                                                           const uint8_t flip, const int raw)
+INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const uint8_t flip, const int raw)
 {
     switch (t->rows) {
     case 1: run(t, 1, vectors, flip, raw); break;

@@ -20,9 +20,7 @@ typedef struct nnf_conv2d_finish {
     int simple, clipped; /* clipped: no code below the zero point is left, so that negative sums need no care */
 } nnf_conv2d_finish;
 
-static inline __attribute__((always_inline)) void nnf_conv2d_finish_of(nnf_conv2d_finish *f,
-                                                                       const nnf_conv2d_q8_tile *t, const int32_t *w,
-                                                                       const int vectors)
+INLINE void nnf_conv2d_finish_of(nnf_conv2d_finish *f, const nnf_conv2d_q8_tile *t, const int32_t *w, const int vectors)
 {
     const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi64x(INT64_C(1) << 31);
     f->simple = *nnf_conv2d_q8_simple(w, (size_t)(8 * vectors)) != 0;
@@ -53,8 +51,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_of(nnf_conv2
     f->flip = _mm256_set1_epi8((char)t->flip);
 }
 
-static inline __attribute__((always_inline)) __m256i nnf_conv2d_scale(const nnf_conv2d_finish *f, const int v,
-                                                                      const int simple, const int clipped, __m256i x)
+INLINE __m256i nnf_conv2d_scale(const nnf_conv2d_finish *f, const int v, const int simple, const int clipped, __m256i x)
 {
     if (!simple)
         return nnf_mbqm_avx2(x, f->twice[v], f->twice_odd[v], f->right[v]);
@@ -68,7 +65,7 @@ static inline __attribute__((always_inline)) __m256i nnf_conv2d_scale(const nnf_
     return _mm256_srav_epi32(high, f->right[v]);
 }
 
-static inline __attribute__((always_inline)) void nnf_conv2d_store_codes(uint8_t *c, size_t columns, __m128i codes)
+INLINE void nnf_conv2d_store_codes(uint8_t *c, size_t columns, __m128i codes)
 {
     if (columns == NNF_CONV2D_FINISH_N) {
         _mm_storeu_si128((__m128i *)c, codes);
@@ -81,11 +78,9 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store_codes(uint8_t
     }
 }
 
-static inline __attribute__((always_inline)) void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f,
-                                                                         const nnf_conv2d_q8_tile *t, size_t columns,
-                                                                         const int32_t *sum, uint8_t *c,
-                                                                         const int vectors, const int simple,
-                                                                         const int clipped)
+INLINE void nnf_conv2d_finish_rows(const nnf_conv2d_finish *f, const nnf_conv2d_q8_tile *t, size_t columns,
+                                   const int32_t *sum, uint8_t *c, const int vectors, const int simple,
+                                   const int clipped)
 {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (size_t i = 0; i < t->rows; i += 2, c += 2 * t->ldc, sum += 2 * NNF_CONV2D_FINISH_N) {
@@ -117,10 +112,8 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_rows(const n
 }
 
 /* Codes of all rows of the tile, at c, of the panel w, from sums [rows][16]. */
-static inline __attribute__((always_inline)) void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t,
-                                                                          const int32_t *w, size_t columns,
-                                                                          const int32_t *sum, uint8_t *c,
-                                                                          const int vectors)
+INLINE void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t, const int32_t *w, size_t columns, const int32_t *sum,
+                                    uint8_t *c, const int vectors)
 {
     nnf_conv2d_finish f;
     nnf_conv2d_finish_of(&f, t, w, vectors);
@@ -133,9 +126,8 @@ static inline __attribute__((always_inline)) void nnf_conv2d_finish_panel(const 
 }
 
 /* The sums themselves, with the offsets of their rows, as int32 values. */
-static inline __attribute__((always_inline)) void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns,
-                                                                        const int32_t *sum, int32_t *c,
-                                                                        const int vectors)
+INLINE void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns, const int32_t *sum, int32_t *c,
+                                  const int vectors)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (size_t i = 0; i < t->rows; i++, c += t->ldc, sum += NNF_CONV2D_FINISH_N) {
@@ -153,9 +145,8 @@ typedef void nnf_conv2d_sum_panel(const nnf_conv2d_q8_tile *t, const int32_t *pa
                                   const int vectors);
 
 /* A tile of at most m rows and any number of columns, panel by panel; raw: the sums are the result. */
-static inline __attribute__((always_inline)) void nnf_conv2d_each_panel(const nnf_conv2d_q8_tile *t, const int raw,
-                                                                        void *work, int32_t *sum,
-                                                                        nnf_conv2d_sum_panel *sum_panel)
+INLINE void nnf_conv2d_each_panel(const nnf_conv2d_q8_tile *t, const int raw, void *work, int32_t *sum,
+                                  nnf_conv2d_sum_panel *sum_panel)
 {
     const size_t n = NNF_CONV2D_FINISH_N, each = raw ? 4 : 1;
     const int32_t *w = t->w;

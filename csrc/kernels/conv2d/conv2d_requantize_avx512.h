@@ -15,8 +15,7 @@ typedef struct nnf_conv2d_finish {
     __mmask32 columns;
 } nnf_conv2d_finish;
 
-static inline __attribute__((always_inline)) nnf_conv2d_finish nnf_conv2d_finish_of(const nnf_conv2d_q8_tile *t,
-                                                                                    const int vectors)
+INLINE nnf_conv2d_finish nnf_conv2d_finish_of(const nnf_conv2d_q8_tile *t, const int vectors)
 {
     nnf_conv2d_finish f;
     const __m512i one = _mm512_set1_epi32(1);
@@ -44,8 +43,7 @@ static inline __attribute__((always_inline)) nnf_conv2d_finish nnf_conv2d_finish
 
 /* nnf_mbqm where the panel is simple: |x| < 2^30, no left shift, right shift of at least 1, half = 2^(right - 1).
  * Without overflow to fear, rounding is adding half, less 1 for a negative x, before the shift. */
-static inline __attribute__((always_inline)) __m512i nnf_conv2d_mbqm_simple(const nnf_conv2d_finish *f, const int v,
-                                                                            __m512i x)
+INLINE __m512i nnf_conv2d_mbqm_simple(const nnf_conv2d_finish *f, const int v, __m512i x)
 {
     x = _mm512_add_epi32(x, x);
     const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(x, f->multiplier[v]), f->round);
@@ -56,9 +54,8 @@ static inline __attribute__((always_inline)) __m512i nnf_conv2d_mbqm_simple(cons
 }
 
 /* Requantizes a row of `vectors` sums, and the next one if `both`, and stores the codes at c and c + ldc. */
-static inline __attribute__((always_inline)) void nnf_conv2d_store(const nnf_conv2d_finish *f, uint8_t *c, size_t ldc,
-                                                                   const int both, const int vectors, const int simple,
-                                                                   const __m512i sum[2][2])
+INLINE void nnf_conv2d_store(const nnf_conv2d_finish *f, uint8_t *c, size_t ldc, const int both, const int vectors,
+                             const int simple, const __m512i sum[2][2])
 {
     __m512i words[2];
     NNF_UNROLL
@@ -80,8 +77,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store(const nnf_con
 }
 
 /* Row offsets and store of the sums of a whole tile. */
-static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows,
-                                                                       const int vectors, __m512i sum[][2])
+INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, __m512i sum[][2])
 {
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -96,8 +92,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf
 }
 
 /* Row offsets, requantization and store of a whole tile. */
-static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows,
-                                                                         const int vectors, __m512i sum[][2])
+INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, __m512i sum[][2])
 {
     uint8_t *c = t->c;
     const size_t ldc = t->ldc;

@@ -8,8 +8,7 @@
 #include "nnf/unroll.h"
 
 /* Row offsets and store of the sums of `rows` rows of 4 * vectors. */
-static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows,
-                                                                       const int vectors, int32x4_t sum[][2])
+INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, int32x4_t sum[][2])
 {
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -26,8 +25,7 @@ static inline __attribute__((always_inline)) void nnf_conv2d_store_s32(const nnf
 }
 
 /* Row offsets, requantization and store of `rows` rows of 4 * vectors sums. */
-static inline __attribute__((always_inline)) void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows,
-                                                                         const int vectors, int32x4_t sum[][2])
+INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, int32x4_t sum[][2])
 {
     const size_t columns = t->columns, ldc = t->ldc;
     int32x4_t multiplier[2], left[2], down[2];

@@ -1,4 +1,4 @@
-/* The two transforms of Winograd's method in vectors of channels. Include after nnf/simd/f32_<isa>.h. */
+/* The two transforms of Winograd's method in vectors of channels. Include after nnf/simd/f32_<isa>.h and KERNEL. */
 #ifndef NNF_CONV2D_WINOGRAD_SIMD_H
 #define NNF_CONV2D_WINOGRAD_SIMD_H
 
@@ -6,8 +6,6 @@
 
 #include "conv2d_winograd/conv2d_winograd.h"
 #include "nnf/unroll.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum { IN = NNF_WINOGRAD_IN, OUT = NNF_WINOGRAD_OUT };
 
@@ -57,7 +55,7 @@ INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, M
     }
 }
 
-INLINE void winograd_input(const nnf_winograd_patch *p, const float *x, float *v)
+void KERNEL(nnf_conv2d_winograd_input_f32_nhwc)(const nnf_winograd_patch *p, const float *x, float *v)
 {
     size_t c = 0;
     if (p->top == 0 && p->left == 0 && p->bottom == IN && p->right == IN) {
@@ -91,7 +89,8 @@ INLINE V output_block(const nnf_winograd_result *p, const float *m, const float 
     return sum;
 }
 
-INLINE int winograd_output(const nnf_winograd_result *p, const float *m, const float *bias, float *y)
+int KERNEL(nnf_conv2d_winograd_output_f32_nhwc)(const nnf_winograd_result *p, const float *m, const float *bias,
+                                                float *y)
 {
     V sum = zero();
     size_t c = 0;

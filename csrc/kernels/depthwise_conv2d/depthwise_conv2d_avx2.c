@@ -3,7 +3,8 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "nnf/unroll.h"
+
 #define LANES 8
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */

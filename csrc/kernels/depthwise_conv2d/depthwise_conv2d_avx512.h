@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "nnf/tuning.h"
+#include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define BLOCK NNF_DEPTHWISE_BLOCK
 
 /* One block of 16 output channels, or fewer at the end of the image's channels. */

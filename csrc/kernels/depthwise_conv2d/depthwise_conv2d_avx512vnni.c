@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "nnf/requantize_avx512.h"
+#include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define LANES 64
 
 /* One block of output channels: 64 channels of a pixel, 32 of two pixels or 16 of four. */

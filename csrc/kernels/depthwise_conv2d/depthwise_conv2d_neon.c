@@ -5,7 +5,6 @@
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define BLOCK NNF_DEPTHWISE_BLOCK
 
 /* Eight output channels, or four or fewer. */

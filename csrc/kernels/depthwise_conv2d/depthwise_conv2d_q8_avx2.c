@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "nnf/requantize_avx2.h"
+#include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define LANES 32
 
 /* Rows of a block's weights for `square`, of each of two neighbouring outputs: ACROSS + r pairs the taps of row r that

@@ -10,7 +10,6 @@
 #include "nnf/requantize_neon.h"
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define LANES 16
 
 /* One block of output channels. */

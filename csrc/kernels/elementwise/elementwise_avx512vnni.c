@@ -9,6 +9,8 @@
 #include <immintrin.h>
 #include <math.h>
 
+#include "nnf/unroll.h"
+
 enum {
     VECTOR = 64,
     FRACTION = 21,
@@ -69,7 +71,7 @@ static int plan_add(int is_signed, const nnf_binary_q8 *p, plan *to)
 }
 
 /* z of every second pair of codes. */
-static inline __attribute__((always_inline)) __m512i products(const plan *p, __m512i pairs, const int odd)
+INLINE __m512i products(const plan *p, __m512i pairs, const int odd)
 {
     const __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), pairs, p->digit[0][odd]);
     const __m512i middle = _mm512_dpbusd_epi32(_mm512_slli_epi32(high, 8), pairs, p->digit[1][odd]);
@@ -77,7 +79,7 @@ static inline __attribute__((always_inline)) __m512i products(const plan *p, __m
 }
 
 /* Codes in 16 bits; `close` gathers where one is not sure. */
-static inline __attribute__((always_inline)) __m512i codes(const plan *p, __m512i pairs, __mmask16 *close)
+INLINE __m512i codes(const plan *p, __m512i pairs, __mmask16 *close)
 {
     const __m512i even = products(p, pairs, 0), odd = products(p, pairs, 1);
     *close |= _mm512_testn_epi32_mask(even, p->close) | _mm512_testn_epi32_mask(odd, p->close);
@@ -85,9 +87,8 @@ static inline __attribute__((always_inline)) __m512i codes(const plan *p, __m512
                                    _mm512_srai_epi32(odd, FRACTION - 16));
 }
 
-static inline __attribute__((always_inline)) void add(const int is_signed, size_t n, const uint8_t *a, size_t step_a,
-                                                      const uint8_t *b, size_t step_b, uint8_t *y,
-                                                      const nnf_binary_q8 *c, nnf_binary_q8_flat_fn exact)
+INLINE void add(const int is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                uint8_t *y, const nnf_binary_q8 *c, nnf_binary_q8_flat_fn exact)
 {
     plan p;
     size_t i = 0, unsure = 0;

@@ -1,8 +1,8 @@
-/* Floats in vectors. Include after nnf/simd/f32_<isa>.h. */
+/* Floats in vectors. Include after nnf/simd/f32_<isa>.h and KERNEL. */
 #ifndef NNF_ELEMENTWISE_F32_SIMD_H
 #define NNF_ELEMENTWISE_F32_SIMD_H
 
-#define INLINE static inline __attribute__((always_inline))
+#include "nnf/unroll.h"
 
 enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
 
@@ -43,5 +43,7 @@ INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const fl
     const V value = apply(op, step_a ? load(live, a + i) : first_a, step_b ? load(live, b + i) : first_b);
     store(y + i, live, between(low, high, value));
 }
+
+#include "elementwise/elementwise_f32_kernels.h"
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "nnf/simd/s32_avx2.h"
 #include "nnf/simd/u8_avx2.h"
+#include "nnf/unroll.h"
 
 /* Quotients of four: a and b are whole doubles, and one more bit than a quotient of 32-bit numbers needs to be on the
  * right side of a whole number fits into 53 bits. 2^31 and every quotient by 0 give INT32_MIN, which wraps. */
@@ -19,93 +20,13 @@ static inline S s32_div(S a, S b)
                             quotients(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
 }
 
+#define KERNEL(op) op##__avx2_8
+#define KERNEL_BYTES(op) op##__avx2_32
+
 #include "elementwise/elementwise_integer_simd.h"
 
-void nnf_add_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_ADD, n, a, step_a, b, step_b, y);
-}
-
-void nnf_sub_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_SUB, n, a, step_a, b, step_b, y);
-}
-
-void nnf_mul_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MUL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_div_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_DIV, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MAX, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_s32_flat__avx2_8(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MIN, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qu8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qu8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qs8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qs8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_equal_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_not_equal_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                    uint8_t *y)
-{
-    bytes(OP_NOT_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LESS, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_equal_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                     uint8_t *y)
-{
-    bytes(OP_LESS_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_and_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_AND, n, a, step_a, b, step_b, y);
-}
-
-void nnf_or_b8_flat__avx2_32(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_OR, n, a, step_a, b, step_b, y);
-}
-
 /* Items of `item` bytes: `second` where the byte of the choice, stretched to an item, is 0. */
-static inline __attribute__((always_inline)) void choose_items(int item, size_t n, const uint8_t *choice,
-                                                               const uint8_t *a, const uint8_t *b, uint8_t *y)
+INLINE void choose_items(int item, size_t n, const uint8_t *choice, const uint8_t *a, const uint8_t *b, uint8_t *y)
 {
     const __m256i zero = _mm256_setzero_si256();
     const size_t each = 32 / (size_t)item;

@@ -18,90 +18,10 @@ static inline S s32_div(S a, S b)
                               quotients(_mm512_extracti32x8_epi32(a, 1), _mm512_extracti32x8_epi32(b, 1)), 1);
 }
 
+#define KERNEL(op) op##__avx512_16
+#define KERNEL_BYTES(op) op##__avx512_64
+
 #include "elementwise/elementwise_integer_simd.h"
-
-void nnf_add_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_ADD, n, a, step_a, b, step_b, y);
-}
-
-void nnf_sub_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_SUB, n, a, step_a, b, step_b, y);
-}
-
-void nnf_mul_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MUL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_div_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_DIV, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MAX, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_s32_flat__avx512_16(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MIN, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qu8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qu8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qs8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qs8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_equal_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                  uint8_t *y)
-{
-    bytes(OP_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_not_equal_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                      uint8_t *y)
-{
-    bytes(OP_NOT_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LESS, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_equal_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                       uint8_t *y)
-{
-    bytes(OP_LESS_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_and_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_AND, n, a, step_a, b, step_b, y);
-}
-
-void nnf_or_b8_flat__avx512_64(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_OR, n, a, step_a, b, step_b, y);
-}
 
 void nnf_select_qu8_flat__avx512_64(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {

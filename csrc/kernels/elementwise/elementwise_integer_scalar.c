@@ -68,88 +68,6 @@ static inline void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t ste
         y[i] = byte(op, a[i * step_a], b[i * step_b]);
 }
 
-void nnf_add_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_ADD, n, a, step_a, b, step_b, y);
-}
-
-void nnf_sub_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_SUB, n, a, step_a, b, step_b, y);
-}
-
-void nnf_mul_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MUL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_div_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_DIV, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MAX, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b, int32_t *y)
-{
-    words(OP_MIN, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER, n, a, step_a, b, step_b, y);
-}
-
-void nnf_max_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LARGER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_min_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_SMALLER_SIGNED, n, a, step_a, b, step_b, y);
-}
-
-void nnf_equal_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_not_equal_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                   uint8_t *y)
-{
-    bytes(OP_NOT_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_LESS, n, a, step_a, b, step_b, y);
-}
-
-void nnf_less_equal_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                    uint8_t *y)
-{
-    bytes(OP_LESS_EQUAL, n, a, step_a, b, step_b, y);
-}
-
-void nnf_and_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_AND, n, a, step_a, b, step_b, y);
-}
-
-void nnf_or_b8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y)
-{
-    bytes(OP_OR, n, a, step_a, b, step_b, y);
-}
-
 void nnf_select_qu8_flat__scalar(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
     const uint8_t *first = a, *second = b;
@@ -173,3 +91,8 @@ void nnf_select_s32_flat__scalar(size_t n, const uint8_t *choice, const void *a,
     for (size_t i = 0; i < n; i++)
         chosen[i] = choice[i] ? first[i] : second[i];
 }
+
+#define KERNEL(op) op##__scalar
+#define KERNEL_BYTES(op) op##__scalar
+
+#include "elementwise/elementwise_integer_kernels.h"

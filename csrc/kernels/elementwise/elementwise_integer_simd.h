@@ -1,11 +1,10 @@
-/* Integers and bytes in vectors. Include after nnf/simd/s32_<isa>.h, nnf/simd/u8_<isa>.h and s32_div. */
+/* Integers and bytes in vectors. Include after nnf/simd/s32_<isa>.h, nnf/simd/u8_<isa>.h, s32_div and KERNEL. */
 #ifndef NNF_ELEMENTWISE_INTEGER_SIMD_H
 #define NNF_ELEMENTWISE_INTEGER_SIMD_H
 
 #include "elementwise/elementwise.h"
 #include "elementwise/elementwise_ops.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "nnf/unroll.h"
 
 INLINE S word(enum word_op op, S a, S b)
 {
@@ -97,5 +96,7 @@ INLINE void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t step_a, co
         right = u8_load(n - i, b + i);
     u8_store(y + i, n - i, byte(op, left, right));
 }
+
+#include "elementwise/elementwise_integer_kernels.h"
 
 #endif

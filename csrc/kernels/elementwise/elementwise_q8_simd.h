@@ -1,4 +1,5 @@
-/* ADD, MUL and PRELU of 8-bit codes in vectors. Include after nnf/simd/codes_<isa>.h and elementwise_f32_simd.h. */
+/* ADD, MUL and PRELU of 8-bit codes in vectors. Include after nnf/simd/codes_<isa>.h, elementwise_f32_simd.h
+ * and KERNEL_CODES. */
 #ifndef NNF_ELEMENTWISE_Q8_SIMD_H
 #define NNF_ELEMENTWISE_Q8_SIMD_H
 
@@ -49,6 +50,18 @@ INLINE void binary_codes(enum op op, const bool is_signed, size_t i, size_t n, c
         some_codes(op, is_signed, i, CODES, a, step_a, b, step_b, y, &q);
     if (i < n)
         some_codes(op, is_signed, i, (n - i) % CODES, a, step_a, b, step_b, y, &q);
+}
+
+void KERNEL_CODES(nnf_prelu_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                      uint8_t *y, const nnf_binary_q8 *p)
+{
+    binary_codes(OP_PRELU, false, 0, n, a, step_a, b, step_b, y, p);
+}
+
+void KERNEL_CODES(nnf_prelu_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                      uint8_t *y, const nnf_binary_q8 *p)
+{
+    binary_codes(OP_PRELU, true, 0, n, a, step_a, b, step_b, y, p);
 }
 
 #endif

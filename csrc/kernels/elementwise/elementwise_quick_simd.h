@@ -1,5 +1,5 @@
-/* ADD and MUL of 8-bit codes where their constants are usual ones. Include after elementwise_q8_simd.h and
- * nnf/simd/u8_<isa>.h, on x86. */
+/* ADD and MUL of 8-bit codes where their constants are usual ones. Include after elementwise_q8_simd.h,
+ * nnf/simd/u8_<isa>.h and KERNEL_CODES, on x86. */
 #ifndef NNF_ELEMENTWISE_QUICK_SIMD_H
 #define NNF_ELEMENTWISE_QUICK_SIMD_H
 
@@ -67,6 +67,34 @@ INLINE size_t quick_codes(enum op op, const bool is_signed, size_t n, const uint
                                         : u8_min(u8_max(bytes, lo), hi));
     }
     return i;
+}
+
+void KERNEL_CODES(nnf_add_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
+{
+    const size_t done = quick_codes(OP_ADD, false, n, a, step_a, b, step_b, y, p);
+    binary_codes(OP_ADD, false, done, n, a, step_a, b, step_b, y, p);
+}
+
+void KERNEL_CODES(nnf_add_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
+{
+    const size_t done = quick_codes(OP_ADD, true, n, a, step_a, b, step_b, y, p);
+    binary_codes(OP_ADD, true, done, n, a, step_a, b, step_b, y, p);
+}
+
+void KERNEL_CODES(nnf_mul_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
+{
+    const size_t done = quick_codes(OP_MUL, false, n, a, step_a, b, step_b, y, p);
+    binary_codes(OP_MUL, false, done, n, a, step_a, b, step_b, y, p);
+}
+
+void KERNEL_CODES(nnf_mul_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
+{
+    const size_t done = quick_codes(OP_MUL, true, n, a, step_a, b, step_b, y, p);
+    binary_codes(OP_MUL, true, done, n, a, step_a, b, step_b, y, p);
 }
 
 #endif

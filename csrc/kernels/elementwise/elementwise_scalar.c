@@ -89,48 +89,6 @@ static inline void prelu_q8(int is_signed, size_t n, const uint8_t *a, size_t st
     }
 }
 
-void nnf_add_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_ADD, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_sub_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_SUB, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_mul_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_MUL, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_div_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_DIV, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_max_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_MAX, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_min_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                              float lo, float hi)
-{
-    binary(OP_MIN, n, a, step_a, b, step_b, y, lo, hi);
-}
-
-void nnf_prelu_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
-                                float lo, float hi)
-{
-    binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
-}
-
 void nnf_pow_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                               float lo, float hi)
 {
@@ -226,3 +184,7 @@ void nnf_less_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, 
 {
     EACH(<=);
 }
+
+#define KERNEL(op) op##__scalar
+
+#include "elementwise/elementwise_f32_kernels.h"

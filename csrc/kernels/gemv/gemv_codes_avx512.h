@@ -29,8 +29,7 @@ static inline __m512i halves(__m512i a, __m512i b)
     return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
 
-static inline __attribute__((always_inline)) void gemv_codes(int is_signed, size_t rows, size_t k, const int16_t *x,
-                                                             const uint8_t *w, int32_t *y)
+INLINE void gemv_codes(int is_signed, size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y)
 {
     for (size_t j = 0; j < rows; j += ROWS) {
         const size_t live = rows - j < ROWS ? rows - j : ROWS;

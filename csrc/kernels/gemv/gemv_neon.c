@@ -16,8 +16,7 @@ enum { SETS = 2, PARTS = NNF_GEMV_N / 4 };
         w += NNF_GEMV_N;                                                                                               \
     } while (0)
 
-static inline __attribute__((always_inline)) const float *accumulate(float32x4_t sum[SETS][PARTS], const float *x,
-                                                                     size_t count, const float *w)
+INLINE const float *accumulate(float32x4_t sum[SETS][PARTS], const float *x, size_t count, const float *w)
 {
     size_t k = 0;
     for (; k + 4 <= count; k += 4) {

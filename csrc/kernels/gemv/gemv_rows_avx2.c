@@ -12,8 +12,7 @@ static inline __m256i first_lanes(size_t count)
 }
 
 /* Adds the products of one matrix; rows beyond `live` repeat the last. */
-static inline __attribute__((always_inline)) void accumulate(__m256 sum[ROWS], size_t live, const float *x, size_t k,
-                                                             const float *w)
+INLINE void accumulate(__m256 sum[ROWS], size_t live, const float *x, size_t k, const float *w)
 {
     const float *row[ROWS];
     for (size_t r = 0; r < ROWS; r++)
@@ -65,8 +64,7 @@ void nnf_gemv_f32_rows__avx2_8(const nnf_gemv_f32_matrix *p)
 }
 
 /* Eight rows of codes; what is left of a row behind whole vectors is added by itself. */
-static inline __attribute__((always_inline)) void gemv_codes(int is_signed, size_t rows, size_t k, const int16_t *x,
-                                                             const uint8_t *w, int32_t *y)
+INLINE void gemv_codes(int is_signed, size_t rows, size_t k, const int16_t *x, const uint8_t *w, int32_t *y)
 {
     for (size_t j = 0; j < rows; j += ROWS) {
         const size_t live = rows - j < ROWS ? rows - j : ROWS, whole = k & ~(size_t)15;

@@ -7,8 +7,7 @@
 enum { ROWS = 16 };
 
 /* Adds the products of one matrix; rows beyond `live` repeat the last. */
-static inline __attribute__((always_inline)) void accumulate(__m512 sum[ROWS], size_t live, const float *x, size_t k,
-                                                             const float *w)
+INLINE void accumulate(__m512 sum[ROWS], size_t live, const float *x, size_t k, const float *w)
 {
     const float *row[ROWS];
     for (size_t r = 0; r < ROWS; r++)

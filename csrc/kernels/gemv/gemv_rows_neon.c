@@ -3,8 +3,6 @@
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum { ROWS = 8 };
 
 /* Adds the products of one matrix; rows beyond `live` repeat the last. */

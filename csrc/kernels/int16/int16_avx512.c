@@ -3,6 +3,7 @@
 #include "int16/int16_words.h"
 #include "nnf/requantize_avx512.h"
 #include "nnf/simd/s32_avx512.h"
+#include "nnf/unroll.h"
 
 static inline S s32_load_s16(const void *x) { return _mm512_cvtepi16_epi32(_mm256_loadu_si256(x)); }
 static inline S s32_load_s8(const void *x) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(x)); }
@@ -85,70 +86,6 @@ static inline __m512i wide_sums(const nnf_word_sums *p, const int32_t *high, con
                             _mm512_cvtepi32_epi64(c32_load(low)));
 }
 
-#include "int16/int16_simd.h"
-
-void nnf_add_qs16_flat__avx512_16(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b,
-                                  int16_t *y, const nnf_binary_q16 *p)
-{
-    add_rows(n, a, step_a, b, step_b, y, p);
-}
-
-void nnf_mul_qs16_flat__avx512_16(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b,
-                                  int16_t *y, const nnf_binary_q16 *p)
-{
-    binary_rows(0, 0, n, a, step_a, b, step_b, y, p);
-}
-
-void nnf_rescale_qs16_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S16, n, x, y, p);
-}
-
-void nnf_rescale_qs16_qs8_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S8, n, x, y, p);
-}
-
-void nnf_rescale_qs16_s32_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S32, n, x, y, p);
-}
-
-void nnf_rescale_qs8_qs16_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S8, TYPE_S16, n, x, y, p);
-}
-
-void nnf_rescale_s32_qs16_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S32, TYPE_S16, n, x, y, p);
-}
-
-void nnf_rescale_s32_qs8_flat__avx512_16(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S32, TYPE_S8, n, x, y, p);
-}
-
-void nnf_curve_qs16_flat__avx512_16(size_t n, const int16_t *x, int16_t *y, const int16_t *table)
-{
-    map_rows(TYPE_S16, TYPE_S16, n, x, y, curved, table);
-}
-
-void nnf_sigmoid_qs16_flat__avx512_16(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p)
-{
-    map_rows(TYPE_S16, TYPE_S16, n, x, y, sigmoid, p);
-}
-
-void nnf_quantize_f32_qs16_flat__avx512_16(size_t n, const float *x, int16_t *y, float scale)
-{
-    map_rows(TYPE_S32, TYPE_S16, n, x, y, quantized, &scale);
-}
-
-void nnf_dequantize_qs16_f32_flat__avx512_16(size_t n, const int16_t *x, float *y, float scale)
-{
-    map_rows(TYPE_S16, TYPE_S32, n, x, y, dequantized, &scale);
-}
-
 void nnf_split_qs16_flat__avx512_32(size_t n, const int16_t *x, uint8_t *high, uint8_t *low)
 {
     const __m256i flip = _mm256_set1_epi8((char)0x80);
@@ -190,17 +127,7 @@ static inline C real_part(const nnf_word_sums *p, const int32_t *high, const int
     return _mm256_add_epi32(whole, _mm512_cvttpd_epi32(_mm512_add_pd(rest, rest)));
 }
 
-void nnf_requantize_wide_qs16_rows__avx512_8(const nnf_word_sums *p)
-{
-    requantize_rows(p, wide_part);
-}
+#define KERNEL(op) op##__avx512_16
+#define KERNEL_LONGS(op) op##__avx512_8
 
-void nnf_requantize_s32_qs16_rows__avx512_8(const nnf_word_sums *p)
-{
-    requantize_rows(p, s32_part);
-}
-
-void nnf_requantize_real_qs16_rows__avx512_8(const nnf_word_sums *p)
-{
-    requantize_rows(p, real_part);
-}
+#include "int16/int16_simd.h"

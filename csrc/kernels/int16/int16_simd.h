@@ -1,7 +1,8 @@
-/* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h, int16/int16_words.h and a file that
- * defines load_some, store_some, s32_load_s16, s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled, s32_if_negative,
- * s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, s32_steps, s32_real, and C, as many numbers of 32 bits as
- * there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max and c32_store_s16. */
+/* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h, int16/int16_words.h, KERNEL and a
+ * file that defines load_some, store_some, s32_load_s16, s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled,
+ * s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, s32_steps, s32_real, and C, as many
+ * numbers of 32 bits as there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max, c32_store_s16 and the
+ * parts of rows that requantize_rows takes: wide_part, s32_part, real_part. */
 #ifndef NNF_INT16_SIMD_H
 #define NNF_INT16_SIMD_H
 
@@ -80,8 +81,8 @@ INLINE void binary_rows(int is_sum, int is_minus, size_t n, const int16_t *a, si
     store_some(TYPE_S16, n - i, y + i, both(&by, left, right));
 }
 
-INLINE void add_rows(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
-                     const nnf_binary_q16 *p)
+void KERNEL(nnf_add_qs16_flat)(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
+                               const nnf_binary_q16 *p)
 {
     if (p->is_minus)
         binary_rows(1, 1, n, a, step_a, b, step_b, y, p);
@@ -197,6 +198,77 @@ INLINE void requantize_rows(const nnf_word_sums *p, part_of part)
         c32_store_s16(made, c32_min(c32_max(part(&last, high, low, 0), lo), hi));
         memcpy(p->y + i * p->ldy + whole, made, rest * sizeof *made);
     }
+}
+
+void KERNEL(nnf_mul_qs16_flat)(size_t n, const int16_t *a, size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
+                               const nnf_binary_q16 *p)
+{
+    binary_rows(0, 0, n, a, step_a, b, step_b, y, p);
+}
+
+void KERNEL(nnf_rescale_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S16, TYPE_S16, n, x, y, p);
+}
+
+void KERNEL(nnf_rescale_qs16_qs8_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S16, TYPE_S8, n, x, y, p);
+}
+
+void KERNEL(nnf_rescale_qs16_s32_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S16, TYPE_S32, n, x, y, p);
+}
+
+void KERNEL(nnf_rescale_qs8_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S8, TYPE_S16, n, x, y, p);
+}
+
+void KERNEL(nnf_rescale_s32_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S32, TYPE_S16, n, x, y, p);
+}
+
+void KERNEL(nnf_rescale_s32_qs8_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
+{
+    rescale_rows(TYPE_S32, TYPE_S8, n, x, y, p);
+}
+
+void KERNEL(nnf_curve_qs16_flat)(size_t n, const int16_t *x, int16_t *y, const int16_t *table)
+{
+    map_rows(TYPE_S16, TYPE_S16, n, x, y, curved, table);
+}
+
+void KERNEL(nnf_sigmoid_qs16_flat)(size_t n, const int16_t *x, int16_t *y, const nnf_sigmoid_q16 *p)
+{
+    map_rows(TYPE_S16, TYPE_S16, n, x, y, sigmoid, p);
+}
+
+void KERNEL(nnf_quantize_f32_qs16_flat)(size_t n, const float *x, int16_t *y, float scale)
+{
+    map_rows(TYPE_S32, TYPE_S16, n, x, y, quantized, &scale);
+}
+
+void KERNEL(nnf_dequantize_qs16_f32_flat)(size_t n, const int16_t *x, float *y, float scale)
+{
+    map_rows(TYPE_S16, TYPE_S32, n, x, y, dequantized, &scale);
+}
+
+void KERNEL_LONGS(nnf_requantize_wide_qs16_rows)(const nnf_word_sums *p)
+{
+    requantize_rows(p, wide_part);
+}
+
+void KERNEL_LONGS(nnf_requantize_s32_qs16_rows)(const nnf_word_sums *p)
+{
+    requantize_rows(p, s32_part);
+}
+
+void KERNEL_LONGS(nnf_requantize_real_qs16_rows)(const nnf_word_sums *p)
+{
+    requantize_rows(p, real_part);
 }
 
 #endif

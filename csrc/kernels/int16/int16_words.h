@@ -4,8 +4,6 @@
 
 #include "int16/int16.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum word_type { TYPE_S8 = 1, TYPE_S16 = 2, TYPE_S32 = 4 }; /* bytes of one */
 
 #endif

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 #include "lstm/lstm_activate_avx2.h"
+#include "nnf/unroll.h"
 
 enum { LANES = 8, MOST = 4 * NNF_LSTM_N / LANES };
 
 /* 8 weights. half: they are halves. */
-static inline __attribute__((always_inline)) __m256 weights_at(const bool half, const void *w, size_t at)
+INLINE __m256 weights_at(const bool half, const void *w, size_t at)
 {
     if (half)
         return _mm256_cvtph_ps(_mm_load_si128((const __m128i *)((const uint16_t *)w + at)));
@@ -17,8 +18,7 @@ static inline __attribute__((always_inline)) __m256 weights_at(const bool half, 
 }
 
 /* Adds `count` rows of weights. */
-static inline __attribute__((always_inline)) void accumulate(const bool half, size_t parts, __m256 *sum, const float *x,
-                                                             size_t count, const void *w)
+INLINE void accumulate(const bool half, size_t parts, __m256 *sum, const float *x, size_t count, const void *w)
 {
     for (size_t k = 0; k < count; k++) {
         const __m256 value = _mm256_set1_ps(x[k]);
@@ -28,8 +28,7 @@ static inline __attribute__((always_inline)) void accumulate(const bool half, si
 }
 
 /* Units 8 half .. of the tile from their sums, which lie two vectors apart. */
-static inline __attribute__((always_inline)) void finish(int gates, int half, const nnf_lstm_form *form,
-                                                         const nnf_lstm_tile *tile, const __m256 *sums)
+INLINE void finish(int gates, int half, const nnf_lstm_form *form, const nnf_lstm_tile *tile, const __m256 *sums)
 {
     const int forget = gates - 3, at = half * LANES;
     const float *peephole = tile->packed + gates * NNF_LSTM_N + at;
@@ -55,8 +54,7 @@ static inline __attribute__((always_inline)) void finish(int gates, int half, co
     _mm256_maskstore_ps(tile->y + at, live, y);
 }
 
-static inline __attribute__((always_inline)) void cell(const bool half, int gates, const nnf_lstm_form *form,
-                                                       const nnf_lstm_tile *tile)
+INLINE void cell(const bool half, int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, parts = row / LANES;
     const float *start = tile->start ? tile->start : tile->packed, *peephole = tile->packed + row;

@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 #include "lstm/lstm_activate_avx512.h"
+#include "nnf/unroll.h"
 
 /* 16 weights. half: they are halves. */
-static inline __attribute__((always_inline)) __m512 weights_at(const bool half, const void *w, size_t at)
+INLINE __m512 weights_at(const bool half, const void *w, size_t at)
 {
     if (half)
         return _mm512_cvtph_ps(_mm256_load_si256((const __m256i *)((const uint16_t *)w + at)));
@@ -15,8 +16,7 @@ static inline __attribute__((always_inline)) __m512 weights_at(const bool half, 
 }
 
 /* Adds `count` rows of weights. Two sets of accumulators hide the latency of the multiply-add. */
-static inline __attribute__((always_inline)) void accumulate(const bool half, int gates, __m512 *sum, const float *x,
-                                                             size_t count, const void *w)
+INLINE void accumulate(const bool half, int gates, __m512 *sum, const float *x, size_t count, const void *w)
 {
     const size_t row = (size_t)gates * NNF_LSTM_N;
     size_t k = 0;
@@ -35,8 +35,7 @@ static inline __attribute__((always_inline)) void accumulate(const bool half, in
     }
 }
 
-static inline __attribute__((always_inline)) void cell(const bool half, int gates, const nnf_lstm_form *form,
-                                                       const nnf_lstm_tile *tile)
+INLINE void cell(const bool half, int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, forget = gates - 3;
     const __mmask16 live = (__mmask16)((1u << tile->units) - 1);

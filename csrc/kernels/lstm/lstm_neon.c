@@ -18,7 +18,7 @@ enum { LANES = 4, QUARTERS = NNF_LSTM_N / LANES, MOST = 4 * QUARTERS };
     } while (0)
 
 /* 4 weights. half: they are halves. */
-static inline __attribute__((always_inline)) float32x4_t weights_at(const bool half, const void *w, size_t at)
+INLINE float32x4_t weights_at(const bool half, const void *w, size_t at)
 {
     if (half)
         return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)w + at)));
@@ -26,8 +26,7 @@ static inline __attribute__((always_inline)) float32x4_t weights_at(const bool h
 }
 
 /* Adds `count` rows of weights. */
-static inline __attribute__((always_inline)) void accumulate(const bool half, const int parts, float32x4_t *sum,
-                                                             const float *x, size_t count, const void *w)
+INLINE void accumulate(const bool half, const int parts, float32x4_t *sum, const float *x, size_t count, const void *w)
 {
     size_t k = 0, at = 0;
     for (; k + 4 <= count; k += 4) {
@@ -44,8 +43,8 @@ static inline __attribute__((always_inline)) void accumulate(const bool half, co
 }
 
 /* Units 4 quarter .. of the tile from their sums, which lie four vectors apart. */
-static inline __attribute__((always_inline)) void finish(const int gates, size_t quarter, const nnf_lstm_form *form,
-                                                         const nnf_lstm_tile *tile, const float32x4_t *sums)
+INLINE void finish(const int gates, size_t quarter, const nnf_lstm_form *form, const nnf_lstm_tile *tile,
+                   const float32x4_t *sums)
 {
     const int forget = gates - 3;
     const size_t at = quarter * LANES, units = tile->units - at;
@@ -71,8 +70,7 @@ static inline __attribute__((always_inline)) void finish(const int gates, size_t
     nnf_store_f32_neon(tile->y + at, y, units);
 }
 
-static inline __attribute__((always_inline)) void cell(const bool half, const int gates, const nnf_lstm_form *form,
-                                                       const nnf_lstm_tile *tile)
+INLINE void cell(const bool half, const int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
 {
     const int row = gates * NNF_LSTM_N, parts = row / LANES;
     const float *start = tile->start ? tile->start : tile->packed, *peephole = tile->packed + row;

@@ -8,9 +8,6 @@ static inline V logistic(V x)
     return nnf_logistic_avx512(x);
 }
 
-#include "lstm/lstm_rows_simd.h"
+#define KERNEL(op) op##__avx512_16
 
-void nnf_lstm_f32_rows__avx512_16(const nnf_lstm_form *form, const nnf_lstm_row *row)
-{
-    lstm_row(form, row);
-}
+#include "lstm/lstm_rows_simd.h"

@@ -1,4 +1,4 @@
-/* A batch row of an LSTM in vectors. Include after nnf/simd/f32_<isa>.h, lstm_activate and logistic(V). */
+/* A batch row of an LSTM in vectors. Include after nnf/simd/f32_<isa>.h, lstm_activate, logistic(V) and KERNEL. */
 #ifndef NNF_LSTM_ROWS_SIMD_H
 #define NNF_LSTM_ROWS_SIMD_H
 
@@ -41,7 +41,7 @@ static void finish_gate(const nnf_lstm_row *row, int g, const float *c)
     }
 }
 
-static inline void lstm_row(const nnf_lstm_form *form, const nnf_lstm_row *row)
+void KERNEL(nnf_lstm_f32_rows)(const nnf_lstm_form *form, const nnf_lstm_row *row)
 {
     const int forget = form->gates - 3, leave = forget + 2;
     const float *z[4];

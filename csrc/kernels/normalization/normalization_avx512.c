@@ -2,25 +2,7 @@
 
 #include "nnf/simd/f64_avx512.h"
 
+#define KERNEL(op) op##__avx512_16
+#define KERNEL_DOUBLES(op) op##__avx512_8
+
 #include "normalization/normalization_simd.h"
-
-void nnf_l2_norm_f32_rows__avx512_16(size_t n, const float *x, float *y)
-{
-    l2_norm(n, x, y);
-}
-
-void nnf_lrn_f32_rows__avx512_8(const nnf_lrn *p, size_t n, const float *x, float *y, double *sums)
-{
-    lrn(p, n, x, y, sums);
-}
-
-void nnf_instance_norm_f32_nhwc__avx512_16(const nnf_instance_norm *p, size_t n, const float *x, float *y)
-{
-    instance_norm_nhwc(p, n, x, y);
-}
-
-void nnf_instance_norm_f32_nchw__avx512_16(const nnf_instance_norm *p, size_t n, const float *x, float *y)
-{
-    (void)n;
-    instance_norm_nchw(p, x, y);
-}

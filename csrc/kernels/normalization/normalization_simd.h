@@ -1,4 +1,4 @@
-/* Normalisations in vectors of doubles. Include after nnf/simd/f64_<isa>.h. */
+/* Normalisations in vectors of doubles. Include after nnf/simd/f64_<isa>.h and KERNEL. */
 #ifndef NNF_NORMALIZATION_SIMD_H
 #define NNF_NORMALIZATION_SIMD_H
 
@@ -8,9 +8,7 @@
 #include "nnf/unroll.h"
 #include "normalization/normalization.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE void l2_norm(size_t n, const float *x, float *y)
+void KERNEL(nnf_l2_norm_f32_rows)(size_t n, const float *x, float *y)
 {
     D sum[2] = {f64_all(0), f64_all(0)};
     size_t i = 0;
@@ -41,7 +39,7 @@ INLINE void add_up(size_t n, double *to, const double *from)
         f64_store(to + i, n - i, f64_add(f64_load(n - i, to + i), f64_load(n - i, from + i)));
 }
 
-INLINE void lrn(const nnf_lrn *p, size_t n, const float *x, float *y, double *sums)
+void KERNEL_DOUBLES(nnf_lrn_f32_rows)(const nnf_lrn *p, size_t n, const float *x, float *y, double *sums)
 {
     if (p->beta != 0.5 && p->beta != 0.75 && p->beta != 1.0) {
         nnf_lrn_f32_rows__scalar(p, n, x, y, sums);
@@ -113,7 +111,7 @@ INLINE void columns(const nnf_instance_norm *p, const int vectors, size_t live,
     }
 }
 
-INLINE void instance_norm_nhwc(const nnf_instance_norm *p, size_t n, const float *x, float *y)
+void KERNEL(nnf_instance_norm_f32_nhwc)(const nnf_instance_norm *p, size_t n, const float *x, float *y)
 {
     size_t c = 0;
     for (; c + 2 * WIDE <= n; c += 2 * WIDE)
@@ -152,6 +150,12 @@ INLINE void instance_norm_nchw(const nnf_instance_norm *p, const float *x, float
         f64_narrow(y + i, WIDE, f64_fmadd(f64_sub(f64_widen(WIDE, x + i), mean), factor, beta));
     if (i < n)
         f64_narrow(y + i, n - i, f64_fmadd(f64_sub(f64_widen(n - i, x + i), mean), factor, beta));
+}
+
+void KERNEL(nnf_instance_norm_f32_nchw)(const nnf_instance_norm *p, size_t n, const float *x, float *y)
+{
+    (void)n;
+    instance_norm_nchw(p, x, y);
 }
 
 #endif

@@ -70,38 +70,6 @@ static inline void pool_q8(const nnf_pool *g, size_t first, size_t last, size_t 
     }
 }
 
-void nnf_average_pool2d_f32_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const float *x, float *y, float lo, float hi)
-{
-    pool_f32(g, first, last, begin, end, x, y, lo, hi, true);
-}
+#define KERNEL(op) op##__scalar
 
-void nnf_average_pool2d_qu8_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, true, false);
-}
-
-void nnf_average_pool2d_qs8_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, true, true);
-}
-
-void nnf_max_pool2d_f32_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const float *x, float *y, float lo, float hi)
-{
-    pool_f32(g, first, last, begin, end, x, y, lo, hi, false);
-}
-
-void nnf_max_pool2d_qu8_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, false, false);
-}
-
-void nnf_max_pool2d_qs8_nhwc__scalar(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, false, true);
-}
+#include "pooling/pooling_kernels.h"

@@ -1,4 +1,4 @@
-/* Pools in vectors. Include after nnf/simd/{codes,f64,s32,u8}_<isa>.h. */
+/* Pools in vectors. Include after nnf/simd/{codes,f64,s32,u8}_<isa>.h and KERNEL. */
 #ifndef NNF_POOLING_SIMD_H
 #define NNF_POOLING_SIMD_H
 
@@ -7,8 +7,6 @@
 
 #include "nnf/unroll.h"
 #include "pooling/pooling.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* One output, LANES channels in each of `vectors`, or for 0 of them those that are live. */
 INLINE void window_f32(const nnf_pool *g, size_t rows, size_t columns, const int whole, M live, const bool average,
@@ -99,8 +97,8 @@ INLINE void root_mean_square(const nnf_pool *g, const nnf_pool_window *w, size_t
     f64_narrow(y, channels, f64_smaller(f64_all((double)hi), f64_larger(f64_all((double)lo), root)));
 }
 
-INLINE void l2_pool(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x, float *y,
-                    float lo, float hi)
+void KERNEL_DOUBLES(nnf_l2_pool2d_f32_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
+                                            const float *x, float *y, float lo, float hi)
 {
     for (size_t row = first; row < last; row++) {
         for (size_t column = 0; column < g->x.out; column++, y += g->channels) {
@@ -237,5 +235,7 @@ INLINE void pool_q8(const nnf_pool *g, size_t first, size_t last, size_t begin, 
         }
     }
 }
+
+#include "pooling/pooling_kernels.h"
 
 #endif

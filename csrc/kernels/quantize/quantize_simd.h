@@ -1,11 +1,10 @@
-/* Between floats, sums and codes in vectors. Include after nnf/simd/codes_f64_<isa>.h and nnf/simd/s32_<isa>.h. */
+/* Between floats, sums and codes in vectors. Include after nnf/simd/codes_f64_<isa>.h, nnf/simd/s32_<isa>.h and
+ * KERNEL. */
 #ifndef NNF_QUANTIZE_SIMD_H
 #define NNF_QUANTIZE_SIMD_H
 
 #include "nnf/unroll.h"
 #include "quantize/quantize.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* The floats of register `part` of `count` codes, at most CODES. */
 INLINE V values(size_t count, const float *x, int part)
@@ -30,7 +29,8 @@ INLINE void quantize_codes(size_t count, const float *x, uint8_t *y, V unit, int
         codes_store(y, count, code);
 }
 
-INLINE void quantize(size_t n, const float *x, uint8_t *y, float scale, int32_t zero_point, int32_t lo, int32_t hi)
+void KERNEL(nnf_quantize_f32_qu8_flat)(size_t n, const float *x, uint8_t *y, float scale, int32_t zero_point,
+                                       int32_t lo, int32_t hi)
 {
     const V unit = all(scale);
     size_t i = 0;
@@ -94,8 +94,8 @@ INLINE void requantize_codes(size_t count, const int32_t *x, const double *scale
         codes_store(y, count, moved);
 }
 
-INLINE void requantize(size_t rows, size_t columns, const int32_t *x, size_t ldx, const double *scale,
-                       const nnf_codes *codes, uint8_t *y, size_t ldy)
+void KERNEL(nnf_requantize_s32_qu8_rows)(size_t rows, size_t columns, const int32_t *x, size_t ldx, const double *scale,
+                                         const nnf_codes *codes, uint8_t *y, size_t ldy)
 {
     const nnf_codes to = *codes; /* which no store of codes can change */
     for (size_t i = 0; i < rows; i++) {
@@ -127,14 +127,27 @@ INLINE void sums_columns(size_t count, size_t rows, const int32_t *x, size_t ldx
     }
 }
 
-INLINE void dequantize_sums(size_t rows, size_t columns, const int32_t *x, size_t ldx, const nnf_row_codes *row,
-                            const nnf_sum_scales *by, float *y, size_t ldy)
+void KERNEL_FLOATS(nnf_dequantize_s32_f32_rows)(size_t rows, size_t columns, const int32_t *x, size_t ldx,
+                                                const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
+                                                size_t ldy)
 {
     size_t j = 0;
     for (; j + LANES <= columns; j += LANES)
         sums_columns(LANES, rows, x, ldx, row, by, j, y, ldy);
     if (j < columns)
         sums_columns(columns % LANES, rows, x, ldx, row, by, j, y, ldy);
+}
+
+void KERNEL(nnf_dequantize_qu8_f32_flat)(size_t n, const uint8_t *x, float *y, int32_t zero_point, const float *scale,
+                                         size_t step)
+{
+    dequantize(false, n, x, y, zero_point, scale, step);
+}
+
+void KERNEL(nnf_dequantize_qs8_f32_flat)(size_t n, const uint8_t *x, float *y, int32_t zero_point, const float *scale,
+                                         size_t step)
+{
+    dequantize(true, n, x, y, zero_point, scale, step);
 }
 
 #endif

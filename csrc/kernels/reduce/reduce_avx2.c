@@ -3,64 +3,7 @@
 #include "nnf/simd/codes_f64_avx2.h"
 #include "nnf/simd/u8_avx2.h"
 
+#define KERNEL(op) op##__avx2_8
+#define KERNEL_BYTES(op) op##__avx2_32
+
 #include "reduce/reduce_simd.h"
-
-void nnf_reduce_sum_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_SUM, p, n, x, y);
-}
-
-void nnf_reduce_max_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_MIN, p, n, x, y);
-}
-
-void nnf_reduce_sum_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_SUM, p, n, x, y);
-}
-
-void nnf_reduce_max_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_across_f32_rows__avx2_8(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_MIN, p, n, x, y);
-}
-
-void nnf_reduce_mean_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    mean(p, n, x, y);
-}
-
-void nnf_reduce_mean_across_qu8_rows__avx2_8(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    mean_across(p, n, x, y);
-}
-
-void nnf_reduce_max_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    codes(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    codes(OP_MIN, p, n, x, y);
-}
-
-void nnf_reduce_max_across_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    codes_across(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_across_qu8_rows__avx2_32(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    codes_across(OP_MIN, p, n, x, y);
-}

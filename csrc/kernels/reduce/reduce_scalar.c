@@ -75,7 +75,7 @@ static inline uint8_t finish_code(enum op op, const nnf_reduce *p, int32_t value
     return nnf_reduce_mean(p, value - p->flip * (int32_t)terms);
 }
 
-static inline void rows_q8(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+static inline void codes(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     int32_t value = op == OP_MIN ? 255 : 0;
     for (size_t a = 0; a < p->count[0]; a++) {
@@ -88,7 +88,7 @@ static inline void rows_q8(enum op op, const nnf_reduce *p, size_t n, const uint
     *y = finish_code(op, p, value, p->count[0] * p->count[1] * n);
 }
 
-static inline void columns_q8(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+static inline void codes_across(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     for (size_t done = 0; done < n; done += BLOCK) {
         const size_t live = n - done < BLOCK ? n - done : BLOCK;
@@ -107,21 +107,6 @@ static inline void columns_q8(enum op op, const nnf_reduce *p, size_t n, const u
     }
 }
 
-void nnf_reduce_sum_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_SUM, p, n, x, y);
-}
-
-void nnf_reduce_max_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    rows(OP_MIN, p, n, x, y);
-}
-
 void nnf_reduce_prod_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
 {
     rows(OP_PROD, p, n, x, y);
@@ -129,32 +114,7 @@ void nnf_reduce_prod_f32_rows__scalar(const nnf_reduce *p, size_t n, const float
 
 void nnf_reduce_mean_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
-    rows_q8(OP_SUM, p, n, x, y);
-}
-
-void nnf_reduce_max_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    rows_q8(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    rows_q8(OP_MIN, p, n, x, y);
-}
-
-void nnf_reduce_sum_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_SUM, p, n, x, y);
-}
-
-void nnf_reduce_max_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_MAX, p, n, x, y);
-}
-
-void nnf_reduce_min_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
-{
-    columns(OP_MIN, p, n, x, y);
+    codes(OP_SUM, p, n, x, y);
 }
 
 void nnf_reduce_prod_across_f32_rows__scalar(const nnf_reduce *p, size_t n, const float *x, float *y)
@@ -164,15 +124,10 @@ void nnf_reduce_prod_across_f32_rows__scalar(const nnf_reduce *p, size_t n, cons
 
 void nnf_reduce_mean_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
-    columns_q8(OP_SUM, p, n, x, y);
+    codes_across(OP_SUM, p, n, x, y);
 }
 
-void nnf_reduce_max_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    columns_q8(OP_MAX, p, n, x, y);
-}
+#define KERNEL(op) op##__scalar
+#define KERNEL_BYTES(op) op##__scalar
 
-void nnf_reduce_min_across_qu8_rows__scalar(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
-{
-    columns_q8(OP_MIN, p, n, x, y);
-}
+#include "reduce/reduce_kernels.h"

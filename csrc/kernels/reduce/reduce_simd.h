@@ -1,4 +1,4 @@
-/* Reductions in vectors. Include after nnf/simd/codes_f64_<isa>.h and nnf/simd/u8_<isa>.h. */
+/* Reductions in vectors. Include after nnf/simd/codes_f64_<isa>.h, nnf/simd/u8_<isa>.h and KERNEL. */
 #ifndef NNF_REDUCE_SIMD_H
 #define NNF_REDUCE_SIMD_H
 
@@ -6,8 +6,6 @@
 
 #include "nnf/unroll.h"
 #include "reduce/reduce.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum op { OP_SUM, OP_MAX, OP_MIN };
 
@@ -116,7 +114,7 @@ INLINE void columns(enum op op, const nnf_reduce *p, size_t n, const float *x, f
 }
 
 /* -- codes --------------------------------------------------------------------------------------------------------- */
-INLINE void mean(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void KERNEL_BYTES(nnf_reduce_mean_qu8_rows)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     const B flip = u8_all(p->flip);
     U sums = u8_sum_none();
@@ -185,7 +183,7 @@ INLINE void signed_means(const bool is_signed, const nnf_reduce *p, size_t n, co
         some_means(is_signed, 1, n % CODES, p, x + i, y + i);
 }
 
-INLINE void mean_across(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
+void KERNEL(nnf_reduce_mean_across_qu8_rows)(const nnf_reduce *p, size_t n, const uint8_t *x, uint8_t *y)
 {
     const nnf_reduce q = *p; /* which no store of codes can change */
     if (p->flip)
@@ -246,5 +244,7 @@ INLINE void codes_across(enum op op, const nnf_reduce *p, size_t n, const uint8_
     if (i < n)
         code_columns(op, p, n - i, x + i, y + i);
 }
+
+#include "reduce/reduce_kernels.h"
 
 #endif

@@ -2,22 +2,7 @@
 
 #include "nnf/simd/codes_neon.h"
 
+#define KERNEL(op) op##__neon_4
+#define KERNEL_CODES(op) op##__neon_8
+
 #include "resize/resize_simd.h"
-
-void nnf_resize_bilinear_f32_nhwc__neon_4(const nnf_resize *p, const float *top, const float *bottom, float down,
-                                          float *y)
-{
-    resize_f32(p, top, bottom, down, y);
-}
-
-void nnf_resize_bilinear_qu8_nhwc__neon_8(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                          float down, uint8_t *y)
-{
-    resize_q8(false, p, top, bottom, down, y);
-}
-
-void nnf_resize_bilinear_qs8_nhwc__neon_8(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
-                                          float down, uint8_t *y)
-{
-    resize_q8(true, p, top, bottom, down, y);
-}

@@ -1,11 +1,9 @@
-/* Rows of RESIZE_BILINEAR in vectors of channels. Include after nnf/simd/codes_<isa>.h. */
+/* Rows of RESIZE_BILINEAR in vectors of channels. Include after nnf/simd/codes_<isa>.h and KERNEL. */
 #ifndef NNF_RESIZE_SIMD_H
 #define NNF_RESIZE_SIMD_H
 
 #include "nnf/unroll.h"
 #include "resize/resize.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* How far an output pixel lies down and across between its four neighbours, and where these begin. */
 typedef struct corners {
@@ -30,7 +28,8 @@ INLINE void pixel_f32(const corners *p, M live, const float *top, const float *b
     store(y, live, blend(p, x));
 }
 
-INLINE void resize_f32(const nnf_resize *p, const float *top, const float *bottom, float down, float *y)
+void KERNEL(nnf_resize_bilinear_f32_nhwc)(const nnf_resize *p, const float *top, const float *bottom, float down,
+                                          float *y)
 {
     for (size_t i = 0; i < p->width; i++, y += p->channels) {
         const corners at = {p->left[i] * p->channels, p->right[i] * p->channels, all(down), all(p->across[i]), zero()};
@@ -79,6 +78,18 @@ INLINE void resize_q8(bool is_signed, const nnf_resize *p, const uint8_t *top, c
         if (c < p->channels)
             pixel_q8(&at, is_signed, p->channels - c, top + c, bottom + c, y + c);
     }
+}
+
+void KERNEL_CODES(nnf_resize_bilinear_qu8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
+                                                float down, uint8_t *y)
+{
+    resize_q8(false, p, top, bottom, down, y);
+}
+
+void KERNEL_CODES(nnf_resize_bilinear_qs8_nhwc)(const nnf_resize *p, const uint8_t *top, const uint8_t *bottom,
+                                                float down, uint8_t *y)
+{
+    resize_q8(true, p, top, bottom, down, y);
 }
 
 #endif

@@ -1,11 +1,9 @@
-/* Bins of ROI_ALIGN in vectors of channels. Include after nnf/simd/f32_<isa>.h and codes_<isa>.h. */
+/* Bins of ROI_ALIGN in vectors of channels. Include after nnf/simd/f32_<isa>.h, codes_<isa>.h and KERNEL. */
 #ifndef NNF_ROI_SIMD_H
 #define NNF_ROI_SIMD_H
 
 #include "nnf/unroll.h"
 #include "roi/roi.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum { MANY = 4, MANY_CODES = 4 / CODE_REGISTERS };
 
@@ -41,7 +39,7 @@ INLINE void bin_f32(const nnf_roi *g, const float *w, const int vectors, M live,
     }
 }
 
-INLINE void align_f32(const nnf_roi *g, const float *w, size_t n, const float *x, float *y)
+void KERNEL(nnf_roi_align_f32_nhwc)(const nnf_roi *g, const float *w, size_t n, const float *x, float *y)
 {
     size_t i = 0;
     for (; i + MANY * LANES <= n; i += MANY * LANES)
@@ -94,6 +92,18 @@ INLINE void align_q8(const nnf_roi *g, const int32_t *w, size_t n, const uint8_t
         bin_q8(g, w, 1, CODES, x + i, y + i, q, is_signed);
     if (i < n)
         bin_q8(g, w, 1, n - i, x + i, y + i, q, is_signed);
+}
+
+void KERNEL(nnf_roi_align_qu8_nhwc)(const nnf_roi *g, const int32_t *w, size_t n, const uint8_t *x, uint8_t *y,
+                                    const nnf_roi_q8 *q)
+{
+    align_q8(g, w, n, x, y, q, false);
+}
+
+void KERNEL(nnf_roi_align_qs8_nhwc)(const nnf_roi *g, const int32_t *w, size_t n, const uint8_t *x, uint8_t *y,
+                                    const nnf_roi_q8 *q)
+{
+    align_q8(g, w, n, x, y, q, true);
 }
 
 #endif

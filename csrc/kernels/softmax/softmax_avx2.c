@@ -8,14 +8,7 @@ static inline V exponential(V x)
     return nnf_exp_neg_avx2(x);
 }
 
+#define KERNEL_PAIRS(op) op##__avx2_16
+#define KERNEL(op) op##__avx2_8
+
 #include "softmax/softmax_simd.h"
-
-void nnf_softmax_f32_rows__avx2_16(size_t n, const float *x, float *y, float beta)
-{
-    softmax(n, x, y, beta);
-}
-
-void nnf_log_softmax_f32_rows__avx2_8(size_t n, const float *x, float *y, float beta)
-{
-    log_softmax(n, x, y, beta);
-}

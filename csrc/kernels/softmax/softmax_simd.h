@@ -1,4 +1,4 @@
-/* Softmax of floats in vectors. Include after nnf/simd/f64_<isa>.h and exponential of V. */
+/* Softmax of floats in vectors. Include after nnf/simd/f64_<isa>.h, exponential of V and KERNEL. */
 #ifndef NNF_SOFTMAX_SIMD_H
 #define NNF_SOFTMAX_SIMD_H
 
@@ -6,8 +6,6 @@
 
 #include "nnf/unroll.h"
 #include "softmax/softmax.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* The largest of n values times `sign`, -1 or 1. A NaN may get lost here: it spoils the sum anyway. */
 INLINE float extreme(size_t n, const float *x, float sign)
@@ -26,7 +24,7 @@ INLINE float extreme(size_t n, const float *x, float sign)
     return most_of(larger(best[0], best[1]));
 }
 
-INLINE void softmax(size_t n, const float *x, float *y, float beta)
+void KERNEL_PAIRS(nnf_softmax_f32_rows)(size_t n, const float *x, float *y, float beta)
 {
     const V most = all(extreme(n, x, 1)), scale = all(beta);
     V sum[2] = {zero(), zero()};
@@ -69,7 +67,7 @@ INLINE void add_powers(D *sum, V power)
         sum[p] = f64_add(sum[p], f64_part(power, p));
 }
 
-INLINE void log_softmax(size_t n, const float *x, float *y, float beta)
+void KERNEL(nnf_log_softmax_f32_rows)(size_t n, const float *x, float *y, float beta)
 {
     const float sign = beta < 0 ? -1.0f : 1.0f;
     const D most = f64_all((double)(sign * extreme(n, x, sign))), scale = f64_all(beta), none = f64_all(0);

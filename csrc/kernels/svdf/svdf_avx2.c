@@ -1,9 +1,6 @@
 #include "svdf.h"
 
 #include "nnf/simd/f32_avx2.h"
-#include "svdf/svdf_rows_simd.h"
+#define KERNEL(op) op##__avx2_8
 
-void nnf_svdf_f32_rows__avx2_8(const nnf_svdf_row *row)
-{
-    svdf_row(row);
-}
+#include "svdf/svdf_rows_simd.h"

@@ -1,10 +1,10 @@
-/* Units of an SVDF in vectors. Include after nnf/simd/f32_<isa>.h. */
+/* Units of an SVDF in vectors. Include after nnf/simd/f32_<isa>.h and KERNEL. */
 #ifndef NNF_SVDF_ROWS_SIMD_H
 #define NNF_SVDF_ROWS_SIMD_H
 
 #include "svdf/svdf.h"
 
-static inline void svdf_row(const nnf_svdf_row *row)
+void KERNEL(nnf_svdf_f32_rows)(const nnf_svdf_row *row)
 {
     const size_t last = row->memory - 1;
     for (size_t u = 0; u < row->units; u++) {

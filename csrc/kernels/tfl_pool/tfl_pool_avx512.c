@@ -1,8 +1,5 @@
 #include "nnf/simd/f32_avx512.h"
 
-#include "tfl_pool/tfl_pool_simd.h"
+#define KERNEL(op) op##__avx512_16
 
-void nnf_max_pool_places_f32_nhwc__avx512_16(const nnf_pool *g, size_t row, const float *x, float *y, float *places)
-{
-    rows_of_places(g, row, x, y, places);
-}
+#include "tfl_pool/tfl_pool_simd.h"

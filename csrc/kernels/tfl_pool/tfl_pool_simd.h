@@ -1,9 +1,9 @@
-/* The body of all levels, with the vocabulary of nnf/simd/f32_<level>.h. */
+/* MAX_POOL_PLACES in vectors of channels. Include after nnf/simd/f32_<isa>.h and KERNEL. */
 #include <float.h>
 
 #include "tfl_pool/tfl_pool.h"
 
-static void rows_of_places(const nnf_pool *g, size_t row, const float *x, float *y, float *places)
+void KERNEL(nnf_max_pool_places_f32_nhwc)(const nnf_pool *g, size_t row, const float *x, float *y, float *places)
 {
     size_t top, bottom, left, right;
     nnf_axis_taps(&g->y, row, &top, &bottom);
