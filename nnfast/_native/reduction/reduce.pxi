@@ -96,23 +96,29 @@ cdef int reduce_tiles(const walk *w):
     return <int>min(1 + work_of(w) // REDUCE_GRAIN, w.kept[0] * w.kept[1] * w.width, 64)
 
 
-cdef struct reduce_f32:
-    nnf_reduce_f32_fn kernel
+cdef struct reduction:
+    nnf_reduce_f32_fn floats        # one of the two
+    nnf_reduce_q8_fn codes
     walk over
 
 
-cdef void run_reduce_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const reduce_f32 *p = <const reduce_f32 *>step.params
-    cdef const float *x = <const float *>run.slot[step.slots[0]]
-    cdef float *y = <float *>run.slot[step.slots[1]]
-    cdef size_t row, last, column, end, source
+cdef void run_reduction(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const reduction *p = <const reduction *>step.params
+    cdef const void *x = run.slot[step.slots[0]]
+    cdef void *y = run.slot[step.slots[1]]
+    cdef size_t row, last, column, end, source, n, at
     share(&p.over, thread, threads, &row, &last, &column, &end)
     if column == end:
         return
+    n = p.over.n if p.over.width == 1 else end - column
     for row in range(row, last):
         offsets(&p.over, row, &source)
-        p.kernel(&p.over.p, p.over.n if p.over.width == 1 else end - column, x + source + column,
-                 y + row * p.over.width + column)
+        source += column
+        at = row * p.over.width + column
+        if p.floats != NULL:
+            p.floats(&p.over.p, n, <const float *>x + source, <float *>y + at)
+        else:
+            p.codes(&p.over.p, n, <const uint8_t *>x + source, <uint8_t *>y + at)
 
 
 cdef class ReduceF32(Step):
@@ -121,35 +127,16 @@ cdef class ReduceF32(Step):
     divisor: what sums are divided by.
     """
 
-    cdef reduce_f32 p
+    cdef reduction p
 
     def __init__(self, slots, str op, shape, axes, int32_t divisor=1):
         cdef bint rows = plan_walk(&self.p.over, shape, axes)
         cdef const nnf_kernel *row = pick(f"reduce_{op if rows else op + '_across'}_f32_rows")
-        self.p.kernel = <nnf_reduce_f32_fn>row.fn
+        self.p.floats = <nnf_reduce_f32_fn>row.fn
         self.p.over.p.divisor = divisor
         self.work = work_of(&self.p.over)
         self.tiles = reduce_tiles(&self.p.over)
-        self.bind(run_reduce_f32, &self.p, slots, row.name.decode())
-
-
-cdef struct reduce_q8:
-    nnf_reduce_q8_fn kernel
-    walk over
-
-
-cdef void run_reduce_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const reduce_q8 *p = <const reduce_q8 *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t row, last, column, end, source
-    share(&p.over, thread, threads, &row, &last, &column, &end)
-    if column == end:
-        return
-    for row in range(row, last):
-        offsets(&p.over, row, &source)
-        p.kernel(&p.over.p, p.over.n if p.over.width == 1 else end - column, x + source + column,
-                 y + row * p.over.width + column)
+        self.bind(run_reduction, &self.p, slots, row.name.decode())
 
 
 cdef class ReduceQ8(Step):
@@ -159,7 +146,7 @@ cdef class ReduceQ8(Step):
     (input zero point, multiplier, exponent, output zero point, lowest code, highest code) of a mean as LiteRT has it.
     """
 
-    cdef reduce_q8 p
+    cdef reduction p
 
     def __init__(self, slots, str op, bint is_signed, shape, axes, scale=None):
         cdef bint rows = plan_walk(&self.p.over, shape, axes)
@@ -167,7 +154,7 @@ cdef class ReduceQ8(Step):
         cdef size_t terms = self.p.over.p.count[0] * self.p.over.p.count[1] * (self.p.over.n if rows else 1)
         if op == "mean" and terms > MOST_TERMS:
             raise ValueError(f"mean of {terms} terms, must be at most {MOST_TERMS}")
-        self.p.kernel = <nnf_reduce_q8_fn>row.fn
+        self.p.codes = <nnf_reduce_q8_fn>row.fn
         self.p.over.p.divisor = <int32_t>min(terms, MOST_TERMS)
         self.p.over.p.flip = 128 if is_signed else 0
         if scale is not None:
@@ -177,4 +164,4 @@ cdef class ReduceQ8(Step):
             self.p.over.p.zero_point, self.p.over.p.lo, self.p.over.p.hi = codes
         self.work = work_of(&self.p.over)
         self.tiles = reduce_tiles(&self.p.over)
-        self.bind(run_reduce_q8, &self.p, slots, row.name.decode())
+        self.bind(run_reduction, &self.p, slots, row.name.decode())

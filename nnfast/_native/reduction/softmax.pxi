@@ -1,7 +1,6 @@
 """Steps of softmax over rows."""
 
 from libc.stdint cimport int16_t, int32_t, uint8_t
-from libc.string cimport memcpy
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -33,21 +32,39 @@ cdef int softmax_tiles(size_t rows, size_t n):
     return <int>min(1 + rows * n // SOFTMAX_GRAIN, rows, 64)
 
 
-cdef struct softmax_f32:
-    nnf_softmax_f32_rows_fn kernel
-    size_t rows
-    size_t n
-    float beta
+cdef struct softmax:
+    nnf_softmax_f32_rows_fn floats              # one of the four
+    nnf_softmax_q8_rows_fn codes
+    nnf_softmax_q8_qs16_rows_fn codes_to_words
+    nnf_softmax_qs16_rows_fn words
+    size_t rows, n
+    float beta                      # of floats
+    const int32_t *power            # of 8-bit codes: [256]
+    nnf_softmax_q16 constants       # of words
 
 
-cdef void run_softmax_f32(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const softmax_f32 *p = <const softmax_f32 *>step.params
-    cdef const float *x = <const float *>run.slot[step.slots[0]]
-    cdef float *y = <float *>run.slot[step.slots[1]]
-    cdef size_t row, first, last
-    nnf_share(p.rows, thread, threads, &first, &last)
-    for row in range(first, last):
-        p.kernel(p.n, x + row * p.n, y + row * p.n, p.beta)
+cdef void run_softmax(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const softmax *p = <const softmax *>step.params
+    cdef const void *x = run.slot[step.slots[0]]
+    cdef void *y = run.slot[step.slots[1]]
+    cdef size_t row, last, n = p.n
+    nnf_share(p.rows, thread, threads, &row, &last)
+    for row in range(row, last):
+        if p.floats != NULL:
+            p.floats(n, <const float *>x + row * n, <float *>y + row * n, p.beta)
+        elif p.codes != NULL:
+            p.codes(n, <const uint8_t *>x + row * n, <uint8_t *>y + row * n, p.power)
+        elif p.codes_to_words != NULL:
+            p.codes_to_words(n, <const uint8_t *>x + row * n, <int16_t *>y + row * n, p.power)
+        else:
+            p.words(n, <const int16_t *>x + row * n, <int16_t *>y + row * n, &p.constants)
+
+
+cdef const int32_t[::1] powers_of(power):
+    cdef const int32_t[::1] words = np.array(power, np.int32, order="C")
+    if words.shape[0] != 256:
+        raise ValueError(f"power has {words.shape[0]} entries, must have 256")
+    return words
 
 
 cdef class SoftmaxF32(Step):
@@ -56,34 +73,17 @@ cdef class SoftmaxF32(Step):
     beta: greater than 0, with `logarithm` any number.
     """
 
-    cdef softmax_f32 p
+    cdef softmax p
 
     def __init__(self, slots, size_t rows, size_t n, float beta, bint logarithm=False):
         cdef const nnf_kernel *row = pick("log_softmax_f32_rows" if logarithm else "softmax_f32_rows")
-        self.p.kernel = <nnf_softmax_f32_rows_fn>row.fn
+        self.p.floats = <nnf_softmax_f32_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.p.beta = beta
         self.work = rows * n
         self.tiles = softmax_tiles(rows, n)
-        self.bind(run_softmax_f32, &self.p, slots, row.name.decode())
-
-
-cdef struct softmax_q8:
-    nnf_softmax_q8_rows_fn kernel
-    size_t rows
-    size_t n
-    int32_t power[256]
-
-
-cdef void run_softmax_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const softmax_q8 *p = <const softmax_q8 *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
-    cdef size_t row, first, last
-    nnf_share(p.rows, thread, threads, &first, &last)
-    for row in range(first, last):
-        p.kernel(p.n, x + row * p.n, y + row * p.n, p.power)
+        self.bind(run_softmax, &self.p, slots, row.name.decode())
 
 
 cdef class SoftmaxQ8(Step):
@@ -92,42 +92,20 @@ cdef class SoftmaxQ8(Step):
     power: int32[256], e^-d in F0 for each difference d from the highest code, 0 where it is dropped [NN 14.25].
     """
 
-    cdef softmax_q8 p
+    cdef softmax p
 
     def __init__(self, slots, bint is_signed, size_t rows, size_t n, power):
         cdef const nnf_kernel *row = pick(f"softmax_{'qs8' if is_signed else 'qu8'}_rows")
-        cdef const int32_t[::1] words = np.ascontiguousarray(power, np.int32)
-        if words.shape[0] != 256:
-            raise ValueError(f"power has {words.shape[0]} entries, must have 256")
-        memcpy(self.p.power, &words[0], 4 * 256)
-        self.p.kernel = <nnf_softmax_q8_rows_fn>row.fn
+        cdef const int32_t[::1] powers = powers_of(power)
+        self.keep = powers
+        self.p.power = &powers[0]
+        self.p.codes = <nnf_softmax_q8_rows_fn>row.fn
         self.p.rows = rows
         self.p.n = n
         self.work = rows * n
         self.packed = 4 * 256
         self.tiles = softmax_tiles(rows, n)
-        self.bind(run_softmax_q8, &self.p, slots, row.name.decode())
-
-
-cdef struct softmax_q16:
-    nnf_softmax_qs16_rows_fn kernel              # one of the two
-    nnf_softmax_q8_qs16_rows_fn from_codes
-    nnf_softmax_q16 constants
-    size_t rows, n
-    int32_t power[256]
-
-
-cdef void run_softmax_q16(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
-    cdef const softmax_q16 *p = <const softmax_q16 *>step.params
-    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
-    cdef int16_t *y = <int16_t *>run.slot[step.slots[1]]
-    cdef size_t row, first, last
-    nnf_share(p.rows, thread, threads, &first, &last)
-    for row in range(first, last):
-        if p.kernel != NULL:
-            p.kernel(p.n, <const int16_t *>x + row * p.n, y + row * p.n, &p.constants)
-        else:
-            p.from_codes(p.n, x + row * p.n, y + row * p.n, p.power)
+        self.bind(run_softmax, &self.p, slots, row.name.decode())
 
 
 cdef class SoftmaxQ16(Step):
@@ -137,26 +115,25 @@ cdef class SoftmaxQ16(Step):
     n <= 65536. types, power: of 8-bit codes, "qs8" or "qu8", and as those of SoftmaxQ8.
     """
 
-    cdef softmax_q16 p
+    cdef softmax p
 
     def __init__(self, slots, size_t rows, size_t n, scale=None, const int16_t[:, ::1] tables=None, types=None,
                  power=None):
         cdef const nnf_kernel *row = pick(f"softmax_{types + '_' if types else ''}qs16_rows")
-        cdef const int32_t[::1] words
+        cdef const int32_t[::1] powers
         self.p.rows, self.p.n = rows, n
         if types is None:
             if tables.shape[0] != 2 or tables.shape[1] != 513 or n > 65536:
                 raise ValueError("there must be two tables of 513 values, and rows of at most 65536")
             self.keep = tables
-            self.p.kernel = <nnf_softmax_qs16_rows_fn>row.fn
+            self.p.words = <nnf_softmax_qs16_rows_fn>row.fn
             self.p.constants.multiplier, self.p.constants.exponent = scale
             self.p.constants.power, self.p.constants.reciprocal = &tables[0, 0], &tables[1, 0]
         else:
-            words = np.ascontiguousarray(power, np.int32)
-            if words.shape[0] != 256:
-                raise ValueError(f"power has {words.shape[0]} entries, must have 256")
-            memcpy(self.p.power, &words[0], 4 * 256)
-            self.p.from_codes = <nnf_softmax_q8_qs16_rows_fn>row.fn
+            powers = powers_of(power)
+            self.keep = powers
+            self.p.power = &powers[0]
+            self.p.codes_to_words = <nnf_softmax_q8_qs16_rows_fn>row.fn
         self.work = rows * n
         self.tiles = softmax_tiles(rows, n)
-        self.bind(run_softmax_q16, &self.p, slots, row.name.decode())
+        self.bind(run_softmax, &self.p, slots, row.name.decode())
