@@ -23,7 +23,6 @@ cdef extern from "nnf/ring.h":
     int NNF_RING_OK
     int NNF_RING_TIMEOUT
     int NNF_RING_CLOSED
-    int NNF_RING_TOO_BIG
     int NNF_RING_BROKEN
 
     void nnf_ring_init(nnf_ring *ring, nnf_counter *read, nnf_counter *write, unsigned char *data, uint64_t bytes,

@@ -26,7 +26,6 @@ _MOST = 1 << 40
 """Bytes of data, at most."""
 _LONGEST_SECONDS = 1e9
 _PAGE = mmap.ALLOCATIONGRANULARITY
-_OK = REASONS.index("ok")
 
 
 class MessageQueue:

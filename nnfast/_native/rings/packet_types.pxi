@@ -4,23 +4,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "nnf/packet.h":
     enum:
-        NNF_REQUEST_PACKET
-        NNF_REQUEST_INPUT
-        NNF_REQUEST_INPUT_DIM
-        NNF_REQUEST_OUTPUT
-        NNF_REQUEST_OUTPUT_DIM
-        NNF_REQUEST_POOL
-        NNF_REQUEST_TIMING
-        NNF_RESULT_PACKET
-        NNF_RESULT_OPERAND
-        NNF_RESULT_DIM
-        NNF_RESULT_TIMING
         NNF_SHORTEST_RESULT
         NNF_GENERAL_FAILURE
 
     cdef enum nnf_packet_fault:
         NNF_PACKET_OK
-        NNF_PACKET_FAULTS
 
     const uint64_t NNF_NO_TIME
 
@@ -95,7 +83,3 @@ cdef extern from "nnf/packet.h":
     size_t nnf_result_build(nnf_result_datum *packet, size_t room, int32_t status, const nnf_output *outputs,
                             uint32_t count, const uint32_t *dims, uint64_t on_device,
                             uint64_t in_driver) noexcept nogil
-
-# Why a packet is ill-formed, in words.
-
-# Python values of a parsed packet, as parse_request and parse_result give them.
