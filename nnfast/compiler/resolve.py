@@ -5,11 +5,9 @@ from math import prod
 
 from ..errors import InvalidArgument
 from ..model import own
-from ..model.types import Definition, is_extension, operation_name, type_name
+from ..model.types import UINT32_MAX, Definition, is_extension, operation_name, type_name
 from ..model.validate import graph_paths
 from ..ops.own import EXTENSION
-
-_UINT32_MAX = 0xFFFFFFFF
 
 
 def resolve(model, extensions):
@@ -74,8 +72,8 @@ def _operand(path, operand, known):
     if operand.dims and not found.is_tensor:
         raise InvalidArgument(f"{path}: rank is {len(operand.dims)}, must be 0 for scalar {found.name}")
     nbytes = prod(operand.dims) * found.dtype.itemsize
-    if nbytes > _UINT32_MAX:
-        raise InvalidArgument(f"{path}: dimensions {list(operand.dims[:8])} need more than {_UINT32_MAX} bytes")
+    if nbytes > UINT32_MAX:
+        raise InvalidArgument(f"{path}: dimensions {list(operand.dims[:8])} need more than {UINT32_MAX} bytes")
     data = operand.data
     if data is not None:
         if not operand.dims and found.is_tensor:

@@ -14,10 +14,10 @@ from .._native.engine import ALIGNMENT
 from .._native.recurrent import Walk
 from ..engine.segment import Segment
 from ..model.records import Data, Record
+from ..model.types import UINT32_MAX
 from .stored_steps import AnyStep, Index, Misfit, NoRecord, record_of
 
 Pairs = list[tuple[Index, Index]]
-_UINT32_MAX = 0xFFFFFFFF
 
 UNUSED = 64
 """Most slots of a plan per slot that has memory."""
@@ -194,7 +194,7 @@ class Restoring:
         spans[first:last] = [(start, end)]
 
     def _is_covered(self, start, nbytes):
-        place = bisect_right(self._covered, (start, _UINT32_MAX << 1))
+        place = bisect_right(self._covered, (start, UINT32_MAX << 1))
         return nbytes == 0 or place > 0 and self._covered[place - 1][1] >= start + nbytes
 
     # -- for records of steps --------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def _tensors(shapes, record, graph, kept):
         declared = described.shape
         if declared is not None and (len(declared) != len(shape)
                                      or any(d not in (None, got) for d, got in zip(declared, shape))) \
-                or operand in inputs and declared != shape or prod(shape) * described.dtype.itemsize > _UINT32_MAX:
+                or operand in inputs and declared != shape or prod(shape) * described.dtype.itemsize > UINT32_MAX:
             raise Misfit(f"the plan gives operand {operand} the shape {list(shape[:8])}")
         tensors[operand] = shape, described.dtype
     return tensors

@@ -12,11 +12,10 @@ from .._native.engine import aligned_bytes
 from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
 from ..forks import importing, renewed
-from ..model.types import Definition, type_name
+from ..model.types import UINT32_MAX, Definition, type_name
 from .memory import FileBytes, Memory
 
 INPUT, OUTPUT = "input", "output"
-UINT32_MAX = 0xFFFFFFFF
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from ..errors import ErrorStatus
+from ..model.types import UINT32_MAX as UINT32_MAX
 from ..model.types import OperandType as _OperandType
 from ..model.types import OperationType as _OperationType
 
-UINT32_MAX = 0xFFFFFFFF
 UINT64_MAX = 0xFFFFFFFFFFFFFFFF
 """A time that is not available [NN 3.15]."""
 

@@ -5,9 +5,13 @@ import numpy as np
 from .types import (
     CONSTANT_LIFETIMES,
     DTYPES,
+    FLOAT32_MAX,
+    FLOAT32_TINY,
     QUANT_RANGE,
     QUANTIZED_TYPES,
     SCALAR_TYPES,
+    SYMMETRIC_TYPES,
+    UINT32_MAX,
     ChannelQuant,
     LifeTime,
     OperandType,
@@ -15,16 +19,14 @@ from .types import (
 from .withheld import Withheld
 
 _T = OperandType
-_SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
-_UINT32_MAX = 0xFFFFFFFF
-_SMALLEST, _LARGEST = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
 _CODES, _LIFETIMES = frozenset((int, OperandType)), frozenset((int, LifeTime))
 
 
 def _rule(kind):
     """(dtype, whether it is a scalar, lowest and highest scale, lowest and highest zero point)."""
-    scales = (_SMALLEST, _LARGEST) if kind in QUANTIZED_TYPES else (0.0, _LARGEST if kind == _T.TENSOR_INT32 else 0.0)
-    points = (0, 0) if kind in _SYMMETRIC_TYPES else QUANT_RANGE.get(kind, (0, 0))
+    largest = FLOAT32_MAX if kind in QUANTIZED_TYPES or kind == _T.TENSOR_INT32 else 0.0
+    scales = FLOAT32_TINY if kind in QUANTIZED_TYPES else 0.0, largest
+    points = (0, 0) if kind in SYMMETRIC_TYPES else QUANT_RANGE.get(kind, (0, 0))
     return DTYPES[kind], kind in SCALAR_TYPES, *scales, *points
 
 
@@ -45,7 +47,7 @@ def is_plain(operand):
         return False
     size = dtype.itemsize
     for dim in dims:
-        if type(dim) is not int or not 0 <= dim <= _UINT32_MAX:
+        if type(dim) is not int or not 0 <= dim <= UINT32_MAX:
             return False
         size *= dim
     if kind == _T.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -53,7 +55,7 @@ def is_plain(operand):
             return False
     elif operand.channel_quant is not None:
         return False
-    if size > _UINT32_MAX or not 0 <= lifetime < LifeTime.SUBGRAPH:
+    if size > UINT32_MAX or not 0 <= lifetime < LifeTime.SUBGRAPH:
         return False
     if lifetime not in CONSTANT_LIFETIMES:
         return data is None

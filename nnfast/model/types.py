@@ -194,6 +194,13 @@ SCALAR_TYPES = frozenset((_T.FLOAT32, _T.INT32, _T.UINT32, _T.BOOL, _T.FLOAT16, 
 QUANT8_ASYMM_TYPES = frozenset((_T.TENSOR_QUANT8_ASYMM, _T.TENSOR_QUANT8_ASYMM_SIGNED))
 QUANTIZED_TYPES = QUANT8_ASYMM_TYPES | {_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT16_ASYMM, _T.TENSOR_QUANT8_SYMM}
 """Types with a positive per-tensor scale."""
+SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
+"""Types with zero point 0."""
+
+FLOAT32_TINY, FLOAT32_MAX = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+"""Smallest and largest scale."""
+UINT32_MAX = 0xFFFFFFFF
+"""Largest dimension, and most bytes of an operand."""
 
 QUANT_RANGE = {
     _T.TENSOR_QUANT8_ASYMM: (0, 255), _T.TENSOR_QUANT8_ASYMM_SIGNED: (-128, 127), _T.TENSOR_QUANT8_SYMM: (-128, 127),

@@ -20,10 +20,14 @@ from .types import (
     CONSTANT_LIFETIMES,
     DTYPES,
     EXTENSION_NAME,
+    FLOAT32_MAX,
+    FLOAT32_TINY,
     OEM_TYPES,
     QUANT_RANGE,
     QUANTIZED_TYPES,
     SCALAR_TYPES,
+    SYMMETRIC_TYPES,
+    UINT32_MAX,
     ChannelQuant,
     LifeTime,
     Model,
@@ -41,13 +45,9 @@ from .types import (
 from .withheld import Withheld
 
 _T = OperandType
-_SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
 _FLOAT32 = Struct("<f")
-_SMALLEST, _LARGEST = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
 _WRITTEN = frozenset((LifeTime.TEMPORARY_VARIABLE, LifeTime.SUBGRAPH_OUTPUT))
 _LAST_OPERATION = max(int(code) for code in OperationType if code != OperationType.OEM_OPERATION)
-_UINT32_MAX = 0xFFFFFFFF
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def validate_model(model, go_on=pace.step):
@@ -180,7 +180,7 @@ def _check_type(path, code, prefixes):
         _fail(path, f"type is {shown(code)}, must be an operand type code")
     if code in DTYPES or code in OEM_TYPES:
         return
-    if not is_extension(code) or not 0 <= code <= _UINT32_MAX:
+    if not is_extension(code) or not 0 <= code <= UINT32_MAX:
         _fail(path, f"type {shown(code)} is unknown, must be 0..{max(DTYPES.keys() - OEM_TYPES):d}")
     if code >> 16 not in prefixes:
         _fail(path, f"type 0x{code:08x} has a prefix that is not in the model's extensions")
@@ -190,8 +190,8 @@ def _check_dims(path, operand):
     if not isinstance(operand.dims, tuple | list):
         _sequence(operand.dims, f"{path}.dims")
     for axis, dim in enumerate(operand.dims):
-        if not _is_int(dim) or not 0 <= dim <= _UINT32_MAX:
-            _fail(path, f"dimension {axis} is {shown(dim)}, must be 0 (unknown) to {_UINT32_MAX}")
+        if not _is_int(dim) or not 0 <= dim <= UINT32_MAX:
+            _fail(path, f"dimension {axis} is {shown(dim)}, must be 0 (unknown) to {UINT32_MAX}")
     if operand.type in SCALAR_TYPES and operand.dims:
         _fail(path, f"rank is {len(operand.dims)}, must be 0 for scalar {type_name(operand.type)}")
     if operand.lifetime in CONSTANT_LIFETIMES and operand.type not in SCALAR_TYPES:
@@ -203,7 +203,7 @@ def _check_dims(path, operand):
 
 def _float32(value):
     """Value as the float32 that the standard stores, in a Python float; None for what is no number."""
-    if type(value) is float and -_FLOAT32_MAX <= value <= _FLOAT32_MAX:
+    if type(value) is float and -FLOAT32_MAX <= value <= FLOAT32_MAX:
         return float(np.float32(value))
     try:
         return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
@@ -239,7 +239,7 @@ def _check_zero_point(path, operand):
     if not _is_int(zero_point):
         _fail(path, f"zero point is {shown(zero_point)}, must be an integer")
     low, high = (0, 0)
-    if operand.type not in _SYMMETRIC_TYPES:
+    if operand.type not in SYMMETRIC_TYPES:
         low, high = QUANT_RANGE.get(operand.type, (0, 0))
     if not low <= zero_point <= high:
         rule = "0" if low == high else f"{low}..{high}"
@@ -290,7 +290,7 @@ def _all_positive(scales):
         values = np.asarray(scales, np.float64)
     except (TypeError, ValueError, OverflowError):
         return False
-    return values.ndim == 1 and bool(((values >= _SMALLEST) & (values <= _LARGEST)).all())
+    return values.ndim == 1 and bool(((values >= FLOAT32_TINY) & (values <= FLOAT32_MAX)).all())
 
 
 def _check_size(path, operand):
@@ -299,8 +299,8 @@ def _check_size(path, operand):
     size = 1 if is_raw(operand.type) else operand.dtype.itemsize
     for dim in operand.dims:
         size *= int(dim)
-        if size > _UINT32_MAX:
-            _fail(path, f"dimensions {list(operand.dims[:8])} need more than {_UINT32_MAX} bytes")
+        if size > UINT32_MAX:
+            _fail(path, f"dimensions {list(operand.dims[:8])} need more than {UINT32_MAX} bytes")
 
 
 def _check_lifetime(path, operand, referenced):
@@ -348,7 +348,7 @@ def _check_operation(path, index, operation, operands, prefixes):
     where = f"{path}.operation[{index}]"
     if not _is_int(code):
         _fail(where, f"type is {shown(code)}, must be an operation code")
-    if is_extension(code) and 0 <= code <= _UINT32_MAX:
+    if is_extension(code) and 0 <= code <= UINT32_MAX:
         if code >> 16 not in prefixes:
             _fail(where, f"operation 0x{code:08x} has a prefix that is not in the model's extensions")
     elif not 0 <= code <= _LAST_OPERATION and code != OperationType.OEM_OPERATION:

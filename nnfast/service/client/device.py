@@ -12,7 +12,7 @@ from ... import config, vlog
 from ...checks import called, chosen_from, is_number, sequence, shown, whole
 from ...checks import path as checked_path
 from ...driver.arguments import plain_keys, plain_shapes
-from ...driver.buffers import UINT32_MAX, Role, dimensions
+from ...driver.buffers import Role, dimensions
 from ...driver.cache_files import CacheFiles, check_token, descriptors_of
 from ...driver.capabilities import Capabilities, Performance
 from ...driver.closing import Closing
@@ -20,7 +20,7 @@ from ...driver.device import check_options
 from ...driver.durations import check_deadline
 from ...errors import DeadObject, GeneralFailure, InvalidArgument
 from ...forks import importing
-from ...model.types import VERSIONS, Model, OperandType
+from ...model.types import UINT32_MAX, VERSIONS, Model, OperandType
 from ..wire import protocol
 from .buffers import Memories, RemoteBuffer, RemoteTokens
 from .last_model import LastModel
