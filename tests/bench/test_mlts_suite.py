@@ -144,6 +144,16 @@ def test_no_litert_is_a_reason_and_no_failure(digits, tmp_path):
     assert result.verdict == "good" and "LiteRT is not installed" in result.beside.reason
 
 
+def test_a_baseline_that_fails_is_a_reason_too(digits, monkeypatch):
+    mlts_data.model(digits, "quantized", "int8")
+    whole = Reference.run
+    monkeypatch.setattr(Reference, "run", lambda self, path, sequences: 1 / 0 if path.stem == "digits" else
+                        whole(self, path, sequences))
+    one, two = run(digits, beside=Reference(1))
+    assert one.verdict == "good" and one.beside.reason.startswith("ZeroDivisionError: ")
+    assert two.beside.difference.equal == 12
+
+
 @pytest.mark.skipif(not litert_models.litert_python(), reason="ai_edge_litert is not installed and "
                                                               "NNFAST_LITERT_PYTHON not set")
 def test_beside_the_real_litert(digits):

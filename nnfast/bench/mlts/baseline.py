@@ -3,8 +3,9 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from ... import Device
+from ... import Device, load
 from ...conformance.litert.peer import Peer
+from ...conformance.verdict import describe
 from ...errors import InvalidArgument
 from ...tflite.reader import ModelFile
 from ..levels import at_level
@@ -52,9 +53,7 @@ class Reference:
 
     def run(self, path, sequences):
         """As LiteRT.run."""
-        import nnfast
-
-        model = nnfast.load(path)
+        model = load(path)
         shapes = {0: sequences[0].inputs.shape[1:]} if 0 in inputs_of(model)[0].dims else None
         with at_level("scalar"):
             prepared = self._device.prepare(model, input_shapes=shapes)
@@ -71,8 +70,10 @@ def run_all(baseline, jobs, progress=lambda done, total, note="": None):
         path, sequences = job
         try:
             found = baseline.run(path, sequences())
-        except (InvalidArgument, KeyError) as error:
+        except InvalidArgument as error:
             found = str(error)
+        except Exception as error:  # of the baseline, whatever it is: the other models go on
+            found = describe(error)
         done.append(path)
         progress(len(done), len(jobs), os.path.basename(path))
         return found
