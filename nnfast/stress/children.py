@@ -40,10 +40,11 @@ def work_in_children(report, name, paths, seed, socket, work, threads, seconds, 
         lines = {line["number"]: line for line in map(json.loads, stream)}
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
     problems = [_problem(number, *end, lines.get(number)) for number, end in enumerate(zip(plan, codes))]
+    facts = {"planned": plan, "codes": codes, "compiled": sum(line["compiled"] for line in lines.values()),
+             "executed": sum(line["executed"] for line in lines.values())}
     if any(problems):
-        raise Failure("; ".join(filter(None, problems)))
-    return {"planned": plan, "codes": codes, "compiled": sum(line["compiled"] for line in lines.values()),
-            "executed": sum(line["executed"] for line in lines.values())}
+        raise Failure("; ".join(filter(None, problems)), facts)
+    return facts
 
 
 def _problem(number, death, code, line):

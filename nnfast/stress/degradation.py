@@ -51,7 +51,7 @@ def measure(report, name, paths, seed, socket, compilers, limit, seconds):
     beyond = [f"{path} by {row['percent']} %" for path, row in found.items() if row["percent"] > limit]
     if beyond:
         raise Failure(f"{Path(subjects[0].path).name} slows down beside compilations of {', '.join(beyond)}; "
-                      f"allowed are {limit:g} %")
+                      f"allowed are {limit:g} %", {"models": found})
     return {"models": found}
 
 

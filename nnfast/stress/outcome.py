@@ -12,7 +12,11 @@ LONGEST = 500
 
 
 class Failure(Exception):
-    """What a test found wrong, in one line."""
+    """What a test found wrong, in one line. facts: what it did nevertheless, as plain values."""
+
+    def __init__(self, text, facts=None):
+        super().__init__(text)
+        self.facts = facts or {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 import signal
 from multiprocessing.connection import Connection
 
-from .outcome import FAILURE, SUCCESS, reason_of
+from .outcome import FAILURE, SUCCESS, Failure, reason_of
 
 PR_SET_PDEATHSIG = 1
 
@@ -43,6 +43,8 @@ def main(handle, parent):
         try:
             function, arguments = connection.recv()
             message = SUCCESS, "", function(Report(connection), **arguments) or {}
+        except Failure as failure:
+            message = FAILURE, reason_of(failure), failure.facts
         except Exception as error:
             message = FAILURE, reason_of(error), {}
         connection.send(message)

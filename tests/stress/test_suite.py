@@ -91,6 +91,8 @@ def changed(monkeypatch):
 def test_clients_that_fail(changed, name, compile, outcome, words, capfd):
     result = changed(name, {"work": Work((0.0, 0.0), 1.0, compile)})
     assert (result.outcome, result.client) == (outcome, outcome) and words in result.detail, result
+    if name.startswith("multi_process"):
+        assert len(result.facts["codes"]) == len(result.facts["planned"]) == 2
 
 
 @pytest.mark.parametrize("program, client, outcome, words", [
@@ -140,6 +142,7 @@ def test_degradation_beyond_the_limit_is_a_failure(changed):
     assert result.outcome == SUCCESS and set(result.facts["models"]) == {"digits_float32.tflite", "digits_int8.tflite"}
     result = changed("performance_degradation", {"limit": -101}, limit=None)
     assert result.outcome == FAILURE and "digits_float32.tflite slows down beside compilations of " in result.detail
+    assert all(row["alone_us"] > 0 and row["beside_us"] > 0 for row in result.facts["models"].values())
 
 
 # -- models and arguments ----------------------------------------------------------------------------------------------
