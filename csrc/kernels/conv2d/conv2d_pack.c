@@ -228,7 +228,7 @@ void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, cons
             biases[j] = j < here ? bias[first + j] : 0;
         for (size_t p = 0; p < pairs; p += BLOCK) {
             const size_t count = pairs - p < BLOCK ? pairs - p : BLOCK, live = depth > 2 * p ? depth - 2 * p : 0;
-            /* Widths are multiples of four. */
+            /* pack_words of pairs that are rounded on the way, four columns at once: widths are multiples of four. */
             for (size_t j = 0; j < width; j += 4) {
                 uint32_t rows[4][BLOCK] = {{0}};
                 for (size_t r = 0; r < 4 && j + r < here; r++)

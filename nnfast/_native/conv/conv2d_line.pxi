@@ -73,6 +73,7 @@ cdef void draw(const conv2d_line *p, const float *const *a, size_t count, const 
 cdef void draw_edge(const conv2d_line *p, const float *const *rows, size_t at, const float **a, float *copies,
                     const float *w, float *y) noexcept nogil:
     """Output `at` of a row, whose window crosses the border; rows: the input row under each filter row, or NULL."""
+    # Not by gather(): the kernel leaves out the filter rows that have no input, rather than read zeros.
     cdef size_t t
     cdef ptrdiff_t left = <ptrdiff_t>(at * p.x.stride) - <ptrdiff_t>p.x.head
     cdef ptrdiff_t first = max(-left, 0), last = min(<ptrdiff_t>p.x.taps, <ptrdiff_t>p.x.size - left)
