@@ -6,7 +6,6 @@ import random
 import re
 import time
 
-from .._native.threads import MAX_THREADS
 from ..checks import called, sequence, shown, text, whole
 from ..checks import path as checked_path
 from ..errors import InvalidArgument
@@ -27,6 +26,9 @@ ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.service.spa
 """Ways to the driver, each with the device that takes it."""
 
 MOST_SEED, MOST_PATTERN = 1 << 64, 10_000
+MOST_THREADS = (1 << 31) - 1
+"""As an int of C holds; fewer are the device's own rule."""
+
 CHUNK = 32
 """Tests per task: small enough to share a large file between workers."""
 
@@ -66,7 +68,7 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
             raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
         device = ROUTES[via]
     jobs, threads, sample = (None if value is None else whole(value, what, 1, most) for what, value, most in (
-        ("jobs", jobs, None), ("threads", threads, MAX_THREADS), ("sample", sample, None)))
+        ("jobs", jobs, None), ("threads", threads, MOST_THREADS), ("sample", sample, None)))
     start = time.monotonic()
     plan = _Plan(collect(paths), hal, via, _kinds(kinds, via), operations(ops), _pattern(pattern))
     if sample is not None:

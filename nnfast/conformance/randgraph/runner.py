@@ -6,14 +6,13 @@ import time
 from itertools import product
 
 from ..._native import kernels
-from ..._native.threads import MAX_THREADS
 from ...checks import called, chosen_from, sequence, text, whole
 from ...errors import Error, InvalidArgument
 from ...model.types import VERSIONS
 from ..dump import dump
 from ..judge import DIFFERS
 from ..pool import Pool
-from ..runner import BURST, FACES, ROUTES, operations
+from ..runner import BURST, FACES, MOST_THREADS, ROUTES, operations
 from .generate import SIZES, draw_case, rows_of
 from .results import GraphResult, GraphResults
 from .subject import label
@@ -50,7 +49,7 @@ def run(seeds, size="small", against=REFERENCE, hals=("canonical",), vias=("loca
     version = min((FACES[hal] for hal in hals), key=VERSIONS.index)
     rows_of(None if names is None else frozenset(names), version)
     threads, jobs = (None if value is None else whole(value, what, 1, most)
-                     for what, value, most in (("threads", threads, MAX_THREADS), ("jobs", jobs, None)))
+                     for what, value, most in (("threads", threads, MOST_THREADS), ("jobs", jobs, None)))
     if progress is not None:
         called(progress, "progress")
     folder = None if folder is None else os.fspath(folder)
