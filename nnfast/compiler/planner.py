@@ -98,7 +98,7 @@ class Planner:
         place_key = (start, tuple(sorted(shapes.items())))
         while True:
             needs = self._needs.get(place_key, ())
-            arrays = {operand: values(operand) for operand in needs}
+            arrays = {operand: _own(values(operand)) for operand in needs}
             key = (place_key, tuple((o, _identity(a)) for o, a in arrays.items()))
             found = self._kept.get(key)
             if found is not None:
@@ -224,6 +224,13 @@ class Planner:
     def _empty(self, start, blocked_on):
         spec = {"slots": 0, "offsets": {}, "arena_bytes": 0, "constants": {}}
         return Segment(start, start, [], [], spec, {}, {}, {}, (), blocked_on, False, self.resources)
+
+
+def _own(array):
+    """A copy that a plan may keep: the memory of a caller's array changes when the call is over."""
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
 
 
 def _identity(array):
