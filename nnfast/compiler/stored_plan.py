@@ -15,7 +15,8 @@ from .._native.recurrent import Walk
 from ..engine.segment import Segment
 from ..model.records import Data, Record
 from ..model.types import UINT32_MAX
-from .stored_steps import AnyStep, Index, Misfit, NoRecord, record_of
+from .stored_steps import AnyStep, record_of
+from .stored_steps.base import Index, Misfit, NoRecord
 
 Pairs = list[tuple[Index, Index]]
 

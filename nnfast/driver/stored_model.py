@@ -22,7 +22,7 @@ from ..alignment import LINE, align
 from ..compiler.packing import Packing, StoredPacking
 from ..compiler.passes.drop_constants import spare as spare_of
 from ..compiler.stored_plan import PlanRecord, Restoring, plan_of, restore
-from ..compiler.stored_steps import Misfit
+from ..compiler.stored_steps.base import Misfit
 from ..model.records import (
     Constants,
     Data,

@@ -13,7 +13,7 @@ from helpers.signed_mutations import models
 from nnfast import CacheFiles, ModelBuilder
 from nnfast.compiler import stored_plan, stored_steps
 from nnfast.compiler.planner import Planner
-from nnfast.compiler.stored_steps import Misfit
+from nnfast.compiler.stored_steps.base import Misfit
 from nnfast.driver.cache import save
 from nnfast.errors import InvalidArgument
 from nnfast.model import own
