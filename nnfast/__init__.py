@@ -17,6 +17,7 @@ _LAZY = {
     "Request": ("driver.request", "Request"), "RequestArgument": ("driver.request", "RequestArgument"),
     "profile": ("driver.profile", "profile"), "Fence": ("driver.fence", "Fence"), "Memory": ("driver.memory", "Memory"),
     "CacheFiles": ("driver.cache_files", "CacheFiles"), "Buffer": ("driver.buffers", "Buffer"),
+    "FailedItem": ("driver.mapping", "FailedItem"),
     "TensorInfo": ("driver.tensors", "TensorInfo"),
     "Role": ("driver.buffers", "Role"), "Client": ("driver.client", "Client"),
     "Model": ("model.types", "Model"), "ModelBuilder": ("model.builder", "ModelBuilder"),

@@ -1,5 +1,6 @@
 """The canonical driver object [NN 3.4-3.6]."""
 
+from copy import copy
 from weakref import WeakSet
 
 from .. import config, trace, vlog
@@ -226,6 +227,12 @@ class Device(Closing):
         shape; GeneralFailure if there is not enough memory.
         """
         return allocate(self, dims, input_roles, output_roles)
+
+    def narrowed(self, num_threads):
+        """The same device with other threads per run: it shares the client, the memory limit and the set of models."""
+        narrow = copy(self)
+        narrow.num_threads = num_threads
+        return narrow
 
     def close(self):
         """Close all models that the device has prepared (PreparedModel.close); it may still prepare others."""

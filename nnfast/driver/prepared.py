@@ -94,6 +94,13 @@ class PreparedModel(Closing):
         twin._start()
         return twin
 
+    def narrowed(self, num_threads):
+        """The same model with at most so many threads per run: a twin, or itself if that is no change or if only
+        executions can plan it."""
+        if num_threads >= self.num_threads or self.executor.segment is None:
+            return self
+        return self.twin(self.device.narrowed(num_threads), self.priority)
+
     def _set_up(self, device, model, source, options):
         """Set what does not depend on the plan."""
         self.device, self.num_threads, self.options = device, device.num_threads, options
@@ -129,6 +136,11 @@ class PreparedModel(Closing):
     def model(self):
         """The Model that runs, with the input shapes and extension definitions it was prepared with."""
         return self.executor.model
+
+    @property
+    def whole(self):
+        """The Model as given, with all constants; None if only what was packed of them is left."""
+        return self._whole() if self.spare else self.source
 
     @property
     def is_plain(self):
@@ -248,6 +260,37 @@ class PreparedModel(Closing):
             from .submit import submit
 
         return submit(self, inputs, timeout)
+
+    def perform(self, arrays, limits):
+        """Results of one run in model order, within execution.Limits, from a list of arrays that were checked."""
+        return self.executor.perform(arrays, None, limits)
+
+    @vlog.log_errors(vlog.EXECUTION, "map")
+    def map(self, inputs, batch=1, clients=None, ahead=None, prepare=None, errors="raise"):
+        """Run on many items; returns an iterator over their results, in order.
+
+            for y, in prepared.map(images, clients=4):
+                ...
+
+        inputs: an iterable of items, each a list, a dict, or the only input, as `run` takes them; or an array of items
+        along the first dimension, or a dict of such arrays by name. It is read in the thread that iterates, as far
+        ahead as said. The result of an item is what `run` returns: a dict for a dict, else a list.
+        batch: items that one execution computes side by side along the leading dimension. The model is prepared for
+        them once more, and tried: where items would not stay apart, each runs alone, and `reason` of the iterator says
+        why. Integers are what `run` gives, bit for bit; sums of floats may be added up in another order.
+        clients: executions at once, among which the threads of the device are shared out; None: one for each thread.
+        ahead: most items taken and not yet delivered, at least `batch`; None: two executions of each client.
+        prepare: function from an item to what `run` takes, called on the threads of the clients.
+        errors: "raise" raises what an item failed on, after which the iterator goes on with the next item; "return"
+        gives a FailedItem (place, error) in place of the result. Messages begin with "map item 17: ". What `inputs`
+        itself raises comes after the results of the items before, and ends the iterator.
+
+        `close`, the end of a `with` block or dropping the iterator ends the executions. Raises InvalidArgument.
+        """
+        with importing:
+            from .mapping import Results
+
+        return Results(self, inputs, batch, clients, ahead, prepare, errors)
 
     @vlog.log_errors(vlog.EXECUTION, "burst")
     def burst(self, capacity=1024, spin_us=None):

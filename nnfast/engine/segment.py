@@ -60,7 +60,7 @@ class Segment:
         """The same plan for other resources: shares programs and packed weights, but not frames."""
         twin = copy(self)
         twin.resources, twin._frames, twin.runs = resources, [], 0
-        if resources.budget is not None:
+        if resources.budget is not None and resources.budget is not self.resources.budget:
             resources.budget.share(self.held_bytes, twin, "prepare: packed weights")
         return twin
 

@@ -95,6 +95,14 @@ def quantized_info():
     return nnfast.TensorInfo("x", (2,), np.dtype(np.uint8), 5, 0.5, 128, None, 0)
 
 
+def drained(results):
+    """Raise what any item failed on, but for what `prepare` raised."""
+    with results:
+        for result in results:
+            if isinstance(result, nnfast.FailedItem) and not hasattr(result.error, "__notes__"):
+                raise result.error
+
+
 def fields(kind):
     return [field.name for field in dataclasses.fields(kind) if field.init]
 
@@ -151,6 +159,9 @@ def recipes():
                        "requests": fmq.MessageQueue.create(fmq.REQUEST_DATUM, 64),
                        "results": fmq.MessageQueue.create(fmq.RESULT_DATUM, 64)}),
         "Stream.run": (lambda w: w.prepared.stream().run, lambda w: {"inputs": [w.x]}),
+        "PreparedModel.map": (lambda w: lambda **options: drained(w.prepared.map(**options)),
+                              lambda w: {"inputs": [w.x, [w.x]], "batch": 1, "clients": 1, "ahead": 2, "prepare": None,
+                                         "errors": "return"}),
         "Execution.result": (lambda w: w.prepared.submit([w.x]).result, none),
         "Execution.exception": (lambda w: w.prepared.submit([w.x]).exception, none),
         "Controller.run": (lambda w: lambda inputs: with_burst(w, lambda burst: burst.run(inputs)),
@@ -325,7 +336,7 @@ SERVED = re.compile("(Device[.]|PreparedModel[.](?!configure)|Stream|Execution|C
 """Names of recipes over what a driver's process has too."""
 RECORDS = {"OperandType", "OperationType", "fmq.RequestTag", "fmq.ResultTag", "conformance.Results",
            "conformance.TestResult", "ExecutionResult", "trace.record", "trace.pause", "trace.Recorder", "profile",
-           "TensorInfo"}
+           "TensorInfo", "FailedItem"}
 """Enumerations, and records that calls return: a caller has no reason to make one, and no parameter to fill."""
 INSIDE = {"Buffer", "PreparedModel", "Stream", "Execution", "Controller", "FencedExecution", "Explanation",
           "fmq.MessageQueue"}
@@ -333,7 +344,8 @@ INSIDE = {"Buffer", "PreparedModel", "Stream", "Execution", "Controller", "Fence
 LITERT = {"Interpreter"}
 """Raises what LiteRT raises (tests/litert)."""
 PLUMBING = {
-    "PreparedModel.twin", "Stream.perform", "Buffer.check_role", "Buffer.read", "Buffer.misfit", "Buffer.place",
+    "PreparedModel.twin", "PreparedModel.perform", "PreparedModel.narrowed", "Device.narrowed", "Stream.perform",
+    "Buffer.check_role", "Buffer.read", "Buffer.misfit", "Buffer.place",
     "Buffer.store", "profile.add", "trace.Recorder.add",
     "Explanation.from_json", "conformance.Results.count", "vlog.log", "vlog.log_errors", "trace.mark", "trace.span",
     "convert.status", "convert.lookup", "Execution.set_result", "Execution.set_exception",

@@ -21,6 +21,7 @@ from ...driver.signature import signature_of
 from ...driver.submit import Execution
 from ...driver.tensors import TensorInfo
 from ...errors import InvalidArgument
+from ...forks import importing
 from ..wire import protocol
 from .burst import RemoteBurst
 from .connection import outcome_of
@@ -158,6 +159,26 @@ class RemotePreparedModel(Closing):
             results, took_us = outcome
             future.timing = Timing(took_us, took_us)
             future.set_result(results)
+
+    def perform(self, arrays, limits):
+        """As PreparedModel.perform; the driver does not hear of a Cancel flag."""
+        return self._run(arrays, None, 0)
+
+    def narrowed(self, num_threads):
+        """The model itself: the driver decides how many threads run it."""
+        return self
+
+    @property
+    def whole(self):
+        """As PreparedModel.whole."""
+        return self.model
+
+    def map(self, inputs, batch=1, clients=None, ahead=None, prepare=None, errors="raise"):
+        """As PreparedModel.map."""
+        with importing:
+            from ...driver.mapping import Results
+
+        return Results(self, inputs, batch, clients, ahead, prepare, errors)
 
     def signature(self, key=None):
         """As PreparedModel.signature."""

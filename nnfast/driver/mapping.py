@@ -1,0 +1,318 @@
+"""Throughput: many executions of one prepared model at once, with results in the order of the inputs."""
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import forks
+from .._native.threads import Cancel
+from ..checks import called, chosen_from, shown, whole
+from ..errors import Error, GeneralFailure, InvalidArgument
+from ..forks import renewed
+from .arguments import in_list, named, taken_inputs
+from .background import Workers
+from .batches import batched
+from .closing import Closing
+from .execution import Limits
+
+MOST_CLIENTS, MOST_BATCH, MOST_AHEAD = 1024, 1 << 16, 1 << 24
+ROUNDS = 2
+"""Executions that each client has taken items for, by default: one runs, one waits."""
+
+RAISE, RETURN = "raise", "return"
+
+
+class FailedItem(NamedTuple):
+    """What PreparedModel.map(errors="return") gives for an item that failed. place: of the item, from 0; error: why."""
+
+    place: int
+    error: BaseException
+
+
+class Results(Closing):
+    """Iterator over the results of PreparedModel.map. Use it from one thread at a time.
+
+    batch: items of one execution; reason: why that is 1 although more were asked for, else "". clients: executions at
+    once. `close` drops what has not been delivered, as the end of a `with` block does.
+    """
+
+    def __init__(self, prepared, inputs, batch=1, clients=None, ahead=None, prepare=None, errors=RAISE):
+        """As PreparedModel.map."""
+        batch = whole(batch, "map batch:", 1, MOST_BATCH)
+        if clients is None:
+            clients = min(prepared.num_threads, MOST_CLIENTS)
+        self.clients = whole(clients, "map clients:", 1, MOST_CLIENTS)
+        if ahead is not None:
+            whole(ahead, "map ahead:", batch, MOST_AHEAD)
+        if prepare is not None:
+            called(prepare, "map prepare:")
+        self._is_raising = chosen_from(errors, "map errors:", (RAISE, RETURN)) == RAISE
+        self._inputs = _iterator(inputs) if prepare is not None else _items(prepared, inputs)
+        self._workers, self._pending, self._ready, self._gathered = None, deque(), deque(), []
+        self._taken = self._delivered = 0
+        self._failure = None
+        self._forks = forks.count
+        self._job = _Job(prepared, batch, self.clients, prepare)
+        self.batch, self.reason = self._job.batch, self._job.reason
+        self._ahead = ROUNDS * self.clients * self.batch if ahead is None else ahead
+        self._workers = Workers("map", self.clients, is_awaited=False)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self._ready:
+            while self._inputs is not None and self._taken - self._delivered < self._ahead:
+                self._take()
+            if not self._pending:
+                if self._failure is not None:
+                    failure, self._failure = self._failure, None
+                    raise failure
+                self.close()
+                raise StopIteration
+            self._ready.extend(self._finished(self._pending[0]))
+            self._pending.popleft()
+        result = self._ready.popleft()
+        self._delivered += 1
+        if isinstance(result, FailedItem):
+            error = _told(result)
+            if self._is_raising:
+                raise error
+            return FailedItem(result.place, error)
+        return result
+
+    def _take(self):
+        """Take an item of the inputs, and start an execution once there is a batch of them."""
+        try:
+            item = next(self._inputs)
+        except StopIteration:
+            self._end()
+        except Exception as error:  # of the caller's iterable: raised after the results of what came before
+            self._failure = error
+            self._end()
+        else:
+            self._gathered.append((self._taken, item))
+            self._taken += 1
+            if len(self._gathered) == self.batch:
+                self._start(self._gathered)
+                self._gathered = []
+
+    def _end(self):
+        """No item follows: what does not fill a batch runs one by one."""
+        self._inputs = None
+        for entry in self._gathered:
+            self._start([entry])
+        self._gathered = []
+
+    def _start(self, entries):
+        chunk = _Chunk(entries)
+        self._pending.append(chunk)
+        job = self._job
+        try:
+            self._workers.put(lambda: job.work(chunk))
+        except RuntimeError:  # no thread can be started: this one does the work
+            job.work(chunk)
+
+    def _finished(self, chunk):
+        """Outcomes of a chunk, once there are."""
+        if self._forks == forks.count:
+            chunk.done.acquire()
+        if chunk.outcomes is None:
+            raise GeneralFailure("map: its executions belong to the parent process; call map again in the child")
+        return chunk.outcomes
+
+    def close(self):
+        """End the executions and free what they hold; what was not delivered is lost. May be called more than once."""
+        self._inputs, self._failure, self._gathered = None, None, []
+        self._ready.clear()
+        self._drop()
+        if self._forks == forks.count:
+            for chunk in self._pending:
+                chunk.done.acquire()
+        self._pending.clear()
+        self._job.close()
+
+    def _drop(self):
+        """Let running executions stop at their next step, and threads end when they are idle. Waits for nothing."""
+        self._job.cancel.set()
+        self._workers.dismiss()
+
+    def __del__(self):
+        if self.__dict__.get("_workers") is not None:
+            self._drop()
+
+
+class _Chunk:
+    """Items of one execution. entries: [(place, item)]; outcomes: their results or FailedItems, once `done` is free."""
+
+    __slots__ = ("entries", "outcomes", "done")
+
+    def __init__(self, entries):
+        self.entries, self.outcomes, self.done = entries, None, renewed(threading.Lock())
+        self.done.acquire()
+
+
+class _Job:
+    """What the threads of a map use; it does not refer to the iterator, so that dropping that one ends them.
+
+    cancel: set to end all executions.
+    """
+
+    def __init__(self, prepared, batch, clients, prepare):
+        self._prepare, self.cancel = prepare, Cancel()
+        self._limits = Limits(self.cancel)
+        self._single = prepared.narrowed(max(1, prepared.num_threads // clients))
+        self._own = [] if self._single is prepared else [self._single]
+        self.batch, self.reason, self._batched = 1, "", None
+        if batch > 1:
+            self._batched, self.reason = batched(prepared, self._single, batch, self._limits)
+            if self._batched is not None:
+                self.batch = batch
+                self._own.append(self._batched.prepared)
+
+    def close(self):
+        """Free the models made for this map."""
+        for prepared in self._own:
+            prepared.close()
+
+    def work(self, chunk):
+        """Run a chunk; never raises."""
+        entries, chunk.entries = chunk.entries, None
+        outcomes = [None] * len(entries)
+        try:
+            if not self.cancel.is_set:
+                self._run(entries, outcomes)
+        except BaseException as error:
+            outcomes = [FailedItem(place, error) for place, _ in entries]
+        finally:
+            chunk.outcomes = outcomes
+            chunk.done.release()
+
+    def _run(self, entries, outcomes):
+        """Fill in the outcomes of entries: in one execution, or one by one where an item cannot be in a batch."""
+        calls = [self._call(outcomes, k, place, item) for k, (place, item) in enumerate(entries)]
+        if len(calls) == self.batch > 1 and all(c is not None and self._batched.takes(c.arrays) for c in calls):
+            try:
+                results = self._batched.run([call.arrays for call in calls], self._limits)
+            except Error:  # a value of some item is bad: alone, each has its own outcome
+                pass
+            else:
+                outcomes[:] = [self._as_asked(call, result) for call, result in zip(calls, results)]
+                return
+        for k, ((place, _), call) in enumerate(zip(entries, calls)):
+            if call is not None:
+                try:
+                    outcomes[k] = self._as_asked(call, self._single.perform(call.arrays, self._limits))
+                except BaseException as error:
+                    outcomes[k] = FailedItem(place, error)
+
+    def _call(self, outcomes, k, place, item):
+        """The _Call of an item; None, and its FailedItem among the outcomes, if it cannot be run."""
+        inputs = self._single.inputs
+        try:
+            if self._prepare is not None:
+                item = self._prepare(item)
+            by_name = isinstance(item, Mapping)
+            if by_name:
+                arrays = named(item, inputs, "input")
+            else:
+                arrays = in_list(item if isinstance(item, list | tuple) else [item], "map")
+            if len(arrays) != len(inputs):
+                raise InvalidArgument(f"run: got {len(arrays)} inputs, must be {len(inputs)} "
+                                      f"({', '.join(i.name for i in inputs)})")
+            return _Call(taken_inputs(inputs, arrays), by_name)
+        except BaseException as error:
+            outcomes[k] = FailedItem(place, error)
+            return None
+
+    def _as_asked(self, call, results):
+        return dict(zip((o.name for o in self._single.outputs), results)) if call.by_name else results
+
+
+class _Call(NamedTuple):
+    """The arrays of an item in model order; by_name: it was a dict, and so is its result."""
+
+    arrays: list
+    by_name: bool
+
+
+def _told(failed):
+    """The error of a FailedItem, which says of which item it is."""
+    place, error = failed
+    if isinstance(error, StopIteration):
+        made = RuntimeError(f"map item {place}: prepare raised StopIteration")
+        made.__cause__ = error
+        return made
+    if isinstance(error, Error) and error.args and isinstance(error.args[0], str):
+        error.args = Error(f"map item {place}: {error.args[0]}").args + error.args[1:]
+    else:
+        error.add_note(f"map item {place}")
+    return error
+
+
+# -- what the caller gives ---------------------------------------------------------------------------------------------
+def _iterator(inputs):
+    if not isinstance(inputs, str | bytes | bytearray):
+        try:
+            return iter(inputs)
+        except (TypeError, ValueError):  # the latter of closed files
+            pass
+    raise InvalidArgument(f"map inputs: is {shown(inputs)}, must be an array or an iterable of items")
+
+
+def _items(prepared, inputs):
+    """Iterator over the items of `inputs`: rows of an array, or of a dict of arrays by name, or what it iterates."""
+    if isinstance(inputs, Mapping):
+        columns = [_Rows(info, array, f"map inputs {info.name!r}")
+                   for info, array in zip(prepared.inputs, named(inputs, prepared.inputs, "input"))]
+        counts = {len(column) for column in columns}
+        if len(counts) != 1:
+            raise InvalidArgument("map inputs: have " + ", ".join(f"{len(c)} of {i.name!r}" for c, i in
+                                                                  zip(columns, prepared.inputs)) +
+                                  ", must be as many items of each")
+        names = [info.name for info in prepared.inputs]
+        return (dict(zip(names, row)) for row in zip(*columns))
+    if _is_array(inputs):
+        if len(prepared.inputs) != 1:
+            raise InvalidArgument(f"map inputs: is one array, the model has {len(prepared.inputs)} inputs; give a dict "
+                                  f"of arrays by name ({', '.join(i.name for i in prepared.inputs)})")
+        return iter(_Rows(prepared.inputs[0], inputs, "map inputs"))
+    return _iterator(inputs)
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray) or hasattr(value, "shape") and hasattr(value, "dtype") and \
+        hasattr(type(value), "__getitem__")
+
+
+class _Rows:
+    """The items in an array: of one more dimension than the input, or of the input's, cut along the first one.
+
+    Arrays are whatever has shape and slices, such as those of zarr. Raises InvalidArgument.
+    """
+
+    def __init__(self, info, array, what):
+        if not _is_array(array):
+            raise InvalidArgument(f"{what}: is {shown(array)}, must be an array with a first dimension for the items")
+        shape = tuple(array.shape)
+        rank = len(shape) if info.shape is None else len(info.shape)
+        if len(shape) not in (rank, rank + 1) or not shape:
+            raise InvalidArgument(f"{what}: shape is {list(shape)}, must have {rank} or {rank + 1} dimensions")
+        self._array, self._lead = array, 0  # 0: an item is an element of the first dimension
+        self._count = shape[0]
+        if len(shape) == rank:
+            self._lead = 1 if info.shape is None else info.shape[0] or 1
+            self._count, left = divmod(shape[0], self._lead)
+            if left:
+                raise InvalidArgument(f"{what}: shape is {list(shape)}, the first dimension must be a multiple of "
+                                      f"{self._lead}, as the input has {self._lead} there")
+
+    def __len__(self):
+        return self._count
+
+    def __iter__(self):
+        for k in range(self._count):
+            yield np.asarray(self._array[k * self._lead:(k + 1) * self._lead] if self._lead else self._array[k])
