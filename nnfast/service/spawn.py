@@ -24,11 +24,15 @@ sys.exit(main(sys.argv[2:]))
 
 
 def start(path, *options, stderr=None):
-    """A driver's process that serves at `path`, as Popen; it is ready when `connect` works. stderr: as of Popen."""
+    """A driver's process that serves at `path`, as Popen; it is ready when `connect` works. stderr: as of Popen.
+
+    It is a process group, so that Ctrl-C does not reach it, but not a session: Linux shares the processors between
+    sessions first (sched_autogroup), whatever the priorities of their processes.
+    """
     modules = json.dumps([os.path.abspath(folder) for folder in sys.path])
     command = [sys.executable, "-c", _BOOT, modules, "serve", "--socket", path, *options]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
-                            start_new_session=True)
+                            process_group=0)
 
 
 def reach(path, process):
