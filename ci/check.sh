@@ -90,5 +90,6 @@ fi
 for name in "$@"; do
     step "$name" "$name"
 done
-echo "checks: $# run, $failed failed, $SECONDS s"
+echo "took $SECONDS s"
+echo "checks: $(($# - failed)) passed, $failed failed"
 [ "$failed" -eq 0 ]
