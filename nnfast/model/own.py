@@ -32,7 +32,11 @@ class OwnType(Definition):
         return f"<OwnType {self.id} {self.name}>"
 
     def __reduce__(self):
-        return TYPES.__getitem__, (self.id,)
+        return _type_of, (self.id,)
+
+
+def _type_of(id):
+    return TYPES[id]
 
 
 _SIZES = {"int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "uint32": "U32", "int64": "I64",

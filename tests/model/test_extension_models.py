@@ -1,6 +1,7 @@
 """Models with vendor extensions and OEM codes: what is valid without knowing the extension
 [NN 1.7, 9.2, 9.3, 9.7, 11.3 a g l m, 11.4 d e, 11.16]."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from helpers.vendor_extensions import AMOUNTS
 from nnfast import ModelBuilder
 from nnfast.errors import InvalidArgument
+from nnfast.model import own
 from nnfast.model.types import LifeTime, Operand, is_extension, operation_name, type_name
 from nnfast.model.validate import validate_model
 
@@ -163,3 +165,9 @@ def test_builder_takes_numpy_scalars_of_unknown_types():
     y = b.add(b.extension_code(NAME, 7), [s], b.extension_code(NAME, 2))
     model = b.outputs(y).build()
     assert model.main.operands[0].data.tobytes() == np.int64(-2).tobytes()
+
+
+@pytest.mark.parametrize("kind", own.TYPES.values(), ids=lambda kind: kind.name)
+def test_own_types_are_themselves_after_pickling(kind):
+    assert pickle.loads(pickle.dumps(kind)) is kind
+    assert pickle.loads(pickle.dumps([kind, {kind.id: kind}])) == [kind, {kind.id: kind}]
