@@ -35,6 +35,8 @@ def add_arguments(parser):
     parser.add_argument("models", metavar="MODEL", nargs="*", help="model file (.tflite)")
     parser.add_argument("--rings", action="store_true", help="instead: rings between two processes, beside a bare "
                                                              "futex, a pipe, a Unix socket and multiprocessing.Queue")
+    parser.add_argument("--throughput", action="store_true", help="instead: items per second in batches of 1 to 32, by "
+                                                                  "one client with all threads to one for each")
     parser.add_argument("--plot", metavar="F", help="with --rings: also draw the table (PNG)")
     parser.add_argument("--via", action="append", choices=WAYS, metavar="WAY",
                         help="also through: burst (rings in shared memory, both ends polling), service (a driver's "
@@ -63,6 +65,8 @@ def main(args):
         raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")
     if args.without_passes is not None and "service" in (args.via or ()):
         raise InvalidArgument("--without-passes: a driver's process runs all passes; leave out --via service")
+    if args.throughput:
+        return main_throughput(args, output)
     with tracing(args.trace, "nnfast benchmark"):
         device = device_of(args)
         subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
@@ -99,6 +103,24 @@ def main_rings(args, output):
     output.show(*tables)
     if args.plot:
         rings.plot(document, args.plot)
+    if args.html:
+        from .page import write_page
+
+        write_page(args.html, tables)
+    output.finish(document)
+    return 0
+
+
+def main_throughput(args, output):
+    from . import throughput
+
+    if args.via or args.per_op or args.trace:
+        raise InvalidArgument("--throughput: leave out --via, --per-op and --trace")
+    device = device_of(args)
+    subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
+    document = {**surroundings(device, args.relaxed), "models": throughput.measure(subjects, args.runs or 5)}
+    tables = [throughput.table(document)]
+    output.show(*tables)
     if args.html:
         from .page import write_page
 

@@ -17,7 +17,7 @@ from PIL import Image
 import nnfast
 from helpers.commands import assert_one_error_line, call
 from nnfast._native import bench as native_peak
-from nnfast.bench import peak, peers
+from nnfast.bench import peak, peers, throughput
 from nnfast.cli import benchmark
 from nnfast.driver import capabilities
 
@@ -211,3 +211,58 @@ def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
     monkeypatch.chdir(tmp_path)
     assert call("benchmark", *args) == 2
     assert_one_error_line(capsys, *words)
+
+
+# -- throughput --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(throughput, "TURN_SECONDS", 0.001)
+
+
+def test_throughput_of_all_ways(capsys, tmp_path, alone, short):
+    assert call("benchmark", MODEL, "--throughput", "--runs", 2, "--threads", 2, "--json", tmp_path / "t.json") == 0
+    text = capsys.readouterr().out
+    assert "items/s" in text and "LiteRT is not installed" in text
+    model, = json.loads((tmp_path / "t.json").read_text())["models"]
+    assert [(row["batch"], row["clients"], row["threads"]) for row in model["rows"]] == [
+        (batch, clients, threads) for batch in (1, 2, 4, 8, 16, 32) for clients, threads in ((1, 2), (2, 1))]
+    assert all(row["engine"] == "nnfast" and row["turns"] == 2 for row in model["rows"])
+    assert all(0 < row["items_per_second"] <= row["best"] for row in model["rows"])
+
+
+class ResizedInterpreter(FakeInterpreter):
+    """Takes any batch; counts how many are made for each."""
+
+    made = {}
+
+    def resize_tensor_input(self, index, shape):
+        self.made[shape[0]] = self.made.get(shape[0], 0) + 1
+        model = nnfast.load(MODEL)
+        self.prepared = nnfast.Device(1).prepare(model, input_shapes={0: shape})
+
+
+def test_throughput_beside_a_peer(tmp_path, monkeypatch, short):
+    module = type("module", (), {"Interpreter": ResizedInterpreter})
+    monkeypatch.setattr(peers, "find", lambda: (module, "no-such-package"))
+    monkeypatch.setattr(ResizedInterpreter, "made", {})
+    prepared = nnfast.Device(2).prepare(model := nnfast.load(MODEL))
+    inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
+    found, notes = throughput.measure(str(MODEL), prepared, inputs, turns=1, batches=(1, 4))
+    assert [(row.engine.split()[0], row.batch, row.clients) for row in found] == [
+        (engine, batch, clients) for batch in (1, 4) for clients in (1, 2) for engine in ("nnfast", "LiteRT")]
+    assert notes == [] and model is not None and ResizedInterpreter.made == {4: 3}
+
+
+def test_throughput_without_batches(alone, short):
+    b = nnfast.ModelBuilder("all")
+    x, y = b.input("TENSOR_FLOAT32", (3, 4), name="x"), b.output("TENSOR_FLOAT32", (1, 4), name="y")
+    b.operation("REDUCE_SUM", [x, b.constant(np.zeros(1, np.int32)), b.scalar(True)], [y])
+    prepared = nnfast.Device(1).prepare(model := b.build())
+    found, notes = throughput.measure("sum", prepared, [np.ones((3, 4), np.float32)], turns=1)
+    assert [(row.batch, row.clients, row.threads) for row in found] == [(1, 1, 1)] and model is not None
+    assert notes[1].startswith("no batches: ")
+
+
+def test_throughput_takes_no_other_ways(capsys):
+    assert call("benchmark", MODEL, "--throughput", "--per-op") == 2
+    assert_one_error_line(capsys, "--throughput: leave out --via, --per-op and --trace")
