@@ -111,11 +111,9 @@ def encode(pixels, entry, recipe):
     return real.astype(entry.dtype) if is_float else entry.quantize(real)
 
 
-def prepare(path, entry, recipe=None):
-    """Array for an input (a TensorInfo of shape [1, height, width, channels] or [1, channels, height, width]) from a
-    picture file.
-    """
-    recipe = Recipe() if recipe is None else recipe
+def place_of(entry, recipe):
+    """(layout, height, width, channels) that an input (a TensorInfo) needs; raises InvalidArgument if it takes no
+    picture."""
     shape = entry.shape
     if shape is None or len(shape) != 4 or shape[0] not in (1, None) or None in shape[1:]:
         raise _not_a_picture(entry)
@@ -123,6 +121,15 @@ def prepare(path, entry, recipe=None):
     height, width, channels = shape[1:] if layout == "nhwc" else (*shape[2:], shape[1])
     if channels not in CHANNELS:
         raise _not_a_picture(entry)
+    return layout, height, width, channels
+
+
+def prepare(path, entry, recipe=None):
+    """Array for an input (a TensorInfo of shape [1, height, width, channels] or [1, channels, height, width]) from a
+    picture file.
+    """
+    recipe = Recipe() if recipe is None else recipe
+    layout, height, width, channels = place_of(entry, recipe)
     pixels = load(path, CHANNELS[channels])
     if recipe.crop is not None:
         pixels = crop(pixels, recipe.crop)

@@ -14,6 +14,7 @@ from ..errors import Error
 COMMANDS = {
     "info": "CPU level, threads, knobs, kernels and operations",
     "run": "run a model on an image or on arrays",
+    "batch": "run a model over folders of pictures, arrays and tables, and go on where it stopped",
     "explain": "show how each operation of a model runs, and the memory it takes",
     "dump": "write the graph of a model as Graphviz text, or draw it",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
@@ -28,7 +29,7 @@ COMMANDS = {
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
-ON_MODELS = ("info", "run", "explain", "dump", "benchmark", "check", "mlts")
+ON_MODELS = ("info", "run", "batch", "explain", "dump", "benchmark", "check", "mlts")
 """Commands that know the vendor extensions of installed packages."""
 
 

@@ -32,6 +32,18 @@ def add_arguments(parser):
     source.add_argument("--image", metavar="F", help="picture, prepared as the file's metadata or these flags say:")
     source.add_argument("--input", metavar="F", help=".npy of the only input, or .npz with `input` or one array per "
                                                      "input name (`calls` = N: a sequence of N calls)")
+    add_picture_arguments(parser)
+    shapes.add_argument(parser)
+    parser.add_argument("--labels", metavar="F", help="text file, one class name per line (default: the file's own)")
+    parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
+    parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
+    add_device_arguments(parser)
+    add_trace_argument(parser)
+    Output.add_argument(parser)
+
+
+def add_picture_arguments(parser):
+    """How pictures are prepared: what image.Recipe.of takes."""
     pictures = parser.add_argument_group("pictures", "(v - mean) / std of bytes 0 to 255; without flags and metadata "
                                          "in [-1, 1] for floats, 0 and 255 the ends of a quantized range")
     pictures.add_argument("--mean", type=numbers, default=(), metavar="M[,M,M]", help="one, or one for each channel")
@@ -40,13 +52,6 @@ def add_arguments(parser):
     pictures.add_argument("--crop", type=share, default=image.CROP, metavar="SHARE",
                           help="middle square, as a share of the shorter side (default 0.875); 0: the whole picture")
     pictures.add_argument("--layout", choices=("nhwc", "nchw"), help="order of the input (default: by its shape)")
-    shapes.add_argument(parser)
-    parser.add_argument("--labels", metavar="F", help="text file, one class name per line (default: the file's own)")
-    parser.add_argument("--top", type=positive, default=5, metavar="N", help="classes to show (default 5)")
-    parser.add_argument("--output", metavar="F.npz", help="write the outputs as output_0, output_1, ...")
-    add_device_arguments(parser)
-    add_trace_argument(parser)
-    Output.add_argument(parser)
 
 
 def numbers(text):

@@ -119,7 +119,7 @@ class Results(Closing):
     def _finished(self, chunk):
         """Outcomes of a chunk, once there are."""
         if self._forks == forks.count:
-            chunk.done.acquire()
+            chunk.wait()
         if chunk.outcomes is None:
             raise GeneralFailure("map: its executions belong to the parent process; call map again in the child")
         return chunk.outcomes
@@ -131,7 +131,7 @@ class Results(Closing):
         self._drop()
         if self._forks == forks.count:
             for chunk in self._pending:
-                chunk.done.acquire()
+                chunk.wait()
         self._pending.clear()
         self._job.close()
 
@@ -153,6 +153,11 @@ class _Chunk:
     def __init__(self, entries):
         self.entries, self.outcomes, self.done = entries, None, renewed(threading.Lock())
         self.done.acquire()
+
+    def wait(self):
+        """Return once there are outcomes, at any time after that too."""
+        with self.done:
+            pass
 
 
 class _Job:
@@ -266,7 +271,7 @@ def _iterator(inputs):
 def _items(prepared, inputs):
     """Iterator over the items of `inputs`: rows of an array, or of a dict of arrays by name, or what it iterates."""
     if isinstance(inputs, Mapping):
-        columns = [_Rows(info, array, f"map inputs {info.name!r}")
+        columns = [Rows(info, array, f"map inputs {info.name!r}")
                    for info, array in zip(prepared.inputs, named(inputs, prepared.inputs, "input"))]
         counts = {len(column) for column in columns}
         if len(counts) != 1:
@@ -279,7 +284,7 @@ def _items(prepared, inputs):
         if len(prepared.inputs) != 1:
             raise InvalidArgument(f"map inputs: is one array, the model has {len(prepared.inputs)} inputs; give a dict "
                                   f"of arrays by name ({', '.join(i.name for i in prepared.inputs)})")
-        return iter(_Rows(prepared.inputs[0], inputs, "map inputs"))
+        return iter(Rows(prepared.inputs[0], inputs, "map inputs"))
     return _iterator(inputs)
 
 
@@ -288,7 +293,7 @@ def _is_array(value):
         hasattr(type(value), "__getitem__")
 
 
-class _Rows:
+class Rows:
     """The items in an array: of one more dimension than the input, or of the input's, cut along the first one.
 
     Arrays are whatever has shape and slices, such as those of zarr. Raises InvalidArgument.
@@ -313,6 +318,7 @@ class _Rows:
     def __len__(self):
         return self._count
 
-    def __iter__(self):
-        for k in range(self._count):
-            yield np.asarray(self._array[k * self._lead:(k + 1) * self._lead] if self._lead else self._array[k])
+    def __getitem__(self, k):
+        if not 0 <= k < self._count:
+            raise IndexError(k)
+        return np.asarray(self._array[k * self._lead:(k + 1) * self._lead] if self._lead else self._array[k])
