@@ -3,7 +3,7 @@
 csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of the platform. Each
 nnfast/_native/<name>.pyx is one extension, made of the files that it includes from the folder of its name. The kernels
 and the registry are linked into `kernels`, the thread team into `threads`, the packing of weights into `conv`, the ring
-into `rings` and into the loops that measure it.
+into `rings` and into the loops that measure it. `openmp` is left out where the compiler has no OpenMP.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
@@ -22,7 +22,15 @@ ROOT = Path(__file__).parent
 SHARED = "nnfast._native._cyutility"
 sys.path.insert(0, str(ROOT / "ci"))
 
-from c_build import INCLUDES, c_flags, compile_changed, csrc, machine_flags  # noqa: E402  (the folder is no package)
+from c_build import (  # noqa: E402  (the folder is no package)
+    INCLUDES,
+    OPENMP,
+    c_flags,
+    compile_changed,
+    csrc,
+    has_openmp,
+    machine_flags,
+)
 
 
 def extensions():
@@ -31,18 +39,22 @@ def extensions():
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "room", "team")],
              "conv": csrc("kernels/**/*_pack.c"),
              "codec": ["csrc/base/digest.c"],
+             "openmp": csrc("base/*_openmp.c"),
              "rings": ["csrc/fmq/packet.c", "csrc/fmq/ring.c"],
              "bench": [*csrc("peak/*.c"), "csrc/fmq/ring.c"]}
     # What Cython adds to modules with memoryviews stands in one module, not in each.
     result = [extension(SHARED, [SHARED.replace(".", "/") + ".c"])]
     for pyx in sorted(ROOT.glob("nnfast/_native/*.pyx")):
         name = pyx.stem
+        if name == "openmp" and not has_openmp():
+            print("nnfast: this compiler has no OpenMP; Device(team='openmp') will be refused", file=sys.stderr)
+            continue
         sources = [str(pyx.relative_to(ROOT)), *extra.get(name, [])]
-        result.append(extension(f"nnfast._native.{name}", sources))
+        result.append(extension(f"nnfast._native.{name}", sources, OPENMP if name == "openmp" else []))
     return result
 
 
-def extension(name, sources):
+def extension(name, sources, libraries=()):
     further = os.environ.get("NNFAST_CFLAGS", "").split()
     return Extension(
         name, sources,
@@ -50,7 +62,7 @@ def extension(name, sources):
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=["-O2", "-g0", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
                             *further],
-        extra_link_args=["-pthread", "-lm", "-Wl,--gc-sections", *further],
+        extra_link_args=["-pthread", "-lm", *libraries, "-Wl,--gc-sections", *further],
     )
 
 

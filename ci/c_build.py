@@ -1,14 +1,17 @@
 """How C sources are compiled: the one place that setup.py and the check programs take flags and objects from.
 
-The suffix of a file's name is its instruction level (csrc/**/*_<isa>.c); everything else gets the platform's baseline.
+The suffix of a file's name is its instruction level (csrc/**/*_<isa>.c), or says that it needs OpenMP (_openmp);
+everything else gets the platform's baseline.
 CC may name a compiler for another processor family: its files are taken then.
 """
 
 import os
 import platform
 import subprocess
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 
@@ -23,6 +26,7 @@ def target():
 
 ROOT = Path(__file__).resolve().parent.parent
 X86 = target() in ("x86_64", "AMD64")
+OPENMP = ["-fopenmp"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c"]
 AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
 ISA_FLAGS = {
@@ -35,6 +39,7 @@ ISA_FLAGS = {
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
     "_neon": [],
     "_neondot": ["-march=armv8.2-a+dotprod"],
+    "_openmp": OPENMP,
 }
 X86_ONLY = ("_avx2", "_avxvnni", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
 ARM_ONLY = ("_neon", "_neondot")
@@ -60,6 +65,17 @@ def c_flags(source):
     return flags + os.environ.get("NNFAST_CFLAGS", "").split()
 
 
+@cache
+def has_openmp():
+    """Whether the compiler, and what it links with, know OpenMP."""
+    compiler = os.environ.get("CC", "").split() or ["cc"]
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "openmp.c"
+        program.write_text("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+        return subprocess.run([*compiler, *OPENMP, program, "-o", program.with_suffix("")],
+                              capture_output=True).returncode == 0
+
+
 def machine_flags():
     """-march=native where NNFAST_MARCH_NATIVE=1 asks for it."""
     return ["-march=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
@@ -67,7 +83,8 @@ def machine_flags():
 
 def belongs_here(source):
     """Whether this processor family compiles the file at all."""
-    return suffix_of(source) not in (ARM_ONLY if X86 else X86_ONLY)
+    suffix = suffix_of(source)
+    return suffix not in (ARM_ONLY if X86 else X86_ONLY) and (suffix != "_openmp" or has_openmp())
 
 
 def csrc(pattern):

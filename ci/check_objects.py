@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import c_build
 
 WIDE, WIDEST, DOT = re.compile(rb"%[yz]mm"), re.compile(rb"%zmm"), re.compile(rb"\b[su]dot\b")
-X86 = {"": WIDE, "_scalar": WIDE, "_avx2": WIDEST}
-ARM = {"": DOT, "_scalar": DOT, "_neon": DOT}
+X86 = {"": WIDE, "_openmp": WIDE, "_scalar": WIDE, "_avx2": WIDEST}
+ARM = {"": DOT, "_openmp": DOT, "_scalar": DOT, "_neon": DOT}
 FORBIDDEN = X86 if c_build.X86 else ARM
 
 

@@ -18,6 +18,11 @@ gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -pthread $team -
 # shellcheck disable=SC2086
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=undefined -fno-sanitize-recover=all -pthread $team -o "$folder/stress_fork"
 "$folder/stress_fork" --fork
+# shellcheck disable=SC2086
+gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=undefined -fno-sanitize-recover=all -fopenmp -pthread $team \
+    csrc/base/team_openmp.c -o "$folder/stress_openmp"
+"$folder/stress_openmp" --openmp
+"$folder/stress_openmp" --openmp --fork
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all csrc/fmq/packet.c \
     csrc/stress/packet_fuzz.c -o "$folder/packet_fuzz"
 "$folder/packet_fuzz" 2500000 1 2 3 4

@@ -23,6 +23,7 @@ KNOBS = (
     Knob("NNFAST_CPU", "", "highest instruction level: scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16, "
          "avx512amx, neon, neondot"),
     Knob("NNFAST_NUM_THREADS", "", "threads per run where nobody says; default: what affinity and quota allow"),
+    Knob("NNFAST_TEAM", "own", "threads that programs run on where nobody says: own or openmp"),
     Knob("NNFAST_VLOG", "", "verbose log tags with commas, colons or spaces between: model, compilation, "
          "execution, cpuexe, manager, driver, memory; all or 1"),
     Knob("NNFAST_CACHE_DIR", "", "folder for compiled models"),

@@ -157,7 +157,8 @@ static void run_on(execution *e)
     if (e->granted <= 1) {
         body(e, 0, 1);
     } else {
-        const int threads = nnf_team_run(body, e, e->granted, e->spin_us, &e->slept_ns);
+        const nnf_team_run_fn team = e->run.team ? e->run.team : nnf_team_run;
+        const int threads = team(body, e, e->granted, e->spin_us, &e->slept_ns);
         const size_t last = e->program->count - 1;
         if (threads > 1 && e->outcome == NNF_DONE && e->done == last)
             between(e, last, threads);

@@ -204,6 +204,31 @@ static worker *new_worker(void)
     return fresh;
 }
 
+/* How many of `wanted` threads the limit leaves room for, which count as leased then; the lock is held. */
+static int lease(int wanted)
+{
+    const int left = worker_limit - leased_count;
+    const int taken = wanted < left ? wanted : left > 0 ? left : 0;
+    leased_count += taken;
+    return taken;
+}
+
+int nnf_team_lease(int wanted)
+{
+    nnf_team_watch_forks();
+    pthread_mutex_lock(&team_lock);
+    const int taken = lease(wanted > 0 ? wanted : 0);
+    pthread_mutex_unlock(&team_lock);
+    return taken;
+}
+
+void nnf_team_give_back(int leased)
+{
+    pthread_mutex_lock(&team_lock);
+    leased_count -= leased;
+    pthread_mutex_unlock(&team_lock);
+}
+
 int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns)
 {
     worker *mine[NNF_TEAM_MAX];

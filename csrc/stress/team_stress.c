@@ -1,6 +1,7 @@
 /* Stress of the thread team, the step loop and the gate, for the thread sanitizer: several callers of different
  * priorities and clients run dependent steps at the same time, cancel some runs, and with --fork children that are forked
- * meanwhile do so too (the sanitizer cannot follow them). Each step reads what every thread wrote in the step before. */
+ * meanwhile do so too (the sanitizer cannot follow them). --openmp: on OpenMP's threads, where this was built with them,
+ * which the thread sanitizer does not know. Each step reads what every thread wrote in the step before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -77,6 +78,8 @@ static nnf_client clients[2] = {{.fair = &fair}, {.fair = &fair}};
 static nnf_gate gates[3] = {{.capacity = 3}, {.capacity = 3, .client = &clients[0]},
                             {.capacity = 3, .client = &clients[1]}};
 
+static nnf_team_run_fn team;
+
 static int run_many(unsigned seed, int runs)
 {
     const nnf_turn turn = {&gates[seed % 3], (int32_t)(seed / 3 % NNF_PRIORITIES)};
@@ -94,7 +97,7 @@ static int run_many(unsigned seed, int runs)
         expected_values(wanted);
         void *slots[2] = {a, b};
         const nnf_run run = {.slot = slots, .turn = r % 5 ? &turn : NULL, .scratch = (unsigned char *)scratch,
-                             .scratch_stride = sizeof scratch[0]};
+                             .scratch_stride = sizeof scratch[0], .team = team};
         size_t done = 0;
         const int cancel = r % 17 == 0;
         const int outcome = nnf_program_run(&program, &run, 1 + r % 4, r % 3 * 20, &cancel, 0, NULL, &done);
@@ -147,7 +150,16 @@ static int fork_children(void)
 
 int main(int argc, char **argv)
 {
-    const int with_fork = argc > 1 && strcmp(argv[1], "--fork") == 0;
+    int with_fork = 0;
+    for (int i = 1; i < argc; i++) {
+        with_fork |= strcmp(argv[i], "--fork") == 0;
+#ifdef _OPENMP
+        if (strcmp(argv[i], "--openmp") == 0) {
+            nnf_team_openmp_init((nnf_team_door){nnf_team_run, nnf_team_lease, nnf_team_give_back});
+            team = nnf_team_openmp_run;
+        }
+#endif
+    }
     nnf_team_set_limit(3);
     nnf_fair_init(&fair, 3);
     for (int round = 0; round < 5; round++) {

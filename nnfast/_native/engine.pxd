@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .atomic cimport nnf_counter
 from .pthread cimport pthread_mutex_t
-from .threads cimport Turn, nnf_history, nnf_program, nnf_run, nnf_step, nnf_step_fn
+from .threads cimport Team, Turn, nnf_history, nnf_program, nnf_run, nnf_step, nnf_step_fn
 from .window cimport nnf_axis
 
 cimport numpy as cnp
@@ -51,6 +51,7 @@ cdef class Frame:
     cdef list owned
     cdef public object arrays
     cdef readonly Turn turn
+    cdef readonly Team team
     cdef object __weakref__
 
     cdef inline void set(self, int slot, void *address) noexcept

@@ -18,12 +18,17 @@ cdef extern from "nnf/gate.h":
         int32_t priority
 
 cdef extern from "nnf/step.h":
+    ctypedef void (*nnf_team_fn)(void *argument, int thread, int threads) noexcept nogil
+    ctypedef int (*nnf_team_run_fn)(nnf_team_fn fn, void *argument, int threads, int spin_us,
+                                    int64_t *slept_ns) noexcept nogil
+
     ctypedef struct nnf_run:
         void **slot
         unsigned char *scratch
         size_t scratch_stride
         int *declined
         const nnf_turn *turn
+        nnf_team_run_fn team
 
     ctypedef struct nnf_step
 
@@ -64,6 +69,17 @@ cdef int run_program(const nnf_program *program, const nnf_run *run, int threads
 
 # nnf_step_leaves: whether a step should return with its work half done (csrc/include/nnf/program.h).
 cdef bint step_leaves(const nnf_run *run) noexcept nogil
+
+
+# nnf_team_run, nnf_team_lease and nnf_team_give_back, for teams in other modules.
+cdef int team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) noexcept nogil
+cdef int team_lease(int wanted) noexcept nogil
+cdef void team_give_back(int leased) noexcept nogil
+
+
+cdef class Team:
+    cdef nnf_team_run_fn run
+    cdef readonly str name
 
 
 cdef class Fair:

@@ -1,7 +1,7 @@
 """The one door to threads: how many there may be, and the team that runs native programs.
 
-The team is ours (csrc/base/team.c), not libgomp: a forked child can use it, concurrent runs share one process-wide
-cap, and idle workers spin for a bounded time before they sleep.
+The team is ours (csrc/base/team.c) unless a device asks for OpenMP's: a forked child can use it, concurrent runs share
+one process-wide cap, and idle workers spin for a bounded time before they sleep.
 """
 
 from libc.stdint cimport uint32_t
@@ -41,6 +41,9 @@ cdef extern from "nnf/room.h":
 cdef extern from "nnf/team.h":
     void nnf_team_watch_forks()
     uint32_t nnf_team_forks() nogil
+    int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) nogil
+    int nnf_team_lease(int wanted) nogil
+    void nnf_team_give_back(int leased) nogil
     void nnf_team_set_limit(int workers) nogil
     int nnf_team_limit() nogil
     int nnf_team_size() nogil
@@ -59,6 +62,28 @@ cdef int run_program(const nnf_program *program, const nnf_run *run, int threads
 
 cdef bint step_leaves(const nnf_run *run) noexcept nogil:
     return nnf_step_leaves(run)
+
+
+cdef int team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns) noexcept nogil:
+    return nnf_team_run(fn, argument, threads, spin_us, slept_ns)
+
+
+cdef int team_lease(int wanted) noexcept nogil:
+    return nnf_team_lease(wanted)
+
+
+cdef void team_give_back(int leased) noexcept nogil:
+    nnf_team_give_back(leased)
+
+
+cdef class Team:
+    """Threads that native programs run on."""
+
+    def __cinit__(self, str name):
+        self.name = name
+
+
+OWN = Team("own")
 
 
 cdef int run_alone(nnf_step_fn fn, const void *params, int threads) except -1:

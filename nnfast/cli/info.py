@@ -30,6 +30,7 @@ def add_arguments(parser):
 def collect():
     """Everything that is shown, as plain data."""
     from .. import config
+    from ..driver.team import teams
     from ..extensions import registered
     from ..model.types import OperationType
     from ..ops import registry
@@ -43,7 +44,7 @@ def collect():
     return {
         "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels(),
                 "bf16": conv.bf16_available()},
-        "threads": {"default": threads.default_threads(), "available": threads.available()},
+        "threads": {"default": threads.default_threads(), "available": threads.available(), "teams": teams()},
         "knobs": {knob.name: {"value": config.get(knob.name), "help": knob.help} for knob in config.KNOBS},
         "kernels": rows,
         "picked": {op: kernels.picked(op) for op in sorted({row["op"] for row in rows})},
@@ -98,7 +99,9 @@ def main(args):
     output.say(f"CPU level   {cpu['level']} (machine has {cpu['detected']}; levels: {', '.join(cpu['levels'])})")
     said = "kernels for it run" if cpu["bf16"] else "this level has no kernels for it: float32 runs"
     output.say(f'bf16        {said} where precision="bf16" is asked for')
-    output.say(f"threads     {found['threads']['default']} by default, {found['threads']['available']} usable")
+    found_threads = found["threads"]
+    output.say(f"threads     {found_threads['default']} by default, {found_threads['available']} usable; teams: "
+               f"{', '.join(found_threads['teams'])}")
     output.say(f"kernels     {len(found['kernels'])} for {len(found['picked'])} kernel operations")
     output.say(f"operations  {len(operations)}: {native} native, {len(operations) - native} numpy; "
                f"{len(found['missing'])} not built")

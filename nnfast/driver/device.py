@@ -21,6 +21,7 @@ from .client import client_of
 from .closing import Closing
 from .execution import PRIORITIES
 from .prepared import PreparedModel
+from .team import team_of
 
 PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
 PRECISIONS = ("bf16",)
@@ -45,13 +46,15 @@ class Device(Closing):
     not enough cores for both. None: one client for all devices of the process that name none.
     without_passes: names of compiler passes to leave out, such as ["row_fusion"] (docs/passes.md). Integer results do
     not change, floats stay within the bounds of their operations.
+    team: threads that runs of more than one thread use: "own", which all devices of the process share, or "openmp"
+    (docs/threads.md); does not change results. None: NNFAST_TEAM, else "own".
 
     Raises InvalidArgument for any other value.
     """
 
     @vlog.log_errors(vlog.MANAGER, "Device")
     def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None,
-                 without_passes=()):
+                 without_passes=(), team=None):
         if num_threads is None:
             num_threads = threads.default_threads()
         self.num_threads = whole(num_threads, "Device num_threads:", 1, threads.MAX_THREADS)
@@ -63,6 +66,7 @@ class Device(Closing):
                                   f"{', '.join(PRECISIONS)}")
         self.precision = precision
         self.without_passes = _passes_of(without_passes)
+        self.team = team_of(team)
         self.client = client_of(client)
         self.gate = self.client.gate
         self.gate.widen(self.num_threads)
@@ -242,7 +246,8 @@ class Device(Closing):
     def __repr__(self):
         asked = f", precision={self.precision!r}" if self.precision else ""
         without = f", without_passes={sorted(self.without_passes)}" if self.without_passes else ""
-        return f"Device(num_threads={self.num_threads}{asked}{without})"
+        team = f", team={self.team.name!r}" if self.team.name != "own" else ""
+        return f"Device(num_threads={self.num_threads}{asked}{without}{team})"
 
 
 def check_options(preference, priority):

@@ -50,7 +50,7 @@ class Executor:
         self.is_plain = not kept and not states
         self.initial = [initial_value(graph.operands[graph.inputs[s.input]], s) for s in states]
         self.resources = Resources(device.num_threads, Turn(device.gate, PRIORITIES.index(priority)), device.budget,
-                                   device.precision, device.client.pacing, device.without_passes)
+                                   device.precision, device.client.pacing, device.without_passes, device.team)
         self.segment = self.runner = None
         self.quick = _declined
         self.bursts = WeakSet()

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .._native.threads import Turn
+from .._native.threads import Team, Turn
 from ..errors import Error, ResourceExhaustedTransient
 
 NO_LOCK = "can't allocate lock"
@@ -37,7 +37,7 @@ class Resources:
     """threads: most threads of a run; turn: place at the client's Gate, or None; budget: the client's, or None.
 
     precision: the device's, None for exact; without_passes: names of compiler passes to leave out. pacing: the
-    Client's.
+    Client's. team: whose threads programs run on, None for the own ones.
     """
 
     threads: int
@@ -46,6 +46,7 @@ class Resources:
     precision: str | None = None
     pacing: object = None
     without_passes: frozenset = frozenset()
+    team: Team | None = None
 
     def take(self, nbytes, owner, what):
         """Charge `nbytes` until `owner` is collected; see Budget.take."""

@@ -76,7 +76,7 @@ class Segment:
         spec, resources, memory = self.frame_spec, self.resources, Owner()
         resources.take(spec["arena_bytes"] + self.scratch * resources.threads, memory, "execution: working memory")
         frame = _CountedFrame(spec["slots"], spec["offsets"], spec["arena_bytes"], spec["constants"], self.scratch,
-                              resources.threads, resources.turn)
+                              resources.threads, resources.turn, resources.team)
         frame.memory_owner = memory
         return frame
 

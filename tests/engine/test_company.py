@@ -1,4 +1,4 @@
-"""Threads in company: fork, other OpenMP users, many callers, affinity, quotas, and nothing to pay when idle."""
+"""Threads of both teams in company: fork, other users of OpenMP, many callers, affinity, quotas, costs when idle."""
 
 import multiprocessing
 import os
@@ -13,14 +13,22 @@ from helpers.processes import fresh
 from nnfast._native import threads
 
 
-def prepare(num_threads=2, size=48):
-    prepared = nnfast.Device(num_threads).prepare(models.wide_model(4, size))
+@pytest.fixture(params=["own", "openmp"])
+def team(request):
+    """The name of a team."""
+    if request.param == "openmp":
+        pytest.importorskip("nnfast._native.openmp", reason="built without OpenMP")
+    return request.param
+
+
+def prepare(num_threads=2, size=48, team="own"):
+    prepared = nnfast.Device(num_threads, team=team).prepare(models.wide_model(4, size))
     x = np.random.default_rng(0).standard_normal((1, size, size, 16), np.float32)
     return prepared, x, prepared.run([x])[0]
 
 
-def test_forked_child_runs_with_threads():
-    prepared, x, wanted = prepare()
+def test_forked_child_runs_with_threads(team):
+    prepared, x, wanted = prepare(team=team)
     for _ in range(3):
         reader, writer = os.pipe()
         child = os.fork()
@@ -35,19 +43,19 @@ def test_forked_child_runs_with_threads():
     assert np.array_equal(prepared.run([x])[0], wanted)
 
 
-def _pool_task(seed):
-    prepared, x, wanted = prepare()
+def _pool_task(seed, team):
+    prepared, x, wanted = prepare(team=team)
     return bool(np.array_equal(prepared.run([x])[0], wanted)) and seed
 
 
-def test_multiprocessing_pool_after_use():
-    prepare()
+def test_multiprocessing_pool_after_use(team):
+    prepare(team=team)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(_pool_task, [1, 2, 3, 4]).get(timeout=600) == [1, 2, 3, 4]
+        assert pool.starmap_async(_pool_task, [(seed, team) for seed in (1, 2, 3, 4)]).get(timeout=600) == [1, 2, 3, 4]
 
 
-def test_callers_share_one_cap():
-    prepared, x, wanted = prepare(num_threads=4)
+def test_callers_share_one_cap(team):
+    prepared, x, wanted = prepare(num_threads=4, team=team)
     limit, wrong = threads.limit(), []
     before = threads.team_size()
     threads.set_limit(1)
@@ -67,15 +75,15 @@ def test_callers_share_one_cap():
     assert threads.team_size() <= max(before, 1)
 
 
-def test_beside_scikit_learn():
+def test_beside_scikit_learn(team):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     out = fresh("""
 import threading, numpy as np
 from sklearn.cluster import KMeans
-import nnfast
+import sys, nnfast
 from helpers import models
 data = np.random.default_rng(0).standard_normal((3000, 8))
-prepared = nnfast.Device(2).prepare(models.wide_model(4, 48))
+prepared = nnfast.Device(2, team=sys.argv[1]).prepare(models.wide_model(4, 48))
 x = np.ones((1, 48, 48, 16), np.float32)
 wanted = prepared.run([x])[0]
 same = []
@@ -88,7 +96,7 @@ for _ in range(5):
     KMeans(4, n_init=1, random_state=0).fit(data)
 for c in clients: c.join()
 print(len(same), all(same))
-""")
+""", team)
     assert out == "60 True"
 
 

@@ -8,6 +8,10 @@
 struct nnf_turn;
 struct nnf_middle;
 
+/* A share of work that every thread of a team does, and how a team has that done (team.h). */
+typedef void (*nnf_team_fn)(void *argument, int thread, int threads);
+typedef int (*nnf_team_run_fn)(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
+
 /* One running execution as a step sees it. */
 typedef struct nnf_run {
     void *const *slot;     /* address of each slot: operands, temporaries, constants */
@@ -15,6 +19,7 @@ typedef struct nnf_run {
     size_t scratch_stride;
     int *declined; /* nonzero once a step has declined; a program without such steps may have NULL */
     const struct nnf_turn *turn; /* priority of the execution (gate.h); NULL: it neither waits nor makes others wait */
+    nnf_team_run_fn team;      /* on whose threads it runs; NULL: nnf_team_run */
     struct nnf_middle *middle; /* for steps that can stop halfway (program.h); nnf_program_run sets it */
 } nnf_run;
 

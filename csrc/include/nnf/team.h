@@ -1,4 +1,4 @@
-/* A process-wide team of threads behind one door.
+/* A process-wide team of threads behind one door, and the same work on OpenMP's threads.
  *
  * Workers are created on first need, sleep on a futex when idle, are leased to one run at a time and are forgotten in
  * a forked child, which creates its own. A run that finds no idle worker goes on with fewer threads. */
@@ -8,14 +8,32 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define NNF_TEAM_MAX 64
+#include "nnf/step.h"
 
-typedef void (*nnf_team_fn)(void *argument, int thread, int threads);
+#define NNF_TEAM_MAX 64
 
 /* Runs fn(argument, t, n) for t = 0..n-1 at the same time, t = 0 on the caller; returns n, 1 <= n <= threads.
  * The caller waits for all; waiting threads spin for about spin_us microseconds, then sleep. *slept_ns (or NULL) grows
  * by the time that the caller slept. */
 int nnf_team_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
+
+/* Counts up to `wanted` further threads that others start for a run against the limit below; returns how many, to be
+ * given back after it. */
+int nnf_team_lease(int wanted);
+void nnf_team_give_back(int leased);
+
+/* The same by an OpenMP region. A worker of the team opens it while the caller sleeps: OpenMP keeps threads for whoever
+ * opens regions, so that a child forked by a caller has none to wait for. Waiting is up to OpenMP (OMP_WAIT_POLICY);
+ * barriers between steps are those below. *slept_ns does not grow.
+ * It lives in a module of its own, which names the functions above to it once. */
+typedef struct nnf_team_door {
+    nnf_team_run_fn run;
+    int (*lease)(int wanted);
+    void (*give_back)(int leased);
+} nnf_team_door;
+
+void nnf_team_openmp_init(nnf_team_door door);
+int nnf_team_openmp_run(nnf_team_fn fn, void *argument, int threads, int spin_us, int64_t *slept_ns);
 
 /* Upper bound for the sum of threads that concurrent runs occupy beyond their callers. */
 void nnf_team_set_limit(int workers);

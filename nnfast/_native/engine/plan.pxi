@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memset
 
-from .threads cimport Cancel, Turn, nnf_step, nnf_step_fn, run_program
+from .threads cimport Cancel, Team, Turn, nnf_step, nnf_step_fn, run_program
 from .window cimport nnf_axis
 
 import numpy as np
@@ -145,11 +145,12 @@ cdef class Frame:
     """Addresses of one execution: a table of slots, the arena, and scratch for each thread.
 
     size: number of slots; arena: {slot: byte offset}; arena_bytes; constants: {slot: array};
-    scratch: bytes per thread; threads: most threads of a run; turn: of its runs at a Gate, or None.
+    scratch: bytes per thread; threads: most threads of a run; turn: of its runs at a Gate, or None; team: None for
+    the own one.
     """
 
     def __cinit__(self, int size, dict arena, size_t arena_bytes, dict constants, size_t scratch, int threads,
-                  Turn turn=None):
+                  Turn turn=None, Team team=None):
         self.size = size
         self.table = <void **>PyMem_Calloc(max(1, size), sizeof(void *))
         if self.table == NULL:
@@ -169,6 +170,8 @@ cdef class Frame:
         self.run.declined = &self.declined
         self.turn = turn
         self.run.turn = &turn.c if turn is not None else NULL
+        self.team = team
+        self.run.team = team.run if team is not None else NULL
 
     def __dealloc__(self):
         PyMem_Free(self.table)
