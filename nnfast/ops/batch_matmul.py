@@ -88,10 +88,11 @@ def lower(node, b):
     place = Placement(inner, columns, columns, columns, groups=groups, group=rows * inner, out_group=rows * columns)
     left = _dense(b, x, node.scalar("adj_x"))
     if y.value is None:
-        packed = b.temp(packed_bytes_conv2d(columns, inner, groups, quantized))
-        slots = _dense(b, y, not node.scalar("adj_y")), packed
-        b.emit(PackQ8(slots, columns, inner, groups, (x.zero_point, y.zero_point), *multiplier(node)) if quantized
-               else PackF32(slots, columns, inner, groups))
+        packed, size = b.temp(packed_bytes_conv2d(columns, inner, groups, quantized)), (columns, inner, groups)
+        bias = b.const(np.zeros(groups * columns, np.int32 if quantized else np.float32))
+        slots = _dense(b, y, not node.scalar("adj_y")), bias, packed
+        b.emit(PackQ8(slots, *size, (y.dtype, y.zero_point), x.zero_point, True, *_scales(node, groups * columns))
+               if quantized else PackF32(slots, *size))
     else:
         size = packed_bytes_conv2d(columns, inner, groups, quantized)
         packed = b.const(b.packed([y], np.uint8, lambda: _packed(node, columns, inner, groups), lambda found: (
@@ -125,8 +126,13 @@ def _packed(node, columns, inner, groups):
     matrices, count = np.ascontiguousarray(matrices).reshape(-1, inner), groups * columns
     if not is_quant8(y):
         return pack_conv2d_f32(matrices, np.zeros(count, np.float32), groups)
-    scale = (np.full(count, part, np.int32) for part in multiplier(node))
-    return pack_conv2d_q8(matrices, np.zeros(count, np.int32), y.zero_point, x.zero_point, True, *scale, groups)
+    return pack_conv2d_q8(matrices, np.zeros(count, np.int32), y.zero_point, x.zero_point, True, *_scales(node, count),
+                          groups)
+
+
+def _scales(node, count):
+    """int32 multipliers and exponents of so many columns."""
+    return [np.full(count, part, np.int32) for part in multiplier(node)]
 
 
 BATCH_MATMUL = OpDef(

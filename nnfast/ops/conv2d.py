@@ -6,10 +6,11 @@ from math import prod
 import numpy as np
 
 from .._native import conv
+from .._native.movement import IndexedCopy, StridedCopy
 from ..model import quant
 from ..model.types import OperandType, OperationType
 from . import requantize, window
-from .base import OpDef, check_activation, forms, is_quant8
+from .base import OpDef, Tensor, check_activation, forms, is_quant8
 
 TYPE_SETS = (
     "1.0: F32 F32 F32", "1.0: Q8 Q8 I32", "1.2: F16 F16 F16", "1.2: Q8 PC I32", "1.3: Q8S Q8S I32", "1.3: Q8S PC I32",
@@ -106,13 +107,10 @@ def refusal(node, padded, b):
     """Why no native kernel runs a convolution, or None. padded: whether windows reach beyond the image."""
     if node.layout_nchw:
         return "layout is NCHW"
-    for name in ("filter", "bias"):
-        if node[name].value is None:
-            return f"{name} is not constant"
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
     # Kernels multiply the filter by padding zeros, which the reference skips: inf and NaN would differ.
-    if padded and node["input"].type == OperandType.TENSOR_FLOAT32 \
+    if padded and node["input"].type == OperandType.TENSOR_FLOAT32 and node["filter"].value is not None \
             and not b.packed_fact([node["filter"]], lambda: _all_finite(node["filter"].value)):
         return "filter has infinite or NaN values, and there is padding"
     return None
@@ -123,76 +121,157 @@ def _all_finite(values):
     return bool(np.isfinite(np.sum(values)) or np.isfinite(values).all())  # a finite sum has finite terms
 
 
+def emit_check(node, b, padded):
+    """Behind the steps of a convolution: what `refusal` finds of a constant filter, of a computed one."""
+    filter_ = node["filter"]
+    if padded and filter_.dtype == np.float32 and filter_.value is None:
+        slots = [b.slot(tensor) for tensor in (filter_, node["input"], node["bias"], node.outputs[0])]
+        b.emit(conv.Finite(slots, prod(filter_.shape)), declines=True)
+
+
 def _lower(node, b):
     win = geometry(node)
     reason = refusal(node, win.is_padded, b)
     if reason is None:
-        emit(node, b, node["filter"], win, node["input"].shape[0])
+        emit(node, b, Matrix(node["filter"]), win, node["input"].shape[0])
+        emit_check(node, b, win.is_padded)
     return reason
 
 
-def emit(node, b, weights, win, batch, values=None, place=None):
-    """Emit the step of a convolution or FULLY_CONNECTED with constant weights [units, ..., depth] and bias, in NHWC.
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The matrix [units, depth of a window] of a product, from weights [units, ..., channels].
 
-    values: function that returns an array [units, ...] to use instead of the weights' own; place: a Placement for
-    tensors that are not dense.
+    taps: None, or (rows, columns), ranges of those positions of a filter that the product uses; where these are empty,
+    a position of zero points. is_turned: the units are the weights' last dimension, and there is one channel.
     """
-    source, units, depth = node["input"], weights.shape[0], weights.shape[-1]
+
+    weights: Tensor
+    taps: tuple | None = None
+    is_turned: bool = False
+
+    @property
+    def units(self):
+        return self.weights.shape[-1 if self.is_turned else 0]
+
+    @property
+    def channels(self):
+        return 1 if self.is_turned else self.weights.shape[-1]
+
+    @property
+    def depth(self):
+        if self.taps is None:
+            return prod(self.weights.shape) // self.units
+        return max(1, len(self.taps[0]) * len(self.taps[1])) * self.channels
+
+    def value(self):
+        """The array, of constant weights."""
+        values = self.weights.value
+        if self.is_turned:
+            values = values.reshape(-1, self.units).T
+        elif self.taps is not None:
+            rows, columns = self.taps
+            values = values[:, rows][:, :, columns] if rows and columns else self._nothing()
+        return np.ascontiguousarray(values.reshape(self.units, -1))
+
+    def _nothing(self):
+        zero = 0 if self.weights.channel_quant is not None else self.weights.zero_point
+        return np.full((self.units, self.channels), zero, self.weights.dtype)
+
+    def slot(self, b):
+        """Slot of the array, of computed weights, or of constant ones for a step that packs."""
+        shape, item = self.weights.shape, self.weights.dtype.itemsize
+        source, units = b.slot(self.weights), self.units
+        if self.is_turned:
+            depth = prod(shape) // units
+            made = b.temp(prod(shape) * item)
+            b.emit(StridedCopy((source, made), (units, depth), (item, item * units), (item * depth, item), item))
+            return made
+        if self.taps is None:
+            return source
+        rows, columns = self.taps
+        if not (rows and columns):
+            return b.const(self._nothing())
+        made = b.temp(units * len(rows) * len(columns) * self.channels * item)
+        b.emit(IndexedCopy((source, made), shape, (units, rows, columns, self.channels), item))
+        return made
+
+
+def emit(node, b, matrix, win, batch, place=None):
+    """Emit the step of a convolution or FULLY_CONNECTED with a Matrix and a bias, in NHWC.
+
+    place: a Placement for tensors that are not dense. Matrix and bias are packed now if both are constant.
+    """
+    source, weights, units, depth = node["input"], matrix.weights, matrix.units, matrix.channels
     groups = 1 if place is None else place.groups
-
-    def matrix():
-        return np.ascontiguousarray((weights.value if values is None else values()).reshape(units, -1))
-
     shape = win, batch, depth, units // groups
+    is_computed = weights.value is None or node["bias"].value is None
     if is_quant8(source):
-        _emit_quantized(node, b, weights, matrix, shape, groups, place)
+        _emit_quantized(node, b, matrix, shape, groups, place, is_computed)
         return
     target, clamp = node.outputs[0], quant.activation_float(node.scalar("activation"))
+    size = units // groups, prod(win.filter) * depth, groups
 
-    def packed(make, size, sources=(weights,)):
-        array = b.packed(sources, np.uint8, make, lambda found: found.nbytes == size)
-        return b.slot(source), b.const(array), b.slot(target)
+    def slots_with(packed):
+        return b.slot(source), packed, b.slot(target)
+
+    def constant(make, nbytes, sources=(weights,)):
+        return slots_with(b.const(b.packed(sources, np.uint8, make, lambda found: found.nbytes == nbytes)))
 
     bias = node["bias"].value
-    if place is None and b.in_bf16(source) and conv.bf16_suits(win, depth):
-        slots = packed(lambda: conv.pack_conv2d_bf16(matrix(), bias, win, batch, b.threads),
-                       conv.packed_bytes_bf16(win, batch, depth, units))
+    if is_computed:
+        packed = b.temp(conv.packed_bytes_conv2d(*size, False))
+        b.emit(conv.PackF32((matrix.slot(b), b.slot(node["bias"]), packed), *size))
+        b.emit(conv.Conv2dF32(slots_with(packed), *shape, *clamp, place))
+    elif place is None and b.in_bf16(source) and conv.bf16_suits(win, depth):
+        slots = constant(lambda: conv.pack_conv2d_bf16(matrix.value(), bias, win, batch, b.threads),
+                         conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
-    elif place is None and values is None and conv.winograd_suits(win, batch, units, depth):
+    elif place is None and conv.winograd_suits(win, batch, units, depth):
         filter_ = np.ascontiguousarray(b.value(weights))  # to recompute outputs that are not finite
-        slots = packed(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
+        slots = constant(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
         b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))
     else:
-        slots = packed(lambda: conv.pack_conv2d_f32(matrix(), bias, groups, b.threads),
-                       conv.packed_bytes_conv2d(units // groups, prod(win.filter) * depth, groups, False))
+        slots = constant(lambda: conv.pack_conv2d_f32(matrix.value(), bias, groups, b.threads),
+                         conv.packed_bytes_conv2d(*size, False))
         if place is None and conv.line_suits(win, depth):
             b.emit(conv.Conv2dLineF32(slots, *shape, *clamp))
         else:
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
-def _emit_quantized(node, b, weights, matrix, shape, groups, place):
-    """As emit, for 8-bit codes; matrix(): the weights [units, depth of a window]."""
-    source, target, (win, _, channels, units) = node["input"], node.outputs[0], shape
+def _emit_quantized(node, b, matrix, shape, groups, place, is_computed):
+    """As emit, for 8-bit codes."""
+    source, weights, target, (win, _, channels, units) = node["input"], matrix.weights, node.outputs[0], shape
     zero_point = weights.zero_point if weights.channel_quant is None else 0
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
-    in_place = place is None and not once and zero_point == (0 if weights.dtype == np.int8 else 128) \
-        and conv.lines_q8_suits(win, channels, signed)
+    in_place = place is None and not once and not is_computed \
+        and zero_point == (0 if weights.dtype == np.int8 else 128) and conv.lines_q8_suits(win, channels, signed)
     blocks = conv.LinesBlocks(win, channels) if in_place else None
 
-    def pack():
-        finish, codes = requantize.requantizer(node), matrix()
+    def scales():
+        """int32 multipliers and exponents of the units of all groups."""
+        finish = requantize.requantizer(node)
         scale = (0, 0) if once else (finish.multiplier, finish.exponent)
-        scale = (np.ascontiguousarray(np.broadcast_to(np.int32(v), len(codes))) for v in scale)
+        return [np.ascontiguousarray(np.broadcast_to(np.int32(v), units * groups)) for v in scale]
+
+    def pack():
+        codes = matrix.value()
         if in_place:
             codes = blocks.spread(codes, zero_point)
-        return conv.pack_conv2d_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scale, groups,
-                                 once)
+        return conv.pack_conv2d_q8(codes, node["bias"].value, zero_point, source.zero_point, signed, *scales(), groups,
+                                   once)
 
     depth = blocks.depth if in_place else prod(win.filter) * channels
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once))
-    slots = b.slot(source), b.const(packed), b.slot(target)
+    if is_computed:
+        packed = b.temp(conv.packed_bytes_conv2d(units, depth, groups, True, once))
+        b.emit(conv.PackQ8((matrix.slot(b), b.slot(node["bias"]), packed), units, depth, groups,
+                           (weights.dtype, zero_point), source.zero_point, signed, *scales(), once))
+    else:
+        packed = b.const(b.packed([weights], np.uint8, pack,
+                                  lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once)))
+    slots = b.slot(source), packed, b.slot(target)
     if in_place:
         b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
         return

@@ -8,12 +8,11 @@ from .._native import conv as native
 from .._native.movement import IndexedCopy
 from ..model import quant
 from ..model.types import OperandType, OperationType
-from . import requantize, window
+from . import conv2d, requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
-from .conv2d import TYPE_SETS
 
 _FORMS = window.forms_of("input:T filter:W bias:B", "depth_multiplier:i32 activation:i32", dilated=True)
-_SIGNATURES = forms(*_FORMS, sets=TYPE_SETS)
+_SIGNATURES = forms(*_FORMS, sets=conv2d.TYPE_SETS)
 
 
 def _validate(node):
@@ -79,9 +78,8 @@ def _lower(node, b):
         return "no native kernel for NCHW"
     if source.type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    for name in ("filter", "bias"):
-        if node[name].value is None:
-            return f"{name} is not constant"
+    if filter_.value is None or bias.value is None:
+        return _lower_computed(node, b)
     slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
     units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
     if is_quant8(source):
@@ -104,6 +102,20 @@ def _lower(node, b):
                           lambda found: found.nbytes == size)
         clamp = quant.activation_float(node.scalar("activation"))
         b.emit(native.DepthwiseConv2DF32(slots, batch, win, packed, units, multiplier, *clamp))
+    return None
+
+
+def _lower_computed(node, b):
+    """A convolution of a group for each channel, as its filter can be packed by a step."""
+    win, filter_ = geometry(node), node["filter"]
+    reason = conv2d.refusal(node, win.is_padded, b)
+    if reason is not None:
+        return reason
+    (batch, _, _, channels), units, (height, width) = node["input"].shape, filter_.shape[3], win.output
+    place = conv2d.Placement(channels, units, width * units, height * width * units, groups=channels, group=1,
+                             out_group=units // channels)
+    conv2d.emit(node, b, conv2d.Matrix(filter_, is_turned=True), win, batch, place)
+    conv2d.emit_check(node, b, win.is_padded)
     return None
 
 

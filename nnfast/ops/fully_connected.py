@@ -73,13 +73,10 @@ def compute(node, inputs):
 
 
 def lower(node, b):
-    """One step, for constant weights and bias."""
-    for name in ("weights", "bias"):
-        if node[name].value is None:
-            return f"{name} is not constant"
+    """One step, behind one that packs computed weights."""
     if node["input"].type == OperandType.TENSOR_FLOAT16:
         return "no native kernel for TENSOR_FLOAT16"
-    conv2d.emit(node, b, node["weights"], window.POINT, _batch(node))
+    conv2d.emit(node, b, conv2d.Matrix(node["weights"]), window.POINT, _batch(node))
     return None
 
 

@@ -51,7 +51,8 @@ def _lower(node, b):
         groups = node.scalar("num_groups")
         place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                                  group=channels // groups, out_group=units // groups)
-        conv2d.emit(node, b, node["filter"], win, batch, place=place)
+        conv2d.emit(node, b, conv2d.Matrix(node["filter"]), win, batch, place)
+        conv2d.emit_check(node, b, win.is_padded)
     return reason
 
 

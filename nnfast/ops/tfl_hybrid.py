@@ -2,6 +2,8 @@
 image at a time, multiplies integers, and scales the sums.
 """
 
+from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -20,6 +22,7 @@ from .tfl_int16 import (
     infer_dense,
     infer_depthwise,
     infer_transposed,
+    packed_sums,
     product_shape,
     transposed_geometry,
 )
@@ -65,59 +68,77 @@ def _scales(tensor):
 
 
 # -- native ----------------------------------------------------------------------------------------------------------
-def _lower(node, b, units, matrix_of, win, batch, groups, is_asymmetric, by_rows):
-    """Codes of the input's rows, then sums of products with them; matrix_of(weights): [units, depth of a window]."""
-    source, weights, target = *node.inputs[:2], node.outputs[0]
+def _codes(node, b, batch, is_asymmetric):
+    """Slots of the codes of the input's rows, and of how each was quantized."""
+    count = prod(node.inputs[0].shape)
+    codes, rows = b.temp(count), b.temp(ROW_BYTES * batch)
+    b.emit(QuantizeRowsF32((b.slot(node.inputs[0]), codes, rows), batch, count // batch, is_asymmetric))
+    return codes, rows
+
+
+def _emit(node, b, matrix, win, batch, groups, by_rows, codes, target):
+    """Sums of products of codes with a conv2d.Matrix, scaled."""
+    weights, units, depth = matrix.weights, matrix.units, matrix.depth
     bias = node["bias"] if node.has("bias") else None
-    if weights.value is None or bias is not None and bias.value is None:
-        return "weights or bias are not constant"
-    if prod(source.shape) == 0:
-        return "the input is empty"
-    size, depth = prod(source.shape) // batch, prod(weights.shape) // units
-    channels = depth // prod(win.filter) * groups
-
-    def pack():
-        zeros = np.zeros(units, np.int32)
-        matrix = np.ascontiguousarray(matrix_of(weights.value))
-        return conv.pack_conv2d_q8(matrix, zeros, 0, 0, False, zeros, zeros, groups, True)
-
-    def of_each_unit(dtype, make):
-        return b.packed([weights], dtype, make, lambda found: len(found) == units)
-
-    each, (height, width) = units // groups, win.output
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
-    sums = of_each_unit(np.int32, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int32))
-    scales = of_each_unit(np.float32, lambda: np.full(units, _scales(weights)))
-    biases = np.zeros(units, np.float32) if bias is None else np.ascontiguousarray(b.value(bias))
-    codes, rows = b.temp(batch * size), b.temp(ROW_BYTES * batch)
-    b.emit(QuantizeRowsF32((b.slot(source), codes, rows), batch, size, is_asymmetric))
+    channels, each, (height, width) = depth // prod(win.filter) * groups, units // groups, win.output
+    packed = packed_sums(b, matrix, each, groups, bias)
+    if type(packed) is tuple:
+        (packed, slot), sums = packed, b.temp(4 * units)
+        b.emit(conv.UnitSums((slot, sums), units, depth))
+    else:
+        sums = b.const(b.packed([weights], np.int32, lambda: matrix.value().sum(axis=1, dtype=np.int32),
+                                lambda found: len(found) == units))
+    scales = b.packed([weights], np.float32, lambda: np.full(units, _scales(weights)),
+                      lambda found: len(found) == units)
+    biases = b.const(np.zeros(units, np.float32)) if bias is None else b.slot(bias)
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
-    values = sums, scales, biases, by_rows, *activation_float(node.scalar("activation", 0))
-    b.emit(conv.Conv2dQ8((codes, b.const(packed), b.slot(target), rows), win, batch, channels // groups, each,
-                              (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
+    values = scales, by_rows, *activation_float(node.scalar("activation", 0))
+    b.emit(conv.Conv2dQ8((codes[0], packed, target, codes[1], sums, biases), win, batch, channels // groups, each,
+                         (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, None, values))
+
+
+def _lower(node, b, matrix, win, batch, groups, is_asymmetric, by_rows):
+    """Codes of the input's rows, then sums of products with them."""
+    if prod(node.inputs[0].shape) == 0:
+        return "the input is empty"
+    codes = _codes(node, b, batch, is_asymmetric)
+    _emit(node, b, matrix, win, batch, groups, by_rows, codes, b.slot(node.outputs[0]))
     return None
 
 
 def lower_conv(node, b):
     """A convolution of as many groups as the channels make."""
-    units, channels, per_channel = node["filter"].shape[0], node["input"].shape[3], _scales(node["filter"]).ndim
-    return _lower(node, b, units, lambda filter_: filter_.reshape(units, -1), conv2d.geometry(node),
-                  node["input"].shape[0], channels // node["filter"].shape[3], bool(per_channel), not per_channel)
+    per_channel = _scales(node["filter"]).ndim
+    return _lower(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node), node["input"].shape[0],
+                  node["input"].shape[3] // node["filter"].shape[3], bool(per_channel), not per_channel)
 
 
 def lower_depthwise(node, b):
     """A convolution of a group for each channel."""
-    units, channels = node["filter"].shape[3], node["input"].shape[3]
-    return _lower(node, b, units, lambda filter_: filter_.reshape(-1, units).T, depthwise_conv2d.geometry(node),
-                  node["input"].shape[0], channels, True, True)
+    return _lower(node, b, conv2d.Matrix(node["filter"], is_turned=True), depthwise_conv2d.geometry(node),
+                  node["input"].shape[0], node["input"].shape[3], True, True)
 
 
 def lower_dense(node, b):
     """A convolution of one tap over rows."""
-    units, size = node["weights"].shape
-    rows = prod(node["input"].shape) // size
-    return _lower(node, b, units, lambda weights: weights, window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
+    rows = prod(node["input"].shape) // node["weights"].shape[1]
+    return _lower(node, b, conv2d.Matrix(node["weights"]), window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
+
+
+def lower_transposed(node, b):
+    """A convolution for each phase."""
+    win, filter_, batch = transposed_geometry(node), node["filter"], node["input"].shape[0]
+    parts = transpose_conv2d.parts(win)
+    if isinstance(parts, str):
+        return parts
+    if prod(node["input"].shape) == 0:
+        return "the input is empty"
+    codes, target = _codes(node, b, batch, True), b.slot(node.outputs[0])
+    for taps, part, first in parts:
+        emit = partial(_emit, node, b, conv2d.Matrix(filter_, taps), part, batch, 1, True, codes)
+        transpose_conv2d.scattered(b, win, part, first, batch, filter_.shape[0], 4, target, emit)
+    return None
 
 
 # -- CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV ----------------------------------------------------------------------
@@ -158,7 +179,8 @@ _TYPES = {"T": ("F32",), "W": ("PC", "Q8S"), "B": ("F32",)}
 TFL_HYBRID_CONV_2D = own("TFL_HYBRID_CONV_2D", {CONVOLUTION: _TYPES}, compute_conv, infer_conv, lower=lower_conv)
 TFL_HYBRID_DEPTHWISE_CONV_2D = own("TFL_HYBRID_DEPTHWISE_CONV_2D", {CONVOLUTION: _TYPES}, compute_depthwise,
                                    infer_depthwise, lower=lower_depthwise)
-TFL_HYBRID_TRANSPOSE_CONV = own("TFL_HYBRID_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed)
+TFL_HYBRID_TRANSPOSE_CONV = own("TFL_HYBRID_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed,
+                                lower=lower_transposed)
 
 
 # -- FULLY_CONNECTED -------------------------------------------------------------------------------------------------
@@ -208,14 +230,11 @@ def lower_matmul(node, b):
     matrices, is_turned = node["input1"], node.scalar("adj_y")
     if node.scalar("adj_x") or prod(matrices.shape[:-2]) != 1:
         return "no native kernel for several second matrices, or a first one to be turned"
-    size, units = matrices.shape[:-3:-1] if is_turned else matrices.shape[-2:]
+    shape, values = matrices.shape[-2:], matrices.value
+    matrix = replace(matrices, shape=shape, value=values if values is None else values.reshape(shape))
     rows = prod(node["input0"].shape[:-1])
-
-    def matrix_of(weights):
-        weights = weights.reshape(matrices.shape[-2:])
-        return weights if is_turned else weights.T
-
-    return _lower(node, b, units, matrix_of, window.POINT, rows, 1, node.scalar("is_asymmetric"), True)
+    return _lower(node, b, conv2d.Matrix(matrix, is_turned=not is_turned), window.POINT, rows, 1,
+                  node.scalar("is_asymmetric"), True)
 
 
 TFL_HYBRID_BATCH_MATMUL = own(

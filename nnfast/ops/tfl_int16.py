@@ -3,6 +3,7 @@
 Sums are int64; int64 sums are rounded once, by 16 bits of the multiplier, int32 sums twice, as those of int8 tensors.
 """
 
+from functools import partial
 from math import frexp, prod
 
 import numpy as np
@@ -198,66 +199,116 @@ def _scale_of_sums(node, units):
     return (multipliers.astype(np.int32), exponents.astype(np.int32)), wide
 
 
-def _lower_products(node, b, units, matrix_of, win, batch, groups):
-    """matrix_of(weights): [units, depth of a window]; as the hybrid convolutions, of twice as many images of bytes."""
-    source, weights, bias, target = node["input"], node.inputs[1], node["bias"], node.outputs[0]
-    depth = prod(weights.shape) // units
+def _obstacle(node, units, depth):
+    """Why there is no native form, or None."""
+    weights, bias, target = node.inputs[1], node["bias"], node.outputs[0]
     if weights.dtype != np.int8 or weights.channel_quant is None and weights.zero_point:
         return f"no native kernel for weights of {weights.dtype} with zero point {weights.zero_point}"
-    if weights.value is None or bias.present and bias.value is None:
-        return "weights or bias are not constant"
-    if prod(target.shape) == 0 or prod(source.shape) == 0 or depth >= _MOST_DEPTH:
+    if prod(target.shape) == 0 or prod(node["input"].shape) == 0 or depth >= _MOST_DEPTH:
         return f"no native kernel for an output of shape {list(target.shape)}, sums of {depth} products"
+    if node.has("weights") and bias.present and bias.dtype == np.int64 and not _is_exact(bias.value):
+        what = "computed" if bias.value is None else "beyond 52 bits"
+        return f"a bias is {what}, native where sums are exact in float64"
     scale = _scale_of_sums(node, units)
-    if isinstance(scale, str):
-        return f"no native kernel for {scale}"
-    if node.has("weights") and bias.present and not -_EXACT < b.value(bias).min() <= b.value(bias).max() < _EXACT:
-        return "a bias is beyond 52 bits, native where sums are exact in float64"
-    count, channels, each = prod(source.shape), depth // prod(win.filter) * groups, units // groups
+    return f"no native kernel for {scale}" if isinstance(scale, str) else None
 
-    def pack():
-        zeros = np.zeros(units, np.int32)
-        return conv.pack_conv2d_q8(np.ascontiguousarray(matrix_of(weights.value)), zeros, 0, 0, False, zeros, zeros,
-                                   groups, True)
 
-    packed = b.packed([weights], np.uint8, pack, lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True))
-    # What the upper bytes have too much, 128 times 256.
-    offset = b.packed([weights], np.int64, lambda: matrix_of(weights.value).sum(axis=1, dtype=np.int64) * -(1 << 15),
-                      lambda found: len(found) == units, is_read=bias.present)
-    if bias.present:
-        offset = offset + b.value(bias)
+def _is_exact(bias):
+    return bias is not None and -_EXACT < bias.min() <= bias.max() < _EXACT
+
+
+def _halves(node, b):
+    """Slot of the input's upper and lower bytes."""
+    count = prod(node["input"].shape)
+    codes = b.temp(2 * count)
+    b.emit(SplitQ16((b.slot(node["input"]), codes), count))
+    return codes
+
+
+def _emit_products(node, b, matrix, win, batch, groups, codes, target):
+    """The product of a conv2d.Matrix: as the hybrid convolutions, of twice as many images of bytes."""
+    units, depth = matrix.units, matrix.depth
+    scale, wide = _scale_of_sums(node, units)
+    channels, each = depth // prod(win.filter) * groups, units // groups
+    packed, offset = _packed(b, matrix, node["bias"], each, groups)
     height, width = win.output
     rows = batch * height * width
-    codes, sums = b.temp(2 * count), b.temp(8 * rows * units)
+    sums = b.temp(8 * rows * units)
     zeros = b.const(conv.image_zeros([128] * batch + [0] * batch))
-    b.emit(SplitQ16((b.slot(source), codes), count))
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
-    b.emit(conv.Conv2dQ8((codes, b.const(packed), sums, zeros), win, 2 * batch, channels // groups, each,
+    b.emit(conv.Conv2dQ8((codes, packed, sums, zeros), win, 2 * batch, channels // groups, each,
                          (np.dtype(np.int8), 0), 0, (0, 0, 255), False, place, as_sums=True))
-    b.emit(RequantizeQ16((sums, b.slot(target)), rows, units, np.ascontiguousarray(offset), scale[0], clamp_of(node),
-                         scale[1]))
-    return None
+    b.emit(RequantizeQ16((sums, offset, target), rows, units, scale, clamp_of(node), wide))
+
+
+def _packed(b, matrix, bias, each, groups):
+    """Slots of packed weights, and of the int64 number of each unit that its sums lack: its bias, less what the upper
+    bytes have too much, 128 times 256."""
+    units, depth = matrix.units, matrix.depth
+    packed = packed_sums(b, matrix, each, groups, bias if bias.present else None)
+    if type(packed) is tuple:
+        packed, slot = packed
+        sums, offset, size = b.temp(4 * units), b.temp(8 * units), bias.dtype.itemsize if bias.present else 0
+        b.emit(conv.UnitSums((slot, sums), units, depth))
+        b.emit(conv.UnitOffsets((sums, b.slot(bias) if size else sums, offset), units, -(1 << 15), size))
+        return packed, offset
+    offset = b.packed([matrix.weights], np.int64, lambda: matrix.value().sum(axis=1, dtype=np.int64) * -(1 << 15),
+                      lambda found: len(found) == units, is_read=bias.present)
+    return packed, b.const(offset + b.value(bias) if bias.present else offset)
+
+
+def packed_sums(b, matrix, each, groups, bias):
+    """Slot of int8 weights packed for sums; with that of the matrix if weights or bias (or None) are computed."""
+    depth, zeros = matrix.depth, np.zeros(each * groups, np.int32)
+    if matrix.weights.value is None or bias is not None and bias.value is None:
+        slot, packed = matrix.slot(b), b.temp(conv.packed_bytes_conv2d(each, depth, groups, True, True))
+        b.emit(conv.PackQ8((slot, b.const(zeros), packed), each, depth, groups, (np.dtype(np.int8), 0), 0, False, zeros,
+                           zeros, True))
+        return packed, slot
+    return b.const(b.packed(
+        [matrix.weights], np.uint8,
+        lambda: conv.pack_conv2d_q8(matrix.value(), zeros, 0, 0, False, zeros, zeros, groups, True),
+        lambda found: conv.fits_conv2d_q8(found, each, depth, groups, True)))
+
+
+def _lower_products(node, b, matrix, win, batch, groups):
+    reason = _obstacle(node, matrix.units, matrix.depth)
+    if reason is None:
+        _emit_products(node, b, matrix, win, batch, groups, _halves(node, b), b.slot(node.outputs[0]))
+    return reason
 
 
 def lower_conv(node, b):
     """Of as many groups as the channels make."""
-    units, channels = node["filter"].shape[0], node["input"].shape[3]
-    return _lower_products(node, b, units, lambda filter_: filter_.reshape(units, -1), conv2d.geometry(node),
-                           node["input"].shape[0], channels // node["filter"].shape[3])
+    return _lower_products(node, b, conv2d.Matrix(node["filter"]), conv2d.geometry(node), node["input"].shape[0],
+                           node["input"].shape[3] // node["filter"].shape[3])
 
 
 def lower_depthwise(node, b):
     """A group for each channel."""
-    units = node["filter"].shape[3]
-    return _lower_products(node, b, units, lambda filter_: filter_.reshape(-1, units).T,
-                           depthwise_conv2d.geometry(node), node["input"].shape[0], node["input"].shape[3])
+    return _lower_products(node, b, conv2d.Matrix(node["filter"], is_turned=True), depthwise_conv2d.geometry(node),
+                           node["input"].shape[0], node["input"].shape[3])
 
 
 def lower_dense(node, b):
     """A convolution of one tap over rows."""
-    units, size = node["weights"].shape
-    return _lower_products(node, b, units, lambda weights: weights, window.POINT, prod(node["input"].shape) // size, 1)
+    rows = prod(node["input"].shape) // node["weights"].shape[1]
+    return _lower_products(node, b, conv2d.Matrix(node["weights"]), window.POINT, rows, 1)
+
+
+def lower_transposed(node, b):
+    """A convolution for each phase."""
+    win, filter_, batch = transposed_geometry(node), node["filter"], node["input"].shape[0]
+    parts = transpose_conv2d.parts(win)
+    reason = parts if isinstance(parts, str) else _obstacle(node, filter_.shape[0], prod(filter_.shape[1:]))
+    if reason is not None:
+        return reason
+    codes, target = _halves(node, b), b.slot(node.outputs[0])
+    for taps, part, first in parts:
+        emit = partial(_emit_products, node, b, conv2d.Matrix(filter_, taps), part, batch, 1, codes)
+        transpose_conv2d.scattered(b, win, part, first, batch, filter_.shape[0], 2, target, emit)
+    return None
 
 
 def compute_conv(node, inputs):
@@ -360,7 +411,8 @@ def compute_transposed(node, inputs):
 
 
 TRANSPOSED = f"input:T filter:W bias?:B output_shape:I32 {window.IMPLICIT} activation:i32 layout:bool -> output:T"
-TFL_INT16_TRANSPOSE_CONV = own("TFL_INT16_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed)
+TFL_INT16_TRANSPOSE_CONV = own("TFL_INT16_TRANSPOSE_CONV", {TRANSPOSED: _TYPES}, compute_transposed, infer_transposed,
+                               lower=lower_transposed, multiply_adds=True)
 
 
 # -- BATCH_MATMUL ----------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """TRANSPOSE_CONV_2D [NN 15.91]: every input pixel adds the filter, scaled by its value, to the output."""
 
-from functools import partial
-
 import numpy as np
 
+from .._native.movement import StridedCopy
 from ..model.types import OperationType
 from . import conv2d, requantize, window
 from .base import OpDef, forms
@@ -108,34 +107,50 @@ def phases(win, axis):
             yield taps, len(taps) - 1 - first, begin, -(-(size - begin) // stride)
 
 
+def parts(win):
+    """[((rows, columns) of the filter, Window, (row, column) of its first output)] of the convolutions, one per phase,
+    that make up a transposed one; a phase without filter taps gets a tap of zeros. Or why there are none.
+    """
+    if win.stride[0] * win.stride[1] > MOST_PHASES:
+        return f"strides {win.stride[0]} x {win.stride[1]} give more than {MOST_PHASES} phases"
+    found, columns = [], list(phases(win, 1))
+    for rows, top, first_y, count_y in phases(win, 0):
+        for taps, left, first_x, count_x in columns:
+            size, head = (len(rows), len(taps)), (top, left)
+            if not (rows and taps):
+                size, head = (1, 1), (count_y, count_x)  # all of it outside of the input
+            part = window.Window(win.output, size, (1, 1), (1, 1), head, (count_y, count_x))
+            found.append(((rows, taps), part, (first_y, first_x)))
+    return found
+
+
 def _lower(node, b):
-    """One convolution per phase; a phase without filter taps gets a tap of zeros."""
     reason = conv2d.refusal(node, True, b)
     if reason is not None:
         return reason
     win, filter_ = geometry(node), node["filter"]
-    if win.stride[0] * win.stride[1] > MOST_PHASES:
-        return f"strides {win.stride[0]} x {win.stride[1]} give more than {MOST_PHASES} phases"
+    found = parts(win)
+    if isinstance(found, str):
+        return found
     batch, units, channels = node["input"].shape[0], filter_.shape[0], filter_.shape[3]
     (height, width), (stride_y, stride_x) = win.input, win.stride
-    zero = 0 if filter_.channel_quant else filter_.zero_point
-    columns = list(phases(win, 1))
-    for rows, top, first_y, count_y in phases(win, 0):
-        for taps, left, first_x, count_x in columns:
-            size, head = (len(rows), len(taps)), (top, left)
-            values = partial(_taps, filter_, rows, taps)
-            if not (rows and taps):
-                size, head = (1, 1), (count_y, count_x)  # all of it outside of the input
-                values = partial(np.full, (units, 1, 1, channels), zero, filter_.dtype)
-            part = window.Window(win.output, size, (1, 1), (1, 1), head, (count_y, count_x))
-            place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
-                                     (first_y * width + first_x) * units)
-            conv2d.emit(node, b, filter_, part, batch, values, place)
+    for taps, part, (first_y, first_x) in found:
+        place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
+                                 (first_y * width + first_x) * units)
+        conv2d.emit(node, b, conv2d.Matrix(filter_, taps), part, batch, place)
+    conv2d.emit_check(node, b, any(part.is_padded for _, part, _ in found))
     return None
 
 
-def _taps(filter_, rows, columns):
-    return filter_.value[:, rows][:, :, columns]
+def scattered(b, win, part, first, batch, units, item, target, emit):
+    """Run emit(slot) for the dense output of a part, and copy that to where it belongs in slot `target`."""
+    (height, width), (stride_y, stride_x), (rows, columns) = win.input, win.stride, part.output
+    dense, pixel = b.temp(batch * rows * columns * units * item), units * item
+    emit(dense)
+    b.emit(StridedCopy(
+        (dense, target), (batch, rows, columns, pixel), (rows * columns * pixel, columns * pixel, pixel, 1),
+        (height * width * pixel, stride_y * width * pixel, stride_x * pixel, 1), 1,
+        offset=(first[0] * width + first[1]) * pixel))
 
 
 TRANSPOSE_CONV_2D = OpDef(

@@ -69,10 +69,11 @@ def in_a_program(units, depth, groups):
     results = []
     for quantized in (False, True):
         x = np.ones((groups, units, depth), np.int8 if quantized else np.float32)
-        step = conv.PackQ8((0, 1), units, depth, groups, (1, 2), 1 << 30, -3) if quantized \
-            else conv.PackF32((0, 1), units, depth, groups)
+        bias, multiplier, exponent = codes(groups * units)
+        step = conv.PackQ8((0, 1, 2), units, depth, groups, (np.dtype(np.int8), 2), 1, True, multiplier, exponent) \
+            if quantized else conv.PackF32((0, 1, 2), units, depth, groups)
         packed = aligned_bytes(conv.packed_bytes_conv2d(units, depth, groups, quantized))
-        run([step], [x, packed])
+        run([step], [x, bias if quantized else dense(groups * units), packed])
         results.append(packed)
     return np.concatenate(results)
 

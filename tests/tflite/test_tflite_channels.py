@@ -52,7 +52,9 @@ def layer(kind, dtype, weights=None, turned=False):
 
 
 def run(data, *arrays):
-    return nnfast.Device(num_threads=1).prepare(nnfast.load(data)).run(arrays)[0]
+    prepared = nnfast.Device(num_threads=1).prepare(nnfast.load(data))
+    assert "numpy" not in {row["kernel"] for row in prepared.explain().rows}
+    return prepared.run(arrays)[0]
 
 
 @pytest.mark.parametrize("dtype", QUANTS)

@@ -219,7 +219,7 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
         whole[:, :, :channels] = np.asarray(weights).reshape(-1, taps, channels)
         weights = whole.reshape(len(whole), -1)
     p.columns, p.depth, p.groups, p.n = weights.shape[0], weights.shape[1], 1, row.n
-    p.k = 2 if pixel else row.k
+    p.form, p.k = PACKED_BF16, 2 if pixel else row.k
     p.panel = nnf_conv2d_bf16_panel(p.n, nnf_conv2d_bf16_pairs(p.depth, p.k))
     p.packed = p.each = nnf_pack_conv2d_bf16_size(p.columns, p.depth, p.n, p.k)
     packed = aligned_bytes(p.each)

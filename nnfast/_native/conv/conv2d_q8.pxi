@@ -72,6 +72,13 @@ cdef struct conv2d_q8:
     size_t bytes                # of an output value
 
 
+# Of codes that were made at run time: how each image was quantized, sums of the weights of each unit, and its bias.
+ctypedef struct dynamic_codes:
+    const nnf_row_codes *images     # NULL: all have the input's zero point
+    const int32_t *sums
+    const float *bias
+
+
 cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *images, size_t first, size_t last,
                     uint8_t *rows, uint32_t *sums) noexcept nogil:
     """Rows of the product for output pixels first..last-1, and -zw times the sum of each where `sums` is not NULL.
@@ -90,24 +97,24 @@ cdef void gather_q8(const conv2d_q8 *p, const uint8_t *x, const nnf_row_codes *i
             sums[r] *= <uint32_t>-p.weight_zero_point
 
 
-cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const nnf_row_codes *images, size_t low,
+cdef void dequantize_tile(const conv2d_q8 *p, const nnf_conv2d_q8_tile *tile, const dynamic_codes *from_, size_t low,
                           size_t unit, size_t n, float *y) noexcept nogil:
     """Values of a tile of sums whose first row is output pixel `low`, and whose first column belongs to `unit`."""
     cdef size_t area = p.g.out_height * p.g.out_width, row = 0, image, end
     cdef nnf_sum_scales by = p.by
-    by.weights += unit
+    by.weights = from_.sums + unit
     by.scale += unit
-    by.bias += unit
+    by.bias = from_.bias + unit
     while row < tile.rows:
         image = (low + row) // area
         end = min(tile.rows, (image + 1) * area - low)
-        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * n, n, images + image, &by,
+        p.dequantize(end - row, tile.columns, <const int32_t *>tile.c + row * n, n, from_.images + image, &by,
                      y + row * p.place.out_pixel, p.place.out_pixel)
         row = end
 
 
 cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const unsigned char *weights, uint8_t *y,
-                   const nnf_row_codes *images, size_t unit, unsigned char *scratch, size_t item,
+                   const dynamic_codes *from_, size_t unit, unsigned char *scratch, size_t item,
                    size_t last) noexcept nogil:
     """(tile, panel) pairs item..last-1 of one group, whose first output is `unit`."""
     cdef uint32_t *offsets = <uint32_t *>scratch if p.weight_zero_point else NULL
@@ -127,7 +134,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
     while next_group(s, &w):
         begin = tile_start(s, w.base)
         if not p.direct:
-            gather_q8(p, x, images, begin, tile_start(s, w.base + w.count), rows, offsets)
+            gather_q8(p, x, from_.images, begin, tile_start(s, w.base + w.count), rows, offsets)
         while w.item < w.stop:
             low = tile_start(s, w.tile)
             tile.rows = tile_start(s, w.tile + 1) - low
@@ -144,7 +151,7 @@ cdef void group_q8(const conv2d_q8 *p, const split *s, const uint8_t *x, const u
                 p.requantize(tile.rows, tile.columns, <const int32_t *>tile.c, s.n, p.scale + w.panel * s.n, &p.codes,
                              y + low * p.place.out_pixel + w.panel * s.n, p.place.out_pixel)
             elif p.dequantize != NULL:
-                dequantize_tile(p, &tile, images, low, unit + w.panel * s.n, s.n,
+                dequantize_tile(p, &tile, from_, low, unit + w.panel * s.n, s.n,
                                 <float *>y + low * p.place.out_pixel + w.panel * s.n)
             elif p.place.scattered:
                 scatter(&p.place, p.g.out_height, p.g.out_width, low, low + tile.rows, tile.c, s.n,
@@ -157,9 +164,13 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef const unsigned char *w = <const unsigned char *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]] + p.place.out_first * p.bytes
-    cdef const nnf_row_codes *images = NULL
+    cdef dynamic_codes from_
+    from_.images, from_.sums, from_.bias = NULL, NULL, NULL
     if p.in_images:
-        images = <const nnf_row_codes *>run.slot[step.slots[3]]
+        from_.images = <const nnf_row_codes *>run.slot[step.slots[3]]
+    if p.dequantize != NULL:
+        from_.sums = <const int32_t *>run.slot[step.slots[4]]
+        from_.bias = <const float *>run.slot[step.slots[5]]
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each
     cdef split s = p.s
@@ -173,13 +184,23 @@ cdef void run_conv2d_q8(const nnf_step *step, const nnf_run *run, int thread, in
         group = item // each
         stop = min(last, (group + 1) * each)
         group_q8(p, &s, x + group * p.place.group, w + group * p.weights, y + group * p.place.out_group * p.bytes,
-                 images, group * s.columns, scratch, item - group * each, stop - group * each)
+                 &from_, group * s.columns, scratch, item - group * each, stop - group * each)
         item = stop
     release_tiles()
 
 
 cdef str _op(bint raw):
     return "conv2d_s32_qu8_qs8c_nhwc" if raw else "conv2d_qu8_qs8c_nhwc"
+
+
+cdef nnf_conv2d_q8_scheme scheme_of(dtype, int weight_zero_point, int input_zero_point, bint signed_input):
+    """What of a scheme follows from the quantization."""
+    cdef nnf_conv2d_q8_scheme scheme
+    cdef bint signed_weights = dtype == np.int8
+    scheme.flip = 0 if signed_weights else 0x80
+    scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
+    scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
+    return scheme
 
 
 def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
@@ -190,14 +211,10 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
     for a step with a `scale`, which has no use for multiplier and exponent.
     """
     cdef const nnf_kernel *row = pick(_op(raw))
-    cdef bint signed_weights = weights.dtype == np.int8
     cdef const uint8_t[:, ::1] codes = weights.view(np.uint8)
     cdef size_t columns = codes.shape[0] // groups, depth = codes.shape[1], i
     cdef size_t size = nnf_pack_conv2d_q8_size(columns, depth, row.n, row.k), each = lines(size)
-    cdef nnf_conv2d_q8_scheme scheme
-    scheme.flip = 0 if signed_weights else 0x80
-    scheme.weight_zero_point = weight_zero_point if signed_weights else weight_zero_point - 128
-    scheme.input_zero_point = input_zero_point + 128 if signed_input else input_zero_point
+    cdef nnf_conv2d_q8_scheme scheme = scheme_of(weights.dtype, weight_zero_point, input_zero_point, signed_input)
     packed = aligned_bytes(groups * each)
     cdef unsigned char[::1] to = packed
     with nogil:
@@ -234,8 +251,9 @@ cdef class Conv2dQ8(Step):
     window, batch, channels, units, place: as Conv2dF32. weights: (int8 or uint8, zero point). input_zero_point; output:
     (zero point, low, high) of the output's codes; signed: input and output are int8, else uint8. scale: None, or a
     float64 array [units] by which sums are multiplied, then rounded once; only for dense tensors. values: None, or
-    (int32 sums of weights, float32 scales, float32 biases of all units, by_rows, low, high) for float32 results of
-    codes that QuantizeRowsF32 has made, whose third slot is the fourth here; `output` and `scale` do not count then.
+    (float32 scales of all units, by_rows, low, high) for float32 results of codes that QuantizeRowsF32 has made, whose
+    third slot is the fourth here, before those of the units' int32 sums of weights and their float32 biases; `output`
+    and `scale` do not count then.
     as_sums: y is the int32 sums with their bias, and the fourth slot has the zero point of each image's codes, as
     image_zeros() makes them; nothing else counts then.
     """
@@ -246,8 +264,7 @@ cdef class Conv2dQ8(Step):
                  output, bint signed, place=None, const double[::1] scale=None,
                  values=None, bint as_sums=False):
         cdef bint raw = scale is not None or values is not None or as_sums
-        cdef const int32_t[::1] sums
-        cdef const float[::1] scales, biases
+        cdef const float[::1] scales
         cdef const nnf_kernel *row = pick(_op(raw))
         cdef const nnf_kernel *in_place = pick("conv2d_qs8_qs8c_nhwc")
         cdef geometry *g = &self.p.g
@@ -269,11 +286,11 @@ cdef class Conv2dQ8(Step):
         if raw and self.p.place.scattered:
             raise ValueError("sums are for dense outputs")
         if values is not None:
-            sums, scales, biases, self.p.by.by_rows, self.p.by.lo, self.p.by.hi = values
-            if not sums.shape[0] == scales.shape[0] == biases.shape[0] == <Py_ssize_t>(units * self.p.place.groups):
-                raise ValueError("there must be a sum, a scale and a bias for each unit")
+            scales, self.p.by.by_rows, self.p.by.lo, self.p.by.hi = values
+            if <size_t>scales.shape[0] != units * self.p.place.groups:
+                raise ValueError("there must be a scale for each unit")
             self.keep = values
-            self.p.by.weights, self.p.by.scale, self.p.by.bias = &sums[0], &scales[0], &biases[0]
+            self.p.by.scale = &scales[0]
             self.p.dequantize = <nnf_dequantize_s32_f32_rows_fn>pick("dequantize_s32_f32_rows").fn
             self.p.bytes = sizeof(float)
         elif scale is not None:

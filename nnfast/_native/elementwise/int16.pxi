@@ -297,13 +297,15 @@ cdef void run_requantize_q16(const nnf_step *step, const nnf_run *run, int threa
     nnf_share(sums.rows, thread, threads, &first, &last)
     sums.high = x + first * sums.columns
     sums.low = sums.high + sums.rows * sums.columns
-    sums.y = <int16_t *>run.slot[step.slots[1]] + first * sums.columns
+    sums.offset = <const int64_t *>run.slot[step.slots[1]]
+    sums.y = <int16_t *>run.slot[step.slots[2]] + first * sums.columns
     sums.rows = last - first
     p.kernel(&sums)
 
 
 cdef class RequantizeQ16(Step):
-    """int16 codes of sums of products [2, rows, columns], int32, with upper and lower bytes of SplitQ16; slots sums, y.
+    """int16 codes of sums of products [2, rows, columns], int32, with upper and lower bytes of SplitQ16; slots sums,
+    offset, y.
 
     offset: int64 [columns] to be added. scale: int32 (multipliers, exponents) of the int32 sums; the same for
     `wide`, of int64 sums, with multipliers of 15 bits and right shifts of 1 to 62; or float64. All [columns]. clamp:
@@ -312,14 +314,14 @@ cdef class RequantizeQ16(Step):
 
     cdef requantize_q16 p
 
-    def __init__(self, slots, size_t rows, size_t columns, const int64_t[::1] offset, scale, clamp, bint wide=False):
+    def __init__(self, slots, size_t rows, size_t columns, scale, clamp, bint wide=False):
         cdef bint is_real = not isinstance(scale, tuple)
         cdef const nnf_kernel *row = pick(f"requantize_{'real' if is_real else 'wide' if wide else 's32'}_qs16_rows")
         cdef nnf_word_sums *c = &self.p.sums
         cdef const int32_t[::1] multipliers, shifts
         cdef const double[::1] reals
         cdef bint fits
-        self.keep = offset, scale
+        self.keep = scale
         c.rows, c.columns, c.ldx, c.ldy = rows, columns, columns, columns
         c.lo, c.hi = clamp
         if is_real:
@@ -330,9 +332,8 @@ cdef class RequantizeQ16(Step):
             multipliers, shifts = scale
             fits = <size_t>multipliers.shape[0] == <size_t>shifts.shape[0] == columns
             c.multiplier, c.shift = &multipliers[0], &shifts[0]
-        if not fits or <size_t>offset.shape[0] != columns:
-            raise ValueError(f"there must be offsets and scales of {columns} columns")
-        c.offset = &offset[0]
+        if not fits:
+            raise ValueError(f"there must be scales of {columns} columns")
         self.p.kernel = <nnf_requantize_qs16_rows_fn>row.fn
         self.work = rows * columns
         self.tiles = <int>min(1 + rows * columns // BINARY_GRAIN, rows, 64)
