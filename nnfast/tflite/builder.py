@@ -1,67 +1,25 @@
-"""Basis of all operator translations: the graph under construction, and the table of translation functions."""
+"""From the tensors of a subgraph of a file to a canonical graph: what every translation of an operator works on."""
 
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from ..errors import InvalidArgument, UnsupportedOperator
-from ..model import own
-from ..model.types import (
-    DTYPES,
-    QUANT8_ASYMM_TYPES,
-    QUANT_RANGE,
-    ChannelQuant,
-    LifeTime,
-    Operand,
-    OperandType,
-    Operation,
-    OperationType,
-    State,
-)
-from ..ops.own import BY_NAME as OWN_OPERATIONS
+from ..errors import InvalidArgument
+from ..model.types import LifeTime, Operand, OperandType, State
 from .follow import Follower
+from .graph import MAX_CREATED, Graph, frozen
 from .narrow import is_narrow, real, widened
+from .rules import FLOATS_QUANT8_INT, OPERAND_TYPES, Rules
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
 from .sparse import densified
 
 T = OperandType
-FLOATS = (T.TENSOR_FLOAT32, T.TENSOR_FLOAT16)
-QUANT8 = (T.TENSOR_QUANT8_ASYMM, T.TENSOR_QUANT8_ASYMM_SIGNED)
-FLOATS_QUANT8 = FLOATS + QUANT8
-FLOATS_QUANT8_INT = FLOATS_QUANT8 + (T.TENSOR_INT32,)
-
-OPERAND_TYPES = {
-    TensorType.FLOAT32: T.TENSOR_FLOAT32, TensorType.FLOAT16: T.TENSOR_FLOAT16, TensorType.INT32: T.TENSOR_INT32,
-    TensorType.UINT8: T.TENSOR_QUANT8_ASYMM, TensorType.INT8: T.TENSOR_QUANT8_ASYMM_SIGNED,
-    TensorType.BOOL: T.TENSOR_BOOL8,
-}
-MAX_CREATED = 1 << 24
-"""Most elements of all constants that translation adds (missing biases); real models stay far below."""
-MAX_ELEMENTS = (1 << 31) - 1
-"""Most elements of one result."""
-
-TRANSLATIONS = {}
-"""Builtin code, or name of a custom operator -> function(builder, operator)."""
 
 
-def translates(*codes):
-    """Register a function as the translation of operators."""
-    def register(function):
-        for code in codes:
-            TRANSLATIONS[code] = function
-        return function
-    return register
-
-
-def type_label(code):
-    """Name of a file's element type."""
-    return TensorType(code).name.lower()
-
-
-class Builder:
-    """A canonical graph under construction, addressed by the file's tensors.
+class Builder(Rules, Graph):
+    """A Graph addressed by the file's tensors.
 
     `tensors` may change as translation goes on: a folded DEQUANTIZE turns its output into a constant.
     """
@@ -72,20 +30,18 @@ class Builder:
         tensor index; label, size: the file's name for messages and its bytes; graph: number of the subgraph; is_main:
         whether it becomes the model's main graph; arithmetic: the model's.
         """
+        super().__init__()
         self.arithmetic = arithmetic
         self.graph, self.is_main, self.graphs = graph, is_main, None
         self.tensors = list(tensors)
         self.file_inputs, self.names, self.label, self.size = inputs, names, label, size
-        self.operands, self.operations = [], []
-        self.inputs, self.outputs = [], []
         self.states = {}
         self.current = {}
         self.rank_0, self.constants = {}, {}
         # Resource variables by name; resources: names by tensor; initial: where an initializing subgraph stores values.
         self.resources, self.variables, self.variable_inputs, self.initial = {}, {}, {}, None
         self.follower, self.is_learning = Follower(self), False
-        self.scalars, self.folded, self.zeros = {}, {}, {}
-        self.created = self.widened = 0
+        self.folded, self.widened = {}, 0
 
     def start(self):
         """Make operands for the graph's inputs. Ranks that the file does not give are inferred during translation."""
@@ -109,7 +65,7 @@ class Builder:
         except ValueError as error:
             raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].sparsity: {error}") from None
         self.created += array.size
-        self.tensors[t.index] = replace(t, data=_frozen(array.reshape(-1).view(np.uint8)), sparsity=None)
+        self.tensors[t.index] = replace(t, data=frozen(array.reshape(-1).view(np.uint8)), sparsity=None)
 
     def _widen(self, t):
         try:
@@ -118,7 +74,7 @@ class Builder:
             raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].quantization: "
                                   f"{error}") from None
         kind = TensorType.INT8 if t.blocks is None else TensorType.FLOAT32
-        self.tensors[t.index] = replace(t, type=kind, data=_frozen(array.reshape(-1).view(np.uint8)), blocks=None)
+        self.tensors[t.index] = replace(t, type=kind, data=frozen(array.reshape(-1).view(np.uint8)), blocks=None)
 
     def inherit(self, tensors, names):
         """Take inputs' ranks that the file does not give here from the tensors outside, and names of variables."""
@@ -153,142 +109,7 @@ class Builder:
         for index, operand in self.states.items():
             self.current.setdefault(index, operand)
 
-    # -- refusals ----------------------------------------------------------------------------------------------------
-    def refuse(self, op, reason):
-        """Raise for an operator (None: the graph's inputs or outputs) that cannot be translated."""
-        if op is None:
-            raise InvalidArgument(f"{self.label}: subgraph[{self.graph}]: {reason}")
-        raise UnsupportedOperator(op.name, op.index, reason)
-
-    def supported_type(self, op, t):
-        """Operand type of a tensor."""
-        code = OPERAND_TYPES.get(t.type)
-        if code is not None and not t.is_sparse:
-            return code
-        what = "is sparse" if code is not None else f"has type {type_label(t.type)}"
-        self.refuse(op, f"tensor[{t.index}] {t.name!r} {what}, NNAPI has no such tensors")
-
-    def any_type(self, op, t):
-        """(type, scale, zero point, channel quantization) of any tensor of numbers: a type of the standard, or of
-        nnfast's own.
-        """
-        if t.type not in FILE_DTYPES or t.is_sparse:
-            what = "is sparse" if t.type in FILE_DTYPES else f"has type {type_label(t.type)}"
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} {what}, nnfast has no such tensors")
-        if t.type in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) and t.scales:
-            return self._quantized_type(op, t)
-        if t.type in (TensorType.INT8, TensorType.UINT8) or t.type not in OPERAND_TYPES:
-            return own.TENSOR_OF[FILE_DTYPES[t.type]], 0.0, 0, None
-        return OPERAND_TYPES[t.type], 0.0, 0, None
-
-    def _quantized_type(self, op, t):
-        if len(t.scales) > 1:
-            if t.type == TensorType.INT8 and not any(t.zero_points) and min(t.scales) > 0:
-                return T.TENSOR_QUANT8_SYMM_PER_CHANNEL, 0.0, 0, ChannelQuant(t.channel_dim, t.scales)
-            if t.data is None:
-                return own.TENSOR_OF[FILE_DTYPES[t.type]], 0.0, 0, None  # no type has these: the bare codes
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, must be int8 with scales above 0"
-                            " and zero points of 0")
-        if t.type != TensorType.INT16:
-            return OPERAND_TYPES[t.type], *self.quant(op, t), None
-        if t.scales[0] <= 0 or t.zero_points[0]:
-            self.refuse(op, f"tensor[{t.index}] has scale {t.scales[0]} and zero point {t.zero_points[0]}, must be"
-                            " above 0 and 0")
-        return T.TENSOR_QUANT16_SYMM, t.scales[0], 0, None
-
-    def check_types(self, op, allowed, *tensors):
-        """All tensors must have one type, among `allowed`; returns it."""
-        found = [self.supported_type(op, t) for t in tensors]
-        if found[0] not in allowed or len(set(found)) != 1:
-            labels = ", ".join(type_label(t.type) for t in tensors)
-            choice = " or ".join(code.name for code in allowed)
-            self.refuse(op, f"takes tensors of types {labels}; NNAPI takes one type, {choice}")
-        return found[0]
-
-    def check_counts(self, op, low, high=None, outputs=1):
-        """Numbers of inputs and outputs, none of the first `low` inputs omitted."""
-        high = low if high is None else high
-        if not low <= len(op.inputs) <= high or len(op.outputs) != outputs:
-            rule = f"{low}" if low == high else f"{low} to {high}"
-            counts = f"{len(op.inputs)} inputs and {len(op.outputs)} outputs"
-            self.refuse(op, f"has {counts}, must have {rule} and {outputs}")
-        if -1 in op.inputs[:low] or -1 in op.outputs:
-            self.refuse(op, "omits an operand that is required")
-
-    def check_rank(self, op, t, low, high=4):
-        """Rank of a tensor's operand, which must be known."""
-        dims = self.dims(op, t)
-        if dims and not low <= len(dims) <= high:
-            self.refuse(op, f"tensor[{t.index}] has rank {len(dims)}, NNAPI takes {low} to {high}")
-
-    def check_same_quant(self, op, source, target):
-        """NNAPI gives the output the input's quantization; the file must agree."""
-        if self.supported_type(op, source) in QUANT8_ASYMM_TYPES:
-            before, after = self.quant(op, source), self.quant(op, target)
-            if before != after:
-                self.refuse(op, f"output has (scale, zero point) {after}, NNAPI gives it the input's {before}")
-
-    def source(self, op, count, types, low=0, high=4):
-        """(tensor, its dims) of input 0, one of `count`, whose type and quantization the output shares."""
-        self.check_counts(op, count)
-        x = self.tensor(op, 0)
-        self.check_types(op, types, x, self.result(op))
-        self.check_same_quant(op, x, self.result(op))
-        self.check_rank(op, x, low, high)
-        return x, self.dims(op, x)
-
-    def activation(self, op, allowed=(0, 1, 2, 3)):
-        """Fused activation; TFLite's numbers are NNAPI's up to TANH."""
-        code = op.options.activation
-        if code not in allowed:
-            self.refuse(op, f"fused activation is {code}, NNAPI takes {', '.join(map(str, allowed))}")
-        return self.i32(code)
-
-    def padding(self, op):
-        """Implicit padding scheme: TFLite's SAME 0, VALID 1 are NNAPI's 1, 2."""
-        if op.options.padding not in (0, 1):
-            self.refuse(op, f"padding is {op.options.padding}, must be 0 (SAME) or 1 (VALID)")
-        return self.i32(op.options.padding + 1)
-
-    def positive(self, op, field):
-        """Scalar operand of an option that must be at least 1."""
-        value = getattr(op.options, field)
-        if value < 1:
-            self.refuse(op, f"{field} is {value}, must be at least 1")
-        return self.i32(value)
-
-    def image_size(self, op):
-        """[height, width], the constant input 1 of a RESIZE operator."""
-        size = self.integers(op, self.tensor(op, 1), "size")
-        if len(size) != 2 or min(size) < 1:
-            self.refuse(op, f"size {size} must be two values of at least 1")
-        return size
-
-    # -- tensors of the file -----------------------------------------------------------------------------------------
-    def tensor(self, op, place):
-        """Input tensor, or None if it is omitted."""
-        if place >= len(op.inputs) or op.inputs[place] == -1:
-            return None
-        return self.tensors[op.inputs[place]]
-
-    def result(self, op, place=0):
-        """Output tensor."""
-        return self.tensors[op.outputs[place]]
-
-    def quant(self, op, t):
-        """(scale, zero point) of a tensor of a per-tensor quantized type; (0.0, 0) for other types."""
-        code = self.supported_type(op, t)
-        if code not in QUANT8_ASYMM_TYPES:
-            return 0.0, 0
-        if len(t.scales) != 1:
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} has {len(t.scales)} scales, NNAPI takes one here")
-        low, high = QUANT_RANGE[code]
-        scale, point = t.scales[0], t.zero_points[0]
-        if scale <= 0 or not low <= point <= high:
-            self.refuse(op, f"tensor[{t.index}] has scale {scale} and zero point {point}, must be above 0 and in"
-                        f" [{low}, {high}]")
-        return scale, point
-
+    # -- tensors as operands -------------------------------------------------------------------------------------------
     def operand(self, op, t):
         """Operand that currently holds a tensor's value."""
         index = self.current.get(t.index)
@@ -298,64 +119,21 @@ class Builder:
             index = self.current[t.index] = self._constant(op, t)
         return index
 
+    def any_operand(self, op, t):
+        """As operand, also of constants of types of nnfast's own."""
+        if t.index in self.current:
+            return self.current[t.index]
+        code, scale, point, channels = self.any_type(op, t)
+        if t.data is None or code == OPERAND_TYPES.get(t.type):
+            return self.operand(op, t)
+        array = t.array.reshape(t.dims or (1,)).view(Operand(code).dtype)
+        return self.add(Operand(code, array.shape, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
+
     def dims(self, op, t):
         """Dimensions of a tensor as its operand has them; () = unknown rank."""
         if t.index not in self.current and t.data is not None:
             return _operand_dims(t.dims)
         return self.operands[self.operand(op, t)].dims
-
-    def is_constant(self, t):
-        return t.data is not None
-
-    def integers(self, op, t, what):
-        """Value of a constant integer tensor as a flat list."""
-        if t.data is None or t.type not in (TensorType.INT32, TensorType.INT64) or t.is_sparse:
-            self.refuse(op, f"{what} must be a constant int32 or int64 tensor")
-        values = [int(v) for v in t.array.reshape(-1)]
-        if any(not -(1 << 31) <= v < 1 << 31 for v in values):
-            self.refuse(op, f"{what} {values} do not fit int32")
-        return values
-
-    def _input(self, op, t, name=None):
-        code, scale, point, channels = self.any_type(op, t)
-        dims = self.channel_dims(op, t, _operand_dims(t.dims), channels)
-        return self.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, channels,
-                                name=t.name if name is None else name), self.inputs)
-
-    def _constant(self, op, t):
-        if t.data is None:
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
-        code = self.supported_type(op, t)
-        scale, point = self.quant(op, t)
-        return self.constant(t.array, code, scale, point, t.name)
-
-    # -- operands ----------------------------------------------------------------------------------------------------
-    def add(self, operand, *lists):
-        """Add an operand, also to the given lists; returns its index."""
-        self.operands.append(operand)
-        index = len(self.operands) - 1
-        for places in lists:
-            places.append(index)
-        return index
-
-    def constant(self, array, code, scale=0.0, zero_point=0, name="", channel_quant=None):
-        """Constant tensor over a read-only array; a single value gets rank 1."""
-        array = array.reshape(array.shape or (1,))
-        return self.add(Operand(code, array.shape, scale, zero_point, LifeTime.CONSTANT_REFERENCE, channel_quant,
-                                array.view(DTYPES[code]), name))
-
-    def channel_constant(self, op, t, channel_dim, shape=None):
-        """TENSOR_QUANT8_SYMM_PER_CHANNEL over a constant int8 tensor, a single scale repeated."""
-        scales, count = t.scales, (shape or t.dims)[channel_dim]
-        if t.type != TensorType.INT8 or not scales or min(scales) <= 0 or any(t.zero_points):
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} must be int8 with scales above 0 and zero points of 0")
-        if len(scales) == 1:
-            scales *= count
-        elif t.channel_dim != channel_dim:
-            self.refuse(op, f"tensor[{t.index}] has its scales along dimension {t.channel_dim}, must be {channel_dim}")
-        array = t.array if shape is None else t.array.reshape(shape)
-        return self.constant(array, T.TENSOR_QUANT8_SYMM_PER_CHANNEL, name=t.name,
-                             channel_quant=ChannelQuant(channel_dim, scales))
 
     def channel_operand(self, op, t, channel_dim):
         """Operand of int8 weights with a scale for each channel: as channel_constant, or computed ones."""
@@ -374,64 +152,6 @@ class Builder:
             self.refuse(op, f"tensor[{t.index}] {t.name!r} has {count} scales along dimension {axis} of {list(dims)}")
         return *dims[:axis], count, *dims[axis + 1:]
 
-    def ints(self, values, shape=None):
-        """Constant TENSOR_INT32."""
-        return self.constant(_frozen(np.array(values, np.int32).reshape(shape or (len(values),))), T.TENSOR_INT32)
-
-    def reals(self, values):
-        """Constant TENSOR_FLOAT32 of one dimension."""
-        return self.constant(_frozen(np.array(values, np.float32)), T.TENSOR_FLOAT32)
-
-    def zero_values(self, op, code, count, scale=0.0):
-        """Constant vector of zeros, for a bias that the file omits."""
-        dtype = DTYPES[code]
-        array = self.zeros.get((count, dtype))
-        if array is None:
-            self.created += count
-            if not count or self.created > MAX_CREATED:
-                self.refuse(op, f"has no bias, and one of {count} zeros is not possible")
-            array = self.zeros[count, dtype] = _frozen(np.zeros(count, dtype))
-        return self.constant(array, code, scale)
-
-    def widen(self, op, t):
-        """Bytes of a float16 constant as float32, one copy per buffer of the file."""
-        if t.buffer not in self.folded:
-            # Buffers of a malicious file may overlap; in valid files, values are at most half the file's bytes.
-            self.widened += t.data.size // 2
-            if self.widened > self.size:
-                self.refuse(op, "widens the same bytes of the file too often")
-            self.folded[t.buffer] = _frozen(t.array.astype(np.float32).reshape(-1).view(np.uint8))
-        return self.folded[t.buffer]
-
-    def _scalar(self, code, value):
-        key = code, value
-        if key not in self.scalars:
-            data = _frozen(np.array(value, DTYPES[code]))
-            self.scalars[key] = self.add(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=data))
-        return self.scalars[key]
-
-    def i32(self, value):
-        return self._scalar(T.INT32, value)
-
-    def bool(self, value):
-        return self._scalar(T.BOOL, int(value))
-
-    def real(self, code, value):
-        """Float scalar that goes with tensors of type `code`."""
-        return self._scalar(T.FLOAT16 if code == T.TENSOR_FLOAT16 else T.FLOAT32, value)
-
-    def omitted(self, code, rank):
-        """Operand for an omitted optional tensor; it keeps its type."""
-        return self.add(Operand(code, (0,) * rank, lifetime=LifeTime.NO_VALUE))
-
-    def temporary(self, code, dims, scale=0.0, zero_point=0, name="", channel_quant=None):
-        return self.add(Operand(code, tuple(dims), scale, zero_point, channel_quant=channel_quant, name=name))
-
-    def like(self, index, name="", dims=None):
-        """A temporary of the type and quantization of another operand."""
-        o = self.operands[index]
-        return self.temporary(o.type, o.dims if dims is None else dims, o.scale, o.zero_point, name, o.channel_quant)
-
     def output(self, op, dims=(), place=0):
         """Operand for a result; `dims` are used where the file gives none."""
         t = self.result(op, place)
@@ -443,29 +163,30 @@ class Builder:
         index = self.current[t.index] = self.temporary(code, dims, scale, point, t.name)
         return index
 
-    def check_size(self, op, dims):
-        if prod(d or 1 for d in dims) > MAX_ELEMENTS:
-            self.refuse(op, f"result of shape {list(dims)} has more than {MAX_ELEMENTS} elements")
+    def widen(self, op, t):
+        """Bytes of a float16 constant as float32, one copy per buffer of the file."""
+        if t.buffer not in self.folded:
+            # Buffers of a malicious file may overlap; in valid files, values are at most half the file's bytes.
+            self.widened += t.data.size // 2
+            if self.widened > self.size:
+                self.refuse(op, "widens the same bytes of the file too often")
+            self.folded[t.buffer] = frozen(t.array.astype(np.float32).reshape(-1).view(np.uint8))
+        return self.folded[t.buffer]
 
-    def emit(self, code, inputs, outputs):
-        self.operations.append(Operation(OperationType(code), tuple(inputs), tuple(outputs)))
+    def _input(self, op, t, name=None):
+        code, scale, point, channels = self.any_type(op, t)
+        dims = self.channel_dims(op, t, _operand_dims(t.dims), channels)
+        return self.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, channels,
+                                name=t.name if name is None else name), self.inputs)
 
-    def emit_own(self, name, inputs, outputs):
-        """Append an operation of nnfast's own by its name, or of a vendor by its Definition."""
-        definition = OWN_OPERATIONS[name] if isinstance(name, str) else name
-        self.operations.append(Operation(definition, tuple(inputs), tuple(outputs)))
+    def _constant(self, op, t):
+        if t.data is None:
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
+        code = self.supported_type(op, t)
+        scale, point = self.quant(op, t)
+        return self.constant(t.array, code, scale, point, t.name)
 
-    def reshape(self, op, source, code, dims, quant=(0.0, 0), target=None, name=""):
-        """RESHAPE to dims with at most one unknown; returns the new operand (or the given target)."""
-        self.check_size(op, dims)
-        if dims.count(0) > 1 or not dims:
-            self.refuse(op, f"needs a RESHAPE to {list(dims)}, which has more than one unknown dimension")
-        if target is None:
-            target = self.temporary(code, dims, *quant, name=name)
-        self.emit(OperationType.RESHAPE, (source, self.ints([d or -1 for d in dims])), (target,))
-        return target
-
-    # -- state -------------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
     def state(self, op, t, code):
         """Operand that holds a variable's value before this operator; it starts as a model input of zeros."""
         if t is None or not t.is_variable:
@@ -488,7 +209,7 @@ class Builder:
         self.current[t.index] = index
         return index
 
-    # -- the end -----------------------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------------------------
     def finish(self, outputs, more=()):
         """Mark the model's outputs and connect the states; returns the tuple of State.
 
@@ -516,21 +237,6 @@ class Builder:
             states.append(State(self.inputs.index(source), len(self.outputs) - 1, initial))
         return tuple(states)
 
-    def any_operand(self, op, t):
-        """As operand, also of constants of types of nnfast's own."""
-        if t.index in self.current:
-            return self.current[t.index]
-        code, scale, point, channels = self.any_type(op, t)
-        if t.data is None or code == OPERAND_TYPES.get(t.type):
-            return self.operand(op, t)
-        array = t.array.reshape(t.dims or (1,)).view(Operand(code).dtype)
-        return self.add(Operand(code, array.shape, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
-
-    def mark_output(self, index, name):
-        """Make a result an output of the graph."""
-        self.operands[index] = replace(self.operands[index], lifetime=LifeTime.SUBGRAPH_OUTPUT, name=name)
-        self.outputs.append(index)
-
     def _copy(self, index, t):
         source = self.operands[index]
         if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
@@ -547,9 +253,4 @@ def _operand_dims(dims):
 
 def _first(state):
     """First value of a variable tensor: LiteRT clears uint8 ones to code 0; None: the zero of the type."""
-    return _frozen(np.zeros(state.dims, np.uint8)) if state.type == T.TENSOR_QUANT8_ASYMM else None
-
-
-def _frozen(array):
-    array.flags.writeable = False
-    return array
+    return frozen(np.zeros(state.dims, np.uint8)) if state.type == T.TENSOR_QUANT8_ASYMM else None

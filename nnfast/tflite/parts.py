@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .graph import frozen
 from .schema import Builtin, TensorType
-from .values import frozen
 
 B = Builtin
 PARTED = {}

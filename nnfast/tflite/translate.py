@@ -9,11 +9,11 @@ import numpy as np
 from ..errors import Error, UnsupportedOperator
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
-from .builder import TRANSLATIONS
 from .follow import learn
 from .forms import form
 from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of, result
+from .rules import TRANSLATIONS
 from .schema import CUSTOM
 from .states import carried, passing, states_of
 

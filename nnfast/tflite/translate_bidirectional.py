@@ -1,7 +1,7 @@
 """SVDF and the bidirectional sequences; their variable tensors become inputs and outputs of the model."""
 
 from ..model.types import OperationType
-from .builder import FLOATS, translates
+from .rules import FLOATS, translates
 from .schema import Builtin
 from .translate_recurrent import ACTIVATIONS
 

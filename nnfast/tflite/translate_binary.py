@@ -4,7 +4,7 @@ import numpy as np
 
 from ..model.quant import mbqm, quantize_multiplier
 from ..model.types import QUANT_RANGE, OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8_INT, QUANT8, translates
+from .rules import FLOATS, FLOATS_QUANT8_INT, QUANT8, translates
 from .schema import Builtin
 from .values import broadcast_dims
 

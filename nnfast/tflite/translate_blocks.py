@@ -1,7 +1,7 @@
 """Operators that move pixels or pad: DEPTH_TO_SPACE to SPACE_TO_BATCH_ND, PAD, PADV2, MIRROR_PAD, RESIZE_*."""
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
+from .rules import FLOATS, FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
 from .schema import Builtin
 
 T = OperandType

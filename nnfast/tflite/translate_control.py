@@ -1,8 +1,8 @@
 """Operators that call other subgraphs of the file: IF, WHILE."""
 
 from ..model.types import LifeTime, Operand, OperandType, OperationType
-from .builder import translates
 from .own import result
+from .rules import translates
 from .schema import Builtin
 from .states import Generator, start_of
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8, translates
+from .rules import FLOATS, FLOATS_QUANT8, translates
 from .schema import Builtin, TensorType
 
 BIAS_TOLERANCE = 0.02

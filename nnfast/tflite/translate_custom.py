@@ -9,8 +9,8 @@ from ..checks import shown
 from ..model.types import OperandType, OperationType
 from . import own
 from .flexmap import decode
+from .graph import frozen
 from .own import extends
-from .values import frozen
 
 T = OperandType
 

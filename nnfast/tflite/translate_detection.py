@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import QUANT8, translates
 from .flexmap import decode, float32
 from .own import extends
+from .rules import QUANT8, translates
 
 T = OperandType
 SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")

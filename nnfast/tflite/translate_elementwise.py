@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, QUANT8, translates
+from .rules import FLOATS_QUANT8, FLOATS_QUANT8_INT, QUANT8, translates
 from .schema import Builtin
 
 FIXED_QUANT = {

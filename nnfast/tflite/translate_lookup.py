@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8_INT, translates
+from .rules import FLOATS, FLOATS_QUANT8_INT, translates
 from .schema import Builtin, TensorType
 from .values import MAX_FOLDED, constant_like, fold, foldable
 

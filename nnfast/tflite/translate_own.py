@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..model.types import OperandType, OperationType
+from .graph import frozen
 from .own import extends, new_size, scalar, translate
 from .own import resize as resized
 from .schema import Builtin, TensorType
-from .values import created, frozen
+from .values import created
 
 B = Builtin
 _PLAIN = (

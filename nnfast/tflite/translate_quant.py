@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, QUANT8, translates
+from .rules import FLOATS, QUANT8, translates
 from .schema import Builtin, TensorType
 
 

@@ -2,7 +2,7 @@
 
 from ..model.types import OperationType
 from .basic_lstm import basic_lstm
-from .builder import FLOATS, translates
+from .rules import FLOATS, translates
 from .schema import Builtin
 
 ACTIVATIONS = (0, 1, 3, 4)

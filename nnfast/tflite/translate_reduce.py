@@ -1,7 +1,7 @@
 """Reductions: MEAN, SUM, REDUCE_*, ARG_MAX, ARG_MIN."""
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
+from .rules import FLOATS, FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
 from .schema import Builtin
 
 T = OperandType

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8_INT, translates
+from .rules import FLOATS, FLOATS_QUANT8_INT, translates
 from .schema import Builtin
 from .values import broadcast, broadcast_dims, fold, scalar
 

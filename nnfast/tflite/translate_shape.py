@@ -1,7 +1,7 @@
 """Operators that move values: RESHAPE, SQUEEZE, CONCATENATION, TRANSPOSE."""
 
 from ..model.types import OperationType
-from .builder import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
+from .rules import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
 from .schema import Builtin, TensorType
 
 

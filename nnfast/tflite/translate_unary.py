@@ -5,9 +5,10 @@ from math import inf
 import numpy as np
 
 from ..model.types import OperandType, OperationType
-from .builder import FLOATS, FLOATS_QUANT8, QUANT8, translates
+from .graph import frozen
+from .rules import FLOATS, FLOATS_QUANT8, QUANT8, translates
 from .schema import Builtin
-from .values import constant_like, fill_like, frozen
+from .values import constant_like, fill_like
 
 T = OperandType
 _NUMBERS = FLOATS + (T.TENSOR_INT32,)

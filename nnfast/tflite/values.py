@@ -6,18 +6,12 @@ from math import prod
 import numpy as np
 
 from ..model.types import DTYPES, OperandType, OperationType
-from .builder import MAX_CREATED
 from .follow import MAX_FOLDED
+from .graph import MAX_CREATED, frozen
 from .schema import TensorType
 
 _SCALARS = {OperandType.TENSOR_FLOAT16: OperandType.FLOAT16, OperandType.TENSOR_FLOAT32: OperandType.FLOAT32,
             OperandType.TENSOR_INT32: OperandType.INT32}
-
-
-def frozen(array):
-    """The array, read-only."""
-    array.flags.writeable = False
-    return array
 
 
 def fold(b, op, array, place=0):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from nnfast.model.types import OperationType
 from nnfast.ops.own import BY_NAME
-from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.own import EXTENDED
+from nnfast.tflite.rules import TRANSLATIONS
 from nnfast.tflite.translate import extension, translation
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "tflite.md").read_text()

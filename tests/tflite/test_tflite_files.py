@@ -12,8 +12,8 @@ from helpers.tflite.translated import f32, named, refused, show, translate
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.model.types import OperandType
 from nnfast.tflite import load
-from nnfast.tflite.builder import TRANSLATIONS
 from nnfast.tflite.own import EXTENDED
+from nnfast.tflite.rules import TRANSLATIONS
 from nnfast.tflite.schema import Builtin
 from nnfast.tflite.translate import AREAS, OWN_AREAS, extension, translation
 

@@ -71,7 +71,7 @@ def compiler_passes():
 
 
 def operators():
-    from nnfast.tflite.builder import TRANSLATIONS
+    from nnfast.tflite.rules import TRANSLATIONS
     from nnfast.tflite.translate import translation
 
     assert translation("no operator") is None  # imports them all
