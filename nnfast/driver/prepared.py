@@ -318,15 +318,16 @@ class PreparedModel(Closing):
 
         return Burst(self, get_memories, requests, results, spin_us, memories)
 
-    def signature(self, key=None):
+    def signature(self, key=None, stream=None):
         """A signature of the model as a function: signature(x=array) returns {output name: array}.
 
             scores = prepared.signature("serving_default")(image=x)["scores"]
 
-        key: its name; None: the only one. The function's `inputs` and `outputs` are {name: TensorInfo}. Raises
-        InvalidArgument if the model has no such signature.
+        key: its name; None: the only one. stream: one of this model, whose state the function goes on from, as other
+        signatures on it do. The function's `inputs` and `outputs` are {name: TensorInfo}. Raises InvalidArgument if the
+        model has no such signature.
         """
-        return signature_of(self, key)
+        return signature_of(self, key, stream)
 
     def stream(self):
         """A Stream, whose run carries state (LSTM, RNN, TFLite variables) from call to call."""

@@ -10,8 +10,9 @@ class SignatureRunner:
     Made by PreparedModel.signature. key: its name; inputs, outputs: {name: TensorInfo}.
     """
 
-    def __init__(self, prepared, signature):
+    def __init__(self, prepared, signature, stream=None):
         self._prepared, self.key, self._places = prepared, signature.key, (signature.inputs, signature.outputs)
+        self._run = (prepared if stream is None else stream).run
         self.inputs = {name: prepared.inputs[place] for name, place in signature.inputs}
         self.outputs = {name: prepared.outputs[place] for name, place in signature.outputs}
 
@@ -26,15 +27,17 @@ class SignatureRunner:
             if name not in inputs:
                 raise InvalidArgument(f"signature {self.key!r} input {name!r}: is missing")
             given[place] = inputs[name]
-        results = self._prepared.run(given)
+        results = self._run(given)
         return {name: results[place] for name, place in self._places[1]}
 
     def __repr__(self):
         return f"<SignatureRunner {self.key}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}>"
 
 
-def signature_of(prepared, key):
-    """SignatureRunner for a key; None: the only signature. Raises InvalidArgument."""
+def signature_of(prepared, key, stream=None):
+    """SignatureRunner for a key, on a stream or not; None: the only signature. Raises InvalidArgument."""
+    if stream is not None and not callable(getattr(stream, "run", None)):
+        raise InvalidArgument(f"signature: stream is {shown(stream)}, must be one that prepared.stream() has made")
     signatures = {} if prepared.model is None else {s.key: s for s in prepared.model.signatures}
     names = ", ".join(map(shown, signatures)) or "none"
     if key is None:
@@ -52,4 +55,4 @@ def signature_of(prepared, key):
             if not 0 <= place < len(infos):
                 raise InvalidArgument(f"signature {key!r}: {shown(name)} has position {place}, must be in [0, "
                                       f"{len(infos)})")
-    return SignatureRunner(prepared, signature)
+    return SignatureRunner(prepared, signature, stream)

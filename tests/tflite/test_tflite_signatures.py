@@ -45,6 +45,19 @@ def test_any_subgraph_can_be_reached(device):
     assert prepared.run({"x": X, "y": Y})["z"].tolist() == [4, 10, 18]
 
 
+def test_signatures_on_a_stream_share_its_state(device):
+    tensors = [Tensor("v", (), "resource"), Tensor("x", (2,)), Tensor("old", (2,)), Tensor("y", (2,))]
+    ops = [Op("VAR_HANDLE", [], ["v"]), Op("READ_VARIABLE", ["v"], ["old"]),
+           Op("ADD", ["old", "x"], ["y"], "AddOptions"), Op("ASSIGN_VARIABLE", ["v", "y"], [])]
+    prepared = device.prepare(nnfast.load(build(tensors, ops, ["x"], ["y"], signatures=[
+        ("add", 0, {"x": "x"}, {"y": "sum"}), ("again", 0, {"x": "more"}, {"y": "sum"})])))
+    stream = prepared.stream()
+    add, again = prepared.signature("add", stream), prepared.signature("again", stream)
+    one = np.ones(2, np.float32)
+    assert [add(x=one)["sum"][0], again(more=one)["sum"][0], stream.run([one])[0][0]] == [1, 2, 3]
+    assert prepared.signature("add")(x=one)["sum"][0] == 1
+
+
 def test_what_a_signature_is_not(device):
     with pytest.raises(InvalidArgument, match="model: has no signature 'mean'; its signatures: 'sum', 'total'"):
         nnfast.load(two(), signature="mean")

@@ -180,9 +180,9 @@ class RemotePreparedModel(Closing):
 
         return Results(self, inputs, batch, clients, ahead, prepare, errors)
 
-    def signature(self, key=None):
+    def signature(self, key=None, stream=None):
         """As PreparedModel.signature."""
-        return signature_of(self, key)
+        return signature_of(self, key, stream)
 
     def stream(self):
         """As PreparedModel.stream."""
