@@ -25,6 +25,22 @@ def type_name(dtype):
     return "STRING" if dtype.kind in "OSU" else TYPE_NAMES.get(dtype.newbyteorder("="), "NOTYPE")
 
 
+def is_text(tensor):
+    """Whether a Tensor has strings: arrays of bytes, of dtype object, as LiteRT gives them."""
+    return tensor.dtype is np.bytes_
+
+
+def texts(array):
+    """Array of bytes, dtype object, of an array of strings as numpy has them. Raises ValueError."""
+    found = np.empty(array.shape, object)
+    for place, text in enumerate(array.reshape(-1).tolist()):
+        text = text.encode() if isinstance(text, str) else text
+        if not isinstance(text, bytes):
+            raise ValueError(f"Cannot set tensor: element {place} is a {type(text).__name__}, must be bytes or str")
+        found.reshape(-1)[place] = text
+    return found
+
+
 @dataclass(slots=True)
 class Tensor:
     """A tensor of the interpreter: its facts from the file, and its current shape.

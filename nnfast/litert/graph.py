@@ -8,9 +8,12 @@ import numpy as np
 
 from ..errors import Error
 from ..model.types import LifeTime
+from ..ops.tfl_strings import Strings
 from ..tflite.reader import ModelFile
 from ..tflite.sparse import densified
-from .details import tensors_of, type_name
+from ..tflite.strings import constant
+from .details import is_text, tensors_of, texts, type_name
+from .variables import Outdated, Shared
 
 _VIEWED = ("There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. "
            "Be sure to only hold the function returned from tensor() if you are using raw data access.")
@@ -21,11 +24,12 @@ class Graph:
     """The state of one subgraph. Its methods raise what LiteRT raises: ValueError, RuntimeError.
 
     source: path or bytes of the file; index: number of the subgraph; keep_all: keep intermediate results; file: the
-    ModelFile of the source, released after the first allocation.
+    ModelFile of the source, released after the first allocation; variables: the interpreter's.
     """
 
-    def __init__(self, source, index, device, keep_all, file):
+    def __init__(self, source, index, device, keep_all, file, variables):
         self._source, self._index, self.device, self.keep_all = source, index, device, keep_all
+        self.variables = variables
         graph = file.graph(index)
         self.operators = [(o.custom or o.name, o.inputs, o.outputs) for o in graph.operators]
         # For these, files do not distinguish a scalar from an unknown shape: both are ().
@@ -87,9 +91,11 @@ class Graph:
         if self._program is not None:
             return
         file, self._file = self._file or self._opened(), None
+        strings = Strings() if any(is_text(t) for t in self.tensors) else None
         try:
-            model, builder = file.translate(self._index, shapes=self._changed(file))
-            self._program = Program(self, model, builder)
+            model, builder = file.translate(self._index, shapes=self._changed(file), held=self.variables.held(),
+                                            strings=strings)
+            self._program = Program(self, model, builder, strings)
         except Error as error:
             raise RuntimeError(str(error)) from error
         self._arrays = self._program.arrays
@@ -108,7 +114,7 @@ class Graph:
         """Copy a value into a tensor."""
         tensor = self.tensor(index)
         array = np.asarray(value)
-        if array.dtype.newbyteorder("=") != tensor.dtype:
+        if array.dtype.kind not in "OSU" if is_text(tensor) else array.dtype.newbyteorder("=") != tensor.dtype:
             raise ValueError(f"Cannot set tensor: Got value of type {type_name(array.dtype)} but expected type "
                              f"{type_name(np.dtype(tensor.dtype))} for input {index}, name: {tensor.name} ")
         if array.ndim != len(tensor.shape):
@@ -122,7 +128,7 @@ class Graph:
             "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"))
         if not target.flags.writeable:
             raise ValueError(f"Cannot set tensor: tensor {index} {tensor.name!r} is a constant of the file")
-        target[...] = array
+        target[...] = texts(array) if is_text(tensor) else array
 
     def get(self, index):
         """A copy of a tensor's value."""
@@ -130,6 +136,8 @@ class Graph:
 
     def view(self, index):
         """An array over the memory of a tensor; as long as it lives, check_no_views raises."""
+        if is_text(self.tensor(index)):
+            raise ValueError(f"tensor {index} has strings, which no array lies over; use get_tensor and set_tensor")
         memory = _Memory(self._memory(self.tensor(index), ValueError(_NULL)))
         self._views.add(memory)
         return np.asarray(memory)
@@ -150,7 +158,11 @@ class Graph:
         """Value of a constant, read from the file again, as packed constants are not kept."""
         if index not in self._kept:
             t = self._opened().graph(self._index).tensors[index]
-            self._kept[index] = densified(t, prod(t.dims)) if t.is_sparse else t.array
+            if is_text(self.tensors[index]):
+                self._kept[index] = constant(t, "model")
+                self._kept[index].flags.writeable = False
+            else:
+                self._kept[index] = densified(t, prod(t.dims)) if t.is_sparse else t.array
         return self._kept[index]
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -160,8 +172,19 @@ class Graph:
             raise RuntimeError("Invoke called on model that is not ready.")
         try:
             self._program.run()
+        except Outdated:
+            self._renew()
+            self._program.run()
         except Error as error:
             raise RuntimeError(str(error)) from error
+
+    def _renew(self):
+        """Prepare the model again, for variables that have another shape now."""
+        values = {index: self._arrays[index] for index in self.inputs}
+        self._program = None
+        self.allocate()
+        for index, value in values.items():
+            self._arrays[index][...] = value
 
     def reset(self):
         """Set variables to their initial values."""
@@ -176,8 +199,9 @@ class Program:
     (int64 tensors may be int32 there), values are converted at each run.
     """
 
-    def __init__(self, owner, model, builder):
-        """owner: the Graph; model, builder: of its translation."""
+    def __init__(self, owner, model, builder, strings):
+        """owner: the Graph; model, builder: of its translation; strings: the model's Strings or None."""
+        self._strings = strings
         graph, inputs, tensors = model.main, owner.inputs, owner.tensors
         self._tensors, self._outputs, self._custom = tensors, list(owner.outputs), owner.custom_results
         keep = {}
@@ -192,6 +216,7 @@ class Program:
         self._stream, self._initial = prepared.stream() if model.states else None, ()
         if self._variables:
             self._initial = [array.copy() for array in self._stream.state]
+        self._shared = None if self._stream is None else Shared(owner.variables, self._stream, model, builder)
         self._prepared = prepared
         self.arrays = {}
         self._feeds = [self._array(index, info.dtype, tensors[index].shape, info.shape)
@@ -212,11 +237,15 @@ class Program:
         """Set the values of results that the translation folded to constants. translated: its FileTensors."""
         for tensor, now in zip(self._tensors, translated):
             if tensor.kind == "result" and now.data is not None and tensor.index not in self.arrays:
-                self.arrays[tensor.index] = value = now.array.astype(tensor.dtype, copy=False)
+                self.arrays[tensor.index] = value = self._strings.texts_of(now.array) if is_text(tensor) else \
+                    now.array.astype(tensor.dtype, copy=False)
                 tensor.shape = value.shape
 
     def _array(self, index, dtype, shape, model_shape):
         """Memory of a tensor: (the array as the model takes it) or the tensor's index where it must be converted."""
+        if is_text(self._tensors[index]):
+            self.arrays[index] = np.full(shape, b"", object)
+            return index
         kind = np.dtype(self._tensors[index].dtype)
         array = self.arrays[index] = np.zeros(shape, kind)
         if kind != dtype and (kind.itemsize != dtype.itemsize or kind.kind not in "bu"):
@@ -234,16 +263,24 @@ class Program:
     def run(self):
         """Run once; variables keep their state for the next run."""
         feeds = self._feeds
+        if self._strings is not None:
+            self._strings.restart()
         if self._converts:
             feeds = [feed if isinstance(feed, np.ndarray) else self._converted(feed, info)
                      for feed, info in zip(feeds, self._prepared.inputs)]
+        if self._shared is not None:
+            self._shared.load()
         results = self._run(feeds, self._results)
+        if self._shared is not None:
+            self._shared.save()
         if self._results is None:
             for index, result in zip(self._outputs, results):
                 self._take(index, result)
 
     def _converted(self, index, info):
         array = self.arrays[index]
+        if is_text(self._tensors[index]):
+            array = self._strings.numbers_of(array)
         return array.astype(info.dtype).reshape(array.shape or (1,))
 
     def _take(self, index, result):
@@ -251,7 +288,8 @@ class Program:
         tensor = self._tensors[index]
         if tensor.shape or result.shape != (1,) or index in self._custom:
             tensor.shape = result.shape
-        self.arrays[index] = result.astype(tensor.dtype).reshape(tensor.shape)
+        self.arrays[index] = (self._strings.texts_of(result) if is_text(tensor) else
+                              result.astype(tensor.dtype)).reshape(tensor.shape)
 
     # -- variables ---------------------------------------------------------------------------------------------------
     def variable(self, index):

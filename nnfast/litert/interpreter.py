@@ -10,6 +10,7 @@ from ..tflite.reader import ModelFile
 from .delegates import NO_DELEGATES, Delegate, OpResolverType, load_delegate
 from .graph import Graph
 from .signature import SignatureRunner
+from .variables import Variables
 
 __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
 
@@ -61,7 +62,11 @@ class Interpreter:
         file = ModelFile(self._source)
         self.signatures = {s.key: s for s in file.signatures}
         self._count = file.count
-        self._graphs = {0: Graph(self._source, 0, self._device, self._keep_all, file)}
+        self._variables = Variables()
+        self._graphs = {0: self._graph(0, file)}
+
+    def _graph(self, index, file):
+        return Graph(self._source, index, self._device, self._keep_all, file, self._variables)
 
     def subgraph(self, index):
         """The Graph of a subgraph. Raises ValueError if there is none."""
@@ -69,7 +74,7 @@ class Interpreter:
         if not 0 <= index < self._count:
             raise ValueError(f"Invalid subgraph index {index} exceeds max subgraph index {self._count}")
         if index not in self._graphs:
-            self._graphs[index] = Graph(self._source, index, self._device, self._keep_all, ModelFile(self._source))
+            self._graphs[index] = self._graph(index, ModelFile(self._source))
         return self._graphs[index]
 
     # -- tensors -----------------------------------------------------------------------------------------------------

@@ -103,6 +103,7 @@ FAMILIES = {
     "tfl_stablehlo": {"TFL_STABLEHLO_SCATTER": 190, "TFL_STABLEHLO_GATHER": 201},
     "tfl_window": {"TFL_DILATE": 203, "TFL_STABLEHLO_PAD": 195, "TFL_REDUCE_WINDOW": 205},
     "tfl_lsh": {"TFL_LSH_PROJECTION": 15},
+    "tfl_strings": {"TFL_SKIP_GRAM": 30, "TFL_HASHTABLE_FIND": 137},
     "tfl_blocks": {"TFL_SPACE_TO_BATCH_ND": 38, "TFL_BATCH_TO_SPACE_ND": 37},
     "tfl_signal": {
         "TFL_RFFT2D": 131, "TFL_AUDIO_SPECTROGRAM": 1010, "TFL_MFCC": 1011,

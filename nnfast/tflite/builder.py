@@ -40,6 +40,7 @@ class Builder(Rules, Graph):
         self.rank_0, self.constants = {}, {}
         # Resource variables by name; resources: names by tensor; initial: where an initializing subgraph stores values.
         self.resources, self.variables, self.variable_inputs, self.initial = {}, {}, {}, None
+        self.stored_only = set()
         self.follower, self.is_learning = Follower(self), False
         self.folded, self.widened = {}, 0
 

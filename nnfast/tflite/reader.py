@@ -16,6 +16,8 @@ from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
 from .shapes import wanted
+from .states import NOTHING_HELD
+from .strings import numbered
 from .translate import translate
 from .verify import check_identifier, decode, decode_metadata
 
@@ -164,12 +166,15 @@ class ModelFile:
                          tuple(_operator(k, operator) for k, operator in enumerate(record.operators)),
                          record.inputs, record.outputs)
 
-    def translate(self, main=0, signature=None, arithmetic="litert", shapes=None):
+    def translate(self, main=0, signature=None, arithmetic="litert", shapes=None, held=NOTHING_HELD,
+                  strings=None):
         """(Model, Builder of its main graph): the subgraph number `main`, and those that its IF and WHILE run.
 
         signature: the FileSignature that names inputs and outputs; None: the first one of that subgraph. arithmetic: as
         of load. shapes: of all inputs in the file's order, to have the model for them; None: as far as the file tells
-        them. The Builder knows what became of the file's tensors. Raises UnsupportedOperator, InvalidArgument.
+        them. held: the states.Held variables that it starts with. strings: Strings for those of the file, whose numbers
+        stand for them in the model; None: strings are refused. The Builder knows what became of the file's tensors.
+        Raises UnsupportedOperator, InvalidArgument.
         """
         if signature is None:
             signature = next((s for s in self.signatures if s.graph == main), None)
@@ -177,15 +182,21 @@ class ModelFile:
                                                     {index: name for name, index in signature.outputs.items()})
         builders = {}
 
+        def graph_of(index):
+            graph = self.graph(index)
+            return graph if strings is None else numbered(graph, strings, f"{self.label}: subgraph[{index}]")
+
         def open_graph(index):
-            graph, is_main = self.graph(index), index == main
+            graph, is_main = graph_of(index), index == main
             builders[index] = Builder(graph.tensors, graph.inputs, names if is_main else ({}, {}), self.label,
                                       self.size, index, is_main, arithmetic)
             if shapes is not None and is_main:
                 builders[index].bind(dict(zip(graph.inputs, shapes)))
             return builders[index], graph.operators, graph.outputs
 
-        model = translate(open_graph, self.graph, self.count, self.name, main, arithmetic)
+        model = translate(open_graph, graph_of, self.count, self.name, main, arithmetic, held, strings)
+        if strings is not None:
+            strings.keep()
         signatures = tuple(self._signature(s, main) for s in self.signatures)
         return replace(model, signatures=signatures), builders[main]
 

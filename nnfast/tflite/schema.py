@@ -120,6 +120,8 @@ TABLES = {
     ),
     "BucketizeOptions": (("boundaries", 0, "[f]", None),),
     "CallOnceOptions": (("init_graph", 0, "i", 0),),
+    "HashtableOptions": (("table_id", 0, "i", 0),),
+    "SkipGramOptions": (("ngram_size", 0, "i", 0), ("max_skip_size", 1, "i", 0), ("include_all", 2, "?", False)),
     "VarHandleOptions": (("container", 0, "str", ""), ("shared_name", 1, "str", "")),
     "CompositeOptions": (("name", 0, "str", ""), ("decomposition_graph", 1, "i", 0)),
     "GeluOptions": (("approximate", 0, "?", False),),
@@ -211,6 +213,7 @@ class Builtin(IntEnum):
     SPACE_TO_DEPTH = 26
     SVDF = 27
     TANH = 28
+    SKIP_GRAM = 30
     EMBEDDING_LOOKUP_SPARSE = 33
     PAD = 34
     UNIDIRECTIONAL_SEQUENCE_RNN = 35
@@ -312,6 +315,10 @@ class Builtin(IntEnum):
     IMAG = 133
     REAL = 134
     COMPLEX_ABS = 135
+    HASHTABLE = 136
+    HASHTABLE_FIND = 137
+    HASHTABLE_IMPORT = 138
+    HASHTABLE_SIZE = 139
     REDUCE_ALL = 140
     CONV_3D_TRANSPOSE = 141
     VAR_HANDLE = 142
@@ -382,6 +389,7 @@ OPTIONS = {
     _B.REDUCE_ALL: (27, "ReducerOptions"), _B.REDUCE_ANY: (27, "ReducerOptions"),
     _B.REDUCE_MAX: (27, "ReducerOptions"), _B.REDUCE_MIN: (27, "ReducerOptions"),
     _B.REDUCE_PROD: (27, "ReducerOptions"),
+    _B.SKIP_GRAM: (18, "SkipGramOptions"), _B.HASHTABLE: (107, "HashtableOptions"),
     _B.IF: (92, "IfOptions"), _B.WHILE: (93, "WhileOptions"), _B.SUM: (27, "ReducerOptions"),
 }
 """Operator -> (number of its options in the union, table). Other operators have no options that matter."""

@@ -21,6 +21,18 @@ class Generator(NamedTuple):
     operator: int
 
 
+class Held(NamedTuple):
+    """What the graphs of a file that have run share: {name of a variable: value}, and numbers of the subgraphs of
+    CALL_ONCE that have run.
+    """
+
+    values: dict
+    done: frozenset
+
+
+NOTHING_HELD = Held({}, frozenset())
+
+
 def know(b, op, name, code, dims, scale=0.0, zero_point=0, label=""):
     """Note what the values of a variable are, if nothing is known yet: all graphs use the same type and dimensions."""
     initial = b.graphs.initial.get(name)
@@ -30,10 +42,14 @@ def know(b, op, name, code, dims, scale=0.0, zero_point=0, label=""):
         dims = initial.shape or (1,)
         if initial.dtype.itemsize != dtype_of(code).itemsize:
             b.refuse(op, f"variable of {code.name} starts with values of {initial.dtype}, must be of its type")
-    if not dims or 0 in dims or code == OperandType.TENSOR_QUANT8_SYMM_PER_CHANNEL or \
-            is_raw(getattr(code, "code", code)) and dtype_of(code) != np.int64:
+    if not _can_be_kept(code, dims):
         b.refuse(op, f"variable of {code.name} {list(dims)} must have known dimensions and a type of NNAPI, one scale")
     b.graphs.kept[name] = Operand(code, tuple(dims), scale, zero_point, name=label)
+
+
+def _can_be_kept(code, dims):
+    return dims and 0 not in dims and code != OperandType.TENSOR_QUANT8_SYMM_PER_CHANNEL and \
+        (not is_raw(getattr(code, "code", code)) or dtype_of(code) == np.int64)
 
 
 def value_of(b, name):
@@ -62,8 +78,17 @@ def _input(b, kept):
 
 
 def states_of(b):
-    """[(input operand, operand of the value after a run, first value or None)] of what the main graph keeps."""
+    """[(input operand, operand of the value after a run, first value or None)] of what the main graph keeps.
+
+    What it only stores, other graphs of the file may read: its state is an input that nothing uses.
+    """
     found = []
+    for name, target in b.variables.items():
+        value = b.operands[target]
+        if name not in b.variable_inputs and _can_be_kept(value.type, value.dims):
+            kept = b.graphs.kept[name] = Operand(value.type, value.dims, value.scale, value.zero_point, name=name[1])
+            b.variable_inputs[name], _ = _input(b, kept)
+            b.stored_only.add(name)
     for name, source in b.variable_inputs.items():
         before, target = b.operands[source], b.variables[name]
         after = b.operands[target]
@@ -71,7 +96,7 @@ def states_of(b):
         rank = len(before.dims) - is_wide
         if after.type != before.type and not is_wide or after.dims and len(after.dims) != rank:
             raise UnsupportedOperator("ASSIGN_VARIABLE", 0, f"variable {name[1]!r} changes its type or rank")
-        initial = b.graphs.initial.get(name)
+        initial = None if name in b.stored_only else b.graphs.initial.get(name)
         if initial is not None and initial.nbytes != before.nbytes:
             raise UnsupportedOperator("CALL_ONCE", 0, f"stores {list(initial.shape)} in variable {name[1]!r}, which "
                                                       f"was read before as {list(before.dims)}")

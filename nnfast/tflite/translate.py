@@ -15,14 +15,14 @@ from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of, result
 from .rules import TRANSLATIONS
 from .schema import CUSTOM
-from .states import carried, passing, states_of
+from .states import NOTHING_HELD, carried, passing, states_of
 
 AREAS = (
     "conv", "elementwise", "shape", "quant", "binary", "unary", "reduce", "slice", "blocks", "recurrent", "select",
     "lookup", "bidirectional", "control", "detection",
 )
 """Areas (translate_<area>.py) in the order in which an operator is looked up; frequent ones first."""
-OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "composite", "custom")
+OWN_AREAS = ("own", "window", "stablehlo", "variables", "random", "strings", "composite", "custom")
 """Areas of operators that the standard lacks."""
 CHANNELS = {
     OperationType.CONV_2D: 1, OperationType.DEPTHWISE_CONV_2D: 1, OperationType.GROUPED_CONV_2D: 1,
@@ -55,14 +55,17 @@ class Graphs:
     """The subgraphs of a file under translation: the main one, and those that IF and WHILE reach.
 
     open_graph(index) -> (Builder, operators, output tensors); file_graph(index) -> FileGraph; count: how many subgraphs
-    the file has.
+    the file has; held: the Held variables of all graphs of the file that have run; strings: where those of the file
+    are numbered, None if it may have none.
     """
 
-    def __init__(self, open_graph, file_graph, count):
+    def __init__(self, open_graph, file_graph, count, held, strings):
         self.open_graph, self.file_graph, self.count = open_graph, file_graph, count
         self.referenced, self.references, self.places = [], {}, {}
         self.running, self.heights = [], {}
-        self.initial, self.kept, self.inlined = {}, {}, 0
+        self.initial, self.once, self.initialized = dict(held.values), {}, held.done
+        self.kept, self.inlined = {}, 0
+        self.strings, self.tables = strings, {}
 
     def translate(self, index):
         """(Subgraph, states) of the main graph."""
@@ -124,16 +127,19 @@ class Graphs:
         raise first or UnsupportedOperator(op.name, op.index, _reason(op))
 
     def initialize(self, b, op, index):
-        """Store into `initial` what a subgraph that runs once assigns to variables."""
+        """Store into `initial` what a subgraph that runs once assigns to variables, unless it has run; fill tables."""
         with self.inlining(b, op, index) as graph:
             inner, *_ = self.open_graph(index)
-            inner.graphs, inner.initial = self, self.initial
+            inner.graphs, inner.initial = self, {}
             inner.created, inner.widened = b.created, b.widened
             if graph.inputs:
                 b.refuse(op, f"runs subgraph {index} once, which has inputs, must have none")
             for operator in graph.operators:
                 self.operator(inner, operator)
             b.created, b.widened = inner.created, inner.widened
+        if index not in self.initialized:
+            self.once[index] = inner.initial
+            self.initial |= inner.initial
 
     def _count(self, b, op, *copied):
         self.inlined += sum(map(len, copied))
@@ -227,15 +233,16 @@ def parts(key):
     return PARTED.get(key) and (lambda b, op: PARTED[key](Parts(b, op)))
 
 
-def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert"):
+def translate(open_graph, file_graph, count, name, main=0, arithmetic="litert", held=NOTHING_HELD,
+              strings=None):
     """Canonical Model of a checked file.
 
-    open_graph, file_graph, count: as Graphs; name, arithmetic: the model's; main: number of the subgraph that is its
-    main graph. Variables become inputs and outputs behind the file's own, tied by Model.states. Raises
+    open_graph, file_graph, count, held, strings: as Graphs; name, arithmetic: the model's; main: number of the subgraph
+    that is its main graph. Variables become inputs and outputs behind the file's own, tied by Model.states. Raises
     UnsupportedOperator for all operators without a translation, InvalidArgument for inputs and outputs that NNAPI
     cannot have.
     """
-    graphs = Graphs(open_graph, file_graph, count)
+    graphs = Graphs(open_graph, file_graph, count, held, strings)
     # Scales of a damaged file may overflow float32; later checks reject the infinities.
     with np.errstate(all="ignore"):
         graph, states = graphs.translate(main)

@@ -98,7 +98,7 @@ def test_depth():
     (branches(fields={"ThenSubgraphIndex": 0, "ElseSubgraphIndex": 2}), "runs subgraph 0, must be one of the 2"),
     (branches(fields={"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 3}), "runs subgraph 3, must be one of the 2"),
     (branches(fields={"ThenSubgraphIndex": -1, "ElseSubgraphIndex": 2}), "runs subgraph -1"),
-    (branches(then=one("SKIP_GRAM")), "in subgraph 1: has no translation"),
+    (branches(then=one("DELEGATE")), "in subgraph 1: has no translation"),
     (branches(then=one("NEG", (3,))), "input 0 of the then branch is TENSOR_FLOAT32"),
     (branches(other=one("ABS", (2,), "int32")), "input 0 of the else branch is TENSOR_INT32"),
     (branches(other=([*one("ABS")[0], Tensor("z", (2,))], one("ABS")[1], ["x", "z"], ["y"])),

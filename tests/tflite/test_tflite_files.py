@@ -41,9 +41,9 @@ def test_relaxed_is_true_or_false():
 
 def test_operators_without_translation():
     tensors = [Tensor("x", (2,)), Tensor("m", (2,)), Tensor("y", (2,))]
-    ops = [Op("RELU", ["x"], ["m"]), Op("SKIP_GRAM", ["m"], ["y"])]
+    ops = [Op("RELU", ["x"], ["m"]), Op("DELEGATE", ["m"], ["y"])]
     error = refused(tensors, ops, ["x"], ["y"], "no translation")
-    assert error.index == 1 and str(error).startswith("operator[1] SKIP_GRAM: ")
+    assert error.index == 1 and str(error).startswith("operator[1] DELEGATE: ")
     with pytest.raises(UnsupportedOperator, match=r"operator\[1\] CUSTOM 'MyOp': is a custom operator"):
         load(build(tensors, [ops[0], Op("MyOp", ["m"], ["y"])], ["x"], ["y"]))
 
