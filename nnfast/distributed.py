@@ -241,7 +241,8 @@ def connected(scheduler=None, workers=None, threads=None):
 
     threads: of all workers together; None: the processors. Raises InvalidArgument if there is no scheduler or worker.
     """
-    with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_SECONDS}):
+    with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_SECONDS,
+                          "distributed.worker.profile.enabled": False}):
         if scheduler is None:
             count = max(1, (threads or Device().num_threads) // workers)
             with distributed.LocalCluster(n_workers=workers, threads_per_worker=count, dashboard_address=None,

@@ -1,4 +1,4 @@
-"""Items per second of a model, in batches and by several clients at once, beside LiteRT with the same."""
+"""Items per second of a model, in batches and by several clients at once, beside LiteRT with the same, and OpenVINO."""
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -48,33 +48,34 @@ def ways(threads):
 
 
 def measure(path, prepared, inputs, turns=5, batches=BATCHES, progress=None):
-    """([Row], notes): nnfast and, where it is installed, LiteRT, in turns.
+    """([Row], notes): nnfast and, where they are installed, LiteRT and OpenVINO with its hint for throughput, in turns.
 
     prepared: the model, whose nnfast.Model is kept, on all threads; inputs: of one item.
     progress(done, total): called after each turn.
     """
     threads, notes, contestants = prepared.num_threads, [], []
-    peer = peers.find() is not None
-    if not peer:
-        notes.append("LiteRT is not installed")
+    found = {"LiteRT": peers.find(), "OpenVINO": peers.find_openvino()}
+    notes += [f"{name} is not installed" for name, module in found.items() if module is None]
+    others = {"LiteRT": _litert, "OpenVINO": _openvino}
+    others = {name: others[name] for name, module in found.items() if module is not None}
     made = []
     for batch in batches:
         wide, values = prepared, inputs
         if batch > 1:
-            found, reason = batched(prepared, prepared, batch, NO_LIMITS)
-            if found is None:
+            several, reason = batched(prepared, prepared, batch, NO_LIMITS)
+            if several is None:
                 notes.append(f"no batches: {reason}")
                 break
-            wide, values = found.prepared, [np.concatenate([array] * batch) for array in inputs]
+            wide, values = several.prepared, [np.concatenate([array] * batch) for array in inputs]
             made.append(wide)
         for clients, each in ways(threads):
             contestants.append(_contestant("nnfast", batch, clients, each, _mapped(wide, values, clients)))
-            if peer:
-                try:
-                    contestants.append(_litert(path, values, batch, clients, each))
-                except (RuntimeError, ValueError) as error:
-                    notes.append(f"LiteRT does not run batches of {batch}: {' '.join(str(error).split())}")
-                    peer = False
+        for name in list(others):
+            try:
+                contestants += others[name](path, values, batch, threads)
+            except (RuntimeError, ValueError) as error:
+                notes.append(f"{name} does not run batches of {batch}: {' '.join(str(error).split())}")
+                del others[name]
     take_turns([contestant for _, contestant in contestants], turns, progress=progress)
     for row, contestant in contestants:
         row.rates = [1e3 * row.count * row.batch / spent for spent in contestant.times_ms]
@@ -102,8 +103,18 @@ def _mapped(prepared, values, clients):
     return run
 
 
-def _litert(path, values, batch, clients, threads):
+def _litert(path, values, batch, threads):
     """LiteRT: an interpreter for each client, which share the executions."""
+    return [_litert_clients(path, values, batch, clients, each) for clients, each in ways(threads)]
+
+
+def _openvino(path, values, batch, threads):
+    engine = peers.OpenVINO(path, threads, [array.shape for array in values])
+    clients = engine.requests
+    return [_contestant(engine.name, batch, clients, max(1, threads // clients), partial(engine.run_many, values))]
+
+
+def _litert_clients(path, values, batch, clients, threads):
     engines = [peers.LiteRT(path, threads, [array.shape for array in values]) for _ in range(clients)]
     engines[0].run(values)  # raises: it does not run this
     pool = ThreadPoolExecutor(clients)

@@ -217,6 +217,7 @@ def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(throughput, "TURN_SECONDS", 0.001)
+    monkeypatch.setattr(peers, "find_openvino", lambda: None)
 
 
 def test_throughput_of_all_ways(capsys, tmp_path, alone, short):
@@ -249,8 +250,18 @@ def test_throughput_beside_a_peer(tmp_path, monkeypatch, short):
     inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
     found, notes = throughput.measure(str(MODEL), prepared, inputs, turns=1, batches=(1, 4))
     assert [(row.engine.split()[0], row.batch, row.clients) for row in found] == [
-        (engine, batch, clients) for batch in (1, 4) for clients in (1, 2) for engine in ("nnfast", "LiteRT")]
-    assert notes == [] and model is not None and ResizedInterpreter.made == {4: 3}
+        (engine, batch, clients) for batch in (1, 4) for engine in ("nnfast", "LiteRT") for clients in (1, 2)]
+    assert notes == ["OpenVINO is not installed"] and model is not None and ResizedInterpreter.made == {4: 3}
+
+
+def test_throughput_beside_openvino(tmp_path, alone, short, monkeypatch):
+    openvino = pytest.importorskip("openvino")
+    monkeypatch.setattr(peers, "find_openvino", lambda: openvino)
+    model = nnfast.load(MODEL)
+    prepared = nnfast.Device(2).prepare(model)
+    inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
+    found, notes = throughput.measure(str(MODEL), prepared, inputs, turns=1, batches=(1, 4))
+    assert [row.batch for row in found if row.engine.startswith("OpenVINO ")] == [1, 4], notes
 
 
 def test_throughput_without_batches(alone, short):
@@ -260,7 +271,7 @@ def test_throughput_without_batches(alone, short):
     prepared = nnfast.Device(1).prepare(model := b.build())
     found, notes = throughput.measure("sum", prepared, [np.ones((3, 4), np.float32)], turns=1)
     assert [(row.batch, row.clients, row.threads) for row in found] == [(1, 1, 1)] and model is not None
-    assert notes[1].startswith("no batches: ")
+    assert notes[2].startswith("no batches: ")
 
 
 def test_throughput_takes_no_other_ways(capsys):
