@@ -35,7 +35,7 @@ _is_on, _handler = False, None  # the loggers let lines pass; what brings them t
 
 
 def parse(text):
-    """(mask, tokens that are no tag) of a value of the property: tags between spaces, commas or colons, `all` or 1."""
+    """(mask, unknown tokens) of a value of the property: tags between spaces, commas or colons, `all` or 1."""
     bits, unknown = 0, []
     text = checked_text(text, "vlog: tags") if text is not None else ""
     for token in re.split("[ ,:]", text) if text else ():
@@ -49,7 +49,7 @@ def parse(text):
 
 
 def set(text):
-    """Turn on exactly the tags that `text` names ("" = none). What is no tag gets an error line and is ignored."""
+    """Turn on exactly the tags that `text` names ("" = none). An unknown tag gets an error line and is ignored."""
     global mask, _is_on
     wanted, unknown = parse(text)
     before, mask = mask, wanted

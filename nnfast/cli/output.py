@@ -131,7 +131,7 @@ def table(headers, rows):
 
 
 def console(stream=None):
-    """A rich console on a stream; what is no terminal gets whole lines of up to 200 characters and no colours."""
+    """A rich console on a stream; one that is not a terminal gets lines of up to 200 characters, no colours."""
     from rich.console import Console
 
     stream = io.StringIO() if stream is None else stream
@@ -155,7 +155,7 @@ def rich_table(title, columns, rows, caption=None):
 
 @contextmanager
 def progress(text):
-    """A function (done, total, note) that moves a bar on stderr; does nothing when stderr is no terminal."""
+    """A function (done, total, note) that moves a bar on stderr; does nothing unless stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total, note="": None
         return

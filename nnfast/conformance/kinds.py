@@ -279,7 +279,7 @@ def _takes_coupling(vector):
 
 
 def _is_coupled(name):
-    """Whether the forms for unsigned and signed codes of an operation must agree; True for names that are none."""
+    """Whether the forms for unsigned and signed codes of an operation must agree; True for unknown names."""
     op = lookup(OperationType.__members__.get(name))
     return op is None or op.coupled
 

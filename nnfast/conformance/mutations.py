@@ -35,7 +35,7 @@ CODES = {
     "1.3": ((0xFFFFFFFF, 16, 9999, 10002), (102, 9999, 10001)),
     "canonical": ((0xFFFFFFFF, 16, 9999, 10002), (-1, 106, 9999, 10001)),
 }
-"""Rows 2 and 11: face -> codes that are no operand type, and codes that are no operation. The canonical model has the
+"""Rows 2 and 11: face -> invalid codes of operand types, and of operations. The canonical model has the
 AIDL operations up to 105 too."""
 
 _PREFERENCES = ("preference", {"preference": -1}), ("preference", {"preference": 3})

@@ -202,7 +202,7 @@ def _check_dims(path, operand):
 
 
 def _float32(value):
-    """Value as the float32 that the standard stores, in a Python float; None for what is no number."""
+    """Value as the float32 that the standard stores, in a Python float; None unless it is a number."""
     if type(value) is float and -FLOAT32_MAX <= value <= FLOAT32_MAX:
         return float(np.float32(value))
     try:

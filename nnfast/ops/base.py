@@ -89,7 +89,7 @@ class Slot:
 class Signature:
     """One form of an operation: named operands, and the type sets they accept.
 
-    text: ``"input:T filter:W bias:B activation:i32 -> output:T"``; a token that is no type abbreviation is a variable;
+    text: ``"input:T filter:W bias:B activation:i32 -> output:T"``; any token but a type abbreviation is a variable;
     ``fT`` is the float scalar that goes with the first variable (f16 with F16, else f32). ``name?`` may be omitted,
     ``name*`` repeats (at least once). sets: ``"1.2: F16 F16"`` gives the variables, in order of appearance, and the
     version that brought the set. since: version of the form itself.

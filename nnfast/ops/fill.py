@@ -56,7 +56,7 @@ FILL = OpDef(
 
 
 def infer_rank(node):
-    """A scalar; the input is no scalar itself."""
+    """A scalar; the input itself is not one."""
     if node["input"].shape == ():
         node.fail("input", "rank is 0, must be at least 1")
     return [()]

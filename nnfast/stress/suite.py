@@ -126,7 +126,7 @@ def find_models(folder=None):
     else:
         folder = Path(checked_path(folder, "stress: models"))
         if not folder.is_dir():
-            raise InvalidArgument(f"{folder}: is no folder; name one with .tflite files")
+            raise InvalidArgument(f"{folder}: is not a folder; name one with .tflite files")
     paths, skipped = [], []
     for path in sorted(map(str, folder.glob("*.tflite"))):
         try:

@@ -157,7 +157,7 @@ def test_models_that_do_not_run_are_left_out(tmp_path):
 
 
 def test_folders_without_models(tmp_path):
-    with pytest.raises(InvalidArgument, match="is no folder"):
+    with pytest.raises(InvalidArgument, match="is not a folder"):
         find_models(tmp_path / "none")
     with pytest.raises(InvalidArgument, match="has no .tflite file that can be run"):
         run(models=tmp_path)

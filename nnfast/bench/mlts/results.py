@@ -13,7 +13,7 @@ CSV_COLUMNS = ("# name, backend, {latency}, maxSingleError, testSetSize, evaluat
 
 
 def document_of(result, times=False):
-    """A suite.Result as plain values for JSON; numbers that are none are null. times: with all times of the runs."""
+    """A suite.Result as plain values for JSON; NaN and infinities become null. times: with all times of the runs."""
     entry = result.entry
     found = {"name": entry.name, "model": str(entry.model), "verdict": result.verdict, "problems": result.problems}
     if result.skipped:

@@ -116,7 +116,7 @@ def check_codes(zero_point, output, signed):
     """The same for an input's zero point and for those of an output: zero point, lowest code, highest code."""
     for code in (zero_point, *output):
         check_code(code, signed)
-    require(output[1] <= output[2], "a clamp upside down")
+    require(output[1] <= output[2], "a clamp whose low limit exceeds the high one")
 
 
 def check_table(table, dtype):

@@ -102,7 +102,7 @@ class SoftmaxQ8(StepWithArrays):
     def reach(self, plan):
         power = plan.array(self.power, is_read=True)
         check_table(power, np.int64)
-        require(power[0] == _ONE and power.min() >= 0 and power.max() == _ONE, "powers that are none")
+        require(power[0] == _ONE and power.min() >= 0 and power.max() == _ONE, "powers out of range")
         return [(self.slots[0], self.rows * self.n)], [(self.slots[1], self.rows * self.n)]
 
 

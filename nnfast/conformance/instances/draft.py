@@ -358,7 +358,7 @@ class Draft:
 
 
 def add_operand(b, value, open_dims):
-    """Add a Value to a ModelBuilder, as an input where it is no constant; returns its handle."""
+    """Add a Value to a ModelBuilder, as an input unless it is a constant; returns its handle."""
     if value.array is None:
         return b.omitted(value.type, *((1.0, 0) if value.type in QUANTIZED_TYPES else ()))
     quant = (value.scale, value.zero_point, value.channels)
