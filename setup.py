@@ -35,7 +35,7 @@ from c_build import (  # noqa: E402  (the folder is no package)
 
 def extensions():
     kernels = [s for s in csrc("kernels/**/*.c") if not s.endswith("_pack.c")]
-    extra = {"kernels": [*kernels, "csrc/base/cpu.c", "csrc/base/tiles.c"],
+    extra = {"kernels": [*kernels, *(f"csrc/base/{name}.c" for name in ("cpu", "tiles", "tuning"))],
              "threads": [f"csrc/base/{name}.c" for name in ("fair", "gate", "program", "room", "team")],
              "conv": csrc("kernels/**/*_pack.c"),
              "codec": ["csrc/base/digest.c"],

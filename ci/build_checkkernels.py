@@ -24,7 +24,7 @@ def build(output, extra=(), compiler=None, family=None):
     checks = [f"check_{family}*.c", "check.c", "main.c"] if family else ["*.c"]
     sources = [*c_build.csrc(f"kernels/{family or '*'}/*.c"),
                *(source for check in checks for source in c_build.csrc(f"checkkernels/{check}")),
-               "csrc/kernels/registry.c", "csrc/base/cpu.c", "csrc/base/tiles.c"]
+               "csrc/kernels/registry.c", *(f"csrc/base/{name}.c" for name in ("cpu", "tiles", "tuning"))]
     extra = [*extra, *([f'-DNNF_FAMILY="{family}/{family}.inc"'] if family else [])]
     flags = " ".join([*compiler, *c_build.c_flags(""), *extra])
     folder = ROOT / "build" / "checkkernels" / hashlib.sha256(flags.encode()).hexdigest()[:16]

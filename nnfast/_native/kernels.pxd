@@ -16,6 +16,17 @@ cdef extern from "nnf/kernel.h":
     const nnf_kernel *nnf_kernel_pick(const char *op, int isa) nogil
     bint nnf_isa_includes(int level, int isa) nogil
 
+cdef extern from "nnf/tuning.h":
+    ctypedef struct nnf_tuning:
+        size_t level1, level2
+        size_t conv_weights, conv_rows, conv_streamed, conv_prefetch, conv_own_weights
+        size_t winograd_near, winograd_roomy, winograd_many
+        size_t bf16_near, bf16_tall, bf16_slice, bf16_nearest, bf16_nearer, bf16_prefetch
+        size_t q8_near, q8_tall, q8_light, lines_near
+
+# Sizes that follow from the caches of this machine.
+cdef const nnf_tuning *tuning() except NULL
+
 # The row of the fastest kernel of `op` that the effective level allows; families take fn and the tile from it.
 cdef const nnf_kernel *pick(str op) except NULL
 

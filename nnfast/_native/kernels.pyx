@@ -1,4 +1,6 @@
-"""The kernel registry and the instruction level in force."""
+"""The kernel registry, the instruction level in force, and the sizes that follow from the caches."""
+
+from pathlib import Path
 
 from .. import config
 from ..errors import InvalidArgument
@@ -6,6 +8,11 @@ from ..errors import InvalidArgument
 cdef extern from "nnf/cpu.h":
     int nnf_cpu_level(int limit)
     const char *nnf_isa_name(int isa)
+
+cdef extern from "nnf/tuning.h":
+    nnf_tuning nnf_sizes
+    void nnf_tune(size_t level1, size_t level2)
+    const char *nnf_size_at(size_t index, size_t *size)
 
 cdef extern from "nnf/tiles.h":
     void nnf_tiles_release() noexcept nogil
@@ -15,6 +22,7 @@ cdef enum:
 
 cdef int detected_level = -1
 cdef int effective_level = -1
+cdef bint is_tuned = False
 
 
 def _number(str name):
@@ -73,6 +81,7 @@ cdef bint _has_rows(int isa):
 cdef int _effective() except -1:
     global effective_level
     if effective_level < 0:
+        tuning()    # kernels use it as well, and nothing runs yet
         mask = config.get("NNFAST_CPU")
         effective_level = nnf_cpu_level(_number(mask)) if mask else _detected()
     return effective_level
@@ -119,3 +128,80 @@ def table():
             found.append({"name": rows[i].name.decode(), "op": rows[i].op.decode(),
                           "isa": nnf_isa_name(rows[i].isa).decode(), "tile": (rows[i].m, rows[i].n, rows[i].k)})
     return found
+
+
+# -- caches ------------------------------------------------------------------------------------------------------------
+def _data_caches(folder):
+    """{level: (bytes, processors that share it)} of processor 0, as Linux tells; without what it does not tell."""
+    found = {}
+    for index in sorted(Path(folder).glob("index*")):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            if kind != "Instruction":
+                sharing = index / "shared_cpu_map"
+                mask = sharing.read_text().replace(",", "") if sharing.exists() else "1"
+                digits, unit = size[:len(size) - 1], size[len(size) - 1:]
+                found[int(level)] = int(digits) * {"K": 1 << 10, "M": 1 << 20}[unit], int(mask, 16).bit_count()
+        except (OSError, ValueError, LookupError):
+            continue
+    return found
+
+
+def cache_sizes(folder="/sys/devices/system/cpu/cpu0/cache"):
+    """Bytes of the caches, {"L1": per core, "L2": per core or a group of cores, "L3": shared}; 0 where unknown."""
+    found = _data_caches(folder)
+    return {f"L{level}": found.get(level, (0, 1))[0] for level in (1, 2, 3)}
+
+
+def core_caches(folder="/sys/devices/system/cpu/cpu0/cache"):
+    """(bytes of level 1, of level 2) that a core has for itself, its share where several use one; 0 where unknown.
+
+    Those of processor 0, whichever processor asks: where processors differ, all processes still plan alike.
+    """
+    found = _data_caches(folder)
+    first, siblings = found.get(1, (0, 1))
+    second, sharing = found.get(2, (0, 1))
+    return first, second * max(siblings, 1) // max(sharing, siblings, 1)
+
+
+def set_caches(caches):
+    """Plan from the next prepare on for caches of (bytes of level 1, of level 2), 0 where unknown; None returns to
+    NNFAST_CACHES, or to those of the machine. Results do not depend on it. For tests: nothing may run meanwhile.
+    """
+    global is_tuned
+    if caches is None:
+        caches = _asked() or core_caches()
+    nnf_tune(caches[0], caches[1])
+    is_tuned = True
+
+
+def _asked():
+    """What NNFAST_CACHES says; None where it is not set."""
+    text = config.get("NNFAST_CACHES")
+    if not text:
+        return None
+    try:
+        first, second = (int(part) for part in text.split(","))
+    except ValueError:
+        first = second = 0
+    if not (0 < first < 1 << 32 and 0 < second < 1 << 32):
+        raise InvalidArgument(f"NNFAST_CACHES: {text!r} is not two numbers of KB with a comma between, as 48,2048")
+    return first << 10, second << 10
+
+
+cdef const nnf_tuning *tuning() except NULL:
+    if not is_tuned:
+        set_caches(None)
+    return &nnf_sizes
+
+
+def sizes():
+    """{name: bytes} of the sizes in force (csrc/include/nnf/tuning.inc) and of the caches, `level1` and `level2`."""
+    made = {"level1": tuning().level1, "level2": tuning().level2}
+    cdef size_t index = 0, size
+    cdef const char *name = nnf_size_at(0, &size)
+    while name != NULL:
+        made[name.decode()] = size
+        index += 1
+        name = nnf_size_at(index, &size)
+    return made

@@ -1,9 +1,9 @@
 """What the machine can do at most: arithmetic for each type and instruction level, reads from each level of memory."""
 
 import statistics
-from pathlib import Path
 
 from .._native import bench, threads
+from .._native.kernels import cache_sizes
 
 TARGET_NS = 3_000_000
 """A measurement runs about this long ..."""
@@ -14,19 +14,6 @@ TURN_NS = 250_000
 LARGEST = 256 << 20
 """Bytes of the memory that is read to measure main memory."""
 UNITS = {"f32": "GFLOP/s", "bf16": "GFLOP/s", "s8": "GOP/s"}
-
-
-def cache_sizes(folder="/sys/devices/system/cpu/cpu0/cache"):
-    """Bytes of the caches, {"L1": per core, "L2": per core, "L3": shared}, as Linux tells; 0 where unknown."""
-    sizes = {"L1": 0, "L2": 0, "L3": 0}
-    for index in sorted(Path(folder).glob("index*")):
-        try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-            if kind != "Instruction" and f"L{level}" in sizes:
-                sizes[f"L{level}"] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}[size[-1]]
-        except (OSError, ValueError, LookupError):
-            continue
-    return sizes
 
 
 def working_sets(sizes=None):

@@ -26,11 +26,17 @@ class CacheFiles:
     data: tuple
 
 
-@cache
 def version_string():
     """Version of the driver; differs whenever compiled models or results may differ [NN 3.4]."""
+    sizes = kernels.sizes()
+    return _version_of(sizes["level1"], sizes["level2"])
+
+
+@cache
+def _version_of(*caches):
+    """Kernels decide about results, caches about how a compiled model cuts its work."""
     names = "\n".join(sorted(row["name"] for row in kernels.table()))
-    return f"nnfast {__version__} {hashlib.sha256(names.encode()).hexdigest()[:12]}"
+    return f"nnfast {__version__} {hashlib.sha256(f'{names} {caches}'.encode()).hexdigest()[:12]}"
 
 
 def descriptors_of(files):

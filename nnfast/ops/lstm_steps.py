@@ -10,6 +10,9 @@ from . import recurrent
 
 GATES = ("input", "forget", "cell", "output")
 
+HALF_FROM = 1 << 20
+"""Bytes of a relaxed model's weights above which they are stored as float16. The same on all machines, as it shows."""
+
 
 def _is_constant(node, gates):
     """True when all weights and biases are known now."""
@@ -80,9 +83,9 @@ def _packed_projection(layer):
 
 
 def _fits_half(weights):
-    """True if a relaxed model's weights can be stored as float16, and exceed a core's cache as float32."""
+    """True if a relaxed model's weights can be stored as float16, and are many enough."""
     most = np.finfo(np.float16).max
-    return sum(array.nbytes for array in weights) > recurrent.NEAR_BYTES and \
+    return sum(array.nbytes for array in weights) > HALF_FROM and \
         all(np.abs(array).max(initial=0) <= most for array in weights)
 
 

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .._native import conv
+from .._native import conv, kernels
 from .._native.recurrent import Walk
 from ..model.quant import activation_float
 from ..model.types import Activation
@@ -13,8 +13,6 @@ from . import window
 
 SUMS_FROM = 4
 """Rows from which one matrix product over all times pays off for the input, although its result goes through memory."""
-NEAR_BYTES = 1 << 20
-"""Bytes of weights that fit a core's cache: up to this, one thread is faster than two that synchronize at each step."""
 
 
 def sigmoid(x):
@@ -94,7 +92,7 @@ class Path:
 
     def spans(self, weight_bytes):
         """(first, last, alone) of each step: one for all times, or one for each when the weights are big."""
-        if self.times > 1 and weight_bytes <= NEAR_BYTES:
+        if self.times > 1 and weight_bytes <= kernels.sizes()["recurrent_near"]:
             return [(0, self.times, True)]
         return [(t, t + 1, False) for t in range(self.times)]
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnfast
+from helpers.tuning import put_sizes
 from nnfast._native import kernels
 from nnfast.compiler.passes import row_fusion
 
@@ -49,8 +50,7 @@ def limits():
     """Sets what a tensor must have to be joined over, and the bytes of the buffers."""
     with pytest.MonkeyPatch.context() as patch:
         def put(large, buffers):
-            patch.setattr(row_fusion, "LARGE", large)
-            patch.setattr(row_fusion, "BUFFERS", buffers)
+            put_sizes(patch, bands_tensor=large, bands_buffers=buffers)
             patch.setattr(row_fusion, "SPREAD", 100.0)
 
         yield put
@@ -114,7 +114,7 @@ def test_a_tensor_that_others_read_ends_a_chain(limits):
 
 def test_threads_do_not_make_many_rows_twice(monkeypatch):
     links = [("CONV_2D", 5, 1, 1, 2, 2)] * 2
-    monkeypatch.setattr(row_fusion, "LARGE", 1)
+    put_sizes(monkeypatch, bands_tensor=1)
     monkeypatch.setattr(row_fusion, "SPREAD", 1.1)
     assert joined(nnfast.Device(1).prepare(chain(links, 12))) == [1, None]
     assert joined(nnfast.Device(4).prepare(chain(links, 12))) == [None, None]

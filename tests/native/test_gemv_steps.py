@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from helpers.recurrent import FORMS, check, known, prepared
 from helpers.steps import every_level
+from helpers.tuning import put_sizes
 from nnfast._native import recurrent as native
 from nnfast._native.recurrent import Walk
 from nnfast.model.types import OperandType
-from nnfast.ops import recurrent
 
 
 @every_level
@@ -29,7 +29,7 @@ def test_rnn(sequence, level, units, size, batch, activation, time, time_major, 
         inputs.append(known(np.int32(time_major), OperandType.INT32))
     node = prepared("UNIDIRECTIONAL_SEQUENCE_RNN" if sequence else "RNN", inputs, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recurrent, "NEAR_BYTES", near)
+        put_sizes(patch, recurrent_near=near)
         check(node, level)
 
 

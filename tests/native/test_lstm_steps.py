@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from helpers.recurrent import F32, FORMS, Arrays, check, known, prepared
 from helpers.steps import at_level, every_level
+from helpers.tuning import put_sizes
 from nnfast._native import recurrent as native
 from nnfast._native.engine import Frame, Program
 from nnfast._native.recurrent import GatesQ8, Pair, Walk
 from nnfast.model.types import OperandType
-from nnfast.ops import recurrent
 from nnfast.ops.base import Tensor
 from nnfast.ops.lstm import BIASES, GATES
 
@@ -66,7 +66,7 @@ def test_sequence_lstm(near, level, units, size, outputs, batch, cifg, peephole,
     node = prepared("UNIDIRECTIONAL_SEQUENCE_LSTM", [
         *inputs, *states, *scalars, known(np.uint8(time_major), OperandType.BOOL), *absent], 3 if states_out else 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recurrent, "NEAR_BYTES", near)
+        put_sizes(patch, recurrent_near=near)
         steps = check(node, level)
     if near == 0:
         assert len(steps) >= time

@@ -5,8 +5,8 @@ import pytest
 
 import nnfast
 from helpers.steps import at_level, every_level
+from helpers.tuning import put_sizes
 from nnfast.conformance.instances import draw, table
-from nnfast.ops import recurrent
 
 NATIVE = (
     "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "QUANTIZED_16BIT_LSTM",
@@ -29,7 +29,7 @@ def drawn(op, form, nth, seed):
 @pytest.mark.parametrize("near", [0, 1 << 20], ids=["each_time", "all_times"])
 @pytest.mark.parametrize("op, form, nth", [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_threads_agree(op, form, nth, near, level, monkeypatch):
-    monkeypatch.setattr(recurrent, "NEAR_BYTES", near)
+    put_sizes(monkeypatch, recurrent_near=near)
     for seed in range(SEEDS):
         instance, node = drawn(op, form, nth, seed)
         wanted = node.op.compute(node, [t.value if t.present else None for t in node.inputs])

@@ -4,12 +4,12 @@
 #include <stdbool.h>
 
 #include "nnf/tiles.h"
+#include "nnf/tuning.h"
 #include "nnf/unroll.h"
 
 enum {
     N = 32,
-    NEAR = 3 << 13, /* bytes of a panel that stay in a level 1 cache beside the rows */
-    BLOCK = 32,     /* rows of sums that wait to be finished and stored */
+    BLOCK = 32, /* rows of sums that wait to be finished and stored */
 };
 
 /* A block of sums that waits, [rows][N], for the biases at `bias`; column: of its next row, within `span`. */
@@ -178,7 +178,7 @@ void nnf_conv2d_bf16_nhwc__avx512amx_256x32k32(const nnf_conv2d_bf16_tile *t)
      * panels. */
     const size_t panel = nnf_conv2d_bf16_panel(N, t->taps * t->pairs), panels = (t->columns + N - 1) / N;
     const bool by_row = t->rows <= BLOCK || (t->taps * t->columns <= t->rows && t->columns % N == 0);
-    if ((by_row ? panels : 1) * panel > NEAR)
+    if ((by_row ? panels : 1) * panel > nnf_sizes.bf16_nearest)
         run(t, 1, by_row);
     else
         run(t, 0, by_row);

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include "nnf/tuning.h"
 #include "nnf/unroll.h"
 
 #define BLOCK NNF_DEPTHWISE_BLOCK
@@ -138,8 +137,9 @@ INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, boo
     }
 }
 
-/* Floats of a copy. */
-enum { COPY = NNF_DEPTHWISE_COPY / sizeof(float) };
+/* Floats of a copy, which stays in the level 1 cache of most AVX-512 processors. The same on all of them: the ways to do a
+ * row may differ in the sign of a zero. */
+enum { COPY = (40 << 10) / sizeof(float) };
 
 /* `count` outputs of one row in a copy, `line` its first element under the first tap, `width` floats between rows. */
 INLINE void copied_pixels(const block *b, const int taps, const int stride, const int count, bool full,

@@ -13,7 +13,6 @@ import os
 from hashlib import blake2b
 
 from .threads cimport nnf_run, nnf_step, run_alone
-from .tuning cimport NNF_DIGEST_BLOCK
 
 cdef extern from "nnf/digest.h":
     enum:
@@ -32,6 +31,7 @@ cdef extern from "<unistd.h>":
     ssize_t pread(int descriptor, void *data, size_t size, long offset) nogil
 
 cdef enum:
+    DIGEST_BLOCK = 1 << 18   # bytes that are read and added at once: still near; whole pieces
     GRAIN = 4           # blocks that a thread takes at a time: fewer are not worth a second one
     SHORT = -1
 
@@ -61,14 +61,14 @@ cdef void do_blocks(const nnf_step *step, const nnf_run *run, int thread, int th
         if first >= r.count:
             return
         for i in range(first, min(first + GRAIN, r.count)):
-            size = min(<size_t>NNF_DIGEST_BLOCK, r.size - i * NNF_DIGEST_BLOCK)
+            size = min(<size_t>DIGEST_BLOCK, r.size - i * DIGEST_BLOCK)
             if r.descriptor >= 0:
-                r.errors[i] = read_block(r.descriptor, r.data + i * NNF_DIGEST_BLOCK, size, i * NNF_DIGEST_BLOCK)
+                r.errors[i] = read_block(r.descriptor, r.data + i * DIGEST_BLOCK, size, i * DIGEST_BLOCK)
                 if r.errors[i]:
                     nnf_take(&r.next, r.count)
                     return
-            nnf_digest_pieces(r.key, r.data + i * NNF_DIGEST_BLOCK, size,
-                              r.sums + i * (2 * NNF_DIGEST_BLOCK // NNF_DIGEST_PIECE))
+            nnf_digest_pieces(r.key, r.data + i * DIGEST_BLOCK, size,
+                              r.sums + i * (2 * DIGEST_BLOCK // NNF_DIGEST_PIECE))
 
 
 cdef bint do_meanwhile(list work) noexcept:
@@ -129,7 +129,7 @@ cdef class KeyedDigest:
         cdef list work = [meanwhile]
         cdef size_t i, pieces = (size + NNF_DIGEST_PIECE - 1) // NNF_DIGEST_PIECE
         r.key, r.descriptor, r.data, r.size = self.words, descriptor, data, size
-        r.count = (size + NNF_DIGEST_BLOCK - 1) // NNF_DIGEST_BLOCK
+        r.count = (size + DIGEST_BLOCK - 1) // DIGEST_BLOCK
         r.next, r.meanwhile = 0, NULL if meanwhile is None else <void *>work
         r.errors = <int *>PyMem_Calloc(r.count + 1, sizeof(int))
         r.sums = <uint64_t *>PyMem_Calloc(pieces + 1, 2 * sizeof(uint64_t))

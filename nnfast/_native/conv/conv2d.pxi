@@ -11,17 +11,15 @@ step may do several such products, the groups of a grouped convolution, and may 
 """
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick
+from .kernels cimport nnf_kernel, nnf_tuning, pick, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
-from .tuning cimport (NNF_CONV_OWN_WEIGHTS, NNF_CONV_PREFETCH, NNF_CONV_ROWS, NNF_CONV_STREAMED,
-                      NNF_PACKING_GRAIN)
 from .window cimport axis_of
 
 from .engine import aligned_bytes
 
 cdef enum:
     SHALLOW = 32            # input channels below which a whole filter row is gathered as one tap
-    OWN = 24                # output pixels of a thread above which it may read all weights; twice as many for large
+    OWN = 24                # output pixels of a thread from which on it may read all weights; twice as many for large
     HIGH = 4                # rows of a tile above which its height no longer decides how it adds: see the kernels
 
 
@@ -35,6 +33,7 @@ cdef struct conv2d_f32:
     size_t tile                 # offset in the scratch of a tile that is yet to be scattered
     size_t weights              # bytes of a group's packed weights
     bint streamed               # they come from beyond the level 2 cache
+    size_t own                  # output pixels of a thread from which on it reads all weights
     const float *zeros          # `depth` of them: a tap outside the input
     float lo, hi
     int next_weights, out              # which slots are the weights of a later step, if any, and the outputs
@@ -100,8 +99,7 @@ cdef void run_conv2d_f32(const nnf_step *step, const nnf_run *run, int thread, i
     cdef unsigned char *scratch = run.scratch + thread * run.scratch_stride
     cdef size_t item, last, group, stop, each = p.s.tiles * p.s.panels
     cdef split s
-    if p.streamed and threads > 1 and p.place.groups == 1 \
-            and p.s.rows >= <size_t>(OWN * threads if p.weights <= NNF_CONV_OWN_WEIGHTS else 2 * OWN * threads):
+    if p.streamed and threads > 1 and p.place.groups == 1 and p.s.rows >= p.own * threads:
         s = p.s
         nnf_share(s.rows, thread, threads, &item, &last)
         cut(&s, last - item)
@@ -141,7 +139,7 @@ def pack_conv2d_f32(const float[:, ::1] weights, const float[::1] bias, size_t g
     packed = aligned_bytes(groups * p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_packing, &p, min(threads, <int>(groups * p.each // NNF_PACKING_GRAIN) + 1))
+    run_alone(run_packing, &p, min(threads, <int>(groups * p.each // PACKING_GRAIN) + 1))
     return packed
 
 
@@ -161,6 +159,7 @@ cdef class Conv2dF32(Step):
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
                  place=None, size_t prefetch_bytes=0):
         cdef const nnf_kernel *row = pick("conv2d_f32_nhwc")
+        cdef const nnf_tuning *sizes = tuning()
         cdef geometry *g = &self.p.g
         self.p.place = placement_of(place, channels, units, window.output[0], window.output[1])
         measure(g, window, channels, self.p.place.pixel)
@@ -178,12 +177,13 @@ cdef class Conv2dF32(Step):
         cdef size_t row_bytes = sizeof(float) * taps * channels, near
         plan_split(&self.p.s, rows, units, taps * channels, row, self.p.weights, row_bytes, 0)
         self.p.s.group = 1
-        self.p.streamed = self.streamed = self.p.weights > NNF_CONV_STREAMED
-        self.prefetch = NNF_CONV_PREFETCH if self.streamed else 0
+        self.p.streamed = self.streamed = self.p.weights > sizes.conv_streamed
+        self.p.own = OWN if self.p.weights <= sizes.conv_own_weights else 2 * OWN
+        self.prefetch = sizes.conv_prefetch if self.streamed else 0
         if self.p.streamed:
             # Input bytes of a tile, counted once where its windows overlap.
             near = g.channels * g.stride_x * g.stride_y * sizeof(float) * self.p.s.m
-            self.p.s.group = max(1, min(self.p.s.tiles, NNF_CONV_ROWS // near))
+            self.p.s.group = max(1, min(self.p.s.tiles, sizes.conv_rows // near))
         zeros = aligned_bytes(self.p.depth * sizeof(float))
         zeros[:] = 0
         cdef unsigned char[::1] view = zeros

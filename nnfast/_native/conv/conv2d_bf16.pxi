@@ -14,10 +14,8 @@ from libc.stdint cimport uint16_t
 from libc.string cimport memset
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick, release_tiles
+from .kernels cimport nnf_kernel, nnf_tuning, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step, run_alone
-from .tuning cimport (NNF_BF16_NEAR, NNF_BF16_NEARER, NNF_BF16_NEAREST, NNF_BF16_PREFETCH, NNF_BF16_SLICE,
-                      NNF_BF16_TALL, NNF_CONV_ROWS, NNF_CONV_WEIGHTS, NNF_PACKING_GRAIN)
 from .window cimport axis_of
 
 from math import prod
@@ -225,7 +223,7 @@ def pack_conv2d_bf16(const float[:, ::1] weights, const float[::1] bias, window,
     packed = aligned_bytes(p.each)
     cdef unsigned char[::1] to = packed
     p.weights, p.bias, p.to = &weights[0, 0], &bias[0], &to[0]
-    run_alone(run_packing, &p, min(threads, <int>(p.each // NNF_PACKING_GRAIN) + 1))
+    run_alone(run_packing, &p, min(threads, <int>(p.each // PACKING_GRAIN) + 1))
     return packed
 
 
@@ -270,6 +268,7 @@ cdef class Conv2dBf16(Step):
     def __init__(self, slots, window, size_t batch, size_t channels, size_t units, float lo, float hi,
                  size_t prefetch_bytes=0, bint rounded=False):
         cdef const nnf_kernel *row = pick("conv2d_bf16_nhwc")
+        cdef const nnf_tuning *sizes = tuning()
         cdef geometry *g = &self.p.g
         measure(g, window, channels, channels)
         cdef size_t depth = g.filter_height * g.filter_width * channels, rows = batch * g.out_height * g.out_width
@@ -288,8 +287,8 @@ cdef class Conv2dBf16(Step):
         cdef size_t row_bytes = self.p.lda * sizeof(uint16_t)
         cdef nnf_kernel shape = row[0]
         if shape.m > BF16_BLOCK:
-            blocks = max(1, NNF_BF16_TALL // row_bytes // BF16_BLOCK)
-            if rows >= 4 * BF16_BLOCK or self.packed <= 2 * NNF_BF16_NEAREST:
+            blocks = max(1, sizes.bf16_tall // row_bytes // BF16_BLOCK)
+            if rows >= 4 * BF16_BLOCK or self.packed <= 2 * sizes.bf16_nearest:
                 # Two tiles even of a small image, so that two threads share rows, and find most of them where they
                 # wrote them: 8x8x128 to 128 takes both together 2.7 us, and 5.3 where they share panels. Few rows are
                 # not worth reading many weights twice.
@@ -300,7 +299,7 @@ cdef class Conv2dBf16(Step):
         self.p.span = g.out_width
         self.scratch = self.by_row(pixel) if pixel else self.in_place(row, batch)
         self.pixel = self.p.lda if g.plain else 0
-        self.prefetch = NNF_BF16_PREFETCH
+        self.prefetch = sizes.bf16_prefetch
         if rounded and not self.pixel:
             raise ValueError("rounded is set, must not be: the rows of this product do not lie in the image")
         self.p.rounded = rounded
@@ -309,13 +308,13 @@ cdef class Conv2dBf16(Step):
             # Tiles run on through the image.
             rows = (g.out_height - 1) * self.p.span + g.out_width
             # Blocks of rows follow each other under one panel where it is small, or all panels are too many to stay.
-            shape.m = BF16_BLOCK if panel > NNF_BF16_NEAREST and self.packed <= NNF_BF16_NEARER else 3 * BF16_BLOCK
+            shape.m = BF16_BLOCK if panel > sizes.bf16_nearest and self.packed <= sizes.bf16_nearer else 3 * BF16_BLOCK
         elif self.p.direct:
             shape.m = part_of(g.out_width)
         # Panels that do not stay in the level 1 cache stream past the rows of one tile, which do.
-        near = 0 if self.p.direct or self.p.rounded or panel > NNF_BF16_NEAREST else NNF_BF16_NEAR
+        near = 0 if self.p.direct or self.p.rounded or panel > sizes.bf16_nearest else sizes.bf16_near
         plan_split(&self.p.s, rows, units, depth, &shape, self.packed, row_bytes, near)
-        if self.packed <= NNF_CONV_WEIGHTS:
+        if self.packed <= sizes.conv_weights:
             # Likewise: a group is shared by its panels.
             self.p.s.group = max(1, min(self.p.s.group, self.p.s.tiles // MOST_THREADS))
         if self.p.direct:
@@ -345,7 +344,7 @@ cdef class Conv2dBf16(Step):
         cdef size_t width = (g.out_width - 1) * g.stride_x + (g.filter_width - 1) * g.dilation_x + 1
         cdef size_t wide = width * g.channels, size = self.rows_read(g.out_height) * wide * sizeof(uint16_t)
         cdef bint on = g.stride_y == g.stride_x == 1 and MOST * (width - g.out_width) <= width
-        if row.m < BF16_BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > NNF_CONV_ROWS \
+        if row.m < BF16_BLOCK or g.channels % row.k or not 1 < taps <= TAPS or batch > 1 or size > tuning().conv_rows \
                 or not (on or part_of(g.out_width)):
             return 0
         if on:
@@ -368,7 +367,7 @@ cdef class Conv2dBf16(Step):
         p.pairs, p.lda = g.filter_width * pixel // 2, g.stride_x * pixel
         for i in range(p.taps):
             p.tap[i] = i * g.dilation_y * wide
-        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= NNF_BF16_SLICE:
+        while p.slice < <size_t>g.out_height and self.rows_read(p.slice + 1) * row <= tuning().bf16_slice:
             p.slice += 1
         return lines(self.rows_read(p.slice) * row)
 

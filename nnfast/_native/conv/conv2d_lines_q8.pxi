@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick, release_tiles
+from .kernels cimport nnf_kernel, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_step
 from .window cimport portion, portion_of
 
@@ -26,7 +26,6 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     LINES_BLOCK = NNF_CONV2D_Q8_BLOCK
-    LINES_NEAR = 1 << 15          # bytes of copied rows that leave room in the level 1 cache
     LINES_NARROW = 12             # output pixels of a row that fill tiles well enough
     LINES_MOST = 1 << 24          # bytes of copied rows that one window may need: a dilation can be any number
 
@@ -165,7 +164,7 @@ cdef class Conv2dLinesQ8(Step):
             at[i] = j // across * g.dilation_y * self.p.pitch + j % across * g.dilation_x * channels \
                 + i % per_row * LINES_BLOCK
         # Rows of a window beyond its first one, and bands of as many output rows as fit beside them.
-        extra, fit = blocks.reach - 1, LINES_NEAR // self.p.pitch
+        extra, fit = blocks.reach - 1, tuning().lines_near // self.p.pitch
         self.p.height = min(<size_t>g.out_height, (fit - extra - 1) // g.stride_y + 1 if fit > extra else 1)
         self.scratch = ((self.p.height - 1) * g.stride_y + extra + 1) * self.p.pitch
         self.work = <double>batch * g.out_height * g.out_width * units * g.filter_height * g.filter_width * channels

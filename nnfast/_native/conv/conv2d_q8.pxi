@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick, release_tiles
+from .kernels cimport nnf_kernel, nnf_tuning, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np
@@ -42,11 +42,8 @@ cdef extern from "quantize/quantize.h":
                                                     size_t ldy) noexcept nogil
 
 cdef enum:
-    Q8_NEAR = 1 << 13          # bytes of gathered rows that leave room in the level 1 cache
     FEW = 4                 # rows that are gathered rather than read as signed codes: a kernel of few rows takes them
     Q8_BLOCK = 32              # rows that a kernel of tall tiles takes at once
-    LIGHT = 1 << 19         # bytes of weights that each thread may read for some rows, rather than all rows for some
-    Q8_TALL = 1 << 15          # bytes of rows that are worth gathering for one tall tile
 
 
 cdef struct conv2d_q8:
@@ -310,17 +307,20 @@ cdef class Conv2dQ8(Step):
         self.packed = self.p.place.groups * self.p.weights
         self.p.wide = nnf_conv2d_q8_wide(row.m, row.k) and not self.p.place.scattered and not raw
         cdef nnf_kernel shape = row[0]
+        cdef const nnf_tuning *sizes = tuning()
         if not self.p.direct and shape.m > Q8_BLOCK:
-            shape.m = min(shape.m, max(1, Q8_TALL // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
+            shape.m = min(shape.m, max(1, sizes.q8_tall // self.p.lda // Q8_BLOCK) * Q8_BLOCK)
         # A tile that takes all panels at once needs no others beside it.
-        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, 0 if self.p.wide else Q8_NEAR)
+        cdef size_t near = 0 if self.p.wide else sizes.q8_near
+        plan_split(&self.p.s, rows, units, depth, &shape, self.p.weights, self.p.lda, near)
         cdef size_t gathered = 0 if self.p.direct else self.p.s.group * self.p.s.m
         self.p.rows = lines(gathered * sizeof(uint32_t))
         self.p.tile = self.p.rows + lines(gathered * self.p.lda)
         self.scratch = self.p.tile
         if raw or self.p.place.scattered:
             self.scratch += self.p.s.m * self.p.s.n * (sizeof(int32_t) if raw else 1)
-        self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * Q8_BLOCK and shape.m > Q8_BLOCK and self.p.weights < LIGHT
+        self.p.by_rows = self.p.s.tiles == 1 and rows >= 2 * Q8_BLOCK and shape.m > Q8_BLOCK \
+            and self.p.weights < sizes.q8_light
         self.work = <double>self.p.place.groups * rows * units * depth
         cdef size_t tiles = rows // Q8_BLOCK if self.p.by_rows else self.p.s.tiles
         self.tiles = <int>min(<double>(self.p.place.groups * tiles * self.p.s.panels), self.work / CONV_GRAIN + 1)

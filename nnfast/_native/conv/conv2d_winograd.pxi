@@ -9,9 +9,8 @@ all finite are computed again, product by product.
 """
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport nnf_kernel, pick
+from .kernels cimport nnf_kernel, pick, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step
-from .tuning cimport NNF_WINOGRAD_MANY, NNF_WINOGRAD_NEAR, NNF_WINOGRAD_ROOMY
 
 from .engine import aligned_bytes
 
@@ -68,6 +67,7 @@ cdef struct winograd:
     size_t across, patches, blocks, panels          # patches of a row, of everything
     size_t most                                     # patches of the largest block
     size_t m, n, panel                              # of the convolution kernel; floats of a packed matrix
+    bint many                                       # weights: they are fetched ahead of the products
     size_t products                                 # offset of the products in the scratch, behind the inputs
     const float *bias
     const float *filter                             # [units, 3, 3, channels]
@@ -182,14 +182,13 @@ cdef void run_winograd(const nnf_step *step, const nnf_run *run, int thread, int
     cdef float *v = <float *>scratch
     cdef float *products = <float *>(scratch + p.products)
     cdef size_t item, end, block, panel, first, last
-    cdef bint streamed = p.panels * p.panel * sizeof(float) * NNF_WINOGRAD_PRODUCTS > NNF_WINOGRAD_MANY
     nnf_share(p.blocks * p.panels, thread, threads, &item, &end)
     while item < end:
         block = item // p.panels
         first, last = p.patches * block // p.blocks, p.patches * (block + 1) // p.blocks
         transform_block(p, x, first, last, v)
         for panel in range(item - block * p.panels, min(p.panels, end - block * p.panels)):
-            multiply_panel(p, v, w + panel * NNF_WINOGRAD_PRODUCTS * p.panel, last - first, streamed, products)
+            multiply_panel(p, v, w + panel * NNF_WINOGRAD_PRODUCTS * p.panel, last - first, p.many, products)
             finish_panel(p, x, products, first, last, panel, y)
             item += 1
 
@@ -258,7 +257,8 @@ cdef class Conv2dWinogradF32(Step):
         self.packed = packed_bytes_winograd(p.units, p.channels)
         if p.m > WINOGRAD_ROWS:
             raise ValueError(f"tiles of {p.m} rows, must be at most {WINOGRAD_ROWS}")
-        near = NNF_WINOGRAD_ROOMY if self.packed > NNF_WINOGRAD_MANY else NNF_WINOGRAD_NEAR
+        p.many = self.packed > tuning().winograd_many
+        near = tuning().winograd_roomy if p.many else tuning().winograd_near
         block = near // (NNF_WINOGRAD_PRODUCTS * p.channels * sizeof(float)) // p.m * p.m
         block = max(block, p.m)
         p.blocks = max(1, (p.patches + block - 1) // block)

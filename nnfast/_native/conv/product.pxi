@@ -1,11 +1,11 @@
 # The implicit matrix product of a convolution, whatever its type: the pixels it reads, and how it is cut into tiles.
 from libc.stddef cimport ptrdiff_t
 
-from .kernels cimport nnf_kernel
-from .tuning cimport NNF_CONV_ROWS, NNF_CONV_WEIGHTS
+from .kernels cimport nnf_kernel, tuning
 
 cdef enum:
     CONV_GRAIN = 65536           # multiply-adds below which a second thread costs more than it saves
+    PACKING_GRAIN = 262144       # bytes of packed weights, likewise
 
 
 ctypedef struct geometry:
@@ -66,7 +66,7 @@ cdef inline int plan_split(split *s, size_t rows, size_t columns, size_t depth, 
     cut(s, rows)
     # One tile after the other over all panels keeps inputs and outputs near, and so do the few tiles of `near` bytes
     # that are worth gathering at once. Weights beyond the cache are read once for a group of tiles instead.
-    cdef size_t budget = near if weight_bytes <= NNF_CONV_WEIGHTS else NNF_CONV_ROWS
+    cdef size_t budget = near if weight_bytes <= tuning().conv_weights else tuning().conv_rows
     s.group = min(s.tiles, budget // (s.m * row_bytes))
     if s.group == 0:
         s.group = 1

@@ -5,18 +5,10 @@ A convolution reads the rows of the preceding one while they are in the cache. R
 
 from collections import Counter
 
+from ..._native import kernels
 from ..._native.engine import MAX_STEPS, Bands
 
 WHY = "chains run a few rows at a time: each convolution reads rows that are still in the cache"
-
-LARGE = 3 << 18
-"""Bytes above which a tensor and its neighbours in the chain evict each other from the cache."""
-
-WEIGHTS = 1 << 19
-"""Most bytes of packed weights that a chain may read again in every band."""
-
-BUFFERS = 5 << 17
-"""Most bytes of a thread's buffers between the steps of a chain: weights, input and output must fit L2 as well."""
 
 SPREAD = 1.1
 """Most total work relative to one thread's, as threads compute the rows at the borders of their shares twice."""
@@ -25,6 +17,7 @@ SPREAD = 1.1
 def refine(lowering):
     """Replace chains of the lowering's steps by Bands, and update its rows."""
     uses = Counter(slot for item in lowering.items for slot in item.slots)
+    sizes = kernels.sizes()
     sharing = Counter(lowering.root(slot) for slot in range(lowering.slots))
     items, places = [], [0]
     first = 0
@@ -32,29 +25,30 @@ def refine(lowering):
         last = first
         while last + 1 < len(lowering.items) and last + 1 - first < MAX_STEPS:
             step, after = lowering.items[last:last + 2]
-            if not _linked(step, after) or uses[after.slots[0]] != 2 or sharing[after.slots[0]] != 1 \
-                    or after.slots[0] in lowering.bound:
+            between = after.slots[0]
+            if not _linked(step, after, sizes["bands_tensor"]) or uses[between] != 2 or sharing[between] != 1 \
+                    or between in lowering.bound:
                 break
             longer = lowering.items[first:last + 2]
-            if sum(s.packed for s in longer) > WEIGHTS or spread(longer, lowering.threads) > SPREAD:
+            if sum(s.packed for s in longer) > sizes["bands_weights"] or spread(longer, lowering.threads) > SPREAD:
                 break
             last += 1
         places += [len(items)] * (last - first) + [len(items) + 1]
         chain = lowering.items[first:last + 1]
-        items.append(Bands(chain, BUFFERS) if last > first else chain[0])
+        items.append(Bands(chain, sizes["bands_buffers"]) if last > first else chain[0])
         first = last + 1
     if len(items) < len(lowering.items):
         lowering.items = items
         _renumber(lowering, places)
 
 
-def _linked(step, after):
-    """Whether two steps can and should run in bands together."""
+def _linked(step, after, large):
+    """Whether two steps can and should run in bands together: they should where `large` bytes or more lie between."""
     if getattr(step, "window", None) is None or getattr(after, "window", None) is None:
         return False
     (_, rows, _, _), (read, _, _, _) = step.window, after.window
     return step.slots[-1] == after.slots[0] and rows == read and step.out_row == after.in_row \
-        and rows * step.out_row >= LARGE
+        and rows * step.out_row >= large
 
 
 def spread(chain, threads):
