@@ -6,7 +6,7 @@ and the registry are linked into `kernels`, the thread team into `threads`, the 
 into `rings` and into the loops that measure it. `openmp` is left out where the compiler has no OpenMP.
 
 NNFAST_WERROR=1        warnings are errors
-NNFAST_CFLAGS="..."    further flags, e.g. sanitizers
+NNFAST_CFLAGS="..."    further flags of the compiler, e.g. sanitizers, whose library the process loads first
 NNFAST_MARCH_NATIVE=1  optimise for this machine only (the wheel is not for sharing)
 """
 
@@ -62,7 +62,7 @@ def extension(name, sources, libraries=()):
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=["-O2", "-g0", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
                             *further],
-        extra_link_args=["-pthread", "-lm", *libraries, "-Wl,--gc-sections", *further],
+        extra_link_args=["-pthread", "-lm", *libraries, "-Wl,--gc-sections"],
     )
 
 

@@ -52,7 +52,15 @@ service() { # a short form of each; docs/service.md tells the full sizes. Latenc
         python ci/service_fuzz.py --messages 20000 --sockets 2000 --packets 10000 &&
         python ci/service_kills.py --kills 20 --driver-kills 1
 }
-fuzz() { python ci/fuzz.py --runs 40000 --seed 1; }
+fuzz() { # docs/fuzz.md
+    local folder
+    folder=$(mktemp -d) && nnfast fuzz --target tflite --target model --target messages --target cache \
+        --target packets --runs 25000 --seed 1 --dump "$folder" &&
+        nnfast fuzz --target session --runs 1000 --seed 1 --dump "$folder"
+    local status=$?
+    [ $status -eq 0 ] && rm -rf "$folder"
+    return $status
+}
 graphs() { # docs/randgraph.md: small ones at every level, large ones through every way
     local folder
     folder=$(mktemp -d) && nnfast randgraph --seed 0..199 --levels all --dump-failed "$folder" &&

@@ -26,6 +26,12 @@ gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=undefined -fno-sanitize-recover=al
 gcc -std=c11 -O1 -g -Icsrc/include -fsanitize=address,undefined -fno-sanitize-recover=all csrc/fmq/packet.c \
     csrc/stress/packet_fuzz.c -o "$folder/packet_fuzz"
 "$folder/packet_fuzz" 2500000 1 2 3 4
+if command -v clang > /dev/null; then # the same, guided by coverage
+    clang -std=c11 -O1 -g -Icsrc -Icsrc/include -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+        csrc/fmq/packet.c csrc/stress/packet_libfuzzer.c -o "$folder/packet_libfuzzer"
+    cp -r nnfast/fuzz/corpus/packets "$folder"
+    "$folder/packet_libfuzzer" -max_len=2305 -use_value_profile=1 -runs="${PACKETS:-2000000}" "$folder/packets"
+fi
 # The thread sanitizer knows no fences: those of the ring order its event word only, which carries no data.
 ring="csrc/fmq/ring.c csrc/stress/ring_stress.c"
 # shellcheck disable=SC2086

@@ -2,11 +2,12 @@
 # The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler, service
 # and of steps that move elements, whose alignment is that of any type.
 #
-#     bash ci/sanitize_python.sh [address] [thread]
+#     bash ci/sanitize_python.sh [address] [fuzz] [thread]
 #
-# address: address and undefined behaviour; thread: data races of the extensions (the interpreter is not instrumented,
-# but its locks are seen). Each builds a copy of the tree in a folder of its own, which takes minutes on few cores.
-# EXECUTIONS: of the soak, 20000 where not given. FUZZ_SECONDS: of the fuzzer in Python (address), 60 where not given.
+# address: address and undefined behaviour; fuzz: the same under `nnfast fuzz` (docs/fuzz.md); thread: data races of the
+# extensions (the interpreter is not instrumented, but its locks are seen). Each builds a copy of the tree in a folder of
+# its own, which takes minutes on few cores.
+# EXECUTIONS: of the soak, 20000 where not given. FUZZ: arguments of nnfast fuzz, --minutes 1 where not given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -32,9 +33,15 @@ build() { # name, flags: a copy of the tree with extensions made with these flag
 processes="driver_is_killed or killed_driver_is or test_every_kind or every_pending or reconnect or callbacks_are_told or \
 sigterm or drain_has or exit_idle or lines_of_the_readme or test_serve"
 
-checks() { # library to load first, tests to leave out
+# Python's own flags define what overflows; here it is seen.
+undefined="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
+# The interpreter keeps what it has to its end: leaks are for the soak to find.
+export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+
+checks() { # libraries to load first, tests to leave out
     local library
-    library=$(gcc -print-file-name="$1")
+    # shellcheck disable=SC2086
+    library=$(for name in $1; do gcc -print-file-name="$name"; done | paste -sd :)
     # Freed memory is kept for a while, to see who still uses it.
     LD_PRELOAD=$library python ci/soak.py --executions "${EXECUTIONS:-20000}" --growth 300
     # Reports go to the descriptor, past what pytest collects.
@@ -47,12 +54,15 @@ for kind in "${@:-address}"; do
     echo "== $kind"
     case $kind in
     address)
-        build address "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
-        # The interpreter keeps what it has to its end: leaks are for the soak to find.
-        export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1
-        checks libasan.so ""
-        LD_PRELOAD=$(gcc -print-file-name=libasan.so) python ci/fuzz.py --targets tflite,model,messages,cache \
-            --seconds "${FUZZ_SECONDS:-60}"
+        build address "$undefined"
+        checks "libasan.so libubsan.so" ""
+        ;;
+    fuzz)
+        build fuzz "$undefined -O1"
+        # libFuzzer sees no coverage beside the compiler's own library, which has functions of the same names.
+        # shellcheck disable=SC2086
+        LD_PRELOAD=$(python -c 'import atheris; print(atheris.path())')/asan_with_fuzzer.so \
+            python -m nnfast fuzz --dump "$root/fuzz_found" ${FUZZ:---minutes 1}
         ;;
     thread)
         build thread "-fsanitize=thread"
@@ -61,7 +71,7 @@ for kind in "${@:-address}"; do
         checks libtsan.so "and not never_done_in_the_time_left and not forked_child"
         ;;
     *)
-        echo "no sanitizer $kind: address, thread" >&2
+        echo "no sanitizer $kind: address, fuzz, thread" >&2
         exit 1
         ;;
     esac

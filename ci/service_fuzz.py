@@ -29,7 +29,6 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from fuzz_messages import Messages
 from line import Line, plug
 
 import nnfast
@@ -38,6 +37,7 @@ from nnfast._native.rings import build_request
 from nnfast.cli.serve import listen
 from nnfast.errors import Error, ErrorStatus, InvalidArgument
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
+from nnfast.fuzz.messages import Messages
 from nnfast.model.records import encode
 from nnfast.service.server.connection import Connection
 from nnfast.service.server.quotas import Quotas
@@ -121,7 +121,7 @@ class Direct:
 def ask_directly(connection, channel, message, fds):
     """The answer to a message."""
     channel.message = encode(message), fds
-    connection._serve_one()
+    connection.serve_one()
     return channel.last
 
 
@@ -157,7 +157,7 @@ def fuzz_directly(a, seed):
                     alive()
                 channel.message = messages.draw(known)
                 began = time.perf_counter()
-                connection._serve_one()
+                connection.serve_one()
                 tally.sent += 1
                 spent = time.perf_counter() - began
                 if spent > slowest[0]:

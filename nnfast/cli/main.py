@@ -26,6 +26,7 @@ COMMANDS = {
     "vts": "run conformance vectors against the driver",
     "stress": "crash and stress tests: clients that load, run, die and hang, each in a process of its own",
     "randgraph": "run random graphs, beside the definitions of their operations",
+    "fuzz": "try inputs that are wrong or odd: files, messages, sessions; guided by coverage",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 

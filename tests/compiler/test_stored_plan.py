@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import asdict, replace
 
 import nnfast
-from helpers.signed_mutations import models
 from nnfast import CacheFiles, ModelBuilder
 from nnfast.compiler import stored_plan, stored_steps
 from nnfast.compiler.planner import Planner
 from nnfast.compiler.stored_steps.base import Misfit
 from nnfast.driver.cache import save
 from nnfast.errors import InvalidArgument
+from nnfast.fuzz.signed import models
 from nnfast.model import own
 from nnfast.model.records import Constants
 from nnfast.model.types import Model

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.signed_mutations import Mutator, models
 from nnfast._native import engine, threads
 from nnfast.driver import stored_model
+from nnfast.fuzz.signed import Mutator, models
 from nnfast.model.withheld import Withheld
 
 ROUNDS = 60

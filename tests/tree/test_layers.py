@@ -34,7 +34,7 @@ MAY = {
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 
-COMMANDS = {"cli", "bench", "conformance"}
+COMMANDS = {"cli", "bench", "conformance", "fuzz"}
 """Parts that run as programs of their own, whose processes nobody forks."""
 
 LEVELS = re.findall(r'"(\w+)"', re.search(r"names\[\] = \{([^}]*)\}", (ROOT / "csrc/base/cpu.c").read_text())[1])

@@ -91,12 +91,17 @@ def draw_case(seed, size="small", names=None, version=VERSIONS[-1]):
     Raises InvalidArgument where no graph of these operations comes about.
     """
     rng = np.random.default_rng((seed, *size.encode()))
+    return draw_by(rng, f"randgraph_{size}_{seed}", size, names, version)
+
+
+def draw_by(rng, name, size, names, version):
+    """As draw_case, with a numpy Generator that makes the decisions, and a name for the Case."""
     rows = rows_of(None if names is None else frozenset(names), version)
     while True:
         graph = _Graph(rng, SIZES[size].limit, version, rows)
         graph.grow(SIZES[size].operations)
         if graph.inputs:
-            return graph.case(f"randgraph_{size}_{seed}")
+            return graph.case(name)
 
 
 class _Graph:

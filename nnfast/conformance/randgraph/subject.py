@@ -50,7 +50,7 @@ class Subject:
             kernels.set_level(None)
 
     def _by_all_ways(self, case, prepared, turn):
-        face, open_ = self._face, has_zero_sized(case) or _has_open_output(case.model)
+        face, open_ = self._face, has_zero_sized(case) or has_open_output(case.model)
         ways = [(label, run, measured) for label, run, measured in runs(face, prepared, bursts=True)
                 if not (open_ and needs_known_outputs(label))]
         if turn is not None:
@@ -72,6 +72,7 @@ class Subject:
         return wanted
 
 
-def _has_open_output(model):
+def has_open_output(model):
+    """True when some output has an unknown dimension or rank."""
     return any(operand.shape is None or None in operand.shape
                for operand in (model.main.operands[place] for place in model.main.outputs))

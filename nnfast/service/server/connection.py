@@ -77,7 +77,7 @@ class Connection:
         try:
             self.channel.socket.setblocking(True)
             self.channel.send(protocol.Done())
-            while self._serve_one():
+            while self.serve_one():
                 pass
         except OSError:
             pass  # the client has gone
@@ -87,7 +87,7 @@ class Connection:
             self.channel.close()
             self.release()
 
-    def _serve_one(self):
+    def serve_one(self):
         """Read and answer one message; False at the end of the stream."""
         fds = []
         try:

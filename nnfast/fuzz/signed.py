@@ -6,10 +6,10 @@ import random
 import msgspec
 import numpy as np
 
-from nnfast import ModelBuilder
-from nnfast.driver import key, stored_model
-from nnfast.driver.cache_files import CacheFiles, version_string
-from nnfast.model.types import ChannelQuant
+from .. import ModelBuilder
+from ..driver import key, stored_model
+from ..driver.cache_files import CacheFiles, version_string
+from ..model.types import ChannelQuant
 
 TOKEN = bytes(32)
 F32, I32, U8, S8 = "TENSOR_FLOAT32", "TENSOR_INT32", "TENSOR_QUANT8_ASYMM", "TENSOR_QUANT8_ASYMM_SIGNED"
@@ -130,7 +130,7 @@ class Mutator:
                 damage(data, rng, 64)
         content[6], content[8] = small.tobytes(), key.digest().of(data)
         for _ in range(head_changes):
-            _change(content, rng)
+            change(content, rng)
         files = [os.memfd_create(name, os.MFD_CLOEXEC) for name in ("model", "data")]
         try:
             os.write(files[0], stored_model.sign(msgspec.msgpack.encode(file), key.digest()))
@@ -152,7 +152,7 @@ def damage(data, rng, start):
         data[place:place + 4] = word[:len(data) - place]
 
 
-def _change(content, rng):
+def change(content, rng):
     """Change one value somewhere in nested lists."""
     parent = content
     while True:

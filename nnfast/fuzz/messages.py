@@ -7,15 +7,15 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
-import nnfast
-from nnfast import Memory
-from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
-from nnfast.model.records import encode
-from nnfast.service.wire import protocol
-from nnfast.service.wire.channel import LARGE, sealed_memfd
-from nnfast.service.wire.models import pack
-from nnfast.service.wire.records import Argument, Place, Pool, Queue, SharedMemory, Use
+from .. import Device, Memory
+from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
+from ..model.records import encode
+from ..service.wire import protocol
+from ..service.wire.channel import LARGE, sealed_memfd
+from ..service.wire.models import pack
+from ..service.wire.records import Argument, Place, Pool, Queue, SharedMemory, Use
 
 ODD = (0, 1, -1, 2, 63, 64, 65, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 63) - 1,
        -(1 << 63), (1 << 64) - 1, None, True, False, 0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), "", "medium",
@@ -44,7 +44,7 @@ class Messages:
 
     def __init__(self, random, model):
         self.random = random
-        prepared = nnfast.Device(num_threads=1).prepare(model)
+        prepared = Device(num_threads=1).prepare(model)
         self.input, self.output = (info[0] for info in (prepared.inputs, prepared.outputs))
         self.sizes = [array.nbytes for array in (self._zeros(self.input), self._zeros(self.output))]
         self.model = pack(model)
@@ -75,8 +75,6 @@ class Messages:
 
     @staticmethod
     def _zeros(info):
-        import numpy as np
-
         return np.zeros(info.shape, info.dtype)
 
     # -- what a session begins with ----------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""`nnfast fuzz`: what targets find, what is left of it, and what is tried again."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from helpers.fuzz_targets import plant, without_atheris
+from nnfast.errors import InvalidArgument
+from nnfast.fuzz import TARGETS, chance, replay, run, runner
+from nnfast.fuzz.decisions import Draws, Source
+from nnfast.fuzz.sessions import Session, other_values
+from nnfast.fuzz.targets import load
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, is_guided, words", [
+    ("Raises", False, "ValueError: the word is there"), ("Dies", False, "Aborted"), ("Hangs", False, "nothing for 3 s"),
+    ("Dies", True, "deadly signal"), ("Raises", True, "ValueError: the word is there")])
+def test_a_finding_is_kept_and_found_again(tmp_path, monkeypatch, name, is_guided, words):
+    plant(monkeypatch, name)
+    if is_guided:
+        pytest.importorskip("atheris")
+    else:
+        without_atheris(monkeypatch, tmp_path)
+    monkeypatch.setattr(runner, "HANG_SECONDS", 3 if name == "Hangs" else 90)
+    result, = run([name], runs=10**6, seed=1, folder=tmp_path / "found")
+    assert words in result.reason and 0 <= result.runs < 10**6
+    assert (result.coverage is not None) == is_guided
+    data = Path(result.file).read_bytes()
+    assert data.startswith(b"NNF") and result.file.startswith(str(tmp_path / "found" / f"{name}-"))
+    report = Path(result.file + ".txt").read_text()
+    assert report.startswith(result.reason) and f"nnfast fuzz --target {name} --replay {result.file}" in report
+    told, reason = replay(name, [result.file])
+    assert f"looks at {len(data)} bytes" in told and reason
+
+
+def test_a_wrong_definition_is_found_by_sessions(tmp_path, monkeypatch):
+    plant(monkeypatch, "WrongSession")
+    result, = run(["WrongSession"], runs=20_000, seed=1, folder=tmp_path)
+    assert "Finding: " in result.reason and "must be" in result.reason
+    told, reason = replay("WrongSession", [result.file])
+    assert reason and "prepare" in told
+    assert replay("session", [result.file])[1] == ""  # the driver itself is right
+
+
+def test_nothing_is_left_of_a_target_without_findings(tmp_path, monkeypatch):
+    without_atheris(monkeypatch, tmp_path)
+    plant(monkeypatch, "Fine")
+    seen = []
+    result, = run(["Fine"], runs=300, seed=1, folder=tmp_path / "found", corpus=tmp_path / "corpus",
+                  progress=lambda *state: seen.append(state))
+    assert result.runs == 300 and result.reason == result.file == "" and not (tmp_path / "found").exists()
+    assert (tmp_path / "corpus" / "Fine").is_dir() and seen
+
+
+# -- the targets -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_seeds_corpus_and_changes_of_them_are_no_findings(name):
+    target, random = load(TARGETS[name].place), Random(1)
+    folder = Path(runner.__file__).parent / "corpus" / name
+    inputs = [*target.seeds(), *(path.read_bytes() for path in sorted(folder.glob("*")))]
+    assert inputs and all(len(data) <= TARGETS[name].most for data in inputs)
+    for data in inputs[::4]:
+        target.one(data)
+    for _ in range(30):
+        data = random.choice(inputs)
+        target.one(chance.mutated(target, data, TARGETS[name].most, random,
+                                  lambda data, size: chance.changed(data, size, random, inputs)))
+
+
+def test_a_session_tells_what_it_does():
+    target, lines = Session(), []
+    target.tell = lines.append
+    target.one(bytes(range(200)))
+    assert lines[0].startswith("face canonical") and any(line.startswith("prepare") for line in lines)
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+def test_bytes_decide_single_draws():
+    draws = Draws(bytes([7, 128, 0x34, 0x12, 2]), 5)
+    assert draws.integers(10) == 7
+    assert draws.random() == 0.5
+    assert draws.integers(100, 2000) == 100 + 0x1234 % 1900
+    assert draws.choice(["a", "b", "c"]) == "c"
+    plain = np.random.Generator(np.random.PCG64(5))
+    assert draws.random() == plain.random() and (draws.integers(9, size=4) == plain.integers(9, size=4)).all()
+
+
+def test_a_source_is_used_up():
+    source = Source(b"\x01\x02\x03")
+    assert source.byte() == 1 and source.take(4) == b"\x02\x03\0\0" and source.is_used_up and source.below(9) == 0
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "u1", "i1", "i4", "?"])
+def test_other_values_have_the_same_form(dtype):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    for choice in range(16):
+        other = other_values(array, choice)
+        assert other.dtype == array.dtype and other.shape == array.shape and other.flags.c_contiguous
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+def test_arguments_of_run_are_checked():
+    for wrong in ({"runs": 0}, {"minutes": 0}, {"seed": -1}, {"targets": "packets"}, {"progress": 1}, {"folder": 3}):
+        with pytest.raises(InvalidArgument):
+            run(**{"targets": ["packets"], "runs": 1, **wrong})
