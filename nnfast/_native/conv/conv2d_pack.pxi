@@ -6,7 +6,6 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
 from .threads cimport nnf_decline, nnf_run, nnf_share, nnf_step
-from .tuning cimport NNF_PACKING_GRAIN
 
 
 cdef enum:
@@ -93,7 +92,7 @@ cdef class Packing(Step):
         self.p.each = lines(self.p.packed)
         self.work = <double>groups * columns * depth
         cdef size_t panels = (columns + row.n - 1) // row.n
-        self.tiles = <int>min(groups * panels, groups * self.p.each // NNF_PACKING_GRAIN + 1)
+        self.tiles = <int>min(groups * panels, groups * self.p.each // PACKING_GRAIN + 1)
         self.bind(run_packing_step, &self.p, slots, "pack")
 
 
@@ -146,7 +145,7 @@ cdef class Finite(Step):
     def __init__(self, slots, size_t count):
         self.p.count = count
         self.work = count
-        self.tiles = <int>(count * sizeof(float) // NNF_PACKING_GRAIN + 1)
+        self.tiles = <int>(count * sizeof(float) // PACKING_GRAIN + 1)
         self.bind(run_finite, &self.p, slots, "finite")
 
 
@@ -176,7 +175,7 @@ cdef class UnitSums(Step):
     def __init__(self, slots, size_t units, size_t depth):
         self.p.units, self.p.depth = units, depth
         self.work = <double>units * depth
-        self.tiles = <int>min(units, units * depth // NNF_PACKING_GRAIN + 1)
+        self.tiles = <int>min(units, units * depth // PACKING_GRAIN + 1)
         self.bind(run_unit_sums, &self.p, slots, "unit sums")
 
 
