@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz graphs
-# vectors. The same at the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests openmp soak poison service fuzz
+# graphs vectors. The same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -43,6 +43,12 @@ benchmarks() {
         return 0
     fi
     (cd asv_bench && asv check -E existing)
+}
+openmp() { # what runs on threads, on those of OpenMP; bursts, services and commands are the same on either
+    NNFAST_TEAM=openmp OMP_WAIT_POLICY=passive python -m pytest -q -n 2 tests/driver tests/engine || return 1
+    if [ -d "$NNFAST_SHARED/vts" ]; then
+        NNFAST_TEAM=openmp OMP_WAIT_POLICY=passive nnfast vts "$NNFAST_SHARED/vts" --kind general | tail -n 1
+    fi
 }
 tests() { python -m pytest -q -n 2 && python -m pytest -q tests/driver/test_waking.py; }
 soak() { python ci/soak.py --executions 20000 --hostile && python ci/fork_children.py; }
@@ -93,7 +99,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks tests soak poison service fuzz graphs vectors
+    set -- lint objects kernels aarch64 demo benchmarks tests openmp soak poison service fuzz graphs vectors
 fi
 for name in "$@"; do
     step "$name" "$name"

@@ -111,7 +111,7 @@ def test_model_manager_and_memory_tell_their_part(lines, tmp_path):
     watchdog.sweep()
     watchdog.sweep()
     told = seen()
-    for name, words in (("model", "load digits_int8: 9 operations"), ("manager", "Device(num_threads=1)"),
+    for name, words in (("model", "load digits_int8: 9 operations"), ("manager", "Device(num_threads=1"),
                         ("memory", "prepare: packed weights"), ("memory", "allocated for 1 roles"),
                         ("memory", "copied 64 bytes in"), ("memory", "copied 64 bytes out"),
                         ("manager", "idle, working memory released")):
