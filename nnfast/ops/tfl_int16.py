@@ -360,13 +360,13 @@ def _real_multiplier(node):
 
 
 def compute_dense(node, inputs):
-    """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions."""
+    """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions of int64 sums."""
     (shape,) = infer_dense(node)
     x, weights = (requantize.centred(node[name], array) for name, array in zip(("input", "weights"), inputs))
     sums = (x.reshape(-1, weights.shape[1]) @ weights.T).reshape(shape)
     bias = inputs[2] if node["bias"].present else None
     if node["weights"].dtype == np.int16:
-        return rescaled(node, sums, bias)
+        return rescaled(node, sums, None if bias is None else bias.astype(np.int64))
     return [clamped(node, quant.round_half_away((sums if bias is None else sums + bias) * _real_multiplier(node)))]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.litert_models import litert_outputs
 from helpers.tflite.running import Const, One
 from nnfast.model.quant import mbqm, quantize_multiplier
 
@@ -176,3 +177,21 @@ def test_gelu_of_codes():
     real = (x.astype(int) - 3) * 0.03
     wanted = 0.5 * real * (1 + np.tanh(0.7978845608 * (real + 0.044715 * real**3))) / 0.02 - 50
     assert np.abs(one.run()[0] - np.clip(wanted, -128, 127)).max() <= 0.51
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_int16_weights_are_rescaled_once_by_16_bits(has_bias, tmp_path):
+    x, w = codes("int16", 40, 16), RANDOM.integers(-3000, 3000, (7, 16)).astype(np.int16)
+    bias = RANDOM.integers(-30_000_000, 30_000_000, 7).astype(np.int32)
+    quants = {"i0": (0.001, 0), "i1": (0.001, 0), "i2": (1e-6, 0), "o0": (0.07, 0)}
+    one = One("FULLY_CONNECTED", [x, Const(w), *([Const(bias)] if has_bias else [])], [((40, 7), "int16")],
+              "FullyConnectedOptions", {}, quants)
+    sums = x.astype(object) @ w.T.astype(object) + (bias.astype(object) if has_bias else 0)
+    multiplier, exponent = quantize_multiplier(float(np.float32(0.001)) ** 2 / float(np.float32(0.07)))
+    shift = 15 - exponent
+    wanted = [[sum_ * ((multiplier + (1 << 15)) >> 16) + (1 << shift - 1) >> shift for sum_ in row] for row in sums]
+    found, = one.run()
+    np.testing.assert_array_equal(found, np.clip(wanted, -32768, 32767))
+    theirs = litert_outputs(tmp_path, one.file(), [[x]])
+    if theirs is not None:
+        np.testing.assert_array_equal(found, theirs[0][0])
