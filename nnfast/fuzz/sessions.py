@@ -256,7 +256,7 @@ class Play:
             return
         stored, choice, place = self.source.pick(self.stored), self.source.byte(), self.source.take(3)
         token = stored.token if choice % 8 != 7 else stored.token[::-1][:-1] + b"?"
-        if choice % 8 == 6:
+        if choice % 8 == 6 and not stored.is_damaged:
             self._damage(stored, stored.descriptors[choice >> 7], int.from_bytes(place[:2], "little"), place[2] or 1)
         self._tell("load", stored.drawn, "damaged" if stored.is_damaged else "",
                    "by another token" if token != stored.token else "")
@@ -524,5 +524,6 @@ def other_values(array, choice):
         case 6 if array.dtype.kind in "iu":
             made = np.full_like(flat, np.iinfo(array.dtype).min)
         case _:
-            made = (flat * array.dtype.type(3)).astype(array.dtype) if array.dtype.kind != "b" else ~flat
+            with np.errstate(over="ignore"):
+                made = flat * array.dtype.type(3) if array.dtype.kind != "b" else ~flat
     return np.ascontiguousarray(made).reshape(array.shape)
