@@ -133,7 +133,8 @@ class Planner:
         with trace.span("LC", "PC", "infer shapes"):
             nodes, stop, blocked_on = self._infer(facts, start)
         if self._fits is not None:
-            self._fits({t.operand: t.shape for _, node in nodes for t in node.outputs if t.operand in self._given_out})
+            given = (t.operand for _, node in nodes for t in node.outputs if t.operand in self._given_out)
+            self._fits({operand: facts.of[operand].shape for operand in given})
         with trace.span("LC", "PC", "choose kernels, pack, place memory"):
             return self._lower(facts, nodes, start, stop, blocked_on)
 

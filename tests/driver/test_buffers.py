@@ -177,6 +177,22 @@ def test_dimensions_at_execution(device):
     assert np.array_equal(value(y), np.ones(SHAPE, np.float32))
 
 
+def test_a_declared_size_over_a_computed_0_fits_its_buffer(device):
+    """As in memory of the client: the result has the declared size, and zeros [NN 13.3]."""
+    b = ModelBuilder()
+    x, begin, end = b.input("TENSOR_FLOAT32", (4,)), *(b.input("TENSOR_INT32", (1,)) for _ in range(2))
+    y = b.output("TENSOR_FLOAT32", (1,))
+    b.operation("STRIDED_SLICE", [x, begin, end, b.constant(np.int32([1])), *(b.scalar(0) for _ in range(3))], [y])
+    prepared = device.prepare(b.build())
+    buffer = device.allocate(output_roles=[Role(prepared, 0)])
+    pool = np.frombuffer(np.float32([1, 2, 3, 4]).tobytes() + np.int32([2, 2]).tobytes(), np.uint8).copy()
+    arguments = [RequestArgument(0, 0, 16), RequestArgument(0, 16, 4), RequestArgument(0, 20, 4)]
+    result = prepared.execute(Request(arguments, [RequestArgument(1, 0, 0)], [pool, buffer]))
+    found = np.full(1, 9, np.float32)
+    buffer.copy_to(found.view(np.uint8))
+    assert result.shapes[0].dims == (1,) and found[0] == 0
+
+
 def test_uses_that_were_not_asked_for(device):
     prepared, same = device.prepare(relu_model(count=2)), device.prepare(relu_model(count=2))
     x, y = device.allocate([Role(prepared, 0)]), device.allocate((), [Role(prepared, 0)])
