@@ -177,7 +177,9 @@ class Device(Closing):
                     from .cache import save
                     from .cache_folder import prepare_in
 
-                return prepare_in(folder, self, model, options, deadline, make, save)
+                prepared = prepare_in(folder, self, model, options, deadline, make, save)
+                prepared.remember(model)
+                return prepared
             prepared = make()
             if cache is not None:
                 with importing:

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Mapping
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -191,7 +192,7 @@ class _Job:
             if not self.cancel.is_set:
                 self._run(entries, outcomes)
         except BaseException as error:
-            outcomes = [FailedItem(place, error) for place, _ in entries]
+            outcomes = [FailedItem(place, copy(error)) for place, _ in entries]
         finally:
             chunk.outcomes = outcomes
             chunk.done.release()
@@ -202,7 +203,7 @@ class _Job:
         if len(calls) == self.batch > 1 and all(c is not None and self._batched.takes(c.arrays) for c in calls):
             try:
                 results = self._batched.run([call.arrays for call in calls], self._limits)
-            except Error:  # a value of some item is bad: alone, each has its own outcome
+            except (Error, MemoryError):  # of a bad value, or of the size: alone, each item has its own outcome
                 pass
             else:
                 outcomes[:] = [self._as_asked(call, result) for call, result in zip(calls, results)]

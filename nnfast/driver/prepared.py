@@ -94,6 +94,10 @@ class PreparedModel(Closing):
         twin._start()
         return twin
 
+    def remember(self, model):
+        """Take constants that were not kept from the Model as given, as long as that lives."""
+        self._whole = ref(model)
+
     def narrowed(self, num_threads):
         """The same model with at most so many threads per run: a twin, or itself if that is no change or if only
         executions can plan it."""

@@ -192,6 +192,17 @@ def test_constants_that_are_gone(device):
     assert list(prepared.map([])) == []
 
 
+def test_constants_of_a_model_from_the_cache(tmp_path):
+    model, x = models.wide_model(2, 8), np.ones((4, 8, 8, 16), np.float32)
+    found = []
+    for _ in range(2):  # stored, and restored
+        prepared = nnfast.Device(1).prepare(model, cache_dir=str(tmp_path))
+        results = prepared.map(x, batch=2)
+        assert (results.batch, results.reason) == (2, "")
+        found.append(np.array([y for y, in results]))
+    assert found[0].tobytes() == found[1].tobytes()
+
+
 # -- bounded -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("batch, clients, ahead, bound", [(1, 1, None, 2), (1, 3, None, 6), (4, 2, None, 16),
                                                           (4, 2, 5, 5), (1, 2, 1, 1)])

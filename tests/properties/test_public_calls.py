@@ -344,7 +344,8 @@ INSIDE = {"Buffer", "PreparedModel", "Stream", "Execution", "Controller", "Fence
 LITERT = {"Interpreter"}
 """Raises what LiteRT raises (tests/litert)."""
 PLUMBING = {
-    "PreparedModel.twin", "PreparedModel.perform", "PreparedModel.narrowed", "Device.narrowed", "Stream.perform",
+    "PreparedModel.twin", "PreparedModel.perform", "PreparedModel.remember", "PreparedModel.narrowed",
+    "Device.narrowed", "Stream.perform",
     "Buffer.check_role", "Buffer.read", "Buffer.misfit", "Buffer.place",
     "Buffer.store", "profile.add", "trace.Recorder.add",
     "Explanation.from_json", "conformance.Results.count", "vlog.log", "vlog.log_errors", "trace.mark", "trace.span",
