@@ -40,6 +40,9 @@ ROUNDS = 2
 """Chunks that each thread of a cluster has at once: one runs, one waits at the worker."""
 ATTEMPTS = 20
 """Times that a chunk begins anew because a worker was lost, at most."""
+GONE = "the scheduler is gone; what is finished is kept, the same command goes on"
+RUNNING = "running"
+"""The status of a Client whose scheduler is there."""
 CONNECT_SECONDS, WORKERS_SECONDS = 10.0, 60.0
 
 _contents, _made, _registered = {}, {}, WeakKeyDictionary()
@@ -153,8 +156,9 @@ def unregister(client, data):
     digest = digest_of(data)
     with _lock:
         _registered.get(client, set()).discard(digest)
-    with suppress(OSError, ValueError):
-        client.unregister_worker_plugin(f"nnfast-{digest}")
+    if client.status == RUNNING:
+        with suppress(OSError, ValueError, RuntimeError):  # it may end in the middle
+            client.unregister_worker_plugin(f"nnfast-{digest}")
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -292,18 +296,28 @@ class Chunks:
         """
         waiting, attempts = deque(ranges), {}
         running = distributed.as_completed(loop=self._client.loop)
-        self._fill(running, waiting, attempts)
-        while attempts:
-            future = next(running)
-            part, (chunk, attempt) = self._outcome(future), attempts.pop(future)
-            del future
+        while waiting or attempts:
+            with self._while_there():
+                self._fill(running, waiting, attempts)
+                future = next(running)
+                part, (chunk, attempt) = self._outcome(future), attempts.pop(future)
+                del future
+                if part is None and attempt < ATTEMPTS:
+                    self._submit(running, chunk, attempt + 1, attempts)
             if part is not None:
                 yield chunk[0], part
-            elif attempt < ATTEMPTS:
-                self._submit(running, chunk, attempt + 1, attempts)
-            else:
+            elif attempt == ATTEMPTS:
                 raise Error(f"chunk {chunk[0]}: its worker was lost {ATTEMPTS} times; see the logs of the workers")
-            self._fill(running, waiting, attempts)
+
+    @contextmanager
+    def _while_there(self):
+        """Say so if it is because of the scheduler that something fails."""
+        try:
+            yield
+        except (OSError, RuntimeError, distributed.CancelledError):
+            if self._client.status == RUNNING:
+                raise
+            raise Error(GONE) from None
 
     def _fill(self, running, waiting, attempts):
         """Submit as many chunks as keep all workers busy."""
@@ -318,8 +332,8 @@ class Chunks:
 
     def _outcome(self, future):
         """The Part of a chunk; None if it has to be computed again."""
-        if self._client.status != "running":
-            raise Error("the scheduler is gone; what is finished is kept, the same command goes on")
+        if self._client.status != RUNNING:
+            raise Error(GONE)
         try:
             return future.result()
         except ContentMissing:

@@ -63,7 +63,7 @@ def main(args):
     with runner.Run(args.output, source, runner.outputs_of(prepared), args.chunk, options, args.overwrite) as run:
         before = run.done
         try:
-            reason = compute(args, run, prepared, source)
+            reason = compute(args, run, model, prepared, source)
         except KeyboardInterrupt:
             print(f"nnfast: {run.finished_items()} of {run.count} items are finished and kept; the same command goes "
                   "on", file=sys.stderr)
@@ -90,12 +90,12 @@ def recipe_of(args, file):
     return image.Recipe.of(args, facts[0] if facts else None)
 
 
-def compute(args, run, prepared, source):
+def compute(args, run, model, prepared, source):
     """Compute and keep what is missing; returns why items do not run in batches as asked, or ""."""
     if not run.missing:
         return ""
     if args.workers or args.scheduler:
-        compute_on_workers(args, run, prepared, source)
+        compute_on_workers(args, run, model, prepared, source)
         return ""
     with progress("batch") as move, \
             runner.results_of(prepared, source, run.missing, args.batch, args.clients) as results:
@@ -104,14 +104,14 @@ def compute(args, run, prepared, source):
         return results.reason
 
 
-def compute_on_workers(args, run, prepared, source):
+def compute_on_workers(args, run, model, prepared, source):
     try:
         from ..distributed import Chunks, ModelOnWorkers, connected
     except ImportError:
         raise InvalidArgument("--workers, --scheduler: need dask and distributed; pip install 'nnfast[distributed]'"
                               ) from None
     device = prepared.device
-    reference = ModelOnWorkers(prepared.whole, prepared.options.input_shapes, precision=device.precision,
+    reference = ModelOnWorkers(model, prepared.options.input_shapes, precision=device.precision,
                                without_passes=tuple(sorted(device.without_passes)))
     with connected(args.scheduler, args.workers, args.threads) as client, progress("batch") as move, \
             Chunks(client, reference, source, run.outputs, args.batch) as chunks:

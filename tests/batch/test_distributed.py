@@ -176,26 +176,51 @@ def test_a_scheduler_that_forgets_what_workers_need(client, prepared_run):
     assert len(kept) == 2 and not any(prepared_run[1].digest in digests for digests in kept.values())
 
 
-def test_processes_started_by_hand(tmp_path, model, images):
+@pytest.fixture
+def started(tmp_path):
+    """(address of a scheduler, its process) with two workers, all processes started by hand."""
     def dask_process(name, *options):
         return subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{name}", "--scheduler-file",
                                  str(tmp_path / "scheduler.json"), "--no-dashboard", *options], cwd=tmp_path,
                                 env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    here, there = tmp_path / "here.npy", tmp_path / "there.npy"
-    assert batch(model, images, output=here, chunk=4)[0] == 1
     processes = [dask_process("scheduler", "--port", "0", "--host", "127.0.0.1")]
     processes += [dask_process("worker", "--nthreads", "1", "--no-nanny") for _ in range(2)]
     try:
         with distributed.Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout=120) as first:
             first.wait_for_workers(2, timeout=120)
-        address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
-        assert batch(model, images, output=there, chunk=4, scheduler=address)[0] == 1
+        yield json.loads((tmp_path / "scheduler.json").read_text())["address"], processes[0]
     finally:
         for process in processes:
             process.kill()
             process.wait()
+
+
+def test_processes_started_by_hand(tmp_path, model, images, started):
+    here, there = tmp_path / "here.npy", tmp_path / "there.npy"
+    assert batch(model, images, output=here, chunk=4)[0] == 1
+    assert batch(model, images, output=there, chunk=4, scheduler=started[0])[0] == 1
     assert here.read_bytes() == there.read_bytes()
+
+
+def test_a_scheduler_that_dies(tmp_path, model, images, started, capsys, monkeypatch):
+    address, scheduler = started
+    keep, kept = runner.Run.keep, []
+
+    def killing(run, number, part):
+        keep(run, number, part)
+        kept.append(number)
+        if len(kept) == 3:
+            scheduler.kill()
+            scheduler.wait()
+
+    monkeypatch.setattr(runner.Run, "keep", killing)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
+    out = tmp_path / "out.npy"
+    assert batch(model, images, output=out, chunk=1, scheduler=address)[0] == 2
+    assert_one_error_line(capsys, "the scheduler is gone; what is finished is kept, the same command goes on")
+    monkeypatch.undo()
+    assert batch(model, images, output=out, chunk=1)[1]["computed"] == 23 - len(kept)
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, model, images, capsys, monkeypatch):
