@@ -62,16 +62,16 @@ class Tensor:
 
     def details(self, compress_zero_points):
         """The dict of get_tensor_details; compress_zero_points: one zero point where all are the same."""
-        points = self.zero_points
-        if compress_zero_points and len(set(points)) == 1:
+        points = np.array(self.zero_points, np.int64).astype(np.int32)
+        if compress_zero_points and len(set(points.tolist())) == 1:
             points = points[:1]
         per_tensor = len(self.scales) == 1
         return {
             "name": self.name, "index": self.index, "shape": np.array(self.shape, np.int32),
             "shape_signature": np.array(self.signature or self.shape, np.int32), "dtype": self.dtype,
-            "quantization": (self.scales[0], self.zero_points[0]) if per_tensor else (0.0, 0),
+            "quantization": (self.scales[0], int(points[0])) if per_tensor else (0.0, 0),
             "quantization_parameters": {
-                "scales": np.array(self.scales, np.float32), "zero_points": np.array(points, np.int32),
+                "scales": np.array(self.scales, np.float32), "zero_points": points,
                 "quantized_dimension": self.axis, "block_size": 0,
             },
             "sparsity_parameters": self.sparsity,

@@ -6,9 +6,10 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, ResourceExhaustedPersistent
 from ..model.types import LifeTime
 from ..ops.tfl_strings import Strings
+from ..tflite.graph import MAX_ELEMENTS
 from ..tflite.reader import ModelFile
 from ..tflite.sparse import densified
 from ..tflite.strings import constant
@@ -17,6 +18,8 @@ from .variables import Outdated, Shared
 
 _VIEWED = ("There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. "
            "Be sure to only hold the function returned from tensor() if you are using raw data access.")
+MOST_TEXTS = 1 << 24
+"""Most elements of a tensor of strings."""
 _NULL = "Tensor data is null. Run allocate_tensors() first"
 
 
@@ -96,7 +99,7 @@ class Graph:
             model, builder = file.translate(self._index, shapes=self._changed(file), held=self.variables.held(),
                                             strings=strings)
             self._program = Program(self, model, builder, strings)
-        except Error as error:
+        except (Error, MemoryError) as error:
             raise RuntimeError(str(error)) from error
         self._arrays = self._program.arrays
 
@@ -243,6 +246,9 @@ class Program:
 
     def _array(self, index, dtype, shape, model_shape):
         """Memory of a tensor: (the array as the model takes it) or the tensor's index where it must be converted."""
+        most = MOST_TEXTS if is_text(self._tensors[index]) else MAX_ELEMENTS
+        if prod(shape) > most:
+            raise ResourceExhaustedPersistent(f"tensor {index}: shape {list(shape)} has more than {most} elements")
         if is_text(self._tensors[index]):
             self.arrays[index] = np.full(shape, b"", object)
             return index
@@ -250,7 +256,8 @@ class Program:
         array = self.arrays[index] = np.zeros(shape, kind)
         if kind != dtype and (kind.itemsize != dtype.itemsize or kind.kind not in "bu"):
             return index
-        return array.view(dtype).reshape(model_shape)
+        is_open = model_shape is None or None in model_shape  # of 0 elements, which files do not tell from unknown ones
+        return array.view(dtype).reshape(array.shape if is_open else model_shape)
 
     def _output(self, index, dtype, shape):
         if index in self.arrays:  # an output that is an input, or that is listed twice

@@ -197,3 +197,10 @@ def test_damaged_constants(place, value):
     data = data[:at + 4 * place] + value.to_bytes(4, "little") + data[at + 4 * place + 4:]
     with pytest.raises((RuntimeError, ValueError), match="strings"):
         litert.Interpreter(model_content=data).allocate_tensors()
+
+
+def test_more_strings_than_fit_are_refused_at_once():
+    tensors = [Tensor("x", (1 << 26, 3), "string"), Tensor("y", (2,), "int32")]
+    data = build(tensors, [Op("SHAPE", ["x"], ["y"])], ["x"], ["y"])
+    with pytest.raises(RuntimeError, match="has more than 16777216 elements"):
+        litert.Interpreter(model_content=data).allocate_tensors()
