@@ -62,7 +62,7 @@ fuzz() { # docs/fuzz.md
     local folder
     folder=$(mktemp -d) && nnfast fuzz --target tflite --target model --target messages --target cache \
         --target packets --runs 25000 --seed 1 --dump "$folder" &&
-        nnfast fuzz --target session --runs 1000 --seed 1 --dump "$folder"
+        nnfast fuzz --target session --runs 600 --seed 1 --dump "$folder"
     local status=$?
     [ $status -eq 0 ] && rm -rf "$folder"
     return $status
