@@ -82,14 +82,16 @@ class Place:
     The memory of the requests is there before the fork, so that the child has it too.
     """
 
+    is_plain, result_shapes = False, None  # for a Controller without arrays of its own
+
     def __init__(self, prepared, memory, forks, spin_us):
         self.prepared, self.memory, self.forks, self.spin_us = prepared, memory, forks, spin_us
 
-    def configure_burst(self, get_memories, requests, results):
+    def configure_burst(self, get_memories, requests, results, memories=None):
         """As PreparedModel.configure_burst."""
         def configure():
             return self.prepared.configure_burst(lambda slots: [self.memory] * len(slots), requests, results,
-                                                 self.spin_us)
+                                                 self.spin_us, memories)
 
         if self.forks:
             return Forked(configure)
