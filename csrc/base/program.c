@@ -7,10 +7,7 @@
 
 enum {
     YIELDED = NNF_DECLINED + 1, /* between two steps, for an execution of higher priority or of another client */
-    MOST_SHARES = 64,           /* of a step that is divided into parts: threads beyond that do whole steps */
-    LATE_NS = 300000,           /* beyond what waking a thread takes */
-    AVERAGE_RUNS = 16,          /* about as many runs make an average of recent ones */
-    TRIED_RUNS = 16             /* one of so many late runs has fewer threads tried */
+    MOST_SHARES = 64            /* of a step that is divided into parts: threads beyond that do whole steps */
 };
 
 static nnf_room room;
@@ -167,42 +164,6 @@ static void run_on(execution *e)
         e->ran_ns += nnf_now_ns() - began;
 }
 
-static int64_t average(int64_t *kept, int64_t value)
-{
-    const int64_t before = __atomic_load_n(kept, __ATOMIC_RELAXED);
-    const int64_t now = before ? before + (value - before) / AVERAGE_RUNS : value;
-    __atomic_store_n(kept, now, __ATOMIC_RELAXED);
-    return now;
-}
-
-/* Whether the caller slept far longer than this program has it do: a thread that it waited for did not run. */
-static bool was_held_up(const execution *e)
-{
-    int64_t *least = &e->history->least_sleep_ns;
-    const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), slept = e->slept_ns + 1;
-    if (!before || slept < before)
-        __atomic_store_n(least, slept, __ATOMIC_RELAXED);
-    return before && slept > 2 * before + LATE_NS;
-}
-
-/* Has runs to come take fewer threads where these were late, unless fewer take longer even so: where every processor is
- * in use, more threads get more of them. What fewer take is tried again at times. */
-static void judge(execution *e)
-{
-    nnf_history *history = e->history;
-    const int64_t fewer = e->granted < e->wanted ? average(&history->fewer_ns, e->ran_ns)
-                                                 : __atomic_load_n(&history->fewer_ns, __ATOMIC_RELAXED);
-    const int64_t full = e->granted == e->wanted ? average(&history->full_ns, e->ran_ns)
-                                                 : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
-    if (e->granted <= 1)
-        return;
-    bool late = was_held_up(e);
-    if (late && fewer > full)
-        late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;
-    nnf_room_judge(&room, e->granted, late, nnf_now_ns());
-}
-
-
 /* Likewise, once the execution's client may use the cores. */
 static void run_fairly(execution *e, nnf_client *client)
 {
@@ -247,7 +208,7 @@ int nnf_program_run(const nnf_program *program, const nnf_run *run, int threads,
         nnf_gate_leave(run->turn, e.threads);
     }
     if (e.history && e.outcome == NNF_DONE)
-        judge(&e);
+        nnf_room_learn(&room, history, e.granted, wanted, e.slept_ns, e.ran_ns, nnf_now_ns());
     *done = e.done;
     return e.outcome;
 }

@@ -2,7 +2,13 @@
 
 #include "nnf/team.h"
 
-enum { LEAST_PAUSE_NS = 4000000, MOST_PAUSE_NS = 256000000 };
+enum {
+    LEAST_PAUSE_NS = 4000000,
+    MOST_PAUSE_NS = 256000000,
+    LATE_NS = 300000,  /* beyond what waking a thread takes */
+    AVERAGE_RUNS = 16, /* about as many runs make an average of recent ones */
+    TRIED_RUNS = 16    /* one of so many late runs has fewer threads tried */
+};
 
 static int least_late(const nnf_room *room)
 {
@@ -29,4 +35,40 @@ void nnf_room_judge(nnf_room *room, int threads, bool was_late, int64_t now_ns)
     if (was_late)
         atomic_store_explicit(&room->grows_ns, now_ns + pause, memory_order_relaxed);
     atomic_store_explicit(&room->fewer, NNF_TEAM_MAX - threads + was_late, memory_order_relaxed);
+}
+
+static int64_t average(int64_t *kept, int64_t value)
+{
+    const int64_t before = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    const int64_t now = before ? before + (value - before) / AVERAGE_RUNS : value;
+    __atomic_store_n(kept, now, __ATOMIC_RELAXED);
+    return now;
+}
+
+/* Whether the caller slept far longer than this program has it do: a thread that it waited for did not run. */
+static bool was_held_up(nnf_history *history, int64_t slept_ns)
+{
+    int64_t *least = &history->least_sleep_ns;
+    const int64_t before = __atomic_load_n(least, __ATOMIC_RELAXED), slept = slept_ns + 1;
+    if (!before || slept < before)
+        __atomic_store_n(least, slept, __ATOMIC_RELAXED);
+    return before && slept > 2 * before + LATE_NS;
+}
+
+void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t slept_ns, int64_t ran_ns,
+                    int64_t now_ns)
+{
+    const bool had_fewer = __atomic_exchange_n(&history->had_fewer, threads < wanted, __ATOMIC_RELAXED);
+    if (threads == wanted && had_fewer)
+        return;
+    const int64_t fewer = threads < wanted ? average(&history->fewer_ns, ran_ns)
+                                           : __atomic_load_n(&history->fewer_ns, __ATOMIC_RELAXED);
+    const int64_t full = threads == wanted ? average(&history->full_ns, ran_ns)
+                                           : __atomic_load_n(&history->full_ns, __ATOMIC_RELAXED);
+    if (threads <= 1)
+        return;
+    bool late = was_held_up(history, slept_ns);
+    if (late && fewer > full)
+        late = __atomic_add_fetch(&history->held_up, 1, __ATOMIC_RELAXED) % TRIED_RUNS == 0;
+    nnf_room_judge(room, threads, late, now_ns);
 }

@@ -35,6 +35,8 @@ cdef extern from "nnf/room.h":
     ctypedef struct nnf_room:
         pass
 
+    void nnf_room_learn(nnf_room *room, nnf_history *history, int threads, int wanted, int64_t slept_ns, int64_t ran_ns,
+                        int64_t now_ns)
     int nnf_room_advised(const nnf_room *room, int wanted, int64_t now_ns)
     void nnf_room_judge(nnf_room *room, int threads, bint was_late, int64_t now_ns)
 
@@ -286,12 +288,17 @@ cdef class Use:
 
 
 cdef class Room:
-    """How many threads runs should take beside others (csrc/include/nnf/room.h), by a clock of the caller."""
+    """How many threads the runs of a program should take beside others (csrc/include/nnf/room.h), by a clock of the
+    caller."""
 
     cdef nnf_room c
+    cdef nnf_history history
 
     def advised(self, int wanted, int64_t now_ns):
         return nnf_room_advised(&self.c, wanted, now_ns)
 
     def judge(self, int threads, bint was_late, int64_t now_ns):
         nnf_room_judge(&self.c, threads, was_late, now_ns)
+
+    def learn(self, int threads, int wanted, int64_t slept_ns, int64_t ran_ns, int64_t now_ns):
+        nnf_room_learn(&self.c, &self.history, threads, wanted, slept_ns, ran_ns, now_ns)

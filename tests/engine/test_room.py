@@ -52,3 +52,31 @@ def test_advice_is_within_what_is_wanted(judgements):
         for wanted in (1, 2, 7, MAX_THREADS):
             assert 1 <= room.advised(wanted, now) <= wanted
         assert late or room.advised(threads, now) == threads
+
+
+def full_runs(took, count=20_000, stalls=()):
+    """Share of the runs that were on both threads, of a program that takes 470 us on one.
+
+    took(was_alone): (slept, ran) nanoseconds of a run on both, by whether the one before was on one; stalls: numbers of
+    runs in which the other thread is held up for 5 ms.
+    """
+    room, now, full, was_alone = Room(), 0, 0, False
+    for number in range(count):
+        threads = room.advised(2, now)
+        slept, ran = (0, 470_000) if threads == 1 else (5 * MS, 6 * MS) if number in stalls else took(was_alone)
+        now += ran
+        room.learn(threads, 2, slept, ran, now)
+        full += threads == 2
+        was_alone = threads == 1
+    return full / count
+
+
+def test_threads_that_had_to_be_woken_were_not_late():
+    """The first run on both threads after some on one wakes the other, and takes longer than those on one."""
+    share = full_runs(lambda was_alone: (600_000, 900_000) if was_alone else (0, 270_000), stalls=range(100, 2000, 100))
+    assert share > 0.9
+
+
+def test_threads_that_are_mostly_late_are_left_out():
+    count = iter(range(1 << 30))
+    assert full_runs(lambda was_alone: (3 * MS, 4 * MS) if next(count) else (0, 4 * MS)) < 0.05

@@ -3,15 +3,9 @@
 #define NNF_PROGRAM_H
 
 #include "nnf/outcome.h"
+#include "nnf/room.h"
 #include "nnf/step.h"
 #include "nnf/team.h"
-
-/* What runs that could use several threads have met so far; zero-initialised, all atomic. */
-typedef struct nnf_history {
-    int64_t least_sleep_ns;     /* that the caller slept for other threads; from 1 on, 0: no run yet */
-    int64_t full_ns, fewer_ns;  /* recent average of runs on all threads wanted, and on fewer; 0: none */
-    uint32_t held_up;           /* runs that were held up although fewer threads take longer */
-} nnf_history;
 
 typedef struct nnf_program {
     const nnf_step *steps;
