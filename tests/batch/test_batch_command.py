@@ -240,7 +240,9 @@ def test_going_on_computes_only_what_is_missing(tmp_path, model, images):
 
 
 def test_interrupted(tmp_path, model, images):
-    code = KILLED.replace("SIGKILL", "SIGINT").replace("{early}", "pass")
+    # Programs in the background of a shell begin with the signal ignored.
+    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + \
+        KILLED.replace("SIGKILL", "SIGINT").replace("{early}", "pass")
     out = tmp_path / "out.npy"
     done = subprocess.run([sys.executable, "-c", code, "2", "batch", str(model), str(images), "--output", str(out),
                            "--chunk", "4"], cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment())

@@ -7,6 +7,7 @@ import numpy as np
 from ...driver.device import Device
 from ...litert.details import NUMPY_TYPES
 from ...litert.graph import Graph
+from ...litert.variables import Variables
 from ...tflite.reader import ModelFile
 
 
@@ -42,7 +43,7 @@ def run_alone(path, operator, values):
     Raises RuntimeError, ValueError where it does not run by itself.
     """
     inputs = tuple(values)
-    graph = Graph(path, 0, Device(num_threads=1), False, Part(path, operator, inputs))
+    graph = Graph(path, 0, Device(num_threads=1), False, Part(path, operator, inputs), Variables())
     for index, value in values.items():
         graph.resize(index, value.shape, strict=False)
     graph.allocate()
