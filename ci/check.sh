@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks tests openmp soak poison service fuzz
-# graphs vectors. The same at the desk and in the gate.
+# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks vectors graphs fuzz poison soak service
+# openmp tests. The same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -99,7 +99,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks tests openmp soak poison service fuzz graphs vectors
+    set -- lint objects kernels aarch64 demo benchmarks vectors graphs fuzz poison soak service openmp tests
 fi
 for name in "$@"; do
     step "$name" "$name"

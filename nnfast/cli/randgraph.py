@@ -68,4 +68,4 @@ def report(results, say):
     if len(results.failures) > SHOWN_FAILURES:
         say(f"... and {len(results.failures) - SHOWN_FAILURES} more; --json FILE lists all")
     say()
-    say(f"{results.graphs} graphs, {results.failed} failed in {results.seconds:.1f} s")
+    say(f"{results.graphs} graphs in {results.seconds:.1f} s, {results.failed} failed")
