@@ -185,3 +185,36 @@ void nnf_check_dequantize_s32_f32_rows(nnf_check *c, const nnf_kernel *twin, con
     NNF_BENCH(c, "1x1024", n, fast(1, n, x, n, &row, &by, y, n));
     nnf_check_done(c, "bench");
 }
+
+void nnf_check_scale_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_scale_f32_rows_fn slow = (nnf_scale_f32_rows_fn)twin->fn, fast = (nnf_scale_f32_rows_fn)kernel->fn;
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 12; form++) {
+            const size_t n = sizes[s], rows = 1 + form % 3, count = rows * n;
+            float *x = nnf_check_alloc(c, 4 * count), *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n);
+            float *expected = nnf_check_alloc(c, 4 * count), *actual = nnf_check_alloc(c, 4 * count);
+            nnf_check_fill_f32(c, x, count, -1e7f, 1e7f);
+            nnf_check_fill_f32(c, scale, n, 0.0005f, 0.005f);
+            nnf_check_fill_f32(c, bias, n, -3, 3);
+            if (form & 8)
+                x[nnf_check_below(c, count)] = form & 1 ? NAN : INFINITY;
+            const float step = nnf_check_float(c, 0.001f, 0.1f);
+            const float lo = form & 2 ? 0 : -INFINITY, hi = form & 4 ? 6 : INFINITY;
+            slow(rows, n, x, step, scale, bias, lo, hi, expected);
+            fast(rows, n, x, step, scale, bias, lo, hi, actual);
+            nnf_check_f32(c, expected, actual, count, NULL, 0);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n), *scale = nnf_check_alloc(c, 4 * n), *bias = nnf_check_alloc(c, 4 * n);
+    float *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -1000, 1000);
+    nnf_check_fill_f32(c, scale, n, 0.001f, 0.002f);
+    nnf_check_fill_f32(c, bias, n, -1, 1);
+    NNF_BENCH(c, "1x1024", n, fast(1, n, x, 0.01f, scale, bias, -INFINITY, INFINITY, y));
+    nnf_check_done(c, "bench");
+}

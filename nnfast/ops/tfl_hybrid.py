@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from .._native import conv
-from .._native.elementwise import ROW_BYTES, QuantizeRowsF32
+from .._native.elementwise import ROW_BYTES, CentreRows, QuantizeRowsF32, ScaleRows
 from ..model.quant import activation_float, round_half_away
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .tfl import own
@@ -28,6 +28,8 @@ from .tfl_int16 import (
 )
 
 _ONE = np.float32(1)
+EXACT_TAPS = 2**24 // (255 * 128)
+"""Most products of a code less its zero point and an int8 weight whose sums a float32 holds, whatever their order."""
 
 
 def symmetric(rows):
@@ -76,6 +78,12 @@ def _codes(node, b, batch, is_asymmetric):
     return codes, rows
 
 
+def _unit_scales(b, weights, units):
+    """The scale of each unit's weights."""
+    return b.packed([weights], np.float32, lambda: np.full(units, _scales(weights)),
+                    lambda found: len(found) == units)
+
+
 def _emit(node, b, matrix, win, batch, groups, by_rows, codes, target):
     """Sums of products of codes with a conv2d.Matrix, scaled."""
     weights, units, depth = matrix.weights, matrix.units, matrix.depth
@@ -88,8 +96,7 @@ def _emit(node, b, matrix, win, batch, groups, by_rows, codes, target):
     else:
         sums = b.const(b.packed([weights], np.int32, lambda: matrix.value().sum(axis=1, dtype=np.int32),
                                 lambda found: len(found) == units))
-    scales = b.packed([weights], np.float32, lambda: np.full(units, _scales(weights)),
-                      lambda found: len(found) == units)
+    scales = _unit_scales(b, weights, units)
     biases = b.const(np.zeros(units, np.float32)) if bias is None else b.slot(bias)
     place = conv2d.Placement(channels, units, width * units, height * width * units, groups=groups,
                              group=channels // groups, out_group=each)
@@ -115,9 +122,30 @@ def lower_conv(node, b):
 
 
 def lower_depthwise(node, b):
-    """A convolution of a group for each channel."""
+    """By kernels of floats, whose sums of so few products are exact; else a convolution of a group for each channel."""
+    filter_, win, (batch, *image) = node["filter"], depthwise_conv2d.geometry(node), node["input"].shape
+    if filter_.value is not None and prod(win.filter) <= EXACT_TAPS and 0 not in node.outputs[0].shape:
+        return _lower_exact(node, b, filter_, win, batch, image[-1])
     return _lower(node, b, conv2d.Matrix(node["filter"], is_turned=True), depthwise_conv2d.geometry(node),
                   node["input"].shape[0], node["input"].shape[3], True, True)
+
+
+def _lower_exact(node, b, filter_, win, batch, channels):
+    """Codes less their zero points, float32 sums of their products with the weights, scaled."""
+    count, units, pixels = prod(node["input"].shape), filter_.shape[3], prod(win.output)
+    if count == 0:
+        return "the input is empty"
+    codes, rows = _codes(node, b, batch, True)
+    centred, sums = b.temp(4 * count), b.temp(4 * batch * pixels * units)
+    b.emit(CentreRows((codes, rows, centred), batch, count // batch))
+    size = conv.packed_bytes_depthwise_f32(units, prod(win.filter))
+    packed = b.packed([filter_], np.float32, lambda: conv.pack_depthwise_f32(filter_.value, np.zeros(units)),
+                      lambda found: found.nbytes == size)
+    b.emit(conv.DepthwiseConv2DF32((centred, sums), batch, win, packed, units, units // channels, -np.inf, np.inf))
+    biases = b.slot(node["bias"]) if node.has("bias") else b.const(np.zeros(units, np.float32))
+    b.emit(ScaleRows((sums, rows, biases, b.slot(node.outputs[0])), batch, pixels, _unit_scales(b, filter_, units),
+                     *activation_float(node.scalar("activation", 0))))
+    return None
 
 
 def lower_dense(node, b):

@@ -25,6 +25,36 @@ def test_dense(rows, is_asymmetric):
     check_all_ways(made, [x])
 
 
+@pytest.mark.parametrize(("filter_size", "stride", "dilation"), [
+    ((3, 3), 1, 1), ((3, 3), 2, 1), ((5, 2), 1, 2), ((1, 1), 1, 1),
+    ((27, 19), 1, 1), ((27, 20), 1, 1)])                   # 513 taps, whose sums floats hold, and 540
+@pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 38)])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise(multiplier, scales, filter_size, stride, dilation):
+    """Equal to exact sums, for weights and codes that make the largest ones too."""
+    channels = 38 // multiplier
+    x = RANDOM.normal(1, 2, (2, 29, 23, channels)).astype(np.float32)
+    x[0] = 255 * (x[0] > 5)                                   # zero point -128: codes of 255 less it
+    x[1] *= 100
+    values = codes(1, *filter_size, 38)
+    values[..., 0] = -128
+    kind, quant = "Q8S", {"scale": scales}
+    if not isinstance(scales, float):
+        kind, quant = "PC", {"scales": scales, "dim": 3}
+    made = make(tfl_hybrid.TFL_HYBRID_DEPTHWISE_CONV_2D, [
+        floats(x), operand(kind, values, **quant), floats(RANDOM.normal(0, 1, 38)), *ints(1, stride, stride, 3),
+        flag(False), *ints(dilation, dilation)], out())
+    check_all_ways(made, [x])
+
+
+def test_depthwise_without_a_bias():
+    x = RANDOM.normal(0, 1, (1, 4, 4, 5)).astype(np.float32)
+    made = make(tfl_hybrid.TFL_HYBRID_DEPTHWISE_CONV_2D, [
+        floats(x), operand("Q8S", codes(1, 3, 3, 5), 0.01), omitted("F32"), *ints(2, 1, 1, 0), flag(False),
+        *ints(1, 1)], out())
+    check_all_ways(made, [x])
+
+
 @pytest.mark.parametrize("is_asymmetric", [False, True])
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 19)])

@@ -52,6 +52,11 @@ typedef void (*nnf_dequantize_s32_f32_rows_fn)(size_t rows, size_t columns, cons
                                                const nnf_row_codes *row, const nnf_sum_scales *by, float *y,
                                                size_t ldy);
 
+/* y[i * columns + j] = clamp(x[i * columns + j] * (step * scale[j]) + bias[j], lo, hi): such values where the sums are
+ * floats, which whole numbers below 2^24 are exactly. */
+typedef void (*nnf_scale_f32_rows_fn)(size_t rows, size_t columns, const float *x, float step, const float *scale,
+                                      const float *bias, float lo, float hi, float *y);
+
 /* Steps beyond which every code is lo or hi, whatever the zero point. */
 #define NNF_QUANTIZE_FAR 512.0f
 

@@ -61,6 +61,17 @@ void nnf_quantize_row_f32_qu8_flat__scalar(size_t n, const float *x, uint8_t *y,
         y[i] = nnf_row_code(x[i], &scale);
 }
 
+void nnf_scale_f32_rows__scalar(size_t rows, size_t columns, const float *x, float step, const float *scale,
+                                const float *bias, float lo, float hi, float *y)
+{
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            const float value = x[i * columns + j] * (step * scale[j]) + bias[j];
+            y[i * columns + j] = value < lo ? lo : value > hi ? hi : value;
+        }
+    }
+}
+
 void nnf_dequantize_s32_f32_rows__scalar(size_t rows, size_t columns, const int32_t *x, size_t ldx,
                                          const nnf_row_codes *row, const nnf_sum_scales *by, float *y, size_t ldy)
 {

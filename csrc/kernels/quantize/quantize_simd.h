@@ -138,6 +138,32 @@ void KERNEL_FLOATS(nnf_dequantize_s32_f32_rows)(size_t rows, size_t columns, con
         sums_columns(columns % LANES, rows, x, ldx, row, by, j, y, ldy);
 }
 
+/* All rows of `count` columns, at most LANES. */
+INLINE void scale_columns(size_t count, size_t rows, size_t columns, const float *x, V step, const float *scale,
+                          const float *bias, V lo, V hi, float *y)
+{
+    const M live = first_lanes(count);
+    const V by = mul(step, load(live, scale)), offset = load(live, bias);
+    for (size_t i = 0; i < rows; i++, x += columns, y += columns) {
+        const V value = between(lo, hi, add(mul(count == LANES ? load_whole(x) : load(live, x), by), offset));
+        if (count == LANES)
+            store_whole(y, value);
+        else
+            store(y, live, value);
+    }
+}
+
+void KERNEL_FLOATS(nnf_scale_f32_rows)(size_t rows, size_t columns, const float *x, float step, const float *scale,
+                                       const float *bias, float lo, float hi, float *y)
+{
+    const V by = all(step), low = all(lo), high = all(hi);
+    size_t j = 0;
+    for (; j + LANES <= columns; j += LANES)
+        scale_columns(LANES, rows, columns, x + j, by, scale + j, bias + j, low, high, y + j);
+    if (j < columns)
+        scale_columns(columns % LANES, rows, columns, x + j, by, scale + j, bias + j, low, high, y + j);
+}
+
 void KERNEL(nnf_dequantize_qu8_f32_flat)(size_t n, const uint8_t *x, float *y, int32_t zero_point, const float *scale,
                                          size_t step)
 {

@@ -20,12 +20,15 @@ cdef extern from "quantize/quantize.h":
 
     ctypedef void (*nnf_quantize_row_f32_qu8_flat_fn)(size_t n, const float *x, uint8_t *y, bint is_asymmetric,
                                                       nnf_row_codes *row) noexcept nogil
+    ctypedef void (*nnf_scale_f32_rows_fn)(size_t rows, size_t columns, const float *x, float step, const float *scale,
+                                           const float *bias, float lo, float hi, float *y) noexcept nogil
 
 ROW_BYTES = sizeof(nnf_row_codes)
 """Of what QuantizeRowsF32 says of a row."""
 
 cdef enum:
     QUANTIZE_GRAIN = 16384  # elements below which a second thread costs more than it saves
+    SCALED_BLOCK = 4096     # elements that are scaled column after column, and so stay in the level 1 cache
 
 
 cdef struct quantize:
@@ -145,3 +148,85 @@ cdef class QuantizeRowsF32(Step):
         self.work = rows * n
         self.tiles = <int>min(min(1 + rows * n // QUANTIZE_GRAIN, rows), 64)
         self.bind(run_quantize_rows, &self.p, slots, row.name.decode())
+
+
+cdef struct centre_rows:
+    nnf_dequantize_q8_f32_flat_fn kernel
+    size_t rows, n
+    float unit
+
+
+cdef void run_centre_rows(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const centre_rows *p = <const centre_rows *>step.params
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const nnf_row_codes *made = <const nnf_row_codes *>run.slot[step.slots[1]]
+    cdef float *y = <float *>run.slot[step.slots[2]]
+    cdef size_t first, last, stop
+    nnf_share(p.rows * p.n, thread, threads, &first, &last)
+    while first < last:
+        stop = min(last, (first // p.n + 1) * p.n)
+        p.kernel(stop - first, x + first, y + first, made[first // p.n].zero, &p.unit, 0)
+        first = stop
+
+
+cdef class CentreRows(Step):
+    """Codes of QuantizeRowsF32 less the zero points of their rows, as float32; slots codes, its third one, y."""
+
+    cdef centre_rows p
+
+    def __init__(self, slots, size_t rows, size_t n):
+        cdef const nnf_kernel *row = pick("dequantize_qu8_f32_flat")
+        if n == 0:
+            raise ValueError("a row must have values")
+        self.p.kernel = <nnf_dequantize_q8_f32_flat_fn>row.fn
+        self.p.rows, self.p.n, self.p.unit = rows, n, 1
+        self.work = rows * n
+        self.tiles = <int>min(1 + rows * n // QUANTIZE_GRAIN, 64)
+        self.bind(run_centre_rows, &self.p, slots, row.name.decode())
+
+
+cdef struct scale_rows:
+    nnf_scale_f32_rows_fn kernel
+    size_t rows, pixels, units, block
+    const float *scale
+    float lo, hi
+
+
+cdef void run_scale_rows(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const scale_rows *p = <const scale_rows *>step.params
+    cdef const float *x = <const float *>run.slot[step.slots[0]]
+    cdef const nnf_row_codes *made = <const nnf_row_codes *>run.slot[step.slots[1]]
+    cdef const float *bias = <const float *>run.slot[step.slots[2]]
+    cdef float *y = <float *>run.slot[step.slots[3]]
+    cdef size_t first, last, stop, row
+    nnf_share(p.rows * p.pixels, thread, threads, &first, &last)
+    while first < last:
+        row = first // p.pixels
+        stop = min(min(last, first + p.block), (row + 1) * p.pixels)
+        p.kernel(stop - first, p.units, x + first * p.units, made[row].step, p.scale, bias, p.lo, p.hi,
+                 y + first * p.units)
+        first = stop
+
+
+cdef class ScaleRows(Step):
+    """Values of float32 sums [rows, pixels, units] of centred codes; slots sums, third of QuantizeRowsF32, bias, y.
+
+    scales: of the weights, float32 [units]; lo, hi: clamp of the fused activation.
+    """
+
+    cdef scale_rows p
+
+    def __init__(self, slots, size_t rows, size_t pixels, const float[::1] scales, float lo, float hi):
+        cdef const nnf_kernel *row = pick("scale_f32_rows")
+        cdef size_t units = scales.shape[0]
+        if units == 0 or pixels == 0:
+            raise ValueError("a row must have values")
+        self.keep = scales
+        self.p.kernel = <nnf_scale_f32_rows_fn>row.fn
+        self.p.rows, self.p.pixels, self.p.units = rows, pixels, units
+        self.p.block = max(<size_t>1, SCALED_BLOCK // units)
+        self.p.scale = &scales[0]
+        self.p.lo, self.p.hi = lo, hi
+        self.work = <double>rows * pixels * units
+        self.tiles = <int>min(1 + <size_t>self.work // QUANTIZE_GRAIN, 64)
+        self.bind(run_scale_rows, &self.p, slots, row.name.decode())
