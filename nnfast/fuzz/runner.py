@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -98,8 +99,12 @@ def replay(target, files):
     chosen_from(target, "fuzz: target", TARGETS)
     files = [checked_path(file, "fuzz: files") for file in sequence(files, "fuzz: files", "a list of paths")]
     for file in files:
-        if not os.path.isfile(file):
-            raise InvalidArgument(f"fuzz: {file}: is no file")
+        try:
+            kind = os.stat(file).st_mode
+        except OSError as error:
+            raise InvalidArgument(f"{file}: {error.strerror}") from None
+        if not stat.S_ISREG(kind):
+            raise InvalidArgument(f"{file}: is not a regular file")
     try:
         done = subprocess.run(_command(target, "replay", *files), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=HANG_SECONDS * len(files))

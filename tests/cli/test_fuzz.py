@@ -37,7 +37,8 @@ def test_list_shows_every_target(capsys):
     (["--target", "none"], "target is 'none', must be one of tflite"), (["--minutes", "0"], "0: must be a number"),
     (["--runs", "0"], "'0' is not a whole number from 1"), (["--seed", "x"], "must be a whole number"),
     (["--seed", str(1 << 40)], "seed"), (["--replay", "x"], "--replay needs one --target"),
-    (["--target", "packets", "--replay", "nowhere"], "nowhere: is no file"),
+    (["--target", "packets", "--replay", "nowhere"], "nowhere: No such file or directory"),
+    (["--target", "packets", "--replay", "/"], "/: is not a regular file"),
 ])
 def test_bad_arguments(capsys, arguments, words):
     assert call("fuzz", *arguments) == 2
