@@ -17,17 +17,6 @@ from helpers.processes import environment
 from nnfast.batch import store
 
 
-@pytest.fixture
-def model(tmp_path):
-    (tmp_path / "m.tflite").write_bytes(copying())
-    return tmp_path / "m.tflite"
-
-
-@pytest.fixture
-def images(tmp_path):
-    return save_pictures(tmp_path / "images", 11)
-
-
 def read_rows(path):
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.batch_data import FLAT, SIZE, batch, copying, save_pictures
+from helpers.batch_data import FLAT, SIZE, batch, save_pictures
 from helpers.commands import assert_one_error_line
 from helpers.processes import environment
 from nnfast.batch import runner, sources
@@ -28,13 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
-def model(tmp_path):
-    (tmp_path / "m.tflite").write_bytes(copying())
-    return tmp_path / "m.tflite"
-
-
-@pytest.fixture
 def images(tmp_path):
+    """A folder of 23 pictures, one of them none."""
     folder = save_pictures(tmp_path / "images", 23)
     (folder / "04.png").write_bytes(b"no picture")
     return folder
