@@ -10,7 +10,8 @@ from helpers.fuzz_targets import plant, without_atheris
 from nnfast.errors import InvalidArgument
 from nnfast.fuzz import TARGETS, chance, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
-from nnfast.fuzz.sessions import Session, other_values
+from nnfast.fuzz.session_parts import other_values
+from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
 
 
