@@ -11,7 +11,7 @@ from .. import vlog
 from .._native.engine import aligned_bytes
 from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
-from ..forks import importing, renewed
+from ..forks import renewed
 from ..model.types import UINT32_MAX, Definition, type_name
 from .memory import FileBytes, Memory
 
@@ -251,11 +251,8 @@ def allocate(device, dims, input_roles, output_roles):
 
 def _role(device, path, kind, role):
     """((identity of the model's form, kind, index), operand) of a role."""
-    with importing:
-        from .prepared import PreparedModel
-
     prepared = role.prepared if isinstance(role, Role) else None
-    if not isinstance(prepared, PreparedModel) or prepared.device is not device:
+    if prepared not in device.models or prepared.device is not device:
         raise InvalidArgument(f"{path}: is not a model that this device prepared")
     graph = prepared.model.main
     listed = graph.inputs if kind == INPUT else graph.outputs

@@ -20,7 +20,6 @@ from ..errors import Error, GeneralFailure, InvalidArgument, ResourceExhaustedTr
 from ..seals import FROZEN, is_sealed
 from . import key, stored_model
 from .cache_files import TOKEN_BYTES, check_token, descriptors_of, version_string
-from .prepared import PreparedModel
 from .stored_model import MAX_HEAD, Unusable
 
 _SHORTER = "a file is shorter than when it was stored"
@@ -147,7 +146,7 @@ def _plan(device, content, data, deadline, is_late=False):
     """(prepared model, its StoredPacking or None); the caller must finish the packing."""
     with trace.span("LD", "PC", "restore"):
         model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late)
-        return PreparedModel(device, model, *options, deadline, packing=packing), packing
+        return device.compile(model, options, deadline, packing), packing
 
 
 def _finished(prepared, packing):

@@ -170,7 +170,7 @@ class Device(Closing):
         folder = (cache_dir or config.get("NNFAST_CACHE_DIR")) if cache is None else None
         with trace.span("LD", "PC", "prepare", model=model.name):
             def make():
-                return PreparedModel(self, model, *options, deadline)
+                return self.compile(model, options, deadline)
 
             if folder:
                 with importing:
@@ -187,6 +187,11 @@ class Device(Closing):
 
                 save(prepared, cache, token)
             return prepared
+
+    def compile(self, model, options, deadline=None, packing=None):
+        """A PreparedModel that is in no cache. options: preference, priority, input_shapes and keep, as of `prepare`;
+        packing: StoredPacking to plan with, for a model from a cache."""
+        return PreparedModel(self, model, *options, deadline, packing=packing)
 
     def submit_prepare(self, model, done, **options):
         """Launch prepare(model, **options) in the background; done(prepared, error) is called exactly once, with one of

@@ -31,9 +31,9 @@ from ..model.records import (
     array_of,
     encode,
     is_withheld,
-    model_of,
     record_of,
 )
+from ..model.restored import model_of
 from .arguments import plain_keys, plain_shapes
 
 MODEL_MAGIC, DATA_MAGIC = b"NNFMDL07", b"NNFDAT07"

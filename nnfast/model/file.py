@@ -1,4 +1,4 @@
-"""Models in files of nnfast's own: what Model.save writes and nnfast.load reads (docs/models.md).
+"""Files of nnfast's own with models: what Model.save writes and nnfast.load reads (docs/models.md).
 
 Layout, little endian: magic (8 bytes), version of the format (4), CRC-32 of all bytes from 16 on (4), bytes of the
 header (8), bytes of the file (8); then the header and the constants as records.laid_out puts them there.
@@ -16,8 +16,7 @@ from ..alignment import align
 from ..checks import path as checked_path
 from ..errors import InvalidArgument
 from .mapped import read_file
-from .records import ModelRecord, laid_out, model_of
-from .validate import validate_model
+from .records import ModelRecord, laid_out
 
 MAGIC = b"NNFMODEL"
 VERSION = 1
@@ -63,30 +62,21 @@ def is_saved(source):
         os.close(handle)
 
 
-def read(source):
-    """The Model of a path or bytes; its constants are read-only views of one copy. Raises InvalidArgument."""
+def content_of(source):
+    """(name for messages, bytes) of a path or bytes. Raises InvalidArgument."""
     if isinstance(source, bytes | bytearray | memoryview):
-        label, data = "model", memoryview(bytes(source))
-    else:
-        label, data = os.path.basename(os.fsdecode(source)), _content(source)
+        return "model", memoryview(bytes(source))
     try:
-        model = _decoded(data)
-        validate_model(model)
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{label}: {error}") from None
-    return model
-
-
-def _content(path):
-    try:
-        with open(path, "rb") as stream:
-            return read_file(stream.fileno(), os.fstat(stream.fileno()).st_size)
+        with open(source, "rb") as stream:
+            data = read_file(stream.fileno(), os.fstat(stream.fileno()).st_size)
     except (OSError, ValueError, EOFError) as error:
-        raise InvalidArgument(f"{os.fsdecode(path)}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InvalidArgument(f"{os.fsdecode(source)}: cannot be read: {getattr(error, 'strerror', None) or error}"
                               ) from None
+    return os.path.basename(os.fsdecode(source)), data
 
 
-def _decoded(data):
+def decoded(data):
+    """(ModelRecord, memory of the constants) of a file's bytes. Raises InvalidArgument."""
     if len(data) < _START.size:
         raise InvalidArgument(f"ends after {len(data)} bytes, a saved model has at least {_START.size}")
     _, version, total, header, end = _START.unpack_from(data)
@@ -101,5 +91,4 @@ def _decoded(data):
         record = _RECORDS.decode(data[_START.size:_START.size + header])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"its header does not describe a model: {error}") from None
-    constants = np.frombuffer(data, np.uint8)[start:]
-    return model_of(record, [constants])
+    return record, np.frombuffer(data, np.uint8)[start:]

@@ -1,6 +1,6 @@
 """A model as records that msgspec writes and reads: its structure, and its constants in one piece of memory.
 
-Reading checks types and bounds, nothing else: the model is as good as one that a client has built.
+What makes a model of them again is in restored.py.
 """
 
 import re
@@ -12,8 +12,7 @@ import numpy as np
 
 from ..alignment import LINE, align
 from ..errors import InvalidArgument
-from .types import ChannelQuant, Model, Operand, Operation, Signature, State, Subgraph
-from .withheld import SCALES, Withheld
+from .withheld import Withheld
 
 MAX_RANK = 64
 """Of an array of numpy."""
@@ -172,42 +171,6 @@ def record_of(model, constants, withheld=frozenset()):
                        [StateRecord(s.input, s.output, constants.add(s.initial)) for s in model.states], model.name,
                        [tuple(entry) for entry in model.extensions], model.arithmetic,
                        [SignatureRecord(s.key, s.inputs, s.outputs, s.is_loaded) for s in model.signatures])
-
-
-def model_of(record, parts, may_withhold=False):
-    """The Model of a ModelRecord; its constants are views of the arrays `parts`. Raises InvalidArgument."""
-    def array(data, path):
-        if data is None:
-            return None
-        if may_withhold and is_withheld(data):
-            return Withheld(dtype_of(data, path), data.shape)
-        return array_of(data, parts, path)
-
-    def operand(o, path):
-        data = None if o.data is None else array(o.data, path)
-        quant = None if o.channel_dim is None else ChannelQuant(o.channel_dim, scales(o, data))
-        return Operand(o.type, o.dims, o.scale, o.zero_point, o.lifetime, quant, data, o.name, o.subgraph, o.parameters)
-
-    def scales(o, data):
-        if o.channel_scales is None and isinstance(data, Withheld) and 0 <= o.channel_dim < len(data.shape):
-            return Withheld(SCALES, data.shape[o.channel_dim:o.channel_dim + 1])
-        return o.channel_scales or ()
-
-    def graph(g, name):
-        return Subgraph(tuple([operand(o, f"{name}.operand[{place}]") for place, o in enumerate(g.operands)]),
-                        tuple([Operation(p.type, p.inputs, p.outputs) for p in g.operations]), g.inputs, g.outputs)
-
-    states = tuple(State(s.input, s.output, array(s.initial, f"state[{place}]"))
-                   for place, s in enumerate(record.states))
-    referenced = tuple(graph(g, f"referenced[{place}]") for place, g in enumerate(record.referenced))
-    return Model(graph(record.main, "main"), referenced, record.relaxed, states, record.name,
-                 tuple(tuple(entry) for entry in record.extensions), record.arithmetic,
-                 tuple(map(signature_of, record.signatures)))
-
-
-def signature_of(record):
-    """The Signature of a SignatureRecord."""
-    return Signature(record.key, record.inputs, record.outputs, record.is_loaded)
 
 
 def laid_out(model, first):

@@ -9,8 +9,9 @@ import numpy as np
 from .. import trace, vlog
 from ..checks import shown
 from ..errors import InvalidArgument
-from ..model.file import is_saved, read
+from ..model.file import is_saved
 from ..model.mapped import read_file
+from ..model.restored import read
 from ..model.types import ARITHMETICS, Signature
 from .apart import apart
 from .builder import Builder

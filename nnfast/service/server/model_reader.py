@@ -26,8 +26,8 @@ from ...model.records import (
     SignatureRecord,
     StateRecord,
     dtype_of,
-    signature_of,
 )
+from ...model.restored import signature_of
 from ...model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from ...seals import FROZEN, is_sealed
 from ..wire.models import MAGIC, START
