@@ -34,12 +34,12 @@ from line import Line, plug
 import nnfast
 from nnfast import Memory
 from nnfast._native.rings import build_request
-from nnfast.cli.serve import listen
 from nnfast.errors import Error, ErrorStatus, InvalidArgument
 from nnfast.fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from nnfast.fuzz.messages import Messages
 from nnfast.model.records import encode
 from nnfast.service.server.connection import Connection
+from nnfast.service.server.listening import listen
 from nnfast.service.server.quotas import Quotas
 from nnfast.service.server.server import Options, Server
 from nnfast.service.wire import protocol

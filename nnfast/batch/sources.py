@@ -14,10 +14,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..cli import image
 from ..driver.mapping import Rows
 from ..errors import InvalidArgument
 from ..forks import renewed
+from . import image
 from .extras import needed
 
 PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")

@@ -10,9 +10,9 @@ from ..batch.sources import open_sources
 from ..batch.store import digest_of
 from ..errors import InvalidArgument
 from ..tflite import metadata
-from . import image, shapes
+from . import shapes
 from .output import Output, add_device_arguments, device_of, positive, progress
-from .run import add_picture_arguments
+from .run import add_picture_arguments, recipe_of
 
 CHUNK = 64
 
@@ -56,7 +56,11 @@ def main(args):
     device = device_of(args)
     model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
     prepared = device.prepare(model, input_shapes=input_shapes)
-    source = open_sources(args.inputs, prepared.inputs, lambda: recipe_of(args, file), dict(args.column))
+
+    def recipe():
+        return recipe_of(args, [] if file is None else metadata.facts(args.model, file)[0])
+
+    source = open_sources(args.inputs, prepared.inputs, recipe, dict(args.column))
     options = {"model": model_digest, "batch": args.batch, "precision": args.precision, "relaxed": args.relaxed,
                "without_passes": args.without_passes, "shapes": sorted(args.shape)}
     began = time.perf_counter()
@@ -82,12 +86,6 @@ def main(args):
         output.say(f"{spent:.1f} s, {computed / spent:.1f} items/s")
     output.finish({**report, "output": args.output, "computed": computed, "seconds": spent})
     return int(report["failed"] > 0)
-
-
-def recipe_of(args, file):
-    """The image.Recipe of the arguments and of the model file's metadata."""
-    facts = [] if file is None else metadata.facts(args.model, file)[0]
-    return image.Recipe.of(args, facts[0] if facts else None)
 
 
 def compute(args, run, model, prepared, source):

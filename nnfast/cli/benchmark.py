@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from .. import trace
+from ..bench.ways import WAYS, opened
 from ..errors import InvalidArgument
 from . import arrays, shapes
 from .output import (
@@ -22,7 +23,6 @@ from .output import (
     rich_table,
     tracing,
 )
-from .ways import WAYS, opened
 
 OPERATION_RUNS = 30
 """Timed runs behind the table of operations, at most; --runs may ask for fewer."""

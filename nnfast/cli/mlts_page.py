@@ -4,7 +4,17 @@ from html import escape
 
 from ..bench.mlts import compilation, evaluators
 from . import plots
-from .mlts import COLOURS, beside_of, difference_of, machine_of, number_of, problems_of, size_of, table_of, total_of
+from .mlts_text import (
+    COLOURS,
+    beside_of,
+    difference_of,
+    machine_of,
+    number_of,
+    problems_of,
+    size_of,
+    table_of,
+    total_of,
+)
 from .output import rich_table
 from .page import badge, listing, paragraph, table, write_document
 

@@ -7,9 +7,10 @@ import time
 import numpy as np
 
 from .. import trace
+from ..batch import image
 from ..errors import InvalidArgument
 from ..tflite import metadata
-from . import arrays, image, shapes
+from . import arrays, shapes
 from .output import (
     Output,
     add_device_arguments,
@@ -43,7 +44,7 @@ def add_arguments(parser):
 
 
 def add_picture_arguments(parser):
-    """How pictures are prepared: what image.Recipe.of takes."""
+    """How pictures are prepared: what recipe_of takes."""
     pictures = parser.add_argument_group("pictures", "(v - mean) / std of bytes 0 to 255; without flags and metadata "
                                          "in [-1, 1] for floats, 0 and 255 the ends of a quantized range")
     pictures.add_argument("--mean", type=numbers, default=(), metavar="M[,M,M]", help="one, or one for each channel")
@@ -81,6 +82,20 @@ def share(text):
     return found
 
 
+def recipe_of(args, facts):
+    """The image.Recipe of picture arguments, completed by what the file tells. facts: as of read_input."""
+    mean, std = args.mean, args.std
+    if args.range is not None:
+        if mean or std:
+            raise InvalidArgument("--range: says what --mean and --std say; give one of them")
+        low, high = args.range
+        std = (255 / (high - low),)
+        mean = (-low * std[0],)
+    elif not mean and not std and facts:
+        mean, std = facts[0].mean, facts[0].std
+    return image.Recipe(None if args.crop == 0 else args.crop, args.layout, mean, std)
+
+
 def read_labels(path):
     """Lines of a text file."""
     try:
@@ -100,8 +115,7 @@ def read_input(args, entries, facts):
     if args.image:
         if len(entries) != 1:
             raise InvalidArgument(f"a picture feeds one input, the model has {len(entries)}; use --input")
-        recipe = image.Recipe.of(args, facts[0] if facts else None)
-        return [[image.prepare(args.image, entries[0], recipe)]], False, args.image
+        return [[image.prepare(args.image, entries[0], recipe_of(args, facts))]], False, args.image
     return [arrays.random(entries)], False, f"random values (seed {arrays.SEED}); give --image or --input for real ones"
 
 

@@ -7,9 +7,9 @@ import time
 from random import Random
 
 from .. import connect, load
-from ..cli.serve import listen
 from ..model.records import encode
 from ..service.server.connection import Connection
+from ..service.server.listening import listen
 from ..service.server.quotas import Quotas
 from ..service.server.server import Options, Server
 from ..service.wire.channel import decode

@@ -10,11 +10,11 @@ import pytest
 import nnfast
 from helpers import fake_litert, litert_models, mlts_data
 from nnfast import config
+from nnfast.batch import image
 from nnfast.bench.mlts import baseline, compilation, manifest, results, sequences, suite
 from nnfast.bench.mlts.baseline import LiteRT, Reference
 from nnfast.bench.mlts.driver import Driver
 from nnfast.bench.mlts.suite import Options, Suite
-from nnfast.cli import image
 
 
 def run(entries, via="local", beside=None, **options):

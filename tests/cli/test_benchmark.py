@@ -136,7 +136,7 @@ def test_a_driver_s_process_outlives_nobody():
     """Killed in the middle of it, the benchmark cannot end the process that it has started; it ends by itself."""
     code = f"""
 import os, signal, nnfast
-from nnfast.cli import ways
+from nnfast.bench import ways
 ways.IDLE_SECONDS = 1.0
 with ways.opened(["service"], nnfast.Device(1)) as entries:
     (_, run, _), = entries(nnfast.load({str(MODEL)!r}), None)

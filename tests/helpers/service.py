@@ -10,8 +10,8 @@ import numpy as np
 
 from helpers.processes import environment
 from nnfast import ModelBuilder, Request, RequestArgument
-from nnfast.cli.serve import listen
 from nnfast.service import connect
+from nnfast.service.server.listening import listen
 from nnfast.service.server.server import Options, Server
 
 FLOAT = "TENSOR_FLOAT32"

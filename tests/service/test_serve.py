@@ -16,11 +16,10 @@ import pytest
 import nnfast
 from helpers.service import add_model, dense_model, endless_model, reach, state_model
 from nnfast import config
-from nnfast.cli import serve
 from nnfast.cli.main import main
-from nnfast.cli.serve import listen, passed_sockets
 from nnfast.errors import ErrorStatus, InvalidArgument
-from nnfast.service.server import model_reader
+from nnfast.service.server import listening, model_reader
+from nnfast.service.server.listening import listen, passed_sockets
 from nnfast.service.spawn import service_device, start
 from nnfast.service.wire import models, protocol
 from nnfast.service.wire.channel import Channel
@@ -59,11 +58,11 @@ def test_two_starts_at_one_abandoned_socket_do_not_both_serve(tmp_path, monkeypa
         except InvalidArgument as error:
             outcomes.append(str(error))
 
-    monkeypatch.setattr(serve.os, "unlink", slow_unlink)
+    monkeypatch.setattr(listening.os, "unlink", slow_unlink)
     first = threading.Thread(target=start_one)
     first.start()
     assert about_to_replace.wait(600)
-    monkeypatch.setattr(serve.os, "unlink", unlink)
+    monkeypatch.setattr(listening.os, "unlink", unlink)
     second = threading.Thread(target=start_one)
     second.start()
     second.join(0.3)  # it either serves by now, or it has to wait for the first
@@ -78,7 +77,7 @@ def test_two_starts_at_one_abandoned_socket_do_not_both_serve(tmp_path, monkeypa
 
 
 def test_a_folder_that_others_keep_locked_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(serve, "LOCK_SECONDS", 0)
+    monkeypatch.setattr(listening, "LOCK_SECONDS", 0)
     fd = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     with pytest.raises(InvalidArgument, match="somebody has held the lock of the folder"):

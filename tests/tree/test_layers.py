@@ -72,6 +72,41 @@ def test_nothing_imports_upward():
     assert not wrong, "\n".join(wrong)
 
 
+def test_commands_are_the_top():
+    """What a command has and others need belongs to a part below."""
+    wrong = [f"{path.relative_to(ROOT)}:{line}" for path in PACKAGE.rglob("*.py") if part(path) != "cli"
+             and path.name != "__main__.py" for name, line in imported(path) if name == "cli"]
+    assert wrong == []
+
+
+def modules_of(path):
+    """Files of the package that one of its Python files imports, wherever in it; a package itself is none."""
+    package = path.relative_to(ROOT).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = (*package[:len(package) - node.level + 1],) if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            for name in ("", *[f"/{alias.name}" for alias in node.names]):
+                found = ROOT / f"{'/'.join(base)}{name}.py"
+                if found.is_file():
+                    yield found
+
+
+def test_no_file_imports_itself_by_others():
+    """Imports inside functions count: they put off a circle, and do not open it."""
+    uses = {path: set(modules_of(path)) for path in PACKAGE.rglob("*.py")}
+    assert sum(map(len, uses.values())) > 500
+    reach = {path: set(found) for path, found in uses.items()}
+    grown = True
+    while grown:
+        grown = False
+        for found in reach.values():
+            more = set().union(*(reach[other] for other in found)) - found
+            found |= more
+            grown |= bool(more)
+    assert sorted(str(path.relative_to(ROOT)) for path, found in reach.items() if path in found) == []
+
+
 def inherited_badly(tree):
     """Lines with a lock that stays locked in a forked child, or with an import that may stand still there."""
     fine = set()

@@ -5,13 +5,13 @@ import secrets
 import tempfile
 
 from ... import Device
-from ...cli.ways import POLLING_US
 from ...errors import Error
 from ...service import spawn
+from ..ways import POLLING_US
 
 
 class Driver:
-    """A device that is there again after its process has died. via: one of cli.ways.WAYS; as a context manager it
+    """A device that is there again after its process has died. via: one of bench.ways.WAYS; as a context manager it
     ends what it has started."""
 
     def __init__(self, via="local", threads=None):

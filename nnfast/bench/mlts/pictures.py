@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ...cli import image
+from ...batch import image
 from ...errors import InvalidArgument
 
 NAME = re.compile(r".*-(\d+)\.(?:jpe?g|png)$", re.IGNORECASE)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import Device, load
 from ..._native import kernels
-from ...cli.image import CHANNELS
+from ...batch.image import CHANNELS
 from ...conformance.litert.compare import BOUND
 from ...conformance.verdict import describe
 from ...errors import DeadObject, InvalidArgument

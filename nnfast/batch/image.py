@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..forks import importing
 
 CROP = 0.875
 CHANNELS = {1: "L", 3: "RGB"}
@@ -30,26 +31,12 @@ class Recipe:
     mean: tuple = ()
     std: tuple = ()
 
-    @classmethod
-    def of(cls, args, facts):
-        """The Recipe of command line arguments, completed by what the model file tells (tflite.metadata.Facts)."""
-        mean, std = args.mean, args.std
-        if args.range is not None:
-            if mean or std:
-                raise InvalidArgument("--range: says what --mean and --std say; give one of them")
-            low, high = args.range
-            std = (255 / (high - low),)
-            mean = (-low * std[0],)
-        elif not mean and not std and facts is not None:
-            mean, std = facts.mean, facts.std
-        crop = None if args.crop == 0 else args.crop
-        return cls(crop, args.layout, mean, std)
-
 
 def load(path, mode="RGB"):
     """Bytes [height, width, channels] of a picture file; raises InvalidArgument."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        with importing:
+            from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise InvalidArgument("pictures need Pillow (pip install pillow)") from None
     try:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import nnfast
-from nnfast.cli import image
+from nnfast.batch import image
 from nnfast.errors import InvalidArgument
 
 PIL = pytest.importorskip("PIL.Image")
