@@ -197,23 +197,25 @@ class Matrix:
         return made
 
 
-def emit(node, b, matrix, win, batch, place=None):
+def emit(node, b, matrix, win, batch, place=None, target=None):
     """Emit the step of a convolution or FULLY_CONNECTED with a Matrix and a bias, in NHWC.
 
-    place: a Placement for tensors that are not dense. Matrix and bias are packed now if both are constant.
+    place: a Placement for tensors that are not dense. target: slot of the result, that of the node's output if None.
+    Matrix and bias are packed now if both are constant.
     """
     source, weights, units, depth = node["input"], matrix.weights, matrix.units, matrix.channels
     groups = 1 if place is None else place.groups
     shape = win, batch, depth, units // groups
     is_computed = weights.value is None or node["bias"].value is None
+    target = b.slot(node.outputs[0]) if target is None else target
     if is_quant8(source):
-        _emit_quantized(node, b, matrix, shape, groups, place, is_computed)
+        _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target)
         return
-    target, clamp = node.outputs[0], quant.activation_float(node.scalar("activation"))
+    clamp = quant.activation_float(node.scalar("activation"))
     size = units // groups, prod(win.filter) * depth, groups
 
     def slots_with(packed):
-        return b.slot(source), packed, b.slot(target)
+        return b.slot(source), packed, target
 
     def constant(make, nbytes, sources=(weights,)):
         return slots_with(b.const(b.packed(sources, np.uint8, make, lambda found: found.nbytes == nbytes)))
@@ -240,9 +242,9 @@ def emit(node, b, matrix, win, batch, place=None):
             b.emit(conv.Conv2dF32(slots, *shape, *clamp, place))
 
 
-def _emit_quantized(node, b, matrix, shape, groups, place, is_computed):
+def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     """As emit, for 8-bit codes."""
-    source, weights, target, (win, _, channels, units) = node["input"], matrix.weights, node.outputs[0], shape
+    source, weights, (win, _, channels, units) = node["input"], matrix.weights, shape
     zero_point = weights.zero_point if weights.channel_quant is None else 0
     signed, output = source.dtype == np.int8, requantize.codes(node)
     once = requantize.rounds_once(node)
@@ -271,7 +273,7 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed):
     else:
         packed = b.const(b.packed([weights], np.uint8, pack,
                                   lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once)))
-    slots = b.slot(source), packed, b.slot(target)
+    slots = b.slot(source), packed, target
     if in_place:
         b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
         return

@@ -1,5 +1,8 @@
 """TRANSPOSE_CONV_2D [NN 15.91]: every input pixel adds the filter, scaled by its value, to the output."""
 
+from functools import partial
+from math import prod
+
 import numpy as np
 
 from .._native.movement import StridedCopy
@@ -96,31 +99,38 @@ def phases(win, axis):
     """(taps, head, begin, count) of each phase along an axis: of the outputs that are a stride apart.
 
     Their sums are a convolution of stride 1: with these taps of the filter, in this order, and `head` positions of
-    padding (negative: positions left out) before the input. Of the outputs, `begin` is the first of `count`.
+    padding (negative: positions left out) before the input. Of the outputs, `begin` is the first of `count`: those
+    that the input reaches, which may be few where a file asks for a larger output.
     """
-    stride, pad, size = win.stride[axis], win.head[axis], win.input[axis]
-    for phase in range(stride):
+    stride, pad, size, reach = win.stride[axis], win.head[axis], win.input[axis], win.output[axis]
+    for phase in range(min(stride, win.filter[axis])):
         taps = range(phase, win.filter[axis], stride)[::-1]
         first = -((phase - pad) // stride)
-        begin = first * stride + phase - pad
-        if begin < size:
-            yield taps, len(taps) - 1 - first, begin, -(-(size - begin) // stride)
+        begin, head = first * stride + phase - pad, len(taps) - 1 - first
+        low, high = max(0, head - len(taps) + 1), min(-(-(size - begin) // stride), head + reach)
+        if low < high:
+            yield taps, head - low, begin + low * stride, high - low
 
 
 def parts(win):
     """[((rows, columns) of the filter, Window, (row, column) of its first output)] of the convolutions, one per phase,
-    that make up a transposed one; a phase without filter taps gets a tap of zeros. Or why there are none.
+    that make up a transposed one. Or why there are none.
+
+    Where the input does not reach all outputs, the first is one of zeros for a single output, which all are like; its
+    place is None.
     """
-    if win.stride[0] * win.stride[1] > MOST_PHASES:
+    rows, columns = list(phases(win, 0)), list(phases(win, 1))
+    if len(rows) * len(columns) > MOST_PHASES:
         return f"strides {win.stride[0]} x {win.stride[1]} give more than {MOST_PHASES} phases"
-    found, columns = [], list(phases(win, 1))
-    for rows, top, first_y, count_y in phases(win, 0):
-        for taps, left, first_x, count_x in columns:
-            size, head = (len(rows), len(taps)), (top, left)
-            if not (rows and taps):
-                size, head = (1, 1), (count_y, count_x)  # all of it outside of the input
-            part = window.Window(win.output, size, (1, 1), (1, 1), head, (count_y, count_x))
-            found.append(((rows, taps), part, (first_y, first_x)))
+    found, reached = [], 0
+    for taps_y, top, first_y, count_y in rows:
+        for taps_x, left, first_x, count_x in columns:
+            size, count = (len(taps_y), len(taps_x)), (count_y, count_x)
+            part = window.Window(win.output, size, (1, 1), (1, 1), (top, left), count)
+            found.append(((taps_y, taps_x), part, (first_y, first_x)))
+            reached += prod(count)
+    if reached < prod(win.input):
+        found.insert(0, (((), ()), window.Window(win.output, (1, 1), (1, 1), (1, 1), (1, 1), (1, 1)), None))
     return found
 
 
@@ -128,15 +138,20 @@ def _lower(node, b):
     reason = conv2d.refusal(node, True, b)
     if reason is not None:
         return reason
-    win, filter_ = geometry(node), node["filter"]
+    win, filter_, output = geometry(node), node["filter"], node.outputs[0]
     found = parts(win)
     if isinstance(found, str):
         return found
     batch, units, channels = node["input"].shape[0], filter_.shape[0], filter_.shape[3]
     (height, width), (stride_y, stride_x) = win.input, win.stride
-    for taps, part, (first_y, first_x) in found:
+    for taps, part, first in found:
+        if first is None:
+            emit = partial(conv2d.emit, node, b, conv2d.Matrix(filter_, taps), part, batch,
+                           conv2d.Placement(channels, units, units, units))
+            scattered(b, win, part, first, batch, units, output.dtype.itemsize, b.slot(output), emit)
+            continue
         place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
-                                 (first_y * width + first_x) * units)
+                                 (first[0] * width + first[1]) * units)
         conv2d.emit(node, b, conv2d.Matrix(filter_, taps), part, batch, place)
     conv2d.emit_check(node, b, any(part.is_padded for _, part, _ in found))
     return None
@@ -146,9 +161,12 @@ def scattered(b, win, part, first, batch, units, item, target, emit):
     """Run emit(slot) for the dense output of a part, and copy that to where it belongs in slot `target`."""
     (height, width), (stride_y, stride_x), (rows, columns) = win.input, win.stride, part.output
     dense, pixel = b.temp(batch * rows * columns * units * item), units * item
+    from_ = rows * columns * pixel, columns * pixel, pixel, 1
     emit(dense)
+    if first is None:
+        from_, first, (rows, columns), (stride_y, stride_x) = (pixel, 0, 0, 1), (0, 0), win.input, (1, 1)
     b.emit(StridedCopy(
-        (dense, target), (batch, rows, columns, pixel), (rows * columns * pixel, columns * pixel, pixel, 1),
+        (dense, target), (batch, rows, columns, pixel), from_,
         (height * width * pixel, stride_y * width * pixel, stride_x * pixel, 1), 1,
         offset=(first[0] * width + first[1]) * pixel))
 

@@ -48,7 +48,7 @@ def check(node, data):
     for level in at_each_level():
         result, steps = run_native(node, data)
         assert {step.kernel.split("__")[0] for step in steps} <= {"nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc",
-                                                                  "nnf_conv2d_qs8_qs8c_nhwc"}
+                                                                  "nnf_conv2d_qs8_qs8c_nhwc", "strided copy"}
         if data.dtype == np.float32:
             np.testing.assert_allclose(result, wanted, atol=2.0**-22 * (terms + 1), rtol=0, err_msg=level)
         else:
@@ -69,10 +69,13 @@ def test_groups(types, sizes, taps, padding, strides, batch, activation, seed):
     check(*build("GROUPED_CONV_2D", types, shapes, ints(*padding, *strides, groups, activation), seed))
 
 
+TAILS = st.sampled_from((-21, -2, -1, 0, 1, 3))
+
+
 @settings(max_examples=60)
 @given(st.sampled_from(TYPES), st.sampled_from((1, 2, 3, 4, 17, 40)), st.integers(1, 40),
        st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.integers(1, 6), st.integers(1, 6)),
-       st.tuples(st.integers(0, 3), st.integers(-2, 3), st.integers(0, 3), st.integers(-2, 3)),
+       st.tuples(st.integers(0, 3), TAILS, st.integers(0, 3), TAILS),
        st.tuples(st.integers(1, 4), st.integers(1, 4)), st.integers(1, 2), st.integers(0, 3),
        st.integers(0, 2**32 - 1))
 def test_transposed(types, depth, units, size, taps, padding, strides, batch, activation, seed):
@@ -95,3 +98,12 @@ def test_a_network_layer(types):
 def test_infinite_pixels_do_not_reach_the_outputs_between_the_taps():
     node, data = build("TRANSPOSE_CONV_2D", (F32, F32), ((1, 3, 3, 2), (5, 1, 2, 2)), ints(0, 0, 0, 0, 3, 3, 0), 1)
     check(node, np.full_like(data, np.inf))
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3), (500, 20)])
+def test_what_the_input_does_not_reach_is_not_multiplied(types, strides):
+    node, data = build("TRANSPOSE_CONV_2D", types, ((2, 3, 3, 5), (7, 4, 2, 5)), ints(0, -900, 1, -600, *strides, 3), 1)
+    check(node, data)
+    _, steps = run_native(node, data)
+    assert sum(step.work for step in steps if "conv2d" in step.kernel) < 50_000
