@@ -2,11 +2,11 @@
 # The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler, service
 # and of steps that move elements, whose alignment is that of any type.
 #
-#     bash ci/sanitize_python.sh [address] [fuzz] [thread]
+#     bash ci/sanitize_python.sh [address] [fuzz] [leaks] [thread]
 #
-# address: address and undefined behaviour; fuzz: the same under `nnfast fuzz` (docs/fuzz.md); thread: data races of the
-# extensions (the interpreter is not instrumented, but its locks are seen). Each builds a copy of the tree in a folder of
-# its own, which takes minutes on few cores.
+# address: address and undefined behaviour; fuzz: the same under `nnfast fuzz` (docs/fuzz.md); leaks: what its targets
+# leave behind; thread: data races of the extensions (the interpreter is not instrumented, but its locks are seen). Each
+# builds a copy of the tree in a folder of its own, which takes minutes on few cores.
 # EXECUTIONS: of the soak, 20000 where not given. FUZZ: arguments of nnfast fuzz, --minutes 1 where not given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,6 +64,11 @@ for kind in "${@:-address}"; do
         LD_PRELOAD=$(python -c 'import atheris; print(atheris.path())')/asan_with_fuzzer.so \
             python -m nnfast fuzz --dump "$root/fuzz_found" ${FUZZ:---minutes 1}
         ;;
+    leaks)
+        build leaks "$undefined -O1"
+        LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so) \
+            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1:leak_check_at_exit=0 python ci/fuzz_leaks.py
+        ;;
     thread)
         build thread "-fsanitize=thread"
         export TSAN_OPTIONS=exitcode=66
@@ -71,7 +76,7 @@ for kind in "${@:-address}"; do
         checks libtsan.so "and not never_done_in_the_time_left and not forked_child"
         ;;
     *)
-        echo "no sanitizer $kind: address, fuzz, thread" >&2
+        echo "no sanitizer $kind: address, fuzz, leaks, thread" >&2
         exit 1
         ;;
     esac

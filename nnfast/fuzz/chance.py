@@ -51,6 +51,16 @@ def changed(data, size, random, others=()):
     return bytes(data[:size])
 
 
+def inputs(target, seeds, size, random):
+    """The seeds, then without end what chance makes of them, of at most `size` bytes."""
+    yield from seeds
+    while True:
+        data = random.choice(seeds)
+        for _ in range(random.choice((1, 1, 2, 4))):
+            data = mutated(target, data, size, random, lambda data, size: changed(data, size, random, seeds))
+        yield data
+
+
 def fuzz_by_chance(target, arguments):
     """Try inputs until runs or seconds are over, or one raises something; does not return then."""
     flags = dict(argument[1:].split("=", 1) for argument in arguments if argument.startswith("-"))
@@ -62,13 +72,9 @@ def fuzz_by_chance(target, arguments):
     count = 0
     faulthandler.dump_traceback_later(patience, exit=True)
     with open(prefix + CURRENT, "w+b", buffering=0) as current:
-        while count != runs and (not seconds or time.monotonic() - began < seconds):
-            if count < len(seeds):
-                data = seeds[count]
-            else:
-                data = random.choice(seeds)
-                for _ in range(random.choice((1, 1, 2, 4))):
-                    data = mutated(target, data, most, random, lambda data, size: changed(data, size, random, seeds))
+        for data in inputs(target, seeds, most, random):
+            if count == runs or seconds and time.monotonic() - began >= seconds:
+                break
             _keep(current, data)
             count += 1
             _try(target, data, prefix, count)
