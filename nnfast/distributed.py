@@ -23,18 +23,14 @@ from .checks import whole
 from .driver.device import Device
 from .driver.mapping import MOST_BATCH
 from .errors import Error, InvalidArgument
+from .extras import needed
 from .forks import importing, renewed
 from .model.types import Model
 from .tflite import load
 
+dask, distributed, dask_array = needed("dask"), needed("distributed"), needed("dask.array")
 with importing:
-    try:
-        import dask
-        import distributed
-        from dask import array as dask_array
-        from distributed.comm import CommClosedError
-    except ImportError as _error:
-        raise ImportError(f"nnfast.distributed: {_error}; pip install 'nnfast[distributed]'") from None
+    from distributed.comm import CommClosedError
 
 ROUNDS = 2
 """Chunks that each thread of a cluster has at once: one runs, one waits at the worker."""

@@ -63,6 +63,10 @@ class GeneralFailure(Error):
     status = ErrorStatus.GENERAL_FAILURE
 
 
+class MissingPackage(GeneralFailure, ImportError):
+    """A package that is not part of every installation is missing; the message names the extra that brings it."""
+
+
 class OutputInsufficientSize(Error):
     """An output buffer is too small; `.shapes` holds (dimensions, is_sufficient) per output."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..forks import importing
+from ..extras import needed
 
 CROP = 0.875
 CHANNELS = {1: "L", 3: "RGB"}
@@ -34,19 +34,15 @@ class Recipe:
 
 def load(path, mode="RGB"):
     """Bytes [height, width, channels] of a picture file; raises InvalidArgument."""
+    pillow = needed("PIL.Image")
     try:
-        with importing:
-            from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise InvalidArgument("pictures need Pillow (pip install pillow)") from None
-    try:
-        with Image.open(path) as image:
+        with pillow.open(path) as image:
             pixels = np.asarray(image.convert(mode))
-    except UnidentifiedImageError:
+    except pillow.UnidentifiedImageError:
         raise InvalidArgument(f"{path}: not a picture in a known format") from None
     except FileNotFoundError:
         raise InvalidArgument(f"{path}: no such file") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
         raise InvalidArgument(f"{path}: cannot be decoded: {error}") from None
     return pixels.reshape(*pixels.shape[:2], -1)
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..driver.mapping import Rows
 from ..errors import InvalidArgument
+from ..extras import needed
 from ..forks import renewed
 from . import image
-from .extras import needed
 
 PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Ends of the names that count as pictures in a folder."""

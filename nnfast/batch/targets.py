@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgument
-from .extras import needed
+from ..extras import needed
 
 
 class OutputInfo(NamedTuple):

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from ..batch import runner
 from ..batch.sources import open_sources
 from ..batch.store import digest_of
-from ..errors import InvalidArgument
 from ..tflite import metadata
 from . import shapes
 from .output import Output, add_device_arguments, device_of, positive, progress
@@ -103,11 +102,8 @@ def compute(args, run, model, prepared, source):
 
 
 def compute_on_workers(args, run, model, prepared, source):
-    try:
-        from ..distributed import Chunks, ModelOnWorkers, connected
-    except ImportError:
-        raise InvalidArgument("--workers, --scheduler: need dask and distributed; pip install 'nnfast[distributed]'"
-                              ) from None
+    from ..distributed import Chunks, ModelOnWorkers, connected
+
     device = prepared.device
     reference = ModelOnWorkers(model, prepared.options.input_shapes, precision=device.precision,
                                without_passes=tuple(sorted(device.without_passes)))

@@ -7,6 +7,8 @@ from importlib import resources
 
 import numpy as np
 
+from ..errors import MissingPackage
+from ..extras import needed
 from .output import Output, check_target, positive, table
 
 MODELS = {"float32": "digits_float32.tflite", "int8": "digits_int8.tflite"}
@@ -45,7 +47,7 @@ class Answer:
 
 def add_arguments(parser):
     parser.add_argument("--output", default="nnfast_demo.png", metavar="F.png",
-                        help="picture to write (default: nnfast_demo.png in the current folder)")
+                        help="picture to write where Pillow is installed (default: nnfast_demo.png in this folder)")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     Output.add_argument(parser)
 
@@ -64,10 +66,14 @@ def main(args):
     output.say(table(["model", "right", "accuracy", "us per picture", "pictures per second"], [
         [answer.name, answer.right, f"{answer.accuracy:.1%}", round(answer.seconds * 1e6, 1), round(1 / answer.seconds)]
         for answer in answers]))
-    draw(images, labels, answers, machine).save(args.output, "PNG")
+    try:
+        draw(images, labels, answers, machine).save(args.output, "PNG")
+        picture, said = args.output, f"answers drawn to {args.output}"
+    except MissingPackage as error:
+        picture, said = None, f"no picture drawn; {error}"
     output.say()
-    output.say(f"answers drawn to {args.output}")
-    output.finish({"cpu_level": kernels.level(), "threads": count, "picture": args.output,
+    output.say(said)
+    output.finish({"cpu_level": kernels.level(), "threads": count, "picture": picture,
                    "models": {answer.name: answer.summary() for answer in answers}})
     return 0
 
@@ -142,10 +148,8 @@ def chosen(labels, answers):
 
 def draw(images, labels, answers, machine):
     """PIL picture: header with the figures, then a grid of digits with each model's answer below."""
-    from PIL import Image, ImageDraw
-
-    picture = Image.new("RGB", picture_size(), PAPER)
-    canvas = ImageDraw.Draw(picture)
+    picture = needed("PIL.Image").new("RGB", picture_size(), PAPER)
+    canvas = needed("PIL.ImageDraw").Draw(picture)
     places, wrong = chosen(labels, answers)
     draw_header(canvas, answers, machine, len(labels), wrong)
     for cell, place in enumerate(places):

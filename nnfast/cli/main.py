@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 from ..errors import Error
+from ..extras import missing
 
 COMMANDS = {
     "info": "CPU level, threads, knobs, kernels and operations",
@@ -84,9 +85,9 @@ def load_extensions():
 def main(argv=None):
     """Run the command with these arguments (default: those of the process); returns the exit code."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    parser, module = build_parser(argv[0] if argv else None)
-    args = parser.parse_args(argv)
     try:
+        parser, module = build_parser(argv[0] if argv else None)
+        args = parser.parse_args(argv)
         if args.command in ON_MODELS:
             load_extensions()
         code = module.main(args) or 0
@@ -96,6 +97,12 @@ def main(argv=None):
         # What is still buffered cannot be written; let the interpreter's last flush go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except ModuleNotFoundError as error:
+        missed = missing(error.name or "")
+        if missed is None:
+            raise
+        print(f"nnfast: error: {one_line(missed)}", file=sys.stderr)
+        return 2
     except (Error, OSError) as error:
         print(f"nnfast: error: {one_line(error)}", file=sys.stderr)
         return 2

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from ..checks import shown
 from ..errors import InvalidArgument
@@ -155,8 +156,8 @@ def rich_table(title, columns, rows, caption=None):
 
 @contextmanager
 def progress(text):
-    """A function (done, total, note) that moves a bar on stderr; does nothing unless stderr is a terminal."""
-    if not sys.stderr.isatty():
+    """A function (done, total, note) that moves a bar on stderr, where that is a terminal and rich is installed."""
+    if not sys.stderr.isatty() or find_spec("rich") is None:
         yield lambda done, total, note="": None
         return
     from rich.console import Console

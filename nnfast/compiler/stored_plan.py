@@ -8,11 +8,10 @@ has written it, and that all outputs are written completely. So a record can det
 from bisect import bisect_right
 from math import prod
 
-from msgspec import structs
-
 from .._native.engine import ALIGNMENT
 from .._native.recurrent import Walk
 from ..engine.segment import Segment
+from ..extras import msgspec
 from ..model.records import Data, Record
 from ..model.types import UINT32_MAX
 from .stored_steps import AnyStep, record_of
@@ -87,7 +86,7 @@ def restore(record, model, kept, resources, array_of, is_late):
     made = Restoring(record, model.main, kept, array_of, is_late)
     spec = {"slots": record.slots, "offsets": made.offsets, "arena_bytes": record.arena_bytes,
             "constants": made.constants}
-    rows = [structs.asdict(row) for row in record.rows]
+    rows = [msgspec.structs.asdict(row) for row in record.rows]
     segment = Segment(0, len(model.main.operations), made.steps, rows, spec, dict(record.inputs), dict(record.outputs),
                       made.tensors, tuple(record.aliases), None, True, resources)
     return segment, made.checks

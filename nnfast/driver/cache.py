@@ -9,7 +9,6 @@ import os
 import stat
 from contextlib import contextmanager
 
-import msgspec
 import numpy as np
 
 from .. import trace, vlog
@@ -17,6 +16,7 @@ from .._native import threads
 from .._native.codec import KEY_BYTES, KeyedDigest
 from .._native.engine import aligned_bytes
 from ..errors import Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
+from ..extras import msgspec
 from ..seals import FROZEN, is_sealed
 from . import key, stored_model
 from .cache_files import TOKEN_BYTES, check_token, descriptors_of, version_string

@@ -13,7 +13,6 @@ So files can determine the numbers to compute with, and nothing else.
 import hmac
 import os
 
-import msgspec
 import numpy as np
 
 from .._native import kernels
@@ -23,6 +22,7 @@ from ..compiler.packing import Packing, StoredPacking
 from ..compiler.passes.drop_constants import spare as spare_of
 from ..compiler.stored_plan import PlanRecord, Restoring, plan_of, restore
 from ..compiler.stored_steps.base import Misfit
+from ..extras import msgspec
 from ..model.records import (
     Constants,
     Data,

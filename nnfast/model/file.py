@@ -9,20 +9,18 @@ import stat
 import struct
 import zlib
 
-import msgspec
 import numpy as np
 
 from ..alignment import align
 from ..checks import path as checked_path
 from ..errors import InvalidArgument
+from ..forks import importing
 from .mapped import read_file
-from .records import ModelRecord, laid_out
 
 MAGIC = b"NNFMODEL"
 VERSION = 1
 _START = struct.Struct("<8sIIQQ")
 _SUMMED = 16
-_RECORDS = msgspec.msgpack.Decoder(ModelRecord)
 
 
 def save(model, path):
@@ -31,7 +29,7 @@ def save(model, path):
     """
     path = checked_path(path, "save path:")
     try:
-        header, chunks, end = laid_out(model, _START.size)
+        header, chunks, end = _records().laid_out(model, _START.size)
     except (TypeError, OverflowError, ValueError, AttributeError) as error:
         raise InvalidArgument(f"main: the model cannot be saved: {error}") from None
     start = _START.pack(MAGIC, VERSION, 0, len(header), end)
@@ -44,6 +42,13 @@ def save(model, path):
             stream.writelines(chunks)
     except OSError as error:
         raise InvalidArgument(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _records():
+    """The module of the records, which most programs need not have."""
+    with importing:
+        from . import records
+    return records
 
 
 def is_saved(source):
@@ -87,8 +92,4 @@ def decoded(data):
         raise InvalidArgument(f"has {len(data)} bytes, must have {end}, and {start} before the constants")
     if zlib.crc32(data[_SUMMED:]) != total:
         raise InvalidArgument("is damaged: its checksum is not that of its content")
-    try:
-        record = _RECORDS.decode(data[_START.size:_START.size + header])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"its header does not describe a model: {error}") from None
-    return record, np.frombuffer(data, np.uint8)[start:]
+    return _records().decode(data[_START.size:_START.size + header]), np.frombuffer(data, np.uint8)[start:]

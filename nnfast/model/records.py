@@ -7,11 +7,11 @@ import re
 from functools import lru_cache
 from math import prod
 
-import msgspec
 import numpy as np
 
 from ..alignment import LINE, align
 from ..errors import InvalidArgument
+from ..extras import msgspec
 from .withheld import Withheld
 
 MAX_RANK = 64
@@ -171,6 +171,17 @@ def record_of(model, constants, withheld=frozenset()):
                        [StateRecord(s.input, s.output, constants.add(s.initial)) for s in model.states], model.name,
                        [tuple(entry) for entry in model.extensions], model.arithmetic,
                        [SignatureRecord(s.key, s.inputs, s.outputs, s.is_loaded) for s in model.signatures])
+
+
+_MODELS = msgspec.msgpack.Decoder(ModelRecord)
+
+
+def decode(data):
+    """The ModelRecord of bytes. Raises InvalidArgument."""
+    try:
+        return _MODELS.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"its header does not describe a model: {error}") from None
 
 
 def laid_out(model, first):

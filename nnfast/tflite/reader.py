@@ -9,9 +9,9 @@ import numpy as np
 from .. import trace, vlog
 from ..checks import shown
 from ..errors import InvalidArgument
+from ..forks import importing
 from ..model.file import is_saved
 from ..model.mapped import read_file
-from ..model.restored import read
 from ..model.types import ARITHMETICS, Signature
 from .apart import apart
 from .builder import Builder
@@ -126,7 +126,13 @@ def load(source, relaxed=False, arithmetic="litert", signature=None, input_shape
     if not isinstance(arithmetic, str) or arithmetic not in ARITHMETICS:
         raise InvalidArgument(f"load: arithmetic is {shown(arithmetic)}, must be {' or '.join(ARITHMETICS)}")
     with trace.span("LA", "PP", "load"):
-        model = read(source) if is_saved(source) else _load(source, arithmetic, signature, input_shapes)
+        if is_saved(source):
+            with importing:
+                from ..model.restored import read
+
+            model = read(source)
+        else:
+            model = _load(source, arithmetic, signature, input_shapes)
         if relaxed:
             model = replace(model, relaxed=True)
     if vlog.mask & vlog.MODEL:

@@ -9,8 +9,6 @@ from enum import IntEnum
 
 import numpy as np
 
-from ..forks import importing
-
 IDENTIFIER = b"TFL3"
 VERSION = 3
 
@@ -448,15 +446,25 @@ TENSOR_TYPES = frozenset(map(int, TensorType))
 """Codes of all element types."""
 
 
+UNTRANSLATED = {
+    29: "CONCAT_EMBEDDINGS", 31: "CALL", 32: "CUSTOM", 51: "DELEGATE", 127: "PLACEHOLDER_FOR_GREATER_OP_CODES",
+    162: "STABLEHLO_LOGISTIC", 164: "STABLEHLO_DIVIDE", 167: "STABLEHLO_RESHAPE", 168: "STABLEHLO_CLAMP",
+    169: "STABLEHLO_CONCATENATE", 170: "STABLEHLO_BROADCAST_IN_DIM", 171: "STABLEHLO_CONVOLUTION",
+    172: "STABLEHLO_SLICE", 173: "STABLEHLO_CUSTOM_CALL", 174: "STABLEHLO_REDUCE", 175: "STABLEHLO_ABS",
+    176: "STABLEHLO_AND", 177: "STABLEHLO_COSINE", 178: "STABLEHLO_EXPONENTIAL", 179: "STABLEHLO_FLOOR",
+    180: "STABLEHLO_LOG", 182: "STABLEHLO_NEGATE", 183: "STABLEHLO_OR", 184: "STABLEHLO_POWER",
+    185: "STABLEHLO_REMAINDER", 186: "STABLEHLO_RSQRT", 187: "STABLEHLO_SELECT", 188: "STABLEHLO_SUBTRACT",
+    189: "STABLEHLO_TANH", 191: "STABLEHLO_COMPARE", 192: "STABLEHLO_CONVERT", 193: "STABLEHLO_DYNAMIC_SLICE",
+    194: "STABLEHLO_DYNAMIC_UPDATE_SLICE", 196: "STABLEHLO_IOTA", 197: "STABLEHLO_DOT_GENERAL",
+    199: "STABLEHLO_SORT", 200: "STABLEHLO_WHILE", 202: "STABLEHLO_TRANSPOSE", 207: "STABLEHLO_SHIFT_LEFT",
+    208: "STABLEHLO_CBRT",
+}
+"""Names of the operators that have no translation, for messages."""
+
+
 def operator_name(code):
-    """Name of a builtin operator; from the tflite package if nnfast has no translation of it."""
+    """Name of a builtin operator, BUILTIN_<code> of one that the format did not have when this was written."""
     try:
         return Builtin(code).name
     except ValueError:
-        pass
-    try:
-        with importing:
-            from tflite.utils import BUILTIN_OPCODE2NAME
-    except ImportError:
-        return f"BUILTIN_{code}"
-    return BUILTIN_OPCODE2NAME.get(code, f"BUILTIN_{code}")
+        return UNTRANSLATED.get(code, f"BUILTIN_{code}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..forks import importing
+from ..extras import needed
 from .schema import IDENTIFIER, OPTIONS_SLOTS, TABLES
 
 _SLOTS = {"b": "Int8", "B": "Uint8", "?": "Bool", "i": "Int32", "I": "Uint32", "f": "Float32", "q": "Int64",
@@ -18,10 +18,7 @@ def encode(kind, values):
     values: {field: value}; a table is a dict, a vector of tables a list of dicts, bytes are an array. "options" of a
     table with options: (kind, values).
     """
-    with importing:
-        import flatbuffers
-
-    builder = flatbuffers.Builder(1024)
+    builder = needed("flatbuffers").Builder(1024)
     builder.Finish(_table(builder, kind, values), file_identifier=IDENTIFIER)
     return bytes(builder.Output())
 

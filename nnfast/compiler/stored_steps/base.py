@@ -2,16 +2,14 @@
 
 from typing import Annotated
 
-from msgspec import Meta
-from msgspec.structs import astuple
-
 from ...errors import GeneralFailure
+from ...extras import msgspec
 from ...model.records import Data, Record
 
-Count = Annotated[int, Meta(ge=1, lt=1 << 32)]
-Index = Annotated[int, Meta(ge=0, lt=1 << 32)]
-Word = Annotated[int, Meta(gt=-(1 << 31), lt=1 << 31)]
-Byte = Annotated[int, Meta(ge=-128, le=255)]
+Count = Annotated[int, msgspec.Meta(ge=1, lt=1 << 32)]
+Index = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+Word = Annotated[int, msgspec.Meta(gt=-(1 << 31), lt=1 << 31)]
+Byte = Annotated[int, msgspec.Meta(ge=-128, le=255)]
 Counts, Places = tuple[Count, Count], tuple[Index, Index]
 Slots = tuple[Index, ...]
 
@@ -96,7 +94,7 @@ class StepRecord(Record, tag=True):
 
     def make(self, plan):
         """The step; call after `reach`."""
-        return self.native(*astuple(self))
+        return self.native(*msgspec.structs.astuple(self))
 
 
 class StepWithArrays(StepRecord):
@@ -104,7 +102,8 @@ class StepWithArrays(StepRecord):
 
     def make(self, plan):
         """The step, over these arrays."""
-        return self.native(*[plan.array(value) if type(value) is Data else value for value in astuple(self)])
+        values = msgspec.structs.astuple(self)
+        return self.native(*[plan.array(value) if type(value) is Data else value for value in values])
 
 
 def check_code(code, signed):

@@ -4,9 +4,9 @@ from math import prod
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta
 
 from ..._native import movement
+from ...extras import msgspec
 from ...model.records import Data
 from .base import Byte, Count, Index, Slots, StepRecord, StepWithArrays, Word, check_codes, check_table, require
 
@@ -42,7 +42,7 @@ class BinaryQ8(StepRecord):
     shape_a: tuple[Count, ...]
     shape_b: tuple[Count, ...]
     zeros: tuple[Byte, Byte, Byte]
-    scales: tuple[tuple[Word, Annotated[int, Meta(ge=-31, le=31)]], ...]
+    scales: tuple[tuple[Word, Annotated[int, msgspec.Meta(ge=-31, le=31)]], ...]
     clamp: tuple[Byte, Byte]
 
     def reach(self, plan):

@@ -4,12 +4,12 @@ without the GIL (`nnfast._native.rings`).
 
 from itertools import takewhile
 
-import msgspec
 import numpy as np
 
 from ..._native.rings import KnownCall
 from ...driver.form import is_checked
 from ...driver.memory import Memory
+from ...extras import msgspec
 from ..wire import protocol
 from ..wire.records import encode
 

@@ -11,7 +11,6 @@ import struct
 import weakref
 from math import prod
 
-import msgspec
 import numpy as np
 
 from ... import pace
@@ -19,6 +18,7 @@ from ..._native.codec import array_head, skip
 from ..._native.engine import aligned_bytes
 from ...alignment import align
 from ...errors import InvalidArgument
+from ...extras import msgspec
 from ...model.mapped import MappedFile
 from ...model.records import (
     OperandRecord,

@@ -9,9 +9,8 @@ import termios
 from array import array
 from contextlib import nullcontext
 
-import msgspec
-
 from ...errors import InvalidArgument
+from ...extras import msgspec
 from ...seals import FROZEN, is_sealed
 from .protocol import MAX_FDS, MAX_PACKET
 from .records import encode

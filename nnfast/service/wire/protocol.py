@@ -7,8 +7,7 @@ are attached by SCM_RIGHTS. Hello is the only message that every version underst
 
 from typing import Annotated
 
-import msgspec
-
+from ...extras import msgspec
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
 VERSION = 3
