@@ -1,57 +1,10 @@
 #include "activation.h"
 
-#include <math.h>
-
-#include "nnf/math_avx2.h"
-#include "nnf/simd/f32_avx2.h"
-
-static inline V logistic(V x)
-{
-    return nnf_logistic_avx2(x);
-}
-
-static inline V tangent(V x)
-{
-    return nnf_tanh_avx2(x);
-}
-
-static inline V exponential(V x)
-{
-    return nnf_exp_neg_avx2(x);
-}
+#include "nnf/simd/f64_avx2.h"
 
 #define KERNEL(op) op##__avx2_8
 
 #include "activation/activation_simd.h"
-
-/* Four results as doubles. e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
-static inline __m256d elu(__m256d x, __m256d alpha)
-{
-    const __m256d zero = _mm256_setzero_pd(), one = _mm256_set1_pd(1.0), most = _mm256_set1_pd(700.0);
-    const __m256d within = _mm256_max_pd(_mm256_set1_pd(-50.0), _mm256_min_pd(most, x));
-    const __m256d n = _mm256_round_pd(_mm256_mul_pd(within, _mm256_set1_pd(1.4426950408889634)),
-                                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m256d r = _mm256_fnmadd_pd(n, _mm256_set1_pd(6.93147180369123816490e-01), within);
-    r = _mm256_fnmadd_pd(n, _mm256_set1_pd(1.90821492927058770002e-10), r);
-    const __m256i whole = _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n)), _mm256_set1_epi64x(1023));
-    const __m256d power = _mm256_castsi256_pd(_mm256_slli_epi64(whole, 52));
-    __m256d e = _mm256_fmadd_pd(power, nnf_expm1_near_avx2(r), _mm256_sub_pd(power, one));
-    e = _mm256_blendv_pd(e, _mm256_set1_pd(INFINITY), _mm256_cmp_pd(x, most, _CMP_GT_OQ));
-    /* min and max return the second operand when either is NaN. */
-    return _mm256_add_pd(_mm256_max_pd(zero, x), _mm256_min_pd(_mm256_mul_pd(alpha, e), zero));
-}
-
-void nnf_elu_f32_flat__avx2_8(size_t n, const float *x, float *y, float alpha)
-{
-    const __m256d slope = _mm256_set1_pd((double)alpha);
-    for (size_t i = 0; i < n; i += 8) {
-        const M live = first_lanes(n - i);
-        const __m256 value = load(live, x + i);
-        const __m128 low = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_castps256_ps128(value)), slope));
-        const __m128 high = _mm256_cvtpd_ps(elu(_mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)), slope));
-        store(y + i, live, _mm256_set_m128(high, low));
-    }
-}
 
 /* Bytes of the table at 32 codes: a shuffle for each of its 16 rows, then bits 4 to 7 of the code halve the choice. */
 static inline __m256i lookup(const __m256i *rows, __m256i codes)

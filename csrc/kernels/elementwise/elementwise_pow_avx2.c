@@ -3,7 +3,8 @@
 #include <immintrin.h>
 #include <math.h>
 
-#include "nnf/math_avx2.h"
+#include "nnf/simd/f64_avx2.h"
+#include "nnf/math_simd.h"
 #include "nnf/unroll.h"
 
 /* log2(a) for floats a >= 0 as doubles, all of which are normal; -inf, inf and NaN for 0, inf and NaN.
@@ -39,7 +40,7 @@ static inline __m256d exp2_of(__m256d t)
     const __m256d r = _mm256_mul_pd(_mm256_sub_pd(t, n), _mm256_set1_pd(0.6931471805599453));
     const __m256i whole = _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n)), _mm256_set1_epi64x(1023));
     const __m256d power = _mm256_castsi256_pd(_mm256_slli_epi64(whole, 52));
-    return _mm256_fmadd_pd(nnf_expm1_near_avx2(r), power, power);
+    return _mm256_fmadd_pd(expm1_near(r), power, power);
 }
 
 /* x^y as C's pow has it, for doubles that came from floats. */

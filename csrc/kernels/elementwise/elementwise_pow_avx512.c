@@ -3,7 +3,8 @@
 #include <immintrin.h>
 #include <math.h>
 
-#include "nnf/math_avx512.h"
+#include "nnf/simd/f64_avx512.h"
+#include "nnf/math_simd.h"
 #include "nnf/unroll.h"
 
 enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC };
@@ -32,7 +33,7 @@ static inline __m512d exp2_of(__m512d t)
     t = _mm512_min_pd(_mm512_set1_pd(200.0), _mm512_max_pd(_mm512_set1_pd(-200.0), t));
     const __m512d n = _mm512_roundscale_pd(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __m512d r = _mm512_mul_pd(_mm512_sub_pd(t, n), _mm512_set1_pd(0.6931471805599453));
-    return _mm512_scalef_pd(_mm512_add_pd(nnf_expm1_near_avx512(r), _mm512_set1_pd(1.0)), n);
+    return _mm512_scalef_pd(_mm512_add_pd(expm1_near(r), _mm512_set1_pd(1.0)), n);
 }
 
 /* x^y as C's pow has it, for doubles that came from floats. */

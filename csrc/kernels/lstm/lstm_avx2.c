@@ -4,10 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lstm/lstm_activate_avx2.h"
+#include "nnf/simd/f64_avx2.h"
+#include "lstm/lstm_activate_simd.h"
 #include "nnf/unroll.h"
 
-enum { LANES = 8, MOST = 4 * NNF_LSTM_N / LANES };
+enum { MOST = 4 * NNF_LSTM_N / LANES };
 
 /* 8 weights. half: they are halves. */
 INLINE __m256 weights_at(const bool half, const void *w, size_t at)
@@ -42,15 +43,15 @@ INLINE void finish(int gates, int half, const nnf_lstm_form *form, const nnf_lst
         for (int g = 0; g <= forget; g++)
             sum[g] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
     }
-    const __m256 kept = nnf_logistic_avx2(sum[forget]);
-    const __m256 entered = gates == 4 ? nnf_logistic_avx2(sum[0]) : _mm256_sub_ps(_mm256_set1_ps(1.0f), kept);
+    const __m256 kept = logistic(sum[forget]);
+    const __m256 entered = gates == 4 ? logistic(sum[0]) : _mm256_sub_ps(_mm256_set1_ps(1.0f), kept);
     c = _mm256_fmadd_ps(kept, c, _mm256_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm256_min_ps(_mm256_set1_ps(form->clip), _mm256_max_ps(_mm256_set1_ps(-form->clip), c));
     if (form->peephole)
         sum[forget + 2] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
     _mm256_maskstore_ps(tile->c_out + at, live, c);
-    const __m256 y = _mm256_mul_ps(nnf_logistic_avx2(sum[forget + 2]), lstm_activate(form->activation, c));
+    const __m256 y = _mm256_mul_ps(logistic(sum[forget + 2]), lstm_activate(form->activation, c));
     _mm256_maskstore_ps(tile->y + at, live, y);
 }
 

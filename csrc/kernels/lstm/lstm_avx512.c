@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lstm/lstm_activate_avx512.h"
+#include "nnf/simd/f64_avx512.h"
+#include "lstm/lstm_activate_simd.h"
 #include "nnf/unroll.h"
 
 /* 16 weights. half: they are halves. */
@@ -55,15 +56,15 @@ INLINE void cell(const bool half, int gates, const nnf_lstm_form *form, const nn
         for (int g = 0; g <= forget; g++)
             sum[g] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
     }
-    const __m512 kept = nnf_logistic_avx512(sum[forget]);
-    const __m512 entered = gates == 4 ? nnf_logistic_avx512(sum[0]) : _mm512_sub_ps(_mm512_set1_ps(1.0f), kept);
+    const __m512 kept = logistic(sum[forget]);
+    const __m512 entered = gates == 4 ? logistic(sum[0]) : _mm512_sub_ps(_mm512_set1_ps(1.0f), kept);
     c = _mm512_fmadd_ps(kept, c, _mm512_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm512_min_ps(_mm512_set1_ps(form->clip), _mm512_max_ps(_mm512_set1_ps(-form->clip), c));
     if (form->peephole)
         sum[forget + 2] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
     _mm512_mask_storeu_ps(tile->c_out, live, c);
-    const __m512 y = _mm512_mul_ps(nnf_logistic_avx512(sum[forget + 2]), lstm_activate(form->activation, c));
+    const __m512 y = _mm512_mul_ps(logistic(sum[forget + 2]), lstm_activate(form->activation, c));
     _mm512_mask_storeu_ps(tile->y, live, y);
 }
 

@@ -3,11 +3,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lstm/lstm_activate_neon.h"
+#include "nnf/simd/f64_neon.h"
+#include "lstm/lstm_activate_simd.h"
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
-enum { LANES = 4, QUARTERS = NNF_LSTM_N / LANES, MOST = 4 * QUARTERS };
+enum { QUARTERS = NNF_LSTM_N / LANES, MOST = 4 * QUARTERS };
 
 #define STEP(value, lane)                                                                                              \
     do {                                                                                                               \
@@ -59,14 +60,14 @@ INLINE void finish(const int gates, size_t quarter, const nnf_lstm_form *form, c
         for (int g = 0; g <= forget; g++)
             sum[g] = vfmaq_f32(sum[g], c, vld1q_f32(peephole + g * NNF_LSTM_N));
     }
-    const float32x4_t kept = nnf_logistic_neon(sum[forget]);
-    const float32x4_t entered = gates == 4 ? nnf_logistic_neon(sum[0]) : vsubq_f32(vdupq_n_f32(1.0f), kept);
+    const float32x4_t kept = logistic(sum[forget]);
+    const float32x4_t entered = gates == 4 ? logistic(sum[0]) : vsubq_f32(vdupq_n_f32(1.0f), kept);
     c = vfmaq_f32(vmulq_f32(entered, lstm_activate(form->activation, sum[forget + 1])), kept, c);
     c = vminq_f32(vdupq_n_f32(form->clip), vmaxq_f32(vdupq_n_f32(-form->clip), c)); /* both keep a NaN */
     if (form->peephole)
         sum[forget + 2] = vfmaq_f32(sum[forget + 2], c, vld1q_f32(peephole + (forget + 1) * NNF_LSTM_N));
     nnf_store_f32_neon(tile->c_out + at, c, units);
-    const float32x4_t y = vmulq_f32(nnf_logistic_neon(sum[forget + 2]), lstm_activate(form->activation, c));
+    const float32x4_t y = vmulq_f32(logistic(sum[forget + 2]), lstm_activate(form->activation, c));
     nnf_store_f32_neon(tile->y + at, y, units);
 }
 

@@ -1,12 +1,6 @@
 #include "lstm.h"
 
-#include "lstm/lstm_activate_avx512.h"
-#include "nnf/simd/f32_avx512.h"
-
-static inline V logistic(V x)
-{
-    return nnf_logistic_avx512(x);
-}
+#include "nnf/simd/f64_avx512.h"
 
 #define KERNEL(op) op##__avx512_16
 

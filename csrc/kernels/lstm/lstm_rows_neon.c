@@ -1,12 +1,6 @@
 #include "lstm.h"
 
-#include "lstm/lstm_activate_neon.h"
-#include "nnf/simd/f32_neon.h"
-
-static inline V logistic(V x)
-{
-    return nnf_logistic_neon(x);
-}
+#include "nnf/simd/f64_neon.h"
 
 #define KERNEL(op) op##__neon_4
 

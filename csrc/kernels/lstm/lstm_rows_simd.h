@@ -1,8 +1,9 @@
-/* A batch row of an LSTM in vectors. Include after nnf/simd/f32_<isa>.h, lstm_activate, logistic(V) and KERNEL. */
+/* A batch row of an LSTM in vectors. Include after nnf/simd/f64_<isa>.h and KERNEL. */
 #ifndef NNF_LSTM_ROWS_SIMD_H
 #define NNF_LSTM_ROWS_SIMD_H
 
 #include "lstm/lstm.h"
+#include "lstm/lstm_activate_simd.h"
 
 /* Gate g before its activation, in place: the peephole's share of cell states c, layer norm, bias. */
 static void finish_gate(const nnf_lstm_row *row, int g, const float *c)

@@ -1,9 +1,10 @@
-/* Softmax of floats in vectors. Include after nnf/simd/f64_<isa>.h, exponential of V and KERNEL. */
+/* Softmax of floats in vectors. Include after nnf/simd/f64_<isa>.h and KERNEL. */
 #ifndef NNF_SOFTMAX_SIMD_H
 #define NNF_SOFTMAX_SIMD_H
 
 #include <math.h>
 
+#include "nnf/math_simd.h"
 #include "nnf/unroll.h"
 #include "softmax/softmax.h"
 

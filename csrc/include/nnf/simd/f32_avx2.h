@@ -76,6 +76,18 @@ static inline V bits_or(V a, V b) { return _mm256_or_ps(a, b); }
 static inline V divide(V a, V b) { return _mm256_div_ps(a, b); }
 static inline V root(V x) { return _mm256_sqrt_ps(x); }
 static inline V floor_of(V x) { return _mm256_floor_ps(x); }
+/* To the nearest whole number, ties to the even one. */
+static inline V nearest(V x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+
+/* x 2^n, n a whole number down to -150. In two factors, so that results below 2^-126 become subnormal, not wrong. */
+static inline V times_power(V x, V n)
+{
+    const __m256i bias = _mm256_set1_epi32(127), whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1);
+    const V first = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23));
+    const __m256i more = _mm256_add_epi32(_mm256_sub_epi32(whole, half), bias);
+    return mul(mul(x, first), _mm256_castsi256_ps(_mm256_slli_epi32(more, 23)));
+}
+
 static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
 static inline V negative(V x) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */

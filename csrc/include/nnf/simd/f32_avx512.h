@@ -36,6 +36,10 @@ static inline V bits_or(V a, V b) { return _mm512_or_ps(a, b); }
 static inline V divide(V a, V b) { return _mm512_div_ps(a, b); }
 static inline V root(V x) { return _mm512_sqrt_ps(x); }
 static inline V floor_of(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+/* To the nearest whole number, ties to the even one. */
+static inline V nearest(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* x 2^n, n a whole number. */
+static inline V times_power(V x, V n) { return _mm512_scalef_ps(x, n); }
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
 static inline V negative(V x) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */

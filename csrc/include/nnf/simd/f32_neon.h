@@ -79,6 +79,18 @@ static inline V bits_or(V a, V b)
 static inline V divide(V a, V b) { return vdivq_f32(a, b); }
 static inline V root(V x) { return vsqrtq_f32(x); }
 static inline V floor_of(V x) { return vrndmq_f32(x); }
+/* To the nearest whole number, ties to the even one. */
+static inline V nearest(V x) { return vrndnq_f32(x); }
+
+/* x 2^n, n a whole number down to -150. In two factors, so that results below 2^-126 become subnormal, not wrong. */
+static inline V times_power(V x, V n)
+{
+    const int32x4_t bias = vdupq_n_s32(127), whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1);
+    const V first = vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(half, bias), 23));
+    const int32x4_t more = vaddq_s32(vsubq_s32(whole, half), bias);
+    return mul(mul(x, first), vreinterpretq_f32_s32(vshlq_n_s32(more, 23)));
+}
+
 static inline V size_of(V x) { return vabsq_f32(x); }
 static inline V negative(V x) { return vnegq_f32(x); }
 /* A NaN of x stays, as in between. */
