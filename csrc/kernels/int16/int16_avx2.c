@@ -49,23 +49,6 @@ static inline S s32_if_negative(S x, S yes, S no)
         _mm256_blendv_ps(_mm256_castsi256_ps(no), _mm256_castsi256_ps(yes), _mm256_castsi256_ps(x)));
 }
 
-/* Rounded quotients of floats within 2^16, ties away from zero: twice what was cut off, cut off itself, is 1 or -1 from a
- * half on. */
-static inline S s32_steps(S x, float scale)
-{
-    const __m256 limit = _mm256_set1_ps(65536), quotients = _mm256_div_ps(_mm256_castsi256_ps(x), _mm256_set1_ps(scale));
-    const __m256 steps = _mm256_min_ps(_mm256_max_ps(quotients, _mm256_set1_ps(-65536)), limit);
-    const S whole = _mm256_cvttps_epi32(steps);
-    const __m256 rest = _mm256_sub_ps(steps, _mm256_cvtepi32_ps(whole));
-    const S made = _mm256_add_epi32(whole, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest)));
-    return s32_min(s32_max(made, s32_all(INT16_MIN)), s32_all(INT16_MAX));
-}
-
-static inline S s32_real(S x, float scale)
-{
-    return _mm256_castps_si256(_mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_set1_ps(scale)));
-}
-
 static inline S s32_size(S x) { return _mm256_abs_epi32(x); }
 static inline S s32_left(S x, int bits) { return _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
 static inline S s32_right(S x, int bits) { return _mm256_sra_epi32(x, _mm_cvtsi32_si128(bits)); }

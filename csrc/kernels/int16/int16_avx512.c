@@ -39,23 +39,6 @@ static inline S s32_if_negative(S x, S yes, S no)
     return _mm512_mask_mov_epi32(no, _mm512_cmplt_epi32_mask(x, _mm512_setzero_si512()), yes);
 }
 
-/* Rounded quotients of floats within 2^16, ties away from zero: twice what was cut off, cut off itself, is 1 or -1 from a
- * half on. */
-static inline S s32_steps(S x, float scale)
-{
-    const __m512 limit = _mm512_set1_ps(65536), quotients = _mm512_div_ps(_mm512_castsi512_ps(x), _mm512_set1_ps(scale));
-    const __m512 steps = _mm512_min_ps(_mm512_max_ps(quotients, _mm512_set1_ps(-65536)), limit);
-    const S whole = _mm512_cvttps_epi32(steps);
-    const __m512 rest = _mm512_sub_ps(steps, _mm512_cvtepi32_ps(whole));
-    const S made = _mm512_add_epi32(whole, _mm512_cvttps_epi32(_mm512_add_ps(rest, rest)));
-    return s32_min(s32_max(made, s32_all(INT16_MIN)), s32_all(INT16_MAX));
-}
-
-static inline S s32_real(S x, float scale)
-{
-    return _mm512_castps_si512(_mm512_mul_ps(_mm512_cvtepi32_ps(x), _mm512_set1_ps(scale)));
-}
-
 static inline S s32_size(S x) { return _mm512_abs_epi32(x); }
 static inline S s32_left(S x, int bits) { return _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
 static inline S s32_right(S x, int bits) { return _mm512_sra_epi32(x, _mm_cvtsi32_si128(bits)); }

@@ -1,8 +1,8 @@
 /* int16 arithmetic in vectors of 32-bit lanes. Include after nnf/simd/s32_<isa>.h, int16/int16_words.h, KERNEL and a
  * file that defines load_some, store_some, s32_load_s16, s32_load_s8, s32_store_s16, s32_store_s8, s32_scaled,
- * s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, s32_steps, s32_real, and C, as many
- * numbers of 32 bits as there are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max, c32_store_s16 and the
- * parts of rows that requantize_rows takes: wide_part, s32_part, real_part. */
+ * s32_if_negative, s32_size, s32_left, s32_right, s32_right_bits, s32_pairs, and C, as many numbers of 32 bits as there
+ * are of 64 in a vector, LONGS, with c32_all, c32_min, c32_max, c32_store_s16 and the parts of rows that
+ * requantize_rows takes: wide_part, s32_part, real_part. */
 #ifndef NNF_INT16_SIMD_H
 #define NNF_INT16_SIMD_H
 
@@ -126,10 +126,18 @@ INLINE void rescale_rows(enum word_type from, enum word_type to, size_t n, const
     map_rows(from, to, n, x, y, rescaled, &by);
 }
 
-/* x: floats. */
-INLINE S quantized(const void *scale, S x) { return s32_steps(x, *(const float *)scale); }
+/* The bits of floats as codes: quotients, kept within 2^16, rounded with ties away from zero. Twice what was cut off,
+ * cut off itself, is 1 or -1 from a half on. */
+INLINE S quantized(const void *scale, S x)
+{
+    const V quotients = divide(s32_floats(x), all(*(const float *)scale));
+    const V steps = smaller(larger(quotients, all(-65536)), all(65536));
+    const S whole = s32_cut(steps);
+    const V rest = sub(steps, s32_values(whole));
+    return s32_min(s32_max(s32_add(whole, s32_cut(add(rest, rest))), s32_all(INT16_MIN)), s32_all(INT16_MAX));
+}
 
-INLINE S dequantized(const void *scale, S x) { return s32_real(x, *(const float *)scale); }
+INLINE S dequantized(const void *scale, S x) { return s32_bits(mul(s32_values(x), all(*(const float *)scale))); }
 
 INLINE S curved(const void *table, S x)
 {
