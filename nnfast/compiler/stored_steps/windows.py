@@ -9,7 +9,9 @@ from ...model.records import Data
 from .base import Byte, Count, Index, Slots, StepRecord, StepWithArrays, Window, Word, check_code, check_codes, require
 
 
-class Conv2dF32(StepRecord):
+class ConvolutionF32(StepRecord):
+    """What convolutions of floats have in common."""
+
     slots: Slots
     window: Window
     batch: Count
@@ -17,36 +19,32 @@ class Conv2dF32(StepRecord):
     units: Count
     lo: float
     hi: float
-    place: None = None
-    prefetch_bytes: Index = 0
 
-    def reach(self, plan):
+    def accesses(self, plan, prefetch_bytes=0):
+        """As `reach`. prefetch_bytes: of weights in a slot before the output's, read ahead."""
         self.window.check()
         depth = self.window.taps * self.channels
-        require(len(self.slots) == (4 if self.prefetch_bytes else 3), f"{len(self.slots)} slots")
-        weights = [(self.slots[1], 4 * self.units * depth)]
-        plan.constant(*weights[0])  # before anything is computed from its size
+        require(len(self.slots) == (4 if prefetch_bytes else 3), f"{len(self.slots)} slots")
+        plan.constant(self.slots[1], 4 * self.units * depth)  # before anything is computed from its size
         weights = [(self.slots[1], conv.packed_bytes_conv2d(self.units, depth, 1, False))]
-        if self.prefetch_bytes:
-            weights.append((self.slots[2], self.prefetch_bytes))
+        if prefetch_bytes:
+            weights.append((self.slots[2], prefetch_bytes))
         return ([(self.slots[0], self.window.read(self.batch, self.channels, 4)), *weights],
                 [(self.slots[-1], self.window.made(self.batch, self.units, 4))])
 
 
-class Conv2dLineF32(StepRecord):
-    slots: tuple[Index, Index, Index]
-    window: Window
-    batch: Count
-    channels: Count
-    units: Count
-    lo: float
-    hi: float
+class Conv2dF32(ConvolutionF32):
+    place: None = None
+    prefetch_bytes: Index = 0
 
     def reach(self, plan):
-        require(conv.line_suits(self.window, self.channels), "a window for another kernel")
-        return Conv2dF32.reach(self, plan)
+        return self.accesses(plan, self.prefetch_bytes)
 
-    prefetch_bytes = 0
+
+class Conv2dLineF32(ConvolutionF32):
+    def reach(self, plan):
+        require(conv.line_suits(self.window, self.channels), "a window for another kernel")
+        return self.accesses(plan)
 
 
 class Conv2dWinogradF32(StepWithArrays):
@@ -70,12 +68,25 @@ class Conv2dWinogradF32(StepWithArrays):
                 [(y, self.window.made(self.batch, units, 4))])
 
 
-class Conv2dQ8(StepRecord):
+class ConvolutionQ8(StepRecord):
+    """What convolutions of codes have in common, besides input_zero_point, output and signed."""
+
     slots: tuple[Index, Index, Index]
     window: Window
     batch: Count
     channels: Count
     units: Count
+
+    def reach(self, plan):
+        self.window.check()
+        check_codes(self.input_zero_point, self.output, self.signed)
+        x, w, y = self.slots
+        plan.constant(w, self.units * self.window.taps * self.channels)
+        return [(x, self.window.read(self.batch, self.channels, 1)), (w, 0)], \
+            [(y, self.window.made(self.batch, self.units, 1))]
+
+
+class Conv2dQ8(ConvolutionQ8):
     weights: tuple[Literal["int8", "uint8"], Byte]
     input_zero_point: Byte
     output: tuple[Byte, Byte, Byte]
@@ -85,16 +96,11 @@ class Conv2dQ8(StepRecord):
     values: None = None
 
     def reach(self, plan):
-        self.window.check()
-        x, w, y = self.slots
         check_code(self.weights[1], self.weights[0] == "int8")
-        check_codes(self.input_zero_point, self.output, self.signed)
         if self.scale is not None:
             scale = plan.array(self.scale)
             require(scale.dtype == np.float64 and scale.shape == (self.units,), "scales of another output")
-        plan.constant(w, self.units * self.window.taps * self.channels)
-        return [(x, self.window.read(self.batch, self.channels, 1)), (w, 0)], \
-            [(y, self.window.made(self.batch, self.units, 1))]
+        return super().reach(plan)
 
     def make(self, plan):
         dtype, zero_point = self.weights
@@ -107,24 +113,15 @@ class Conv2dQ8(StepRecord):
         return step
 
 
-class Conv2dLinesQ8(StepRecord):
-    slots: tuple[Index, Index, Index]
-    window: Window
-    batch: Count
-    channels: Count
-    units: Count
+class Conv2dLinesQ8(ConvolutionQ8):
     input_zero_point: Byte
     output: tuple[Byte, Byte, Byte]
     signed: bool
 
     def reach(self, plan):
-        self.window.check()
-        x, w, y = self.slots
-        check_codes(self.input_zero_point, self.output, self.signed)
-        plan.constant(w, self.units * self.window.taps * self.channels)
+        accesses = super().reach(plan)
         require(conv.lines_q8_suits(self.window, self.channels, self.signed), "a window for another kernel")
-        return [(x, self.window.read(self.batch, self.channels, 1)), (w, 0)], \
-            [(y, self.window.made(self.batch, self.units, 1))]
+        return accesses
 
     def make(self, plan):
         step = super().make(plan)
