@@ -6,7 +6,8 @@
 #include "activation/activation.h"
 
 static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 88.8f, -87.5f, -95.0f, -103.9f,
-                              -120.0f, 0.625f, -0.62499f, 3e38f, -3e38f, 1e-5f};
+                              -120.0f, 0.625f, -0.62499f, 3e38f, -3e38f, 1e-5f, 0.5f, -0.5f, 2.5f,
+                              -1.5f, 8388609.0f, -13.5f, -14.2f, -4.9f};
 
 static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
@@ -49,6 +50,11 @@ NNF_CHECK(exp_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(log_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(sin_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(cos_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(ceil_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(round_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(sign_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(gelu_f32_flat, check_unary(c, twin, kernel))
+NNF_CHECK(gelu_tanh_f32_flat, check_unary(c, twin, kernel))
 
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

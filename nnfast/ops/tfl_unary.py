@@ -1,12 +1,25 @@
 """TFLite's elementwise operations on one input, for the types and functions that NNAPI lacks."""
 
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
-from .._native.elementwise import CAST_SOURCES, CAST_TARGETS, Cast, UnaryF32
+from .._native.elementwise import (
+    CAST_SOURCES,
+    CAST_TARGETS,
+    INTEGER_TYPES,
+    BinaryF32,
+    Cast,
+    ClampF32,
+    EluF32,
+    LookupQ8,
+    TflBinary,
+    UnaryF32,
+)
+from .._native.movement import StridedCopy
 from ..model.quant import round_half_away
 from .cast import lower_same
+from .reshape import lower as lower_same_bytes
 from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
 
@@ -14,15 +27,6 @@ from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dt
 def compute_cos(node, inputs):
     """In float64, rounded once."""
     return [np.cos(np.asarray(inputs[0], np.float64)).astype(inputs[0].dtype)]
-
-
-def lower_cos(node, b):
-    """One step for float32."""
-    source, output = node["input"], node.outputs[0]
-    if source.dtype != np.float32:
-        return f"no native kernel for {source.dtype}"
-    b.emit(UnaryF32((b.slot(source), b.slot(output)), "cos", prod(source.shape)))
-    return None
 
 
 def compute_round(node, inputs):
@@ -61,13 +65,72 @@ def erf(x):
     return np.sign(x) * np.where(size < 2, series, 1 - np.exp(-square) / (wide + far) / root)
 
 
+# -- native --------------------------------------------------------------------------------------------------------
+_CLAMPS = {"RELU": (0, inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1), "RELU_0_TO_1": (0, 1)}
+
+
+def lower(node, b):
+    """One step for float32 and booleans, one or two for signed integers and uint8."""
+    source, name = node["input"], node.op.name.removeprefix("TFL_")
+    slots, count = (b.slot(source), b.slot(node.outputs[0])), prod(source.shape)
+    if source.dtype == np.float32:
+        _lower_floats(node, b, name, slots, count)
+    elif is_boolean(source.type):
+        b.emit(LookupQ8(slots, count, np.uint8([1] + [0] * 255)))
+    elif source.dtype.name in INTEGER_TYPES and name not in _CURVES:
+        _lower_integers(b, name, source.dtype, slots, count)
+    else:
+        return f"no native kernel for {source.dtype}"
+    return None
+
+
+def _lower_floats(node, b, name, slots, count):
+    if name in _CLAMPS:
+        b.emit(ClampF32(slots, count, *_CLAMPS[name]))
+    elif name == "SQUARE":
+        b.emit(BinaryF32((slots[0], *slots), "mul", (count,), (count,)))
+    elif name == "ELU":
+        b.emit(EluF32(slots, count, 1.0))
+    elif name == "GELU":
+        b.emit(UnaryF32(slots, "gelu_tanh" if node.scalar("approximate") else "gelu", count))
+    else:
+        b.emit(UnaryF32(slots, name.lower(), count))
+
+
+def _lower_integers(b, name, dtype, slots, count):
+    """By arithmetic on two operands, which wraps as the formulas do; one of them a constant, or both the input."""
+    def emit(op, first, second, target):
+        shapes = [(count,) if slot in slots or slot == middle else (1,) for slot in (first, second)]
+        b.emit(TflBinary((first, second, target), op, dtype.name, *shapes))
+
+    def constant(value):
+        return b.const(np.full(1, value, dtype))
+
+    (source, target), middle = slots, None
+    if name == "SQUARE":
+        emit("mul", source, source, target)
+    elif name == "NEG":
+        emit("sub", constant(0), source, target)
+    elif name == "ABS" and dtype.kind == "i":
+        middle = b.temp(dtype.itemsize * count)
+        emit("sub", constant(0), source, middle)
+        emit("max", source, middle, target)
+    else:
+        low, high = {"SIGN": (-1, 1), "ABS": (0, inf)}.get(name) or _CLAMPS[name]
+        limits = np.iinfo(dtype)
+        middle = b.temp(dtype.itemsize * count) if high < limits.max else target
+        emit("max", source, constant(max(low, limits.min)), middle)
+        if middle != target:
+            emit("min", middle, constant(high), target)
+
+
 # -- references ---------------------------------------------------------------------------------------------------
-def _unary(name, types, compute, more="", lower=None):
+def _unary(name, types, compute, more="", lower=lower):
     return own(name, {f"input:T{more} -> output:U": {"T": types, "U": types}}, compute, same_shape,
                same_dtype("input"), lower=lower)
 
 
-TFL_COS = _unary("TFL_COS", FLOATS, compute_cos, lower=lower_cos)
+TFL_COS = _unary("TFL_COS", FLOATS, compute_cos)
 TFL_ROUND = _unary("TFL_ROUND", FLOATS, compute_round)
 TFL_SIGN = _unary("TFL_SIGN", FLOATS + INTEGERS, compute_sign)
 TFL_GELU = _unary("TFL_GELU", FLOATS, compute_gelu, " approximate:bool")
@@ -112,6 +175,16 @@ def compute_leaky(node, inputs):
     """x, or where it is negative alpha times x."""
     x = inputs[0]
     return [np.where(x > 0, x, x * x.dtype.type(node.scalar("alpha")))]
+
+
+def lower_leaky(node, b):
+    """One step for float32: PRELU with one slope."""
+    source, alpha = node["input"], node.scalar("alpha")
+    if source.dtype != np.float32 or not np.isfinite(alpha):
+        return f"no native kernel for {source.dtype} with a slope of {alpha:g}"
+    b.emit(BinaryF32((b.slot(source), b.const(np.float32([alpha])), b.slot(node.outputs[0])), "prelu",
+                     (prod(source.shape),), (1,)))
+    return None
 
 
 def compute_cast(node, inputs):
@@ -169,6 +242,15 @@ def compute_real(node, inputs):
     return [np.ascontiguousarray(inputs[0].imag if node.op.name == "TFL_IMAG" else inputs[0].real)]
 
 
+def lower_real(node, b):
+    """A copy of every other number."""
+    source, output = node["input"], node.outputs[0]
+    item = output.dtype.itemsize
+    b.emit(StridedCopy((b.slot(source), b.slot(output)), (prod(source.shape),), (2 * item,), (item,), item, 0,
+                       item * (node.op.name == "TFL_IMAG")))
+    return None
+
+
 def compute_complex_abs(node, inputs):
     """The length of complex numbers."""
     return [np.abs(inputs[0])]
@@ -184,11 +266,13 @@ TFL_CEIL, TFL_FLOOR, TFL_EXP, TFL_LOG, TFL_SQRT, TFL_RSQRT, TFL_SIN, TFL_TANH, T
 TFL_FAKE_QUANT = own("TFL_FAKE_QUANT", {"input:F32 low:f32 high:f32 bits:i32 narrow:bool -> output:F32": {}},
                      compute_fake_quant, same_shape, check_fake_quant)
 TFL_LOGICAL_NOT = _unary("TFL_LOGICAL_NOT", BOOLS, compute_named)
-TFL_LEAKY_RELU = _unary("TFL_LEAKY_RELU", FLOATS, compute_leaky, " alpha:f32")
+TFL_LEAKY_RELU = _unary("TFL_LEAKY_RELU", FLOATS, compute_leaky, " alpha:f32", lower_leaky)
 TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_cast, same_shape,
                lower=lower_cast, moves=True)
-TFL_BITCAST = own("TFL_BITCAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_bitcast, infer_bitcast)
-TFL_REAL, TFL_IMAG = (own(name, {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_real, same_shape)
+TFL_BITCAST = own("TFL_BITCAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_bitcast, infer_bitcast,
+                  lower=lower_same_bytes)
+TFL_REAL, TFL_IMAG = (own(name, {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_real, same_shape,
+                          lower=lower_real)
                       for name in ("TFL_REAL", "TFL_IMAG"))
 TFL_COMPLEX_ABS = own("TFL_COMPLEX_ABS", {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_complex_abs,
                       same_shape)

@@ -103,5 +103,5 @@ def test_too_many_turns_are_left_to_numpy(name, type_):
 
 
 def test_odd_items_are_refused():
-    with pytest.raises(ValueError, match="must have 1, 2 or 4"):
-        Select((0, 1, 2, 3), 5, 8)
+    with pytest.raises(ValueError, match="must have 1, 2, 4 or 8"):
+        Select((0, 1, 2, 3), 5, 3)

@@ -41,7 +41,7 @@ COMMANDS = {"cli", "bench", "conformance", "fuzz"}
 LEVELS = re.findall(r'"(\w+)"', re.search(r"names\[\] = \{([^}]*)\}", (ROOT / "csrc/base/cpu.c").read_text())[1])
 
 KERNEL = re.compile(
-    r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|bf16|qu8|qs8|qs8c|qs8z|qs16|qu16|s32|b8|x8|x16|x32|x64))*"
+    r"nnf_[a-z][a-z0-9]*(?:_[a-z0-9]+)*?(?:_(?:f32|f16|bf16|qu8|qs8|qs8c|qs8z|qs16|qu16|s8|s16|s32|s64|b8|x8|x16|x32|x64))*"
     r"_(?:flat|rows|nhwc|nchw|io|oi|tile)"
     rf"__(?:scalar|(?:{'|'.join(LEVELS[1:])})(?:_\d+(?:[xp]\d+)?(?:k\d+)?)?)$")
 

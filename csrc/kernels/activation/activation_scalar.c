@@ -78,6 +78,40 @@ void nnf_cos_f32_flat__scalar(size_t n, const float *x, float *y)
         y[i] = (float)cos((double)x[i]);
 }
 
+void nnf_ceil_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = ceilf(x[i]);
+}
+
+void nnf_round_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = rintf(x[i]);
+}
+
+void nnf_sign_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? 1.0f : x[i] < 0 ? -1.0f : x[i];
+}
+
+/* erfc keeps the digits of 1 + erf below 0. */
+void nnf_gelu_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(0.5 * (double)x[i] * erfc((double)x[i] * -0.7071067811865476));
+}
+
+/* (1 + tanh(u)) / 2 is the logistic function of 2 u. */
+void nnf_gelu_tanh_f32_flat__scalar(size_t n, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i];
+        y[i] = (float)(v * nnf_logistic(1.5957691216057308 * (v + 0.044715 * v * v * v)));
+    }
+}
+
 void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, float hi)
 {
     for (size_t i = 0; i < n; i++)

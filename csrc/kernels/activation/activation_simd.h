@@ -8,7 +8,49 @@
 #include "nnf/math_simd.h"
 #include "nnf/unroll.h"
 
-enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP };
+enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP,
+          OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH };
+
+/* e^(x + low) for x <= 0 and a low that is small beside 1. */
+INLINE V exponential_of_sum(V x, V low)
+{
+    const V e = exponential(x);
+    return fmadd(e, low, e);
+}
+
+/* x F(x). F(-a) = e^(-a^2 / 2) r(a) for a >= 0, r by a polynomial of 1 / (1 + 0.3 a), within 2.2e-8 of it; from a = 15
+ * on it is below every float. What the square loses in its rounding counts in the power. */
+INLINE V gelu(V x)
+{
+    static const float r[] = {-2.0628653466701508e-02f, 1.1246475577354431e-01f,  -2.2828471660614014e-01f,
+                              1.9188322126865387e-01f,  -7.9509116709232330e-02f, 9.6204906702041626e-02f,
+                              7.8372225165367126e-02f,  1.1023934930562973e-01f,  1.1957132071256638e-01f,
+                              1.1968671530485153e-01f};
+    const V a = at_most(all(15), size_of(x)), t = divide(all(1), fmadd(a, all(0.3f), all(1)));
+    V p = all(r[0]);
+    NNF_UNROLL
+    for (int k = 1; k < 10; k++)
+        p = fmadd(p, t, all(r[k]));
+    p = mul(p, t);
+    const V square = mul(a, a), lost = fnmadd(a, a, square);
+    const V power = exponential_of_sum(mul(square, all(-0.5f)), mul(lost, all(0.5f)));
+    return unless_below(x, mul(x, fnmadd(power, p, all(1))), mul(mul(x, p), power));
+}
+
+/* x times the logistic function of x (c + d x^2), whose argument has a second word for what its roundings lose: where it
+ * is far below 0 the power would have too few digits. Beyond 12 the results are x and 0. */
+INLINE V gelu_tanh(V x)
+{
+    const float c = 1.5957692f, c_low = -4.5340680e-8f, d = 7.1354814e-2f, d_low = 2.3988324e-9f;
+    const V a = at_most(all(12), size_of(x)), square = mul(a, a), square_low = fnmadd(a, a, square);
+    const V term = mul(all(d), square), term_low = fnmadd(all(d), square, term);
+    const V w = add(all(c), term), back = sub(w, all(c));
+    const V w_low = add(sub(all(c), sub(w, back)), sub(term, back));
+    const V rest = fnmadd(all(d), square_low, fmadd(all(d_low), square, sub(add(w_low, all(c_low)), term_low)));
+    const V v = mul(a, w), v_low = fmadd(a, rest, negative(fnmadd(a, w, v)));
+    const V e = exponential_of_sum(negative(v), negative(v_low)), whole = add(all(1), e);
+    return unless_below(x, divide(x, whole), mul(divide(x, whole), e));
+}
 
 INLINE V apply(enum op op, V x)
 {
@@ -27,6 +69,16 @@ INLINE V apply(enum op op, V x)
         return root(x);
     case OP_RSQRT:
         return divide(all(1), root(x));
+    case OP_CEIL:
+        return negative(floor_of(negative(x)));
+    case OP_ROUND:
+        return nearest(x);
+    case OP_SIGN: /* a NaN and both zeros stay */
+        return where_above(x, zero(), all(1), where_above(zero(), x, all(-1), x));
+    case OP_GELU:
+        return gelu(x);
+    case OP_GELU_TANH:
+        return gelu_tanh(x);
     case OP_EXP: /* e^89 is infinite */
         return exponential(at_most(all(89), x));
     default:
@@ -95,6 +147,31 @@ void KERNEL(nnf_rsqrt_f32_flat)(size_t n, const float *x, float *y)
 void KERNEL(nnf_exp_f32_flat)(size_t n, const float *x, float *y)
 {
     unary(OP_EXP, n, x, y);
+}
+
+void KERNEL(nnf_ceil_f32_flat)(size_t n, const float *x, float *y)
+{
+    unary(OP_CEIL, n, x, y);
+}
+
+void KERNEL(nnf_round_f32_flat)(size_t n, const float *x, float *y)
+{
+    unary(OP_ROUND, n, x, y);
+}
+
+void KERNEL(nnf_sign_f32_flat)(size_t n, const float *x, float *y)
+{
+    unary(OP_SIGN, n, x, y);
+}
+
+void KERNEL(nnf_gelu_f32_flat)(size_t n, const float *x, float *y)
+{
+    unary(OP_GELU, n, x, y);
+}
+
+void KERNEL(nnf_gelu_tanh_f32_flat)(size_t n, const float *x, float *y)
+{
+    unary(OP_GELU_TANH, n, x, y);
 }
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* y = clamp(a op b, lo, hi); a NaN stays a NaN. add, sub, mul, div; prelu: a >= 0 ? a : a * b; max: b > a ? b : a;
- * min: b < a ? b : a, so that a NaN on either side gives a; pow: as IEEE, in double, rounded once. */
+ * min: b < a ? b : a, so that a NaN on either side gives a; squared_difference: (a - b)^2; pow: as IEEE, in double,
+ * rounded once. */
 typedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                                        float lo, float hi);
 
@@ -29,7 +30,7 @@ typedef void (*nnf_compare_s32_flat_fn)(size_t n, const int32_t *a, size_t step_
 typedef void (*nnf_binary_u8_flat_fn)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                                       uint8_t *y);
 
-/* y = choice ? a : b for items of 1 (qu8), 2 (f16) or 4 (s32) bytes. */
+/* y = choice ? a : b for items of 1 (qu8), 2 (f16), 4 (s32) or 8 (x64) bytes. */
 typedef void (*nnf_select_flat_fn)(size_t n, const uint8_t *choice, const void *a, const void *b, void *y);
 
 /* Constants of quantized arithmetic; shifts lie in 0..31, multipliers in (-2^31, 2^31). */

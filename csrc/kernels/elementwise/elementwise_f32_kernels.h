@@ -44,4 +44,10 @@ void KERNEL(nnf_prelu_f32_flat)(size_t n, const float *a, size_t step_a, const f
     binary(OP_PRELU, n, a, step_a, b, step_b, y, lo, hi);
 }
 
+void KERNEL(nnf_squared_difference_f32_flat)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
+                                             float *y, float lo, float hi)
+{
+    binary(OP_SQUARED_DIFFERENCE, n, a, step_a, b, step_b, y, lo, hi);
+}
+
 #endif

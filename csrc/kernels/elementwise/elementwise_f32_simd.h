@@ -4,7 +4,7 @@
 
 #include "nnf/unroll.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU, OP_SQUARED_DIFFERENCE };
 
 INLINE V apply(enum op op, V a, V b)
 {
@@ -21,6 +21,8 @@ INLINE V apply(enum op op, V a, V b)
         return larger(b, a);
     case OP_MIN:
         return smaller(b, a);
+    case OP_SQUARED_DIFFERENCE:
+        return mul(sub(a, b), sub(a, b));
     default:
         return unless_below(a, a, mul(a, b));
     }

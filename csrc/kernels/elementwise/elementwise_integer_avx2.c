@@ -39,8 +39,10 @@ INLINE void choose_items(int item, size_t n, const uint8_t *choice, const uint8_
             none = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(choice + i)), zero);
         else if (item == 2)
             none = _mm256_cmpeq_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(choice + i))), zero);
-        else
+        else if (item == 4)
             none = _mm256_cmpeq_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(choice + i))), zero);
+        else
+            none = _mm256_cmpeq_epi64(_mm256_cvtepu8_epi64(_mm_loadu_si32(choice + i)), zero);
         _mm256_storeu_si256((__m256i *)(y + (size_t)item * i), _mm256_blendv_epi8(first, second, none));
     }
     for (; i < n; i++)
@@ -60,4 +62,9 @@ void nnf_select_f16_flat__avx2_16(size_t n, const uint8_t *choice, const void *a
 void nnf_select_s32_flat__avx2_8(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
 {
     choose_items(4, n, choice, a, b, y);
+}
+
+void nnf_select_x64_flat__avx2_4(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
+{
+    choose_items(8, n, choice, a, b, y);
 }

@@ -1,5 +1,7 @@
 #include "elementwise.h"
 
+#include <string.h>
+
 #include "elementwise_ops.h"
 
 static inline int32_t quotient(int32_t a, int32_t b)
@@ -90,6 +92,14 @@ void nnf_select_s32_flat__scalar(size_t n, const uint8_t *choice, const void *a,
     uint32_t *chosen = y;
     for (size_t i = 0; i < n; i++)
         chosen[i] = choice[i] ? first[i] : second[i];
+}
+
+void nnf_select_x64_flat__scalar(size_t n, const uint8_t *choice, const void *a, const void *b, void *y)
+{
+    const uint8_t *first = a, *second = b;
+    uint8_t *chosen = y;
+    for (size_t i = 0; i < 8 * n; i += 8)
+        memmove(chosen + i, (choice[i / 8] ? first : second) + i, 8);
 }
 
 #define KERNEL(op) op##__scalar

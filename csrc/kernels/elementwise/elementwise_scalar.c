@@ -4,7 +4,7 @@
 
 #include "nnf/fixedpoint.h"
 
-enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU, OP_POW };
+enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU, OP_SQUARED_DIFFERENCE, OP_POW };
 
 static inline float apply(enum op op, float a, float b)
 {
@@ -23,6 +23,8 @@ static inline float apply(enum op op, float a, float b)
         return b < a ? b : a;
     case OP_PRELU:
         return a >= 0 ? a : a * b;
+    case OP_SQUARED_DIFFERENCE:
+        return (a - b) * (a - b);
     default:
         return (float)pow((double)a, (double)b);
     }

@@ -159,7 +159,7 @@ cdef void run_binary_f32(const nnf_step *step, const nnf_run *run, int thread, i
 cdef class BinaryF32(Step):
     """y = clamp(a op b, lo, hi) on float32; slots a, b, y of broadcasting shapes.
 
-    op: add, sub, mul, div, max, min, prelu, pow.
+    op: add, sub, mul, div, max, min, prelu, squared_difference, pow.
     """
 
     cdef binary_f32 p
@@ -354,18 +354,18 @@ cdef void run_select(const nnf_step *step, const nnf_run *run, int thread, int t
     p.kernel(last - first, choice + first, a + at, b + at, y + at)
 
 
-SELECTED = {1: "qu8", 2: "f16", 4: "s32"}
+SELECTED = {1: "qu8", 2: "f16", 4: "s32", 8: "x64"}
 """Kernel types by the bytes of an item."""
 
 
 cdef class Select(Step):
-    """y = a where the byte of choice is not 0, else b: `count` items of 1, 2 or 4 bytes; slots choice, a, b, y."""
+    """y = a where the byte of choice is not 0, else b: `count` items of 1, 2, 4 or 8 bytes; slots choice, a, b, y."""
 
     cdef select p
 
     def __init__(self, slots, size_t count, size_t item):
         if item not in SELECTED:
-            raise ValueError(f"item has {item} bytes, must have 1, 2 or 4")
+            raise ValueError(f"item has {item} bytes, must have 1, 2, 4 or 8")
         cdef const nnf_kernel *row = pick(f"select_{SELECTED[item]}_flat")
         self.p.kernel = <nnf_select_flat_fn>row.fn
         self.p.count = count

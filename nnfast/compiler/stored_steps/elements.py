@@ -25,7 +25,7 @@ def _reach_of_two(slots, shape_a, shape_b, item):
 
 class BinaryF32(StepRecord):
     slots: tuple[Index, Index, Index]
-    op: Literal["add", "sub", "mul", "div", "max", "min", "prelu", "pow"]
+    op: Literal["add", "sub", "mul", "div", "max", "min", "prelu", "squared_difference", "pow"]
     shape_a: tuple[Count, ...]
     shape_b: tuple[Count, ...]
     lo: float = float("-inf")
@@ -55,7 +55,8 @@ class BinaryQ8(StepRecord):
 
 class UnaryF32(StepRecord):
     slots: tuple[Index, Index]
-    f: Literal["logistic", "tanh", "hard_swish", "abs", "neg", "floor", "sqrt", "rsqrt", "exp", "log", "sin", "cos"]
+    f: Literal["logistic", "tanh", "hard_swish", "abs", "neg", "floor", "ceil", "round", "sign", "sqrt", "rsqrt", "exp",
+               "log", "sin", "cos", "gelu", "gelu_tanh"]
     count: Count
 
     def reach(self, plan):
