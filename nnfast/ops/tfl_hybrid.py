@@ -54,7 +54,8 @@ def asymmetric(rows):
     return np.clip(codes, -128, 127).astype(np.int8), scales, zeros
 
 
-def _finished(node, value, bias):
+def finished(node, value, bias):
+    """[The values with the bias, if there is one, and the fused activation]."""
     if bias is not None:
         value = value + bias
     low, high = activation_float(node.scalar("activation"))
@@ -70,7 +71,7 @@ def _scales(tensor):
 
 
 # -- native ----------------------------------------------------------------------------------------------------------
-def _codes(node, b, batch, is_asymmetric):
+def emit_codes(node, b, batch, is_asymmetric):
     """Slots of the codes of the input's rows, and of how each was quantized."""
     count = prod(node.inputs[0].shape)
     codes, rows = b.temp(count), b.temp(ROW_BYTES * batch)
@@ -109,7 +110,7 @@ def _lower(node, b, matrix, win, batch, groups, is_asymmetric, by_rows):
     """Codes of the input's rows, then sums of products with them."""
     if prod(node.inputs[0].shape) == 0:
         return "the input is empty"
-    codes = _codes(node, b, batch, is_asymmetric)
+    codes = emit_codes(node, b, batch, is_asymmetric)
     _emit(node, b, matrix, win, batch, groups, by_rows, codes, b.slot(node.outputs[0]))
     return None
 
@@ -135,7 +136,7 @@ def _lower_exact(node, b, filter_, win, batch, channels):
     count, units, pixels = prod(node["input"].shape), filter_.shape[3], prod(win.output)
     if count == 0:
         return "the input is empty"
-    codes, rows = _codes(node, b, batch, True)
+    codes, rows = emit_codes(node, b, batch, True)
     centred, sums = b.temp(4 * count), b.temp(4 * batch * pixels * units)
     b.emit(CentreRows((codes, rows, centred), batch, count // batch))
     size = conv.packed_bytes_depthwise_f32(units, prod(win.filter))
@@ -162,7 +163,7 @@ def lower_transposed(node, b):
         return parts
     if prod(node["input"].shape) == 0:
         return "the input is empty"
-    codes, target = _codes(node, b, batch, True), b.slot(node.outputs[0])
+    codes, target = emit_codes(node, b, batch, True), b.slot(node.outputs[0])
     for taps, part, first in parts:
         emit = partial(_emit, node, b, conv2d.Matrix(filter_, taps), part, batch, 1, True, codes)
         transpose_conv2d.scattered(b, win, part, first, batch, filter_.shape[0], 4, target, emit)
@@ -178,7 +179,7 @@ def compute_conv(node, inputs):
     centred = codes.reshape(image.shape).astype(np.float64) - zeros[:, None, None, None]
     sums = group_sums(centred, filter_.astype(np.float64), conv2d.geometry(node)).astype(np.float32)
     steps = steps[:, None, None, None]
-    return _finished(node, sums * scales * steps if scales.ndim else sums * (steps * scales), _bias(node, inputs))
+    return finished(node, sums * scales * steps if scales.ndim else sums * (steps * scales), _bias(node, inputs))
 
 
 def _centred(image):
@@ -193,14 +194,14 @@ def compute_depthwise(node, inputs):
     centred, steps = _centred(image)
     sums = depthwise_conv2d.sums(centred, filter_.astype(np.float64), depthwise_conv2d.geometry(node),
                                  filter_.shape[3] // image.shape[3]).astype(np.float32)
-    return _finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
+    return finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
 
 
 def compute_transposed(node, inputs):
     """Images are quantized with a zero point, whatever the scales of the filter."""
     centred, steps = _centred(inputs[0])
     sums = transpose_conv2d.sums(centred, inputs[1].astype(np.float64), transposed_geometry(node)).astype(np.float32)
-    return _finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
+    return finished(node, sums * (_scales(node["filter"]) * steps), _bias(node, inputs))
 
 
 _TYPES = {"T": ("F32",), "W": ("PC", "Q8S"), "B": ("F32",)}
@@ -219,7 +220,7 @@ def compute_dense(node, inputs):
     rows = inputs[0].reshape(-1, weights.shape[1])
     codes, steps, zeros = (asymmetric if node.scalar("is_asymmetric") else symmetric)(rows)
     sums = ((codes.astype(np.float64) - zeros[:, None]) @ weights.T.astype(np.float64)).astype(np.float32)
-    return _finished(node, (sums * (steps[:, None] * _scales(node["weights"]))).reshape(shape), _bias(node, inputs))
+    return finished(node, (sums * (steps[:, None] * _scales(node["weights"]))).reshape(shape), _bias(node, inputs))
 
 
 TFL_HYBRID_FULLY_CONNECTED = own(

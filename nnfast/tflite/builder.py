@@ -9,7 +9,7 @@ from ..errors import InvalidArgument
 from ..model.types import LifeTime, Operand, OperandType, State
 from .follow import Follower
 from .graph import MAX_CREATED, Graph, frozen
-from .narrow import is_narrow, real, widened
+from .narrow import block_scales, is_narrow, products, real, widened
 from .rules import FLOATS_QUANT8_INT, OPERAND_TYPES, Rules
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
@@ -44,14 +44,18 @@ class Builder(Rules, Graph):
         self.follower, self.is_learning = Follower(self), False
         self.folded, self.widened = {}, 0
 
-    def start(self):
-        """Make operands for the graph's inputs. Ranks that the file does not give are inferred during translation."""
+    def start(self, operators=(), outputs=()):
+        """Make operands for the graph's inputs. Ranks that the file does not give are inferred during translation.
+
+        operators, outputs: of the graph, which say what becomes of weights in blocks.
+        """
         self.is_learning |= any(t.dims is None for t in self.tensors)
+        kept = products(self.tensors, operators, outputs)
         for t in self.tensors:
             if t.is_sparse and t.data is not None and t.dims and t.type in FILE_DTYPES:
                 self._densify(t)
             if is_narrow(t):
-                self._widen(t)
+                self._widen(t, t.index in kept)
         for index in self.file_inputs:
             t = self.tensors[index]
             if index in self.resources:
@@ -68,14 +72,22 @@ class Builder(Rules, Graph):
         self.created += array.size
         self.tensors[t.index] = replace(t, data=frozen(array.reshape(-1).view(np.uint8)), sparsity=None)
 
-    def _widen(self, t):
+    def _widen(self, t, keeps_blocks):
+        is_real = t.blocks is not None and not keeps_blocks
         try:
-            array = widened(t) if t.blocks is None else real(t, self.tensors[t.blocks.scales])
+            if keeps_blocks:
+                self._widen_scales(t, self.tensors[t.blocks.scales])
+            array = real(t, self.tensors[t.blocks.scales]) if is_real else widened(t)
         except ValueError as error:
             raise InvalidArgument(f"{self.label}: subgraph[{self.graph}].tensor[{t.index}].quantization: "
                                   f"{error}") from None
-        kind = TensorType.INT8 if t.blocks is None else TensorType.FLOAT32
-        self.tensors[t.index] = replace(t, type=kind, data=frozen(array.reshape(-1).view(np.uint8)), blocks=None)
+        self.tensors[t.index] = replace(t, type=TensorType.FLOAT32 if is_real else TensorType.INT8,
+                                        data=frozen(array.reshape(-1).view(np.uint8)),
+                                        blocks=t.blocks if keeps_blocks else None)
+
+    def _widen_scales(self, t, scales):
+        by = frozen(block_scales(t, scales).reshape(-1).view(np.uint8))
+        self.tensors[scales.index] = replace(scales, type=TensorType.FLOAT32, data=by)
 
     def inherit(self, tensors, names):
         """Take inputs' ranks that the file does not give here from the tensors outside, and names of variables."""

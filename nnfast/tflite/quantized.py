@@ -197,6 +197,19 @@ def fully_connected(b, op):
     translate(b, op, _name(b, op), scalars, tensors)
 
 
+def _is_blockwise(x, y, out):
+    """Floats with weights in blocks, as narrow.products leaves them."""
+    return x.type == out.type == TensorType.FLOAT32 and y is not None and y.blocks is not None
+
+
+@takes(_is_blockwise, Builtin.FULLY_CONNECTED)
+def blockwise(b, op):
+    """FULLY_CONNECTED with a scale for each block of weights."""
+    (x, weights, bias), options = _with_bias(b, op), op.options
+    scalars = [b.activation(op), b.bool(options.keep_num_dims), b.bool(options.asymmetric_quantize_inputs)]
+    translate(b, op, "TFL_BLOCKWISE_FULLY_CONNECTED", scalars, [x, weights, b.tensors[weights.blocks.scales], bias])
+
+
 def _behind_shape(shape, weights, out):
     """Int16 tensors, or floats with int8 weights, behind the shape that comes first."""
     return is_int16(out, None, out) or is_hybrid(out, weights, out)

@@ -93,7 +93,7 @@ class Graphs:
             builder.inherit(tensors, names)
         self.running.append(index)
         self.heights[index] = 1
-        builder.start()
+        builder.start(operators, outputs)
         refused = []
         for op in operators:
             try:

@@ -9,8 +9,9 @@ import nnfast
 from helpers.shared import SHARED
 from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.tflite import load
-from nnfast.tflite.narrow import real, widened
-from nnfast.tflite.schema import TensorType
+from nnfast.tflite.narrow import products, real, widened
+from nnfast.tflite.reader import ModelFile
+from nnfast.tflite.schema import Builtin, TensorType
 
 BLOCKS = SHARED / "real" / "ops" / "LiteRT_qwen_fc_blockwise_quantized.tflite"
 RNG = np.random.default_rng(6)
@@ -73,5 +74,30 @@ def test_damaged_blocks(t, by, reason):
 @pytest.mark.skipif(not BLOCKS.is_file(), reason=f"no {BLOCKS.name} (NNFAST_SHARED)")
 def test_a_network_with_blocks_runs():
     prepared = nnfast.Device().prepare(nnfast.load(BLOCKS))
+    (row,) = [row for row in prepared.explain().rows if row["operation"] == "TFL_BLOCKWISE_FULLY_CONNECTED"]
+    assert "blockwise" in row["kernel"]
     (y,) = prepared.run([np.ones(prepared.inputs[0].shape, np.float32)])
-    assert y.shape == (1, 1, 1024) and np.isfinite(y).all() and y.any()
+    weights, scales = ModelFile(BLOCKS).graph(0).tensors[1::2]
+    wanted = real(weights, scales).astype(np.float64).sum(1)
+    np.testing.assert_allclose(y, wanted[None, None], atol=2e-5 * abs(wanted).max())    # codes of 255, exactly 1
+
+
+@pytest.mark.parametrize("change, is_kept", [
+    (lambda op, tensors: None, True),
+    (lambda op, tensors: vars(op).update(code=Builtin.ADD), False),
+    (lambda op, tensors: vars(op).update(inputs=(1, 1)), False),
+    (lambda op, tensors: vars(op.options).update(weights_format=1), False),
+    (lambda op, tensors: vars(tensors[0]).update(type=TensorType.INT8), False),
+    (lambda op, tensors: vars(tensors[2]).update(type=TensorType.INT8), False),
+    (lambda op, tensors: vars(tensors[1].blocks).update(block_size=4), False),
+    (lambda op, tensors: vars(tensors[1]).update(blocks=None), False),
+])
+def test_weights_that_stay_in_blocks(change, is_kept):
+    tensors = [SimpleNamespace(index=k, type=TensorType.FLOAT32, dims=(2, 16), data=None, is_sparse=False, blocks=None)
+               for k in range(3)]
+    vars(tensors[1]).update(type=TensorType.INT4, data=b"1234567812345678", blocks=SimpleNamespace(block_size=8))
+    op = SimpleNamespace(code=Builtin.FULLY_CONNECTED, inputs=(0, 1, -1), outputs=(2,),
+                         options=SimpleNamespace(weights_format=0))
+    change(op, tensors)
+    assert products(tensors, [op], [2]) == ({1} if is_kept else set())
+    assert products(tensors, [op], [1, 2]) == set()
