@@ -126,6 +126,19 @@ def _fixed_softmax(p, x, out):
     p.run(B.BITCAST, [codes], [out])
 
 
+@parted(B.AVERAGE_POOL_2D, B.MAX_POOL_2D)
+def pools(p):
+    """Pools of integers without quantization, as of codes in one, which they keep."""
+    x, out = p.tensor(0), p.b.result(p.op)
+    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or x.type != out.type or x.scales or \
+            out.scales or p.op.options.activation:
+        p.refuse("has no form for these tensors")
+    codes, result = (p.new(t, t.dims, scales=(1.0,), zero_points=(0,)) for t in (x, out))
+    p.run(B.BITCAST, [x], [codes])
+    p.same([codes], [result])
+    p.run(B.BITCAST, [result], [out])
+
+
 def merged(first, second):
     """Two shapes that broadcast, with adjacent dimensions merged where possible."""
     rank = max(len(first), len(second))

@@ -332,3 +332,28 @@ def test_masks_of_strided_slice_change_the_shape_that_a_file_says(mask, bounds, 
     numbers = [Const(np.array(values, np.int32)) for values in (*bounds, [1, 1, 1])]
     one = One("STRIDED_SLICE", [x, *numbers], [((2, 3, 4), "float32")], "StridedSliceOptions", {mask: 1})
     assert one.run()[0].tolist() == x[index].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_pools_of_integers_without_quantization(kind, dtype):
+    """Averages are rounded, halves away from zero."""
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(3).integers(info.min, info.max, (2, 5, 4, 3), dtype, endpoint=True)
+    fields = {"Padding": 1, "StrideW": 1, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 3}
+    one = One(kind, [x], [((2, 2, 3, 3), dtype)], "Pool2DOptions", fields)
+    taps = np.lib.stride_tricks.sliding_window_view(x, (3, 2), (1, 2))[:, ::2].astype(np.int64)
+    sums = taps.sum((-1, -2))
+    wanted = taps.max((-1, -2)) if kind == "MAX_POOL_2D" else np.sign(sums) * ((abs(sums) + 3) // 6)
+    (found,) = one.run()
+    assert found.dtype == dtype
+    assert found.tolist() == wanted.tolist()
+
+
+def test_an_activation_has_no_bounds_without_quantization():
+    x = np.zeros((1, 2, 2, 1), np.int8)
+    one = One("MAX_POOL_2D", [x], [((1, 1, 1, 1), "int8")], "Pool2DOptions",
+              {"Padding": 1, "StrideW": 1, "StrideH": 1, "FilterWidth": 2, "FilterHeight": 2,
+               "FusedActivationFunction": 1})
+    with pytest.raises(nnfast.UnsupportedOperator, match="MAX_POOL_2D"):
+        nnfast.load(one.file())
