@@ -2,7 +2,7 @@
 
     PLACE seeds FOLDER              write the seeds of a target, where they are not there yet
     PLACE fuzz [FLAG...] FOLDER     libFuzzer with its flags and a corpus folder; without atheris the same by chance
-    PLACE replay FILE...            one input after the other, telling what it does
+    PLACE replay -timeout=N FILE... one input after the other, telling what it does; each has N seconds
 """
 
 import faulthandler
@@ -25,9 +25,12 @@ def main(arguments, atheris):
             Path(rest[0], f"seed{number}").write_bytes(data)
     elif act == "replay":
         target.tell = lambda text: print(f"  {text}", flush=True)
-        for path in rest:
+        patience = int(rest[0].removeprefix("-timeout="))
+        for path in rest[1:]:
             print(f"{Path(path).name}: {Path(path).stat().st_size} bytes", flush=True)
+            faulthandler.dump_traceback_later(patience, exit=True)
             target.one(Path(path).read_bytes())
+        faulthandler.cancel_dump_traceback_later()
     elif atheris is None:
         fuzz_by_chance(target, rest)
     else:

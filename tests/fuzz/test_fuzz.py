@@ -17,7 +17,7 @@ from nnfast.fuzz.targets import load
 
 # -- findings ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name, is_guided, words", [
-    ("Raises", False, "ValueError: the word is there"), ("Dies", False, "Aborted"), ("Hangs", False, "nothing for 3 s"),
+    ("Raises", False, "ValueError: the word is there"), ("Dies", False, "Aborted"), ("Hangs", False, "nothing for 5 s"),
     ("Dies", True, "deadly signal"), ("Raises", True, "ValueError: the word is there")])
 def test_a_finding_is_kept_and_found_again(tmp_path, monkeypatch, name, is_guided, words):
     plant(monkeypatch, name)
@@ -25,7 +25,7 @@ def test_a_finding_is_kept_and_found_again(tmp_path, monkeypatch, name, is_guide
         pytest.importorskip("atheris")
     else:
         without_atheris(monkeypatch, tmp_path)
-    monkeypatch.setattr(runner, "HANG_SECONDS", 3 if name == "Hangs" else 90)
+    monkeypatch.setattr(runner, "HANG_SECONDS", 5 if name == "Hangs" else 90)
     result, = run([name], runs=10**6, seed=1, folder=tmp_path / "found")
     assert words in result.reason and 0 <= result.runs < 10**6
     assert (result.coverage is not None) == is_guided
