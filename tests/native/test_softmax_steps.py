@@ -29,6 +29,17 @@ def test_float(level, rows, n, spread, beta, seed):
 
 
 @every_level
+@pytest.mark.parametrize("mask", [-104.5, -150, -3e38, -np.inf])
+def test_what_a_mask_hides_is_zero(mask, level):
+    x = np.random.default_rng(3).uniform(-0.1, 0.1, (3, 77)).astype(np.float32)
+    x[:, 20:60] += np.float32(mask)
+    (found,) = run_all_ways(lambda: [SoftmaxF32((0, 1), 3, 77, 1.0)], [x], [(x.shape, np.float32)], level)
+    power = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))
+    assert not found[:, 20:60].any()
+    np.testing.assert_allclose(found, power / power.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-40)
+
+
+@every_level
 @given(rows=st.integers(1, 9), n=SIZES, spread=st.sampled_from([0, 1, 30, 1e20]), beta=st.sampled_from([1, 0.3, -2, 0]),
        seed=st.integers(0, 99))
 @settings(max_examples=30)
