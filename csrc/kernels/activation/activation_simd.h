@@ -68,7 +68,7 @@ INLINE V apply(enum op op, V x)
     case OP_SQRT:
         return root(x);
     case OP_RSQRT:
-        return divide(all(1), root(x));
+        return inverse_roots(x);
     case OP_CEIL:
         return negative(floor_of(negative(x)));
     case OP_ROUND:

@@ -75,6 +75,8 @@ static inline V bits_and(V a, V b) { return _mm256_and_ps(a, b); }
 static inline V bits_or(V a, V b) { return _mm256_or_ps(a, b); }
 static inline V divide(V a, V b) { return _mm256_div_ps(a, b); }
 static inline V root(V x) { return _mm256_sqrt_ps(x); }
+/* 1 / sqrt(x) */
+static inline V inverse_roots(V x) { return _mm256_div_ps(all(1.0f), _mm256_sqrt_ps(x)); }
 static inline V floor_of(V x) { return _mm256_floor_ps(x); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

@@ -35,6 +35,14 @@ static inline V bits_and(V a, V b) { return _mm512_and_ps(a, b); }
 static inline V bits_or(V a, V b) { return _mm512_or_ps(a, b); }
 static inline V divide(V a, V b) { return _mm512_div_ps(a, b); }
 static inline V root(V x) { return _mm512_sqrt_ps(x); }
+/* 1 / sqrt(x) within 1 ulp: an estimate y of 14 bits, and y + y e (1/2 + 3/8 e) with e = 1 - x y^2. Where e is NaN, as for
+ * zeros, infinity and what has no root, the estimate is right. */
+static inline V inverse_roots(V x)
+{
+    const V y = _mm512_rsqrt14_ps(x), e = _mm512_fnmadd_ps(_mm512_mul_ps(x, y), y, all(1.0f));
+    const V more = _mm512_mul_ps(e, _mm512_fmadd_ps(e, all(0.375f), all(0.5f)));
+    return _mm512_mask_fmadd_ps(y, _mm512_cmp_ps_mask(e, e, _CMP_ORD_Q), more, y);
+}
 static inline V floor_of(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

@@ -78,6 +78,8 @@ static inline V bits_or(V a, V b)
 
 static inline V divide(V a, V b) { return vdivq_f32(a, b); }
 static inline V root(V x) { return vsqrtq_f32(x); }
+/* 1 / sqrt(x) */
+static inline V inverse_roots(V x) { return vdivq_f32(all(1.0f), vsqrtq_f32(x)); }
 static inline V floor_of(V x) { return vrndmq_f32(x); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return vrndnq_f32(x); }
