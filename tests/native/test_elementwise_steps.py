@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.steps import at_level, every_level, run_all_ways
-from nnfast._native.elementwise import BinaryF32, BinaryQ8, collapse, obstacle
+from nnfast._native.elementwise import BinaryBytes, BinaryF32, BinaryQ8, collapse, obstacle
 from nnfast.model.quant import mbqm, rdbpot, srdhm
 from nnfast.ops.power import power
 
@@ -35,6 +35,26 @@ def test_float_equals_numpy(op, level, shapes, clamp, seed):
     a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
     wanted = np.clip(OPERATIONS[op](a, b), *np.float32(clamp)).astype(np.float32)
     (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), op, *shapes, *clamp)], [a, b], [(wanted.shape, np.float32)],
+                            level)
+    assert np.array_equal(found, wanted)
+
+
+SHORT = [((1500, 3), (3,)), ((3,), (1500, 3)), ((9, 1500, 2), (9, 1, 2)), ((1200, 5), (1200, 1)), ((1, 63), (70, 1)),
+         ((2, 1, 40, 1, 2), (1, 3, 40, 5, 2)), ((4, 1, 3), (4, 2, 1))]
+
+
+@every_level
+@pytest.mark.parametrize("shapes", SHORT)
+def test_short_rows_are_taken_together(shapes, level):
+    """More of them than a step gathers at once, for items of 1 and of 4 bytes."""
+    random = np.random.default_rng(5)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
+    wanted = a - b
+    (found,) = run_all_ways(lambda: [BinaryF32((0, 1, 2), "sub", *shapes)], [a, b], [(wanted.shape, np.float32)], level)
+    assert np.array_equal(found, wanted)
+    codes = [random.integers(-128, 128, shape).astype(np.int8) for shape in shapes]
+    wanted = np.maximum(*codes)
+    (found,) = run_all_ways(lambda: [BinaryBytes((0, 1, 2), "max", "qs8", *shapes)], codes, [(wanted.shape, np.int8)],
                             level)
     assert np.array_equal(found, wanted)
 

@@ -1,6 +1,7 @@
 """Steps of the element-wise family: operands that broadcast against each other, and choices."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memcpy
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -43,6 +44,8 @@ cdef enum:
     BINARY_GRAIN = 16384       # elements below which a second thread costs more than it saves
     POWER_GRAIN = 2048  # the same for powers
     OUTER = 7           # most loops around the rows: rank 8 with every dimension broadcast differently from the next
+    SHORT = 64          # elements of a row from which on it is worth a call of its own
+    GATHERED = 4096     # bytes of an operand that short rows are gathered in
 
 
 cdef struct walk:
@@ -124,6 +127,62 @@ ctypedef void (*row_fn)(const void *p, size_t n, const void *a, size_t step_a, c
                         void *y) noexcept nogil
 
 
+cdef inline void gather(uint8_t *to, const uint8_t *x, size_t n, size_t step, size_t rows, size_t stride,
+                        size_t item) noexcept nogil:
+    # `rows` rows of n elements side by side. n, step, stride: elements; step 0 repeats one.
+    cdef size_t row, i, done = n * item, whole = rows * n * item
+    cdef uint32_t word
+    if step and stride:
+        for row in range(rows):
+            memcpy(to + row * n * item, x + row * stride * item, n * item)
+    elif step:
+        memcpy(to, x, done)
+        while done < whole:
+            memcpy(to + done, to, min(done, whole - done))
+            done *= 2
+    elif item == 4:
+        for row in range(rows):
+            memcpy(&word, x + row * stride * 4, 4)
+            for i in range(row * n, (row + 1) * n):
+                memcpy(to + i * 4, &word, 4)
+    else:
+        for row in range(rows):
+            for i in range(row * n, (row + 1) * n):
+                memcpy(to + i * item, x + row * stride * item, item)
+
+
+cdef void walk_short_rows(const void *params, const walk *w, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                          size_t row, size_t last, size_t item, size_t item_y, row_fn do_row) noexcept nogil:
+    # Rows first..last-1, as many of the innermost loop at once as fit: kernels take long rows. Operands that are not
+    # dense over them are gathered; one that repeats over them only where its place changes.
+    cdef uint8_t parts[2][GATHERED]
+    cdef const uint8_t *x[2]
+    cdef const uint8_t *at[2]
+    cdef size_t held[2]
+    cdef size_t steps[2]
+    cdef size_t strides[2]
+    cdef size_t offset[2]
+    cdef int inner = w.rank - 1, side
+    cdef size_t most = GATHERED // (w.n * item), count
+    steps[0], steps[1] = w.step_a, w.step_b
+    strides[0], strides[1] = w.stride_a[inner], w.stride_b[inner]
+    at[0] = at[1] = NULL
+    held[0] = held[1] = 0
+    while row < last:
+        count = min(most, w.size[inner] - row % w.size[inner], last - row)
+        offsets(w, row, &offset[0], &offset[1])
+        for side in range(2):
+            x[side] = (a if side == 0 else b) + offset[side] * item
+            if steps[side] and strides[side] == w.n:
+                continue
+            if strides[side] or at[side] != x[side] or held[side] < count:
+                gather(parts[side], x[side], w.n, steps[side], count, strides[side], item)
+                at[side], held[side] = x[side], count
+            x[side] = parts[side]
+        do_row(params, count * w.n, x[0], 1, x[1], 1, y + row * w.n * item_y)
+        row += count
+
+
 cdef inline void walk_rows(const nnf_step *step, const nnf_run *run, int thread, int threads, const walk *w,
                            size_t item, size_t item_y, row_fn do_row) noexcept nogil:
     # A thread's part of y = a op b; item, item_y: bytes of an element of the operands, of y.
@@ -132,6 +191,9 @@ cdef inline void walk_rows(const nnf_step *step, const nnf_run *run, int thread,
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
     cdef size_t row, last, column, end, at_a, at_b
     share(w, thread, threads, &row, &last, &column, &end)
+    if w.rank and w.n < SHORT and w.n:
+        walk_short_rows(step.params, w, a, b, y, row, last, item, item_y, do_row)
+        return
     for row in range(row, last):
         offsets(w, row, &at_a, &at_b)
         do_row(step.params, end - column, a + (at_a + column * w.step_a) * item, w.step_a,
