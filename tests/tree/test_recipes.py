@@ -97,7 +97,8 @@ def methods():
         for made in ast.walk(ast.parse(sources()[name])):
             if isinstance(made, ast.ClassDef) and made.name in ("Device", "PreparedModel"):
                 found |= {node.name for node in made.body if isinstance(node, ast.FunctionDef)}
-    return [{"method": method} for method in sorted(found) if not method.startswith("_") and not method.islower()]
+    return [{"method": method, "name": re.sub(r"_1_\d$", "", method)} for method in sorted(found)
+            if not method.startswith("_") and method not in ("last_error", "prepared_model")]  # which HIDL lacks
 
 
 EXAMPLES = {
