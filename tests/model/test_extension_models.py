@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.edited_models import edit, refuse
 from helpers.vendor_extensions import AMOUNTS
 from nnfast import ModelBuilder
 from nnfast.errors import InvalidArgument
@@ -25,20 +26,6 @@ def vendor_model(parameters=b"12345", builder=None):
     c = b.constant(np.arange(6, dtype=np.uint8), b.extension_code(NAME, 2))
     y = b.output(kind, ())
     return b.operation(b.extension_code(NAME, 7), [x, c], [y]).build()
-
-
-def edit(index, **changes):
-    def apply(model):
-        operands = list(model.main.operands)
-        operands[index] = replace(operands[index], **changes)
-        return model.with_main(operands=tuple(operands))
-    return apply
-
-
-def refuse(model, text):
-    with pytest.raises(InvalidArgument) as caught:
-        validate_model(model)
-    assert text in str(caught.value), str(caught.value)
 
 
 def test_1_7_codes():

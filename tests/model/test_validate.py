@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.edited_models import edit, edit_operation, refuse
 from nnfast.errors import InvalidArgument
 from nnfast.model.builder import ModelBuilder
 from nnfast.model.types import ChannelQuant, LifeTime, Model, OperandType, Operation, State
@@ -39,30 +40,6 @@ def nested(*targets):
     graphs = [replace(graph, operands=graph.operands + tuple(replace(operand, subgraph=t) for t in refs))
               for refs in targets]
     return Model(graph, tuple(graphs))
-
-
-def edit(index, **changes):
-    """Mutation that changes fields of one operand of main."""
-    def apply(model):
-        operands = list(model.main.operands)
-        operands[index] = replace(operands[index], **changes)
-        return model.with_main(operands=tuple(operands))
-    return apply
-
-
-def edit_operation(index, **changes):
-    def apply(model):
-        operations = list(model.main.operations)
-        operations[index] = replace(operations[index], **changes)
-        return model.with_main(operations=tuple(operations))
-    return apply
-
-
-def refuse(model, text):
-    with pytest.raises(InvalidArgument) as caught:
-        validate_model(model)
-    assert text in str(caught.value), str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_sample_is_valid():
