@@ -72,14 +72,14 @@ void nnf_check_log_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const 
 static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, uint8_t flip)
 {
     const nnf_softmax_q8_rows_fn slow = (nnf_softmax_q8_rows_fn)twin->fn, fast = (nnf_softmax_q8_rows_fn)kernel->fn;
-    static const size_t sizes[] = {1, 2, 31, 255, 256, 257, 1001, 20000};
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 19, 31, 255, 256, 257, 1001, 2049, 20000};
     int32_t *power = NULL;
-    for (size_t form = 0; form < 32; form++) {
-        const size_t n = sizes[form % 8];
+    for (size_t form = 0; form < 64; form++) {
+        const size_t n = sizes[form % 16];
         uint8_t *x = nnf_check_alloc(c, n), *expected = nnf_check_alloc(c, n), *actual = nnf_check_alloc(c, n);
         power = nnf_check_alloc(c, 4 * 256);
         for (int d = 0; d < 256; d++) {
-            const double exact = nnf_exp_neg(-d * (form < 16 ? 0.05 : 0.9)) * 2147483648.0;
+            const double exact = nnf_exp_neg(-d * (form < 16 ? 0.05 : form < 32 ? 0.9 : form < 48 ? 0.001 : 0)) * 2147483648.0;
             power[d] = exact >= 2147483647.0 ? INT32_MAX : (int32_t)exact;
         }
         nnf_check_fill_bytes(c, x, n);
@@ -101,6 +101,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     for (int d = 0; d < 256; d++)
         power[d] = INT32_MAX >> (d / 8 < 31 ? d / 8 : 31);
     nnf_check_fill_bytes(c, x, n);
+    NNF_BENCH(c, "n=19", 19, fast(19, x, y, power));
     NNF_BENCH(c, "n=1001", n, fast(n, x, y, power));
     nnf_check_done(c, "bench");
 }

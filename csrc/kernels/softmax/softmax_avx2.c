@@ -6,3 +6,35 @@
 #define KERNEL(op) op##__avx2_8
 
 #include "softmax/softmax_simd.h"
+
+#include "nnf/simd/s32_avx2.h"
+
+static inline S looked_up(const int32_t *table, S place) { return _mm256_i32gather_epi32(table, place, 4); }
+
+static inline int32_t sum_of_lanes(S x)
+{
+    x = s32_add(x, _mm256_permute2x128_si256(x, x, 1));
+    x = s32_add(x, _mm256_shuffle_epi32(x, 0x4E));
+    return _mm256_cvtsi256_si32(s32_add(x, _mm256_shuffle_epi32(x, 0xB1)));
+}
+
+static inline S s32_rounded(S x, int shift)
+{
+    return _mm256_srl_epi32(s32_add(x, s32_all(shift ? (int32_t)(1U << (shift - 1)) : 0)), _mm_cvtsi32_si128(shift));
+}
+
+static inline S product_f0(S a, S b)
+{
+    const __m256i half = _mm256_set1_epi64x(1 << 30);
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(a, b), half);
+    const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), half);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
+}
+
+static inline void store_codes(size_t count, uint8_t *y, S x)
+{
+    const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    nnf_store_bytes(y, (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(words, words)), count);
+}
+
+#include "softmax/softmax_q8_simd.h"

@@ -6,3 +6,28 @@
 #define KERNEL(op) op##__avx512_16
 
 #include "softmax/softmax_simd.h"
+
+#include "nnf/simd/s32_avx512.h"
+
+static inline S looked_up(const int32_t *table, S place) { return _mm512_i32gather_epi32(place, table, 4); }
+static inline int32_t sum_of_lanes(S x) { return _mm512_reduce_add_epi32(x); }
+
+static inline S s32_rounded(S x, int shift)
+{
+    return _mm512_srl_epi32(s32_add(x, s32_all(shift ? (int32_t)(1U << (shift - 1)) : 0)), _mm_cvtsi32_si128(shift));
+}
+
+static inline S product_f0(S a, S b)
+{
+    const __m512i half = _mm512_set1_epi64(1 << 30);
+    const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(a, b), half);
+    const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32)), half);
+    return _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 31), 0xAAAA, _mm512_slli_epi64(odd, 1));
+}
+
+static inline void store_codes(size_t count, uint8_t *y, S x)
+{
+    _mm_mask_storeu_epi8(y, first_lanes(count), _mm512_cvtepi32_epi8(x));
+}
+
+#include "softmax/softmax_q8_simd.h"

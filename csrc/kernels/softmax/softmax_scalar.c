@@ -4,6 +4,7 @@
 
 #include "nnf/fixedpoint.h"
 #include "nnf/math_scalar.h"
+#include "softmax/softmax_q8.h"
 
 void nnf_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float beta)
 {
@@ -30,25 +31,6 @@ void nnf_log_softmax_f32_rows__scalar(size_t n, const float *x, float *y, float 
         y[i] = (float)(((double)x[i] - most) * beta - logarithm);
 }
 
-/* Fa * 2^bits as F(a - bits), saturated; the value stays positive here. */
-static int32_t raise(int32_t x, int bits)
-{
-    return x > (INT32_MAX >> bits) ? INT32_MAX : x * (1 << bits);
-}
-
-/* 1 / (1 + a) as F0 for a: F0 in [0, 1], three Newton steps from a linear start [NN 13.5 recip1p]. */
-static int32_t reciprocal_of_one_plus(int32_t a)
-{
-    const int32_t one = 1 << 29; /* F2 */
-    const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) >> 1);
-    int32_t x = 1515870810 + nnf_srdhm(half, -1010580540); /* 48/17 - 32/17 half */
-    for (int i = 0; i < 3; i++) {
-        const int32_t change = nnf_srdhm(x, one - nnf_srdhm(half, x)); /* F4 to F2 */
-        x += change > INT32_MAX >> 2 ? INT32_MAX : change < -(INT32_MAX >> 2) ? INT32_MIN : change * 4;
-    }
-    return raise(x, 1); /* half of an F2 word is the same word read as F1 */
-}
-
 /* A power by the reciprocal of the sum, in steps that the shift leaves. */
 static int32_t part_of(int32_t power, int32_t scale, int shift)
 {
@@ -71,28 +53,28 @@ static uint8_t largest(uint8_t flip, size_t n, const uint8_t *x)
     return max;
 }
 
-/* The reciprocal of the sum of powers, and the shift behind it to parts in steps of 2^-bits. */
-static int32_t reciprocal_of_sum(uint8_t flip, size_t n, const uint8_t *x, uint8_t max, const int32_t power[256],
-                                 int bits, int *shift)
+/* The sum of powers in F12. */
+static int64_t sum_of(uint8_t flip, size_t n, const uint8_t *x, uint8_t max, const int32_t power[256])
 {
+    int64_t sum = 0;
+    if (n < 256) {
+        for (size_t i = 0; i < n; i++)
+            sum += nnf_rdbpot(power[max - (x[i] ^ flip)], 12);
+        return sum;
+    }
     int32_t rounded[256];
     for (int d = 0; d <= max; d++)
         rounded[d] = nnf_rdbpot(power[d], 12);
-    int64_t sum = 0; /* at least e^0 in F12, 2^19 */
     for (size_t i = 0; i < n; i++)
         sum += rounded[max - (x[i] ^ flip)];
-    /* The sum in [1, 2) of F0; one that outgrows 32 bits gives bits away. */
-    const int zeros = __builtin_clzll((unsigned long long)sum) - 32;
-    const int64_t scaled = zeros >= 0 ? sum << zeros : sum >> -zeros;
-    *shift = 12 - zeros + 31 - bits;
-    return reciprocal_of_one_plus((int32_t)(scaled - (INT64_C(1) << 31)));
+    return sum;
 }
 
 static inline void softmax(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
 {
     const uint8_t max = largest(flip, n, x);
     int shift;
-    const int32_t scale = reciprocal_of_sum(flip, n, x, max, power, 8, &shift);
+    const int32_t scale = nnf_reciprocal_of_sum(sum_of(flip, n, x, max, power), 8, &shift);
     if (n < 256) {
         for (size_t i = 0; i < n; i++)
             y[i] = code_of(power[max - (x[i] ^ flip)], scale, shift) ^ flip;
@@ -109,7 +91,7 @@ static inline void softmax_words(uint8_t flip, size_t n, const uint8_t *x, int16
 {
     const uint8_t max = largest(flip, n, x);
     int shift;
-    const int32_t scale = reciprocal_of_sum(flip, n, x, max, power, 16, &shift);
+    const int32_t scale = nnf_reciprocal_of_sum(sum_of(flip, n, x, max, power), 16, &shift);
     for (size_t i = 0; i < n; i++) {
         const int32_t part = part_of(power[max - (x[i] ^ flip)], scale, shift);
         y[i] = (int16_t)(nnf_clamp_s32(part, 0, UINT16_MAX) + INT16_MIN);

@@ -1,0 +1,63 @@
+/* Softmax of rows of 8-bit codes in vectors. Include after nnf/simd/s32_<isa>.h, KERNEL, and
+ *   looked_up(table, S)        table[lane] of each lane, from 0 to 255
+ *   s32_rounded(S, int shift)  lanes, none below 0, over 2^shift, 0 to 31, to nearest, ties up
+ *   product_f0(S, S)           rounded products of lanes in F0, none below 0
+ *   sum_of_lanes(S)            of numbers that add up within 31 bits
+ *   store_codes(count, y, S)   the lowest bytes of the first lanes, at most LANES */
+#ifndef NNF_SOFTMAX_Q8_SIMD_H
+#define NNF_SOFTMAX_Q8_SIMD_H
+
+#include "nnf/unroll.h"
+#include "softmax/softmax.h"
+#include "softmax/softmax_q8.h"
+
+/* So many vectors of powers in F12, up to 2^19, add up within 31 bits, all lanes together. */
+enum { VECTORS = 128 };
+
+/* Codes as unsigned ones; lanes beyond `count` are those of `rest`. */
+INLINE S codes(uint8_t flip, size_t count, const uint8_t *x, S rest)
+{
+    const S found = s32_xor(s32_from_u8(count < LANES ? count : LANES, x), s32_all(flip));
+    return count < LANES ? s32_choose(s32_live(first_lanes(count)), found, rest) : found;
+}
+
+INLINE void softmax_codes(uint8_t flip, size_t n, const uint8_t *x, uint8_t *y, const int32_t *power)
+{
+    S most = s32_all(0);
+    for (size_t i = 0; i < n; i += LANES)
+        most = s32_max(most, codes(flip, n - i, x + i, most));
+    most = s32_most(most);
+    int64_t total = 0;
+    for (size_t i = 0; i < n;) {
+        const size_t stop = n - i < VECTORS * LANES ? n : i + VECTORS * LANES;
+        S sum = s32_all(0);
+        for (; i < stop; i += LANES) {
+            const S found = s32_sub(most, codes(flip, stop - i, x + i, most));
+            const S rounded = s32_rounded(looked_up(power, found), 12);
+            sum = s32_add(sum, stop - i < LANES ? s32_choose(s32_live(first_lanes(stop - i)), rounded, s32_all(0))
+                                                : rounded);
+        }
+        i = stop;
+        total += sum_of_lanes(sum);
+    }
+    int shift;
+    const S scale = s32_all(nnf_reciprocal_of_sum(total, 8, &shift));
+    for (size_t i = 0; i < n; i += LANES) {
+        const S found = looked_up(power, s32_sub(most, codes(flip, n - i, x + i, most)));
+        /* From 32 bits on nothing is left of a 31-bit product. */
+        const S part = shift > 31 ? s32_all(0) : s32_rounded(product_f0(found, scale), shift);
+        store_codes(n - i < LANES ? n - i : LANES, y + i, s32_xor(s32_min(part, s32_all(255)), s32_all(flip)));
+    }
+}
+
+void KERNEL(nnf_softmax_qu8_rows)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+{
+    softmax_codes(0, n, x, y, power);
+}
+
+void KERNEL(nnf_softmax_qs8_rows)(size_t n, const uint8_t *x, uint8_t *y, const int32_t power[256])
+{
+    softmax_codes(128, n, x, y, power);
+}
+
+#endif
