@@ -29,20 +29,16 @@ X86 = target() in ("x86_64", "AMD64")
 OPENMP = ["-fopenmp"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c"]
 AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
-ISA_FLAGS = {
-    "_scalar": ["-fno-tree-vectorize"],
+X86_FLAGS = {
     "_avx2": AVX2,
     "_avxvnni": [*AVX2, "-mavxvnni"],
     "_avx512": AVX512,
     "_avx512vnni": [*AVX512, "-mavx512vnni"],
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
-    "_neon": [],
-    "_neondot": ["-march=armv8.2-a+dotprod"],
-    "_openmp": OPENMP,
 }
-X86_ONLY = ("_avx2", "_avxvnni", "_avx512", "_avx512vnni", "_avx512bf16", "_avx512amx")
-ARM_ONLY = ("_neon", "_neondot")
+ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"]}
+ISA_FLAGS = {"_scalar": ["-fno-tree-vectorize"], **X86_FLAGS, **ARM_FLAGS, "_openmp": OPENMP}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.
 COMMON = ["-O2", "-g0", "-falign-functions=64", "-falign-loops=32", "-std=c11", "-ffp-contract=off", "-fno-math-errno",
@@ -84,7 +80,7 @@ def machine_flags():
 def belongs_here(source):
     """Whether this processor family compiles the file at all."""
     suffix = suffix_of(source)
-    return suffix not in (ARM_ONLY if X86 else X86_ONLY) and (suffix != "_openmp" or has_openmp())
+    return suffix not in (ARM_FLAGS if X86 else X86_FLAGS) and (suffix != "_openmp" or has_openmp())
 
 
 def csrc(pattern):

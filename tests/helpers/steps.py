@@ -23,6 +23,11 @@ def at_level(level):
         kernels.set_level(None)
 
 
+def is_fastest(kernel):
+    """Whether the level in force has no faster kernel of the same op."""
+    return kernel == kernels.picked(kernel.removeprefix("nnf_").partition("__")[0])
+
+
 def run(steps, arrays, threads=1, parts=0):
     """Run steps with arrays[i] as the memory of slot i; outputs are written in place. parts: as those of a Program, of
     a run that could be cancelled.

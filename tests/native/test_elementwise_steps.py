@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.steps import at_level, every_level, run_all_ways
+from helpers.steps import at_level, every_level, is_fastest, run_all_ways
 from nnfast._native.elementwise import BinaryBytes, BinaryF32, BinaryQ8, collapse, obstacle
 from nnfast.model.quant import mbqm, rdbpot, srdhm
 from nnfast.ops.power import power
@@ -147,8 +147,7 @@ def test_two_threads_share_long_rows(level):
 def test_step_names_its_kernel(level):
     with at_level(level):
         step = BinaryF32((0, 1, 2), "add", (4,), (4,))
-    kernel = {"scalar": "scalar", "avx2": "avx2_8", "avxvnni": "avx2_8"}.get(level, "avx512_16")
-    assert step.kernel == f"nnf_add_f32_flat__{kernel}"
+        assert step.kernel.startswith("nnf_add_f32_flat__") and is_fastest(step.kernel)
 
 
 def test_shift_out_of_range_is_refused():
