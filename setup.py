@@ -4,6 +4,7 @@ csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of 
 nnfast/_native/<name>.pyx is one extension, made of the files that it includes from the folder of its name. The kernels
 and the registry are linked into `kernels`, the thread team into `threads`, the packing of weights into `conv`, the ring
 into `rings` and into the loops that measure it. `openmp` is left out where the compiler has no OpenMP.
+csrc/ndk is a library of its own, without Python, for programs in C: nnfast/lib/libneuralnetworks.so.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags of the compiler, e.g. sanitizers, whose library the process loads first
@@ -20,6 +21,11 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 SHARED = "nnfast._native._cyutility"
+NDK_LIBRARY = "nnfast/lib/libneuralnetworks.so"
+NDK_MAP = "csrc/ndk/libneuralnetworks.map"
+# Threads of a run may still be on their way when a program closes the library, so it stays.
+NDK_LINK = ["-Wl,-soname,libneuralnetworks.so", f"-Wl,--version-script={NDK_MAP}", "-Wl,-z,nodelete",
+            "-Wl,--gc-sections", "-pthread", "-ldl"]
 sys.path.insert(0, str(ROOT / "ci"))
 
 from c_build import (  # noqa: E402  (the folder is no package)
@@ -88,11 +94,24 @@ class BuildExt(build_ext):
         # Where this Python looks for its own libraries says nothing to other machines.
         self.compiler.linker_so = [flag for flag in self.compiler.linker_so if not flag.startswith("-Wl,-rpath")]
         objects = {ext.name: self.jobs(ext) for ext in self.extensions}
-        compile_changed({target: job for jobs in objects.values() for target, job in jobs.items()})
+        library = self.c_jobs(csrc("ndk/*.c"))
+        compile_changed({target: job for jobs in (*objects.values(), library) for target, job in jobs.items()})
         for ext in self.extensions:
             self.compiler.link_shared_object([str(target) for target in objects[ext.name]],
                                              self.get_ext_fullpath(ext.name), extra_postargs=ext.extra_link_args,
                                              target_lang="c")
+        self.compiler.link_shared_object([str(target) for target in library], str(Path(self.build_lib) / NDK_LIBRARY),
+                                         extra_postargs=[*NDK_LINK, *os.environ.get("NNFAST_CFLAGS", "").split()])
+
+    def copy_extensions_to_source(self):
+        super().copy_extensions_to_source()
+        self.mkpath(str(Path(NDK_LIBRARY).parent))
+        self.copy_file(str(Path(self.build_lib) / NDK_LIBRARY), NDK_LIBRARY)
+
+    def c_jobs(self, sources):
+        """{object: (command, source)} of files of csrc that Python knows nothing of."""
+        return {Path(self.build_temp) / f"{source}.o":
+                ([*self.compiler.compiler_so, *c_flags(source), *INCLUDES], source) for source in sources}
 
     def jobs(self, ext):
         """{object: (command, source)} of an extension."""

@@ -31,6 +31,9 @@ if command -v clang > /dev/null; then # the same, guided by coverage
         csrc/fmq/packet.c csrc/stress/packet_libfuzzer.c -o "$folder/packet_libfuzzer"
     cp -r nnfast/fuzz/corpus/packets "$folder"
     "$folder/packet_libfuzzer" -max_len=2305 -use_value_profile=1 -runs="${PACKETS:-2000000}" "$folder/packets"
+    clang -std=c11 -O1 -g -Icsrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all csrc/ndk/msgpack.c \
+        csrc/stress/msgpack_libfuzzer.c -o "$folder/msgpack_libfuzzer"
+    "$folder/msgpack_libfuzzer" -max_len=400 -use_value_profile=1 -runs="${MESSAGES:-2000000}"
 fi
 # The thread sanitizer knows no fences: those of the ring order its event word only, which carries no data.
 ring="csrc/fmq/ring.c csrc/stress/ring_stress.c"

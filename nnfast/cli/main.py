@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "hold every operator of a .tflite file against LiteRT's reference kernels",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
+    "library": "where libneuralnetworks.so and its headers are, for compilers of C programs",
     "top": "show who uses the driver's process, how much and how fast",
     "vts": "run conformance vectors against the driver",
     "stress": "crash and stress tests: clients that load, run, die and hang, each in a process of its own",

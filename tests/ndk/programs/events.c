@@ -1,0 +1,215 @@
+#include "cases.h"
+#include <sys/eventfd.h>
+
+static Model *model;
+static Compilation *compilation;
+
+static void begin(void)
+{
+    model = plain_add();
+    compilation = compiled(model);
+}
+
+static void end(void)
+{
+    ANeuralNetworksCompilation_free(compilation);
+    ANeuralNetworksModel_free(model);
+}
+
+static void start_compute(void)
+{
+    struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
+    Event *event = (Event *)1;
+    int fence = 7;
+    begin();
+    Execution *execution = new_execution(compilation);
+    IS(ANeuralNetworksExecution_startCompute(NULL, &event), N);
+    TRUE_(!event);
+    IS(ANeuralNetworksExecution_startCompute(execution, NULL), N);
+    IS(ANeuralNetworksEvent_wait(NULL), N);
+    give(execution, &sums);
+    IS(ANeuralNetworksExecution_startCompute(execution, &event), OK);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &fence), D);
+    IS(fence, -1);
+    IS(ANeuralNetworksExecution_setLoopTimeout(execution, 1), S);
+    IS(ANeuralNetworksEvent_wait(event), OK);
+    IS(ANeuralNetworksEvent_wait(event), OK);
+    TRUE_(sums.z[0] == 4);
+    ANeuralNetworksExecution_free(execution);
+    ANeuralNetworksEvent_free(event);
+    /* an event that nobody has waited for */
+    execution = new_execution(compilation);
+    give(execution, &sums);
+    IS(ANeuralNetworksExecution_startCompute(execution, &event), OK);
+    ANeuralNetworksEvent_free(event);
+    ANeuralNetworksExecution_free(execution);
+    ANeuralNetworksEvent_free(NULL);
+    end();
+}
+
+static void sync_fences(void)
+{
+    Event *event = (Event *)1;
+    int fence = 7, own = eventfd(0, EFD_CLOEXEC);
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(-1, &event), D);
+    TRUE_(!event);
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(0, &event), D);
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(own, NULL), N);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(NULL, &fence), N);
+    IS(fence, -1);
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(own, &event), OK);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, NULL), N);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &fence), OK);
+    TRUE_(fence >= 0 && fence != own);
+    IS(eventfd_write(own, 1), 0);
+    IS(ANeuralNetworksEvent_wait(event), OK);
+    close(fence);
+    close(own);
+    ANeuralNetworksEvent_free(event);
+}
+
+static void failed_fence(void)
+{
+    struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
+    Event *event, *after = (Event *)1;
+    int ends[2];
+    begin();
+    IS(pipe(ends), 0);
+    /* The writing end of a pipe that nobody reads polls as an error. */
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(ends[1], &event), OK);
+    close(ends[0]);
+    IS(ANeuralNetworksEvent_wait(event), F);
+    Execution *execution = new_execution(compilation);
+    give(execution, &sums);
+    const Event *before[] = {event};
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(execution, before, 1, 0, &after), F);
+    TRUE_(!after);
+    close(ends[1]);
+    ANeuralNetworksEvent_free(event);
+    ANeuralNetworksExecution_free(execution);
+    end();
+}
+
+static void dependencies(void)
+{
+    struct sums first = {{1, 2}, {3, 4}, {0}, 0}, second = {{5, 6}, {7, 8}, {0}, 0};
+    Event *event, *next = NULL;
+    int fence = 7;
+    begin();
+    Execution *one = new_execution(compilation), *two = new_execution(compilation);
+    give(one, &first);
+    give(two, &second);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(one, NULL, 0, 0, &event), OK);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, NULL), N);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &fence), D);
+    const Event *list[] = {event, event}, *none[] = {event, NULL};
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(NULL, list, 1, 0, &next), N);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(two, NULL, 1, 0, &next), N);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(two, list, 1, 0, NULL), N);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(two, none, 2, 0, &next), N);
+    IS(ANeuralNetworksExecution_setReusable(one, true), S); /* it runs until somebody waits */
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(two, list, 2, 0, &next), OK);
+    IS(ANeuralNetworksEvent_wait(next), OK);
+    TRUE_(first.z[0] == 4 && second.z[0] == 12);
+    ANeuralNetworksEvent_free(event);
+    ANeuralNetworksEvent_free(next);
+    ANeuralNetworksExecution_free(one);
+    ANeuralNetworksExecution_free(two);
+    /* a limit needs a compilation for one device */
+    one = new_execution(compilation);
+    give(one, &first);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(one, NULL, 0, 1000, &event), D);
+    ANeuralNetworksExecution_free(one);
+    end();
+}
+
+static void open_outputs_behind_fences(void)
+{
+    static const float x[] = {1, 2, 3, 4, 5};
+    Type open = FLOAT_OF(OPEN), five = FLOAT_OF(FIVE);
+    float z[5];
+    int32_t none = 0;
+    Event *event;
+    model = finished(add_model(open, open, open));
+    compilation = compiled(model);
+    for (int is_given = 0; is_given < 2; is_given++) {
+        Execution *execution = new_execution(compilation);
+        IS(ANeuralNetworksExecution_setInput(execution, 0, &five, x, 20), OK);
+        IS(ANeuralNetworksExecution_setInput(execution, 1, &five, x, 20), OK);
+        IS(ANeuralNetworksExecution_setInput(execution, 2, NULL, &none, 4), OK);
+        IS(ANeuralNetworksExecution_setOutput(execution, 0, is_given ? &five : NULL, z, 20), OK);
+        IS(ANeuralNetworksExecution_startComputeWithDependencies(execution, NULL, 0, 0, &event), is_given ? OK : D);
+        ANeuralNetworksEvent_free(event);
+        ANeuralNetworksExecution_free(execution);
+    }
+    TRUE_(z[4] == 10);
+    end();
+}
+
+static void bursts(void)
+{
+    struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
+    Burst *burst;
+    begin();
+    Compilation *other = compiled(model);
+    Execution *execution = new_execution(compilation), *of_other = new_execution(other);
+    give(execution, &sums);
+    give(of_other, &sums);
+    IS(ANeuralNetworksBurst_create(compilation, &burst), OK);
+    IS(ANeuralNetworksExecution_burstCompute(execution, NULL), N);
+    IS(ANeuralNetworksExecution_burstCompute(NULL, burst), N);
+    IS(ANeuralNetworksExecution_burstCompute(of_other, burst), D);
+    IS(ANeuralNetworksExecution_burstCompute(execution, burst), OK);
+    TRUE_(sums.z[1] == 6);
+    ANeuralNetworksBurst_free(burst);
+    ANeuralNetworksBurst_free(NULL);
+    ANeuralNetworksExecution_free(execution);
+    ANeuralNetworksExecution_free(of_other);
+    ANeuralNetworksCompilation_free(other);
+    end();
+}
+
+/* Two threads on one execution, in all pairs of ways: each OK or BAD_STATE, at least one OK; of one that is not reusable
+ * at most one. */
+struct part {
+    enum way way;
+    Execution *execution;
+    int code;
+};
+
+static void *compute_part(void *argument)
+{
+    struct part *part = argument;
+    part->code = compute_by(part->way, part->execution, compilation);
+    return NULL;
+}
+
+static void two_threads(void)
+{
+    begin();
+    for (int reusable = 0; reusable < 2; reusable++)
+        for (int pair = 0; pair < WAYS * WAYS; pair++) {
+            struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
+            Execution *execution = new_execution(compilation);
+            struct part parts[] = {{(enum way)(pair / WAYS), execution, -1}, {(enum way)(pair % WAYS), execution, -1}};
+            pthread_t thread;
+            IS(ANeuralNetworksExecution_setReusable(execution, reusable), OK);
+            give(execution, &sums);
+            IS(pthread_create(&thread, NULL, compute_part, &parts[0]), 0);
+            compute_part(&parts[1]);
+            pthread_join(thread, NULL);
+            for (int i = 0; i < 2; i++)
+                TRUE_(parts[i].code == OK || parts[i].code == S);
+            int well = (parts[0].code == OK) + (parts[1].code == OK);
+            TRUE_(well == 1 || (reusable && well == 2));
+            ANeuralNetworksExecution_free(execution);
+        }
+    end();
+}
+
+static const struct test tests[] = {
+    {"start_compute", start_compute}, {"sync_fences", sync_fences}, {"failed_fence", failed_fence},
+    {"dependencies", dependencies}, {"open_outputs_behind_fences", open_outputs_behind_fences}, {"bursts", bursts},
+    {"two_threads", two_threads},
+};
+MAIN(tests)

@@ -1,0 +1,79 @@
+"""Life and death of the driver's process behind the C library."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import nnfast
+from helpers.processes import environment
+from helpers.tree import ROOT
+
+CLIENTS = ROOT / "tests" / "ndk" / "clients"
+
+
+@pytest.fixture
+def starter(tmp_path):
+    """A program that serves as `nnfast serve` does, wherever nnfast is installed."""
+    path = tmp_path / "nnfast"
+    path.write_text(f"#!{sys.executable}\nimport sys\nsys.path[:] = {sys.path!r}\nfrom nnfast.cli.main import main\n"
+                    f"sys.exit(main(sys.argv[1:]))\n")
+    path.chmod(0o755)
+    return path
+
+
+def stop(socket):
+    """End the driver that serves there, as kill -9 does; it is gone afterwards."""
+    with nnfast.connect(socket) as device:
+        pid = os.pidfd_open(device.pid)
+        signal.pidfd_send_signal(pid, signal.SIGKILL)
+        select.select([pid], [], [])
+        os.close(pid)
+
+
+def test_a_driver_is_started_and_its_death_is_told(program, starter, tmp_path):
+    socket = str(tmp_path / "s")
+    with subprocess.Popen([program(CLIENTS / "patient.c")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter))) as client:
+        assert client.stdout.readline() == "ready\n"
+        stop(socket)
+        client.stdin.write("\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "gone\n"
+        rest, _ = client.communicate("\n", timeout=300)  # which starts another driver
+        assert (rest, client.returncode) == ("", 0)
+    stop(socket)
+
+
+def test_clients_that_come_at_once_share_one_driver(program, starter, tmp_path):
+    socket = str(tmp_path / "s")
+    source = ROOT / "tests" / "ndk" / "programs" / "compilations.c"
+    clients = [subprocess.Popen([program(source), "settings"], stdout=subprocess.PIPE, text=True,
+                                env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter)))
+               for _ in range(4)]
+    assert [(client.communicate(timeout=300)[0], client.returncode) for client in clients] == [("", 0)] * 4
+    stop(socket)
+
+
+def test_without_a_driver(program, tmp_path):
+    source = ROOT / "tests" / "ndk" / "programs" / "devices.c"
+    done = subprocess.run([program(source), "count_and_get", "wait_for_them"], capture_output=True, text=True,
+                          env=environment(NNFAST_SOCKET=str(tmp_path / "s"), NNFAST_DRIVER=str(tmp_path / "none"),
+                                          NNFAST_VLOG="driver"))
+    assert done.stdout.count(" is 9, must be 0") == 2  # UNAVAILABLE_DEVICE for both, and the list is there
+    assert "no driver's process can be reached" in done.stderr and "NNFAST_DRIVER" in done.stderr
+
+
+def test_one_that_ends_at_once(program, tmp_path):
+    source = ROOT / "tests" / "ndk" / "programs" / "devices.c"
+    done = subprocess.run([program(source), "wait_for_them"], capture_output=True, text=True,
+                          env=environment(NNFAST_SOCKET=str(tmp_path / "s"), NNFAST_DRIVER="/bin/false",
+                                          NNFAST_VLOG="driver"))
+    assert done.stdout.count(" is 9, must be 0") == 2 and "has ended" in done.stderr
+
+
+def test_fork(program, run):
+    assert run(program(CLIENTS / "forks.c")) == ""
