@@ -208,6 +208,17 @@ def test_turned_panels_at_their_edges(item, rows, columns):
         assert np.all(memory[:64] == 0xA5) and np.all(memory[-64:] == 0xA5)
 
 
+@pytest.mark.parametrize("value", [b"\0\0", b"\7", b"\1\2", b"abc", b"abcd", b"abcde", b"abcdefg", b"abcdefgh", b"\xff" * 8])
+@pytest.mark.parametrize("count", [1, 2, 5, 839, 841, 40_001, 300_000])
+def test_fills_of_items_of_any_size(value, count):
+    program = Program([FillItems((0,), count, value)])
+    for threads in (1, 2):
+        memory = np.full(count * len(value) + 128, 0xA5, np.uint8)
+        assert program.run(Frame(1, {}, 0, {0: memory[64:-64]}, 0, threads), threads) == ("done", 1)
+        assert memory[64:-64].tobytes() == value * count
+        assert np.all(memory[:64] == 0xA5) and np.all(memory[-64:] == 0xA5)
+
+
 def test_high_rank_says_why_not():
     shape = (2,) * 8
     node = make("TILE", [like(T.TENSOR_FLOAT32, shape), tensor_of([2] * 8)], like(T.TENSOR_FLOAT32))

@@ -17,6 +17,7 @@ cdef enum:
     COPY_GRAIN = 262144  # bytes below which a second thread costs more than it saves
     LOOPS = 6       # most dimensions that a copy walks
     CHOICES = 12    # most of a copy by indices: each of six may be repeated
+    FILLED = 6720   # bytes that a fill copies at once: whole items of any size up to 8
 
 
 cdef int tiles_of(size_t count):
@@ -75,19 +76,26 @@ cdef class FillBytes(Step):
 cdef struct fill_items:
     size_t count, item
     uint8_t value[8]
+    bint is_even         # all bytes of the value are the same
 
 
 cdef void run_fill_items(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const fill_items *p = <const fill_items *>step.params
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[0]]
-    cdef size_t i, first, last
+    cdef size_t first, last, done = p.item, whole
     nnf_share(p.count, thread, threads, &first, &last)
-    if p.item == 4:
-        for i in range(first, last):
-            memcpy(y + i * 4, p.value, 4)
-    else:
-        for i in range(first, last):
-            memcpy(y + i * p.item, p.value, p.item)
+    if last == first:
+        return
+    y += first * p.item
+    whole = (last - first) * p.item
+    if p.is_even:
+        memset(y, p.value[0], whole)
+        return
+    memcpy(y, p.value, p.item)
+    while done < whole:
+        # What is there already again, as far as it stays in the first cache.
+        memcpy(y + done, y, min(min(done, FILLED), whole - done))
+        done += min(min(done, FILLED), whole - done)
 
 
 cdef class FillItems(Step):
@@ -101,6 +109,7 @@ cdef class FillItems(Step):
         self.p.count = count
         self.p.item = len(value)
         memcpy(self.p.value, <const char *>value, self.p.item)
+        self.p.is_even = value == value[:1] * len(value)
         self.work = count * self.p.item
         self.tiles = tiles_of(<size_t>self.work)
         self.bind(run_fill_items, &self.p, slots, "fill")
@@ -128,6 +137,12 @@ cdef inline void pick_columns(const indexed *p, const uint8_t *x, uint8_t *y) no
         elif p.item == 1:
             for k in range(<Py_ssize_t>p.columns):
                 y[k] = x[k * p.column_stride]
+        elif p.item == 2:
+            for k in range(<Py_ssize_t>p.columns):
+                memcpy(y + k * 2, x + k * p.column_stride, 2)
+        elif p.item == 8:
+            for k in range(<Py_ssize_t>p.columns):
+                memcpy(y + k * 8, x + k * p.column_stride, 8)
         else:
             for k in range(<Py_ssize_t>p.columns):
                 memcpy(y + k * p.item, x + k * p.column_stride, p.item)
