@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.movement import Gather
+from .._native.movement import ADDED, Gather, Scatter
 from . import gather
 from .gather import lower_picks
 from .tfl import ANY, FLOATS, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
@@ -139,10 +139,22 @@ def compute_scatter(node, inputs):
     return [result.astype(updates.dtype)]
 
 
+def lower_scatter(node, b):
+    """One step, which reads the indices as it runs."""
+    indices, updates, output = node["indices"], node["updates"], node.outputs[0]
+    if updates.dtype.name not in ADDED:
+        return f"no native kernel for {updates.dtype}"
+    depth = indices.shape[-1]
+    slots = b.slot(indices), b.slot(updates), b.slot(output)
+    b.emit(Scatter(slots, output.shape[:depth], prod(indices.shape[:-1]), prod(output.shape[depth:]),
+                   updates.dtype.name, indices.dtype.itemsize), declines=True)
+    return None
+
+
 TFL_GATHER_ND = own("TFL_GATHER_ND", {"input:T indices:I -> output:U": _TYPES}, compute_gather_nd, infer_gather_nd,
                     is_same_kind("input"), lower=lower_gather_nd, moves=True)
 TFL_SCATTER_ND = own("TFL_SCATTER_ND", {"indices:I updates:T shape:J -> output:U": _TYPES}, compute_scatter,
-                     infer_scatter, is_same_kind("updates"))
+                     infer_scatter, is_same_kind("updates"), lower=lower_scatter)
 
 
 # -- segments --------------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from math import prod
 
 import numpy as np
 
-from .._native.elementwise import Cast
-from .._native.reduction import Arg
+from .._native.elementwise import BinaryS32, Cast
+from .._native.movement import IndexedCopy
+from .._native.reduction import Arg, TopK
 from .arg import places
 from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
@@ -152,5 +153,29 @@ def compute_top(node, inputs):
     return [np.take_along_axis(x, places, -1), places.astype(node.outputs[1].dtype)]
 
 
+_TOP_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.int32): "s32", np.dtype(np.uint8): "qu8",
+              np.dtype(np.int8): "qs8"}
+
+
+def lower_top(node, b):
+    """Of equal values NNAPI's step gives the last: it takes the rows the other way round."""
+    source, (values, places), k = node["input"], node.outputs, node.scalar("k")
+    if source.dtype not in _TOP_TYPES or places.dtype not in (np.int32, np.int64) or not k:
+        return f"no native kernel for {k} places as {places.dtype} of {source.dtype}"
+    size, item = source.shape[-1], source.dtype.itemsize
+    rows = prod(source.shape[:-1])
+    turned, found = b.temp(prod(source.shape) * item), b.temp(4 * rows * k)
+    b.emit(IndexedCopy((b.slot(source), turned), (rows, size), (rows, range(size - 1, -1, -1)), item))
+    b.emit(TopK((turned, b.slot(values), found), _TOP_TYPES[source.dtype], rows, size, k))
+    last, target = b.const(np.int32([size - 1])), b.slot(places)
+    if places.dtype == np.int32:
+        b.emit(BinaryS32((last, found, target), "sub", (1,), (rows * k,)))
+        return None
+    straight = b.temp(4 * rows * k)
+    b.emit(BinaryS32((last, found, straight), "sub", (1,), (rows * k,)))
+    b.emit(Cast((straight, target), rows * k, "int32", "int64"))
+    return None
+
+
 TFL_TOPK_V2 = own("TFL_TOPK_V2", {"input:T k:I -> values:U places:J": {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES}},
-                  compute_top, infer_top)
+                  compute_top, infer_top, lower=lower_top)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.lowered import check_all_ways, make
+from helpers.lowered import check_all_ways, make, run_native_all
 from helpers.nodes import T, flag, ints, operand
-from nnfast.errors import InvalidArgument
+from nnfast.errors import GeneralFailure, InvalidArgument
 from nnfast.model.own import BY_NAME as TYPES
 from nnfast.ops.base import Tensor
 from nnfast.ops.own import BY_NAME
@@ -198,6 +198,35 @@ def test_gather_nd(item, index, data, shape):
     indices = Tensor(0, index, (*around, depth))
     places = picks(data, index, around, *shape[:depth]) if depth else np.zeros(indices.shape, indices.dtype)
     check("TFL_GATHER_ND", item, shape, indices, arrays=[places])
+
+
+ADDED = {"F32": np.float32, "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8}
+
+
+@pytest.mark.parametrize("kind", ADDED)
+@given(index=st.sampled_from(INDEXES), data=st.data(), seed=st.integers(0, 99),
+       shape=st.lists(st.integers(1, 4), min_size=1, max_size=8).map(tuple))
+@settings(max_examples=30)
+def test_scatter_nd(kind, index, data, seed, shape):
+    """Several updates of one place are added in their order; integers wrap."""
+    depth = data.draw(st.integers(1, len(shape)))
+    around = data.draw(st.sampled_from([(), (1,), (9,), (2, 3)]))
+    updates = np.random.default_rng(seed).integers(-2**62, 2**62, (*around, *shape[depth:])).astype(ADDED[kind])
+    places = picks(data, index, around, *shape[:depth])
+    node = make(BY_NAME["TFL_SCATTER_ND"].op, [Tensor(0, index, places.shape), operand(kind, shape=updates.shape),
+                                               table(shape)], operand(kind))
+    check_all_ways(node, [places, updates])
+
+
+@pytest.mark.parametrize("bad", [-1, 3])
+def test_scatter_nd_leaves_bad_indices_to_the_reference(bad):
+    node = make(BY_NAME["TFL_SCATTER_ND"].op, [Tensor(0, T.TENSOR_INT32, (2, 1)), operand("F32", shape=(2,)),
+                                               table([3])], operand("F32"))
+    arrays = [np.int32([[0], [bad]]), np.float32([1, 2])]
+    with pytest.raises(AssertionError):
+        run_native_all(node, arrays)
+    with pytest.raises(GeneralFailure, match=r"has an index outside \[0, 3\)"):
+        node.op.compute(node, [*arrays, np.int32([3])])
 
 
 @given(item=items, index=st.sampled_from(INDEXES), data=st.data(), rows=st.integers(1, 5))

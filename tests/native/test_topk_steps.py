@@ -9,6 +9,7 @@ from helpers.lowered import check_all_ways, make
 from helpers.nodes import T, ints, operand
 from helpers.rankings import TYPES, kinds, like, shapes, values
 from nnfast._native.reduction import TopK
+from nnfast.ops import tfl_reduce
 
 
 @pytest.mark.parametrize("type_", TYPES)
@@ -27,6 +28,18 @@ def test_topk_of_long_rows(k):
     x[2].sort()
     node = make("TOPK_V2", [like(T.TENSOR_FLOAT32, x.shape), *ints(k)], like(T.TENSOR_FLOAT32), operand(T.TENSOR_INT32))
     check_all_ways(node, [x])
+
+
+@pytest.mark.parametrize("type_", [T.TENSOR_FLOAT32, T.TENSOR_INT32, T.TENSOR_QUANT8_ASYMM,
+                                   T.TENSOR_QUANT8_ASYMM_SIGNED])
+@given(shape=shapes, data=st.data(), kind=kinds, seed=st.integers(0, 999))
+@settings(max_examples=40)
+def test_the_first_of_equal_values(type_, shape, data, kind, seed):
+    """TFLite's order, with places of either type."""
+    k = data.draw(st.integers(1, shape[-1]))
+    places = operand(data.draw(st.sampled_from(["I32", "I64"])))
+    node = make(tfl_reduce.TFL_TOPK_V2, [like(type_, shape), *ints(k)], like(type_), places)
+    check_all_ways(node, [values(type_, shape, kind, seed)])
 
 
 def test_bad_k_is_refused():

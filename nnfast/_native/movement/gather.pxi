@@ -1,7 +1,7 @@
-"""Copies by indices that only an execution knows. No kernels: memcpy."""
+"""Copies and sums by indices that only an execution knows. No kernels: memcpy and simple loops."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
-from libc.string cimport memcpy
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from .engine cimport Step
 from .threads cimport nnf_decline, nnf_run, nnf_share, nnf_step
@@ -73,6 +73,99 @@ cdef class Gather(Step):
         self.work = lists * shared * count * item
         self.tiles = <int>max(1, min(1 + <size_t>self.work // GATHER_GRAIN, lists * shared * count, 64))
         self.bind(run_gather, &self.p, slots, "gather")
+
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+
+ctypedef void (*add_fn)(const void *x, void *y, size_t count) noexcept nogil
+
+
+cdef void add_numbers(const number *x, number *y, size_t count) noexcept nogil:
+    cdef size_t i
+    for i in range(count):
+        if number is float:
+            y[i] += x[i]
+        else:
+            y[i] = <number>(<uint64_t>y[i] + <uint64_t>x[i])
+
+
+cdef add_fn adding(str dtype) except NULL:
+    if dtype == "float32":
+        return <add_fn>add_numbers[float]
+    if dtype == "int64":
+        return <add_fn>add_numbers[int64_t]
+    if dtype == "int32":
+        return <add_fn>add_numbers[int32_t]
+    if dtype == "int16":
+        return <add_fn>add_numbers[int16_t]
+    if dtype == "int8":
+        return <add_fn>add_numbers[int8_t]
+    return <add_fn>add_numbers[uint8_t]
+
+
+ADDED = {"float32": 4, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1}
+"""Types that Scatter adds: bytes of a number."""
+
+
+cdef struct scatter:
+    add_fn add
+    size_t count, numbers, item, whole
+    int width, depth
+    size_t size[GATHER_DEPTH]
+
+
+cdef void run_scatter(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const scatter *p = <const scatter *>step.params
+    cdef const uint8_t *indices = <const uint8_t *>run.slot[step.slots[0]]
+    cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[1]]
+    cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
+    cdef size_t row, place
+    cdef int64_t index
+    cdef int d
+    memset(y, 0, p.whole)
+    for row in range(p.count):
+        place = 0
+        for d in range(p.depth):
+            index = index_of(indices, p.width, row * p.depth + d)
+            if index < 0 or <size_t>index >= p.size[d]:
+                nnf_decline(run)
+                return
+            place = place * p.size[d] + <size_t>index
+        p.add(x + row * p.item, y + place * p.item, p.numbers)
+
+
+cdef class Scatter(Step):
+    """y = 0, then y[*indices[i]] += x[i] one after the other, for `count` i: items of `numbers` numbers of a dtype of
+    ADDED.
+
+    Slots indices (integers of `width` bytes: 2, 4 or 8), x, y, which x is not. sizes: of the dimensions of y that one
+    tuple of indices chooses from, at most 8. Declines when an index is outside of [0, size).
+    """
+
+    cdef scatter p
+
+    def __init__(self, slots, sizes, size_t count, size_t numbers, str dtype, int width=4):
+        cdef int d
+        if len(sizes) > GATHER_DEPTH:
+            raise ValueError(f"sizes has {len(sizes)} dimensions, must have at most {GATHER_DEPTH}")
+        if width not in (2, 4, 8):
+            raise ValueError(f"width is {width}, must be 2, 4 or 8")
+        self.p.add = adding(dtype)
+        self.p.count, self.p.numbers, self.p.width, self.p.depth = count, numbers, width, len(sizes)
+        self.p.item = numbers * <size_t>ADDED[dtype]
+        self.p.whole = self.p.item
+        for d in range(self.p.depth):
+            self.p.size[d] = sizes[d]
+            self.p.whole *= self.p.size[d]
+        self.work = self.p.whole + count * self.p.item
+        self.tiles = 1
+        self.bind(run_scatter, &self.p, slots, "scatter")
 
 
 cdef struct set_item:
