@@ -1,10 +1,14 @@
 """Spectra: TFLite's RFFT2D, and its custom operators AudioSpectrogram and Mfcc."""
 
-from math import log1p, pi
+from functools import partial
+from math import log1p, pi, prod
 
 import numpy as np
 
+from .._native import conv
+from .._native.elementwise import UnaryF32
 from .tfl import own
+from .window import POINT
 
 
 # -- RFFT2D ----------------------------------------------------------------------------------------------------------
@@ -127,8 +131,36 @@ def compute_mfcc(node, inputs):
     return [(np.log(np.maximum(energies, FLOOR)) @ cosines).astype(np.float32)]
 
 
+def lower_mfcc(node, b):
+    """Square roots, a product, logarithms, a product, in float32."""
+    spectrogram, rate = node["spectrogram"], node["rate"].value
+    (*outer, bins), channels = spectrogram.shape, node.scalar("channels")
+    rows, coefficients = prod(outer), node.scalar("coefficients")
+    if rate is None or rate.reshape(-1)[0] <= 0 or rows == 0:
+        return "the rate is computed or not above 0, or there are no windows"
+    if channels > bins:
+        return f"{channels} channels of {bins} frequencies, native up to as many"
+    roots, energies, logarithms = (b.temp(4 * rows * count) for count in (bins, channels, channels))
+    filters = partial(_filters, node, bins, float(rate.reshape(-1)[0]))
+    b.emit(UnaryF32((b.slot(spectrogram), roots), "sqrt", rows * bins))
+    _product(b, (roots, energies), rows, bins, channels, filters, FLOOR)
+    b.emit(UnaryF32((energies, logarithms), "log", rows * channels))
+    _product(b, (logarithms, b.slot(node.outputs[0])), rows, channels, coefficients,
+             partial(_cosines, channels, coefficients), -np.inf)
+    return None
+
+
+def _product(b, slots, rows, depth, columns, make, least):
+    """Emit the product of [rows, depth] and the float matrix [depth, columns] that make() returns, at least `least`."""
+    nbytes = conv.packed_bytes_conv2d(columns, depth, 1, False)
+    packed = b.const(b.packed((), np.uint8, lambda: conv.pack_conv2d_f32(
+        np.ascontiguousarray(make().T, np.float32), np.zeros(columns, np.float32), 1),
+        lambda found: found.nbytes == nbytes))
+    b.emit(conv.Conv2dF32((slots[0], packed, slots[1]), POINT, rows, depth, columns, least, np.inf))
+
+
 TFL_MFCC = own(
     "TFL_MFCC",
     {"spectrogram:F32 rate:R highest:f32 lowest:f32 channels:i32 coefficients:i32 -> output:F32":
      {"R": ("I32", "i32")}},
-    compute_mfcc, infer_mfcc)
+    compute_mfcc, infer_mfcc, lower=lower_mfcc)
