@@ -6,10 +6,13 @@ import numpy as np
 
 from .._native.elementwise import BinaryS32, Cast
 from .._native.movement import IndexedCopy
-from .._native.reduction import Arg, TopK
+from .._native.reduction import COUNTED, Arg, ReduceF32, ReduceNumbers, RunningSums, TopK
 from .arg import places
-from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_same_kind, own, same_dtype
+from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_boolean, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
+
+MOST_REDUCED = 4
+"""Dimensions of what NNAPI's reductions take."""
 
 
 def axes_of(node):
@@ -61,9 +64,37 @@ def compute(node, inputs):
     return [np.asarray(result).astype(node.outputs[0].dtype)]
 
 
+_STEPS = {"SUM": "sum", "MEAN": "mean", "REDUCE_PROD": "prod", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
+_TRUTHS = {"SUM": "max", "REDUCE_MAX": "max", "REDUCE_ANY": "max", "REDUCE_PROD": "min", "REDUCE_MIN": "min",
+           "REDUCE_ALL": "min"}
+"""What the reductions of booleans are of bytes."""
+
+
+def lower(node, b):
+    """One step over axes that lie side by side; sums and means of float32 over any, in double."""
+    source, axes, kind = node["input"], axes_of(node), node.op.name.removeprefix("TFL_")
+    shape, dtype = source.shape, source.dtype.name
+    slots = b.slot(source), b.slot(node.outputs[0])
+    if not axes or 0 in shape or dtype not in COUNTED and not is_boolean(source.type):
+        return f"no native kernel for {dtype} of shape {list(shape)}, {len(axes)} axes"
+    if dtype == "float32" and kind in ("SUM", "MEAN") and len(shape) <= MOST_REDUCED:
+        terms = prod(shape[axis] for axis in axes)
+        b.emit(ReduceF32(slots, "sum", shape, axes, terms if kind == "MEAN" else 1))
+        return None
+    first, last = axes[0], axes[-1] + 1
+    if len(axes) != last - first or dtype == "float32" and kind == "MEAN":
+        return f"axes {list(axes)} of {len(shape)} have others between them"
+    parts = prod(shape[:first]), prod(shape[first:last]), prod(shape[last:])
+    if is_boolean(source.type):
+        b.emit(ReduceNumbers(slots, _TRUTHS[kind], "uint8", *parts))
+    else:
+        b.emit(ReduceNumbers(slots, _STEPS[kind], dtype, *parts))
+    return None
+
+
 def _reduce(name, types, validate):
     return own(f"TFL_{name}", {"input:T axes:I keep_dims:bool -> output:U": {"T": types, "U": types, "I": INDEXES}},
-               compute, infer, validate)
+               compute, infer, validate, lower=lower)
 
 
 TFL_MEAN = _reduce("MEAN", NUMBERS, same_dtype("input"))
@@ -128,13 +159,25 @@ def compute_cumsum(node, inputs):
     return [np.ascontiguousarray(np.flip(total, axis) if node.scalar("reverse") else total)]
 
 
+def lower_cumsum(node, b):
+    """One step."""
+    source = node["input"]
+    if source.dtype.name not in COUNTED or is_boolean(source.type):
+        return f"no native kernel for {source.dtype}"
+    axis = node.scalar("axis") % len(source.shape)
+    b.emit(RunningSums((b.slot(source), b.slot(node.outputs[0])), source.dtype.name, prod(source.shape[:axis]),
+                       source.shape[axis], prod(source.shape[axis + 1:]), node.scalar("exclusive"),
+                       node.scalar("reverse")))
+    return None
+
+
 _ARG = {"input:T axis:I -> output:J": {"T": ANY, "I": INDEXES, "J": INDEXES}}
 TFL_ARG_MAX, TFL_ARG_MIN = (own(f"TFL_ARG_{end}", _ARG, compute_arg, infer_arg, lower=lower_arg)
                             for end in ("MAX", "MIN"))
 TFL_CUMSUM = own(
     "TFL_CUMSUM",
     {"input:T axis:I exclusive:bool reverse:bool -> output:U": {"T": NUMBERS, "U": NUMBERS, "I": INDEXES}},
-    compute_cumsum, infer_cumsum, same_dtype("input"))
+    compute_cumsum, infer_cumsum, same_dtype("input"), lower=lower_cumsum)
 
 
 # -- the largest -----------------------------------------------------------------------------------------------------

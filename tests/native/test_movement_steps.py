@@ -208,7 +208,8 @@ def test_turned_panels_at_their_edges(item, rows, columns):
         assert np.all(memory[:64] == 0xA5) and np.all(memory[-64:] == 0xA5)
 
 
-@pytest.mark.parametrize("value", [b"\0\0", b"\7", b"\1\2", b"abc", b"abcd", b"abcde", b"abcdefg", b"abcdefgh", b"\xff" * 8])
+@pytest.mark.parametrize("value", [b"\0\0", b"\7", b"\1\2", b"abc", b"abcd", b"abcde", b"abcdefg", b"abcdefgh",
+                                   b"\xff" * 8])
 @pytest.mark.parametrize("count", [1, 2, 5, 839, 841, 40_001, 300_000])
 def test_fills_of_items_of_any_size(value, count):
     program = Program([FillItems((0,), count, value)])
