@@ -37,7 +37,7 @@ X86_FLAGS = {
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
 }
-ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"]}
+ARM_FLAGS = {"_neon": [], "_neondot": ["-mcpu=generic+dotprod"]}
 ISA_FLAGS = {"_scalar": ["-fno-tree-vectorize"], **X86_FLAGS, **ARM_FLAGS, "_openmp": OPENMP}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.
@@ -54,7 +54,7 @@ def suffix_of(source):
 
 def c_flags(source):
     """Compiler flags of one C file of csrc."""
-    # The level's flags come last: on aarch64 they name an architecture, which takes the place of the machine's.
+    # The level's flags come last: on aarch64 they name a processor, which takes the place of the machine's.
     flags = COMMON + WARNINGS + machine_flags() + ISA_FLAGS.get(suffix_of(source), [])
     if os.environ.get("NNFAST_WERROR") == "1":
         flags += ["-Werror"]
@@ -73,8 +73,8 @@ def has_openmp():
 
 
 def machine_flags():
-    """-march=native where NNFAST_MARCH_NATIVE=1 asks for it."""
-    return ["-march=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
+    """This machine's instructions where NNFAST_MARCH_NATIVE=1 asks for them."""
+    return ["-march=native" if X86 else "-mcpu=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
 
 
 def belongs_here(source):

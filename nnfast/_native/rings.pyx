@@ -1,3 +1,5 @@
+# cython: auto_pickle=False
+# clang makes no atomic word of a Python number, which pickling would.
 """What processes share: memfds, message queues, packets, both ends of a burst, the driver's end of calls, counts."""
 
 include "rings/memfd.pxi"

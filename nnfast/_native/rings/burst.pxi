@@ -90,7 +90,7 @@ cdef class BurstServer:
     cdef readonly int64_t began         # when the request was taken out of the ring
     cdef readonly nnf_counter runs      # requests answered here
     cdef nnf_counter took[BUCKETS]      # how many successful requests took how long
-    cdef public nnf_flag watched        # somebody wants to see executions, so that Python has to do them
+    cdef nnf_flag is_watched
 
     def __cinit__(self, Ring requests, Ring results, int spin_us):
         cdef pthread_mutexattr_t kind
@@ -117,6 +117,15 @@ cdef class BurstServer:
         PyMem_Free(self.spans)
         PyMem_Free(self.copies)
         pthread_mutex_destroy(&self.mutex)
+
+    @property
+    def watched(self):
+        """Whether somebody wants to see executions, so that Python has to do them."""
+        return self.is_watched != 0
+
+    @watched.setter
+    def watched(self, bint value):
+        self.is_watched = value
 
     def plan(self, Runner runner, checked, packet):
         """Be ready to run a program here. checked: for each input whether its values are copied before use; packet: the
@@ -206,7 +215,7 @@ cdef class BurstServer:
             self.fault = nnf_request_parse(&self.request, self.packet, self.received, self.places)
             if self.fault != NNF_PACKET_OK:
                 return 1
-            if self.watched:
+            if self.is_watched:
                 return 2
             pthread_mutex_lock(&self.mutex)
             done = self.ready and self._run()
@@ -225,7 +234,7 @@ cdef class BurstServer:
         """
         cdef bint done
         with nogil:
-            done = self.ready and not self.watched and self._run()
+            done = self.ready and not self.is_watched and self._run()
         return done
 
     def succeed(self):

@@ -198,8 +198,8 @@ cdef class Receiver:
     cdef nnf_flag closed
     cdef nnf_flag running
     cdef nnf_counter current            # number of the call that runs
-    cdef public nnf_flag watched        # somebody wants to see executions, so that Python has to do them
-    cdef public nnf_flag paused         # Python has to say something first
+    cdef nnf_flag is_watched
+    cdef nnf_flag is_paused
     cdef msghdr message
     cdef ssize_t received
     cdef unsigned char *control
@@ -246,13 +246,31 @@ cdef class Receiver:
             part = CMSG_NXTHDR(&self.message, part)
         return self.received, ancillary, self.message.msg_flags
 
+    @property
+    def watched(self):
+        """Whether somebody wants to see executions, so that Python has to do them."""
+        return self.is_watched != 0
+
+    @watched.setter
+    def watched(self, bint value):
+        self.is_watched = value
+
+    @property
+    def paused(self):
+        """Whether Python has to say something first."""
+        return self.is_paused != 0
+
+    @paused.setter
+    def paused(self, bint value):
+        self.is_paused = value
+
     cdef int _serve(self) noexcept nogil:
         cdef int outcome
         while True:
             outcome = self._receive()
             if outcome != PACKET:
                 return outcome
-            if self.watched or self.paused or self.closed or self.received > LONGEST or not self._is_plain():
+            if self.is_watched or self.is_paused or self.closed or self.received > LONGEST or not self._is_plain():
                 return PACKET
             pthread_mutex_lock(&self.lock)
             outcome = self._answer(nnf_now_ns())
