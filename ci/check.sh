@@ -19,7 +19,10 @@ step() { # name, command...
     fi
 }
 
-lint() { ruff check . && cython-lint nnfast/_native; }
+lint() { # pyright too where somebody has it
+    ruff check . && cython-lint nnfast/_native && mypy || return 1
+    ! command -v basedpyright > /dev/null || basedpyright --level error
+}
 objects() { python ci/check_objects.py; }
 kernels() {
     local folder

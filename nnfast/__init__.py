@@ -8,9 +8,46 @@ Importing loads numpy only: no threads, no files, no network; everything else co
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .forks import importing
 from .version import __version__
+
+if TYPE_CHECKING:  # what type checkers and editors know of the names below
+    from . import conformance as conformance
+    from . import errors as errors
+    from . import extensions as extensions
+    from . import fmq as fmq
+    from . import hal as hal
+    from . import litert as litert
+    from . import tflite as tflite
+    from . import trace as trace
+    from . import vlog as vlog
+    from .driver.buffers import Buffer as Buffer
+    from .driver.buffers import Role as Role
+    from .driver.cache_files import CacheFiles as CacheFiles
+    from .driver.client import Client as Client
+    from .driver.device import Device as Device
+    from .driver.fence import Fence as Fence
+    from .driver.mapping import FailedItem as FailedItem
+    from .driver.memory import Memory as Memory
+    from .driver.prepared import PreparedModel as PreparedModel
+    from .driver.profile import profile as profile
+    from .driver.request import Request as Request
+    from .driver.request import RequestArgument as RequestArgument
+    from .driver.tensors import TensorInfo as TensorInfo
+    from .errors import DeadObject as DeadObject
+    from .errors import Error as Error
+    from .errors import InvalidArgument as InvalidArgument
+    from .errors import UnsupportedOperator as UnsupportedOperator
+    from .litert import Interpreter as Interpreter
+    from .model.builder import ModelBuilder as ModelBuilder
+    from .model.types import Model as Model
+    from .model.types import OperandType as OperandType
+    from .model.types import OperationType as OperationType
+    from .service import connect as connect
+    from .tflite import load as load
+    from .tflite.export import to_tflite as to_tflite
 
 _LAZY = {
     "Device": ("driver.device", "Device"), "PreparedModel": ("driver.prepared", "PreparedModel"),
@@ -35,7 +72,7 @@ _LAZY = {
 __all__ = ["__version__", *sorted(_LAZY)]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     try:
         module, attribute = _LAZY[name]
     except KeyError:
@@ -48,5 +85,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

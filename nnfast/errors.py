@@ -4,7 +4,14 @@ Every message is one line that says where, what, the rule and the fix, e.g.
 ``main.operation[3] CONV_2D input 1: rank is 3, must be 4``.
 """
 
+from __future__ import annotations
+
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 
 class ErrorStatus(IntEnum):
@@ -41,9 +48,9 @@ class Error(Exception):
     CancelledError of concurrent.futures out of an Execution, and what the methods of a caller's own objects raise.
     """
 
-    status = ErrorStatus.GENERAL_FAILURE
+    status: ErrorStatus = ErrorStatus.GENERAL_FAILURE
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments: object) -> None:
         super().__init__(*(one_line(a) if isinstance(a, str) else a for a in arguments))
 
 
@@ -72,7 +79,7 @@ class OutputInsufficientSize(Error):
 
     status = ErrorStatus.OUTPUT_INSUFFICIENT_SIZE
 
-    def __init__(self, message, shapes=()):
+    def __init__(self, message: str, shapes: Iterable[Any] = ()) -> None:
         super().__init__(message)
         self.shapes = list(shapes)
 
@@ -116,7 +123,7 @@ class UnsupportedOperator(InvalidArgument):
 
     SHOWN = 16
 
-    def __init__(self, operator, index, reason, others=()):
+    def __init__(self, operator: str, index: int, reason: str, others: Iterable[tuple[str, int, str]] = ()) -> None:
         found = ((operator, index, reason), *others)
         lines = [f"operator[{place}] {name}: {why}" for name, place, why in found[:self.SHOWN]]
         if len(found) > self.SHOWN:

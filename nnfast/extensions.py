@@ -8,8 +8,11 @@
 Every `nnfast.Device` made after that runs them. docs/extensions.md tells how to write one.
 """
 
+from __future__ import annotations
+
 import threading
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +24,14 @@ from .forks import importing, renewed
 from .model import own
 from .model.types import EXTENSION_NAME, Definition, OperandType, type_name
 from .ops.base import ABBREVIATIONS, OpDef, Signature, ValueUnknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from . import typed
 
 ENTRY_POINTS = "nnfast.extensions"
 """Group of entry points in which packages name their Extension objects."""
@@ -37,8 +48,15 @@ class Type(Definition):
     may raise ValueError for those that it does not accept. extension: name of the Extension that it is part of.
     """
 
+    name: str
+    id: int
+    extension: Extension | None
+    is_tensor: bool
+    dtype: typed.DType
+
     @vlog.log_errors(vlog.MANAGER, "extension type")
-    def __init__(self, name, id, dtype, is_tensor=True, parameters=None, check=None):
+    def __init__(self, name: str, id: int, dtype: DTypeLike, is_tensor: bool = True,
+                 parameters: DTypeLike | None = None, check: Callable[..., object] | None = None) -> None:
         self.name, self.id, self.extension = name, _id(name, id), None
         self.is_tensor = flag(is_tensor, f"extension type {name}: is_tensor")
         self.dtype, self.parameters, self._check = _dtype(name, dtype), None, check
@@ -50,7 +68,7 @@ class Type(Definition):
         if check is not None:
             called(check, f"extension type {name}: check")
 
-    def pack(self, **fields):
+    def pack(self, **fields: Any) -> bytes:
         """Bytes of the parameters with these fields, for an operand."""
         if self.parameters is None or set(fields) != set(self.parameters.names):
             wanted = ", ".join(self.parameters.names) if self.parameters is not None else "none"
@@ -61,7 +79,7 @@ class Type(Definition):
             raise InvalidArgument(f"extension type {self.name}: parameters {shown(fields)} do not fit "
                                   f"{self.parameters}: {error}") from None
 
-    def unpack(self, path, raw):
+    def unpack(self, path: str, raw: bytes | None) -> Any:
         """Record of an operand's parameter bytes (None = it has none). Raises InvalidArgument."""
         if self.parameters is None:
             if raw is not None:
@@ -80,7 +98,7 @@ class Type(Definition):
                 raise InvalidArgument(f"{path}: {error}") from None
         return record
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Type {self.id} {self.name} of {self.extension}>"
 
 
@@ -99,9 +117,14 @@ class Operation(Definition):
     Several threads may call them at once. What they raise that is not an nnfast.Error ends as GeneralFailure.
     """
 
+    name: str
+    id: int
+    extension: Extension | None
+
     @vlog.log_errors(vlog.MANAGER, "extension operation")
-    def __init__(self, name, id, signature, types, run, infer=None, validate=None, data_dependent=False,
-                 zero_sized=False):
+    def __init__(self, name: str, id: int, signature: str, types: dict[str, Any], run: Callable[..., Any],
+                 infer: Callable[..., Any] | None = None, validate: Callable[..., Any] | None = None,
+                 data_dependent: bool = False, zero_sized: bool = False) -> None:
         self.name, self.id, self.extension = name, _id(name, id), None
         if infer is None and not data_dependent:
             raise InvalidArgument(f"extension operation {name}: has no infer, only data dependent ones need none")
@@ -177,7 +200,7 @@ class Operation(Definition):
             raise GeneralFailure(f"{node.path}: {phase} of extension {self.extension} raised {type(error).__name__}: "
                                  f"{error}") from error
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Operation {self.id} {self.name} of {self.extension}>"
 
 
@@ -187,8 +210,10 @@ class Extension:
     name: as a vendor's reverse domain: small letters, digits and _, at least one dot ("com.example.fibonacci").
     """
 
+    name: str
+
     @vlog.log_errors(vlog.MANAGER, "extension")
-    def __init__(self, name, types=(), operations=()):
+    def __init__(self, name: str, types: Iterable[Type] = (), operations: Iterable[Operation] = ()) -> None:
         if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name):
             raise InvalidArgument(f"extension name: is {shown(name)}, must be small letters, digits and _ in parts "
                                   f"with dots between")
@@ -210,12 +235,12 @@ class Extension:
             names.add(member.name)
         return found
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Extension {self.name}: {len(self.types)} types, {len(self.operations)} operations>"
 
 
 @vlog.log_errors(vlog.MANAGER, "register")
-def register(extension):
+def register(extension: Extension) -> Extension:
     """Make an Extension known to all devices that are made from now on; returns it."""
     if not isinstance(extension, Extension):
         raise InvalidArgument(f"register: got {shown(extension)}, must be an extensions.Extension")
@@ -230,20 +255,20 @@ def register(extension):
     return extension
 
 
-def unregister(name):
+def unregister(name: str) -> None:
     """Forget an extension; devices that have it keep it."""
     text(name, "unregister: name")
     with _lock:
         _registered.pop(name, None)
 
 
-def registered():
+def registered() -> dict[str, Extension]:
     """{name: Extension} of what is registered now."""
     with _lock:
         return dict(_registered)
 
 
-def load_installed(failed=None):
+def load_installed(failed: Callable[[Any, Exception], object] | None = None) -> list[str]:
     """Register the extensions of installed packages (entry points of group "nnfast.extensions"); their names.
 
     failed(entry, error): told of each that cannot be imported or registered; None: the first such error is raised.

@@ -12,14 +12,22 @@ The library prints nothing of its own accord: only while a tag is on, and where 
 lines go to stderr. `logging` is imported with the first tag that is on.
 """
 
+from __future__ import annotations
+
 import functools
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from . import config, observe
 from .checks import text as checked_text
 from .errors import Error
 from .forks import importing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from . import typed
 
 TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "memory")
 MODEL, COMPILATION, EXECUTION, CPUEXE, MANAGER, DRIVER, MEMORY = (1 << bit for bit in range(len(TAGS)))
@@ -48,7 +56,7 @@ def parse(text):
     return bits, unknown
 
 
-def set(text):
+def set(text: str) -> None:
     """Turn on exactly the tags that `text` names ("" = none). An unknown tag gets an error line and is ignored."""
     global mask, _is_on
     wanted, unknown = parse(text)
@@ -61,7 +69,7 @@ def set(text):
         _logger("").error("vlog: unknown tag %r; there are %s and all", token, ", ".join(TAGS))
 
 
-def init():
+def init() -> None:
     """Take over NNFAST_VLOG where it has changed since the last look, as AOSP's initVLogMask does with the property."""
     global _knob
     text = config.get("NNFAST_VLOG")
@@ -70,7 +78,7 @@ def init():
         set(text)
 
 
-def log(tag, text, *values):
+def log(tag: int, text: str, *values: object) -> None:
     """A line of one tag, formatted if anyone takes it. Without the logging module in the process, nobody can.
 
     Records hold the text, not the values: whoever keeps them does not keep the memory of a call, which an error's
@@ -82,7 +90,7 @@ def log(tag, text, *values):
             logger.info("%s", text % values)
 
 
-def log_errors(tag, call):
+def log_errors(tag: int, call: str) -> Callable[[typed.Method], typed.Method]:
     """Decorator: logs the nnfast error that a method raises."""
     def decorate(method):
         @functools.wraps(method)

@@ -4,6 +4,7 @@
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ args = parser.parse_args()
 
 interpreter = tflite.Interpreter(model_path=args.model)
 interpreter.allocate_tensors()
-sizes = {}
+sizes: dict[np.dtype[Any], tuple[int, int]] = {}
 for row in interpreter.get_tensor_details():
     if row["name"]:  # scratch memory of the kernels has no name
         kind = np.dtype(row["dtype"])

@@ -5,11 +5,14 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import nnfast.litert as tflite
 
+Array = NDArray[Any]
 DATA = Path(__file__).resolve().parents[2] / "nnfast" / "data"
 
 parser = argparse.ArgumentParser()
@@ -31,17 +34,19 @@ for row in per_channel:
     print(f"{row['name']}: {len(parameters['scales'])} scales along dimension {parameters['quantized_dimension']}")
 
 
-def quantize(values, row):
+def quantize(values: Array, row: dict[str, Any]) -> Array:
     """Codes of real numbers."""
     scale, zero_point = row["quantization"]
     limits = np.iinfo(row["dtype"])
-    return np.clip(np.round(values / scale) + zero_point, limits.min, limits.max).astype(row["dtype"])
+    codes: Array = np.clip(np.round(values / scale) + zero_point, limits.min, limits.max).astype(row["dtype"])
+    return codes
 
 
-def dequantize(codes, row):
+def dequantize(codes: Array, row: dict[str, Any]) -> Array:
     """Real numbers of codes."""
     scale, zero_point = row["quantization"]
-    return (codes.astype(np.float32) - zero_point) * scale
+    reals: Array = (codes.astype(np.float32) - zero_point) * scale
+    return reals
 
 
 for number, picture in enumerate(np.load(DATA / "digits.npz")["images"][:args.count]):

@@ -1,9 +1,12 @@
 """Driver-allocated memory for arguments of prepared models (memory domains) [NN 6]."""
 
+from __future__ import annotations
+
 import threading
 import weakref
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +17,13 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..forks import renewed
 from ..model.types import UINT32_MAX, Definition, type_name
 from .memory import FileBytes, Memory
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import typed
+    from ..model.types import Operand
+    from .prepared import PreparedModel
 
 INPUT, OUTPUT = "input", "output"
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
@@ -26,7 +36,7 @@ class Role:
     prepared: PreparedModel of the device that allocates. frequency: hint how often the buffer is used so, in (0, 1].
     """
 
-    prepared: object
+    prepared: PreparedModel
     index: int
     frequency: float = 1.0
 
@@ -52,7 +62,13 @@ class Buffer:
         buffer = device.allocate(output_roles=[Role(prepared, 0)])
     """
 
-    def __init__(self, token, operand, dims, roles, budget):
+    token: int
+    dims: tuple[int, ...]
+    type: int
+    dtype: typed.DType
+    is_scalar: bool
+
+    def __init__(self, token: int, operand: Operand, dims: typed.Dims, roles: Any, budget: Any) -> None:
         self.token, self.dims, self._budget = token, dims, budget
         self.type, self.dtype, self.is_scalar = operand.type, operand.dtype, operand.is_scalar
         self._roles = roles
@@ -78,13 +94,13 @@ class Buffer:
         return self._memory[:nbytes].view(self.dtype).reshape(shape)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...] | None:
         """Shape of the value, or None while there is none."""
         return None if self._value is None else self._value.shape
 
     # -- copies [NN 6.6] ---------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.MEMORY, "copy_from")
-    def copy_from(self, source, dims=()):
+    def copy_from(self, source: typed.Buffer | Memory, dims: typed.Dims = ()) -> None:
         """Set the value from a buffer-protocol object of exactly its size in bytes.
 
         dims: the shape, needed where `self.dims` leaves it open. Raises InvalidArgument for a wrong size or dims; the
@@ -111,7 +127,7 @@ class Buffer:
             vlog.log(vlog.MEMORY, "%r: copied %d bytes in", self, raw.nbytes)
 
     @vlog.log_errors(vlog.MEMORY, "copy_to")
-    def copy_to(self, target):
+    def copy_to(self, target: typed.Buffer | Memory) -> None:
         """Copy the value into a writable buffer-protocol object of exactly its size in bytes.
 
         Raises InvalidArgument for another size, GeneralFailure if there is no value.
@@ -131,13 +147,13 @@ class Buffer:
             vlog.log(vlog.MEMORY, "%r: copied %d bytes out", self, raw.nbytes)
 
     # -- executions [NN 6.4, 6.5] ------------------------------------------------------------------------------------
-    def check_role(self, path, form, kind, index):
+    def check_role(self, path: str, form: Any, kind: str, index: int) -> None:
         """Raise InvalidArgument for a use that the buffer was not allocated for. form: RequestForm of the model."""
         if (id(form), kind, index) not in self._roles:
             raise InvalidArgument(f"{path}: buffer {self.token} was not allocated for {kind} {index} of this prepared "
                                   f"model; name the role at allocate")
 
-    def read(self, path, dims):
+    def read(self, path: str, dims: typed.Dims) -> typed.Array:
         """The value as an array, for an input of dimensions `dims`; raises if there is none or it does not match."""
         if self._value is None:
             raise GeneralFailure(f"{path}: buffer {self.token} {_NO_VALUE}")
@@ -146,15 +162,15 @@ class Buffer:
                                   f"{list(dims)}")
         return self._value
 
-    def start_writing(self):
+    def start_writing(self) -> None:
         """Drop the value: an execution is about to write, and the new one counts only if it succeeds."""
         self._value = None
 
-    def place(self, shape):
+    def place(self, shape: tuple[int, ...]) -> typed.Array | None:
         """Array for a result of `shape`, or None if the buffer cannot hold that."""
         return None if self.misfit(shape) else self._storage(shape)
 
-    def misfit(self, shape):
+    def misfit(self, shape: tuple[int, ...]) -> str:
         """Why the buffer cannot hold a result of `shape`, or ""."""
         if self.is_scalar or not self.dims:
             return ""
@@ -162,14 +178,14 @@ class Buffer:
             return ""
         return f"buffer {self.token} was allocated for {list(self.dims)}, the result is {list(shape)}"
 
-    def store(self, array):
+    def store(self, array: typed.Array) -> None:
         """Take the result of a successful execution as the value."""
         target = self._storage(array.shape)
         if target.ctypes.data != array.ctypes.data:
             target[...] = array
         self._value = target
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "no value" if self._value is None else f"value of {list(self._value.shape)}"
         return f"<Buffer {self.token} {type_name(self.type)} {list(self.dims)}: {state}>"
 

@@ -1,6 +1,7 @@
 """Arguments of compilation caching: CacheFiles, the token, and the driver's version string."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
@@ -22,8 +23,8 @@ class CacheFiles:
     They must be regular files, open for writing to store and for reading to load; closing them is left to the caller.
     """
 
-    model: tuple
-    data: tuple
+    model: Sequence[int]
+    data: Sequence[int]
 
 
 def version_string():

@@ -4,6 +4,8 @@
 Without a file for this driver, level and processor every value is 1.0: by definition the speed of a CPU.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
@@ -53,7 +55,7 @@ class Capabilities:
     source: str = ""
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         if not self.source:
             return ""
         pairs = [(int(kind), *_pair(info)) for kind, info in self.operands.items()]
@@ -64,7 +66,7 @@ class Capabilities:
 _AS_REFERENCE = Performance(1.0, 1.0)
 
 
-def capabilities():
+def capabilities() -> Capabilities:
     """Capabilities of this process's devices at the current instruction level: the same on every call.
 
     A calibration by another process is seen only by processes that start after it.
@@ -77,7 +79,7 @@ def capabilities():
         return _answers[level]
 
 
-def device_version():
+def device_version() -> str:
     """Version string of a device [NN 3.4]: the driver's version, the instruction level and the calibration's digest.
 
     Equal version strings mean equal capabilities, in any two processes.

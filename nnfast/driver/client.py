@@ -1,5 +1,7 @@
 """Clients of devices: priorities compare executions of one client."""
 
+from __future__ import annotations
+
 from .._native import threads
 from ..errors import InvalidArgument
 
@@ -18,7 +20,7 @@ class Client:
     pacing = None
     """pacing(limits): context manager around each execution in Python, where clients share the interpreter."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.gate = threads.Gate(threads.available())
 
 

@@ -1,15 +1,22 @@
 """Objects that a `with` block closes, and what a closed model answers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Closing:
     """Base class: a context manager that calls `close` at the end of the block."""
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -1,8 +1,11 @@
 """The caller's end of a burst [NN 4.9]: packets, memory slots, and the fallback to normal executions."""
 
+from __future__ import annotations
+
 import threading
 import weakref
 from math import prod
+from typing import TYPE_CHECKING, overload
 
 from .. import config, errors, forks, trace, vlog
 from .._native.rings import NO_TIME, BurstClient
@@ -15,6 +18,13 @@ from .arguments import taken_input
 from .burst import window
 from .memory import Memory
 from .request import ExecutionResult, OutputShape, Request, RequestArgument, Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from .. import typed
+    from .prepared import PreparedModel
 
 _CLASSES = {kind.status: kind for kind in (errors.DeviceUnavailable, errors.GeneralFailure,
                                            errors.OutputInsufficientSize, errors.InvalidArgument)}
@@ -189,7 +199,9 @@ class Controller:
             y, = burst.run([x])
     """
 
-    def __init__(self, prepared, capacity=1024, spin_us=None):
+    fallbacks: int
+
+    def __init__(self, prepared: PreparedModel, capacity: int = 1024, spin_us: int | None = None) -> None:
         def configure(slots, requests, results):
             known = {slots.bind(memory): _copy(memory) for memory in self._arrays.request.pools} if self._arrays else {}
             return prepared.configure_burst(lambda wanted: list(map(_copy, slots.find(wanted))), requests, results,
@@ -201,7 +213,7 @@ class Controller:
         self.fallbacks = 0
 
     @vlog.log_errors(vlog.EXECUTION, "burst execute")
-    def execute(self, request, measure_timing=False):
+    def execute(self, request: Request, measure_timing: bool = False) -> ExecutionResult:
         """As PreparedModel.execute, which takes over what a packet cannot express: pools that are not Memory objects.
 
         The driver keeps the memories of a request mapped until they are collected or passed to `free`. Raises the
@@ -222,7 +234,13 @@ class Controller:
             self._last = answer, result
         return result
 
-    def run(self, inputs):
+    @overload
+    def run(self, inputs: Sequence[typed.Tensor]) -> list[typed.Array]: ...
+
+    @overload
+    def run(self, inputs: dict[str, Any]) -> dict[str, typed.Array]: ...
+
+    def run(self, inputs: Sequence[typed.Tensor] | dict[str, Any]) -> Any:
         """As PreparedModel.run on a list of arrays, copied to shared memory and back.
 
         Falls back to PreparedModel.run for models with unknown shapes or states, and for omitted inputs.
@@ -239,22 +257,22 @@ class Controller:
             self.execute(arrays.request)
             return [view.copy() for view in arrays.outputs]
 
-    def free(self, memory):
+    def free(self, memory: Memory) -> None:
         """Make the driver forget a memory that was among the pools of a request; True if it knew it."""
         return self._channel.free(memory)
 
-    def is_alive(self):
+    def is_alive(self) -> bool:
         """False if all further calls will be normal executions."""
         return self._channel.is_open() and self._channel.context.is_alive()
 
-    def close(self):
+    def close(self) -> None:
         """End the burst; later calls are normal executions."""
         self._channel.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -1,6 +1,9 @@
 """The canonical driver object [NN 3.4-3.6]."""
 
+from __future__ import annotations
+
 from copy import copy
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from .. import config, trace, vlog
@@ -22,6 +25,19 @@ from .closing import Closing
 from .execution import PRIORITIES
 from .prepared import PreparedModel
 from .team import team_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Literal
+
+    from .. import typed
+    from ..errors import Error
+    from ..extensions import Extension
+    from .background import Background
+    from .buffers import Buffer, Role
+    from .cache_files import CacheFiles
+    from .capabilities import Capabilities
+    from .client import Client
 
 PREFERENCES = ("low_power", "fast_single_answer", "sustained_speed")
 PRECISIONS = ("bf16",)
@@ -52,9 +68,17 @@ class Device(Closing):
     Raises InvalidArgument for any other value.
     """
 
+    num_threads: int
+    precision: typed.Precision | None
+    without_passes: frozenset[str]
+    client: Client
+    extensions: dict[str, Extension]
+
     @vlog.log_errors(vlog.MANAGER, "Device")
-    def __init__(self, num_threads=None, memory_limit=None, extensions=None, precision=None, client=None,
-                 without_passes=(), team=None):
+    def __init__(self, num_threads: int | None = None, memory_limit: int | None = None,
+                 extensions: Iterable[Extension | str] | None = None, precision: typed.Precision | None = None,
+                 client: Client | str | None = None, without_passes: Iterable[str] = (),
+                 team: Literal["own", "openmp"] | None = None) -> None:
         if num_threads is None:
             num_threads = threads.default_threads()
         self.num_threads = whole(num_threads, "Device num_threads:", 1, threads.MAX_THREADS)
@@ -81,7 +105,7 @@ class Device(Closing):
     """Always True here; a device in another process may have died."""
 
     @property
-    def background(self):
+    def background(self) -> Background:
         """Threads for work launched on the device: a driver.background.Background."""
         if "_threads" not in self.__dict__:
             with importing:
@@ -91,7 +115,7 @@ class Device(Closing):
         return self._threads
 
     @property
-    def version(self):
+    def version(self) -> str:
         """Version string; differs whenever compiled models, results or capabilities may differ [NN 3.4]."""
         with importing:
             from .capabilities import device_version
@@ -99,7 +123,7 @@ class Device(Closing):
         return device_version()
 
     @property
-    def capabilities(self):
+    def capabilities(self) -> Capabilities:
         """Speed of the device relative to the reference CPU [NN 1.8]: Capabilities, the same on every call."""
         with importing:
             from .capabilities import capabilities
@@ -107,7 +131,7 @@ class Device(Closing):
         return capabilities()
 
     @vlog.log_errors(vlog.MODEL, "check")
-    def check(self, model, newest=VERSIONS[-1]):
+    def check(self, model: Model, newest: typed.Version = VERSIONS[-1]) -> typed.Version:
         """Lowest version ("1.0" to "1.3", "aidl2", "aidl3") that covers the model. newest: highest version allowed.
 
         Raises InvalidArgument for an invalid model, or one that needs a version above `newest`.
@@ -117,7 +141,7 @@ class Device(Closing):
         with counted("check"), trace.span("LU", "PU", "validateModel"):
             return check_model(model, newest, self.extensions)
 
-    def supported_operations(self, model):
+    def supported_operations(self, model: Model) -> list[bool]:
         """One bool per operation of the main graph (getSupportedOperations); `unsupported_reasons` explains each False.
 
         Raises InvalidArgument if the model itself is invalid.
@@ -126,7 +150,7 @@ class Device(Closing):
         return [index not in refused for index in range(len(model.main.operations))]
 
     @vlog.log_errors(vlog.MODEL, "supported_operations")
-    def unsupported_reasons(self, model, held=0):
+    def unsupported_reasons(self, model: Model, held: int = 0) -> dict[int, str]:
         """{operation index: reason} of the operations of a valid model that this device cannot run.
 
         With a memory limit, these include operations whose weights and working memory, together with those before them
@@ -147,8 +171,10 @@ class Device(Closing):
         return refused
 
     @vlog.log_errors(vlog.COMPILATION, "prepare")
-    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
-                deadline=None, cache_dir=None, cache=None, token=None):
+    def prepare(self, model: Model, preference: typed.Preference = "fast_single_answer",
+                priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
+                keep: typed.Keys | None = None, deadline: float | None = None, cache_dir: typed.FilePath | None = None,
+                cache: CacheFiles | None = None, token: bytes | None = None) -> PreparedModel:
         """Compile a model; returns a PreparedModel that any number of threads may run.
 
             prepared = device.prepare(model, input_shapes={"image": (8, 224, 224, 3)}, priority="high")
@@ -188,12 +214,13 @@ class Device(Closing):
                 save(prepared, cache, token)
             return prepared
 
-    def compile(self, model, options, deadline=None, packing=None):
+    def compile(self, model: Model, options: Any, deadline: float | None = None, packing: Any = None) -> PreparedModel:
         """A PreparedModel that is in no cache. options: preference, priority, input_shapes and keep, as of `prepare`;
         packing: StoredPacking to plan with, for a model from a cache."""
         return PreparedModel(self, model, *options, deadline, packing=packing)
 
-    def submit_prepare(self, model, done, **options):
+    def submit_prepare(self, model: Model, done: Callable[[PreparedModel | None, Error | None], object],
+                       **options: Any) -> None:
         """Launch prepare(model, **options) in the background; done(prepared, error) is called exactly once, with one of
         them None. Raises GeneralFailure, without calling `done`, if no thread can be started.
         """
@@ -202,7 +229,9 @@ class Device(Closing):
 
         submit_prepare(self, model, done, **options)
 
-    def submit_load(self, load, done, deadline=None):
+    def submit_load(self, load: Callable[[float | None], PreparedModel],
+                    done: Callable[[PreparedModel | None, Error | None], object],
+                    deadline: float | None = None) -> None:
         """As submit_prepare, for load(deadline) as returned by `cached`."""
         with importing:
             from .launch import submit_load
@@ -210,7 +239,7 @@ class Device(Closing):
         submit_load(self, load, done, deadline)
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
-    def prepare_from_cache(self, cache, token, deadline=None):
+    def prepare_from_cache(self, cache: CacheFiles, token: bytes, deadline: float | None = None) -> PreparedModel:
         """The model that prepare stored in these CacheFiles under this 32-byte token [NN 7.3].
 
         Raises InvalidArgument for a wrong number of files; GeneralFailure if they do not hold exactly what was stored,
@@ -222,7 +251,7 @@ class Device(Closing):
         return prepare(self, cache, token, deadline)
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
-    def cached(self, cache, token):
+    def cached(self, cache: CacheFiles, token: bytes) -> Callable[[float | None], PreparedModel]:
         """Check cache files now, as prepare_from_cache does; returns load(deadline) -> PreparedModel for later."""
         with importing:
             from .cache import check
@@ -230,7 +259,8 @@ class Device(Closing):
         return check(self, cache, token)
 
     @vlog.log_errors(vlog.MEMORY, "allocate")
-    def allocate(self, input_roles=(), output_roles=(), dims=()):
+    def allocate(self, input_roles: Sequence[Role] = (), output_roles: Sequence[Role] = (),
+                 dims: typed.Dims = ()) -> Buffer:
         """A Buffer: driver memory for arguments of prepared models [NN 6].
 
         input_roles, output_roles: lists of Role, at least one in all. dims: shape, where the operands of the roles
@@ -239,18 +269,18 @@ class Device(Closing):
         """
         return allocate(self, dims, input_roles, output_roles)
 
-    def narrowed(self, num_threads):
+    def narrowed(self, num_threads: int) -> Device:
         """The same device with other threads per run: it shares the client, the memory limit and the set of models."""
         narrow = copy(self)
         narrow.num_threads = num_threads
         return narrow
 
-    def close(self):
+    def close(self) -> None:
         """Close all models that the device has prepared (PreparedModel.close); it may still prepare others."""
         for prepared in list(self.models):
             prepared.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         asked = f", precision={self.precision!r}" if self.precision else ""
         without = f", without_passes={sorted(self.without_passes)}" if self.without_passes else ""
         team = f", team={self.team.name!r}" if self.team.name != "own" else ""

@@ -1,10 +1,18 @@
 """What a prepared model runs, as text, rows and JSON."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 from .. import pace
 from .._native import conv, kernels
 from ..compiler import passes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .prepared import PreparedModel
 
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
 
@@ -22,7 +30,20 @@ class Explanation:
     leaves out.
     """
 
-    def __init__(self, prepared):
+    name: str
+    threads: int
+    arithmetic: str
+    precision: str | None
+    reduced: int
+    passes: dict[str, str]
+    without_passes: list[str]
+    dynamic: bool
+    rows: list[dict[str, Any]]
+    arena_bytes: int
+    packed_bytes: int
+    native: bool
+
+    def __init__(self, prepared: PreparedModel) -> None:
         segment = prepared.executor.segment
         self.name = prepared.model.name
         self.threads, self.arithmetic = prepared.num_threads, prepared.model.arithmetic
@@ -43,7 +64,7 @@ class Explanation:
         self.reduced = sum(row["bf16"] for row in self.rows)
 
     @classmethod
-    def from_json(cls, text, native):
+    def from_json(cls, text: str, native: bool) -> Explanation:
         """The Explanation from its to_json text. native: whether all operations are native."""
         made, fields = cls.__new__(cls), json.loads(text)
         for name in ("name", "threads", "arithmetic", "precision", "reduced", "dynamic", "rows", "arena_bytes",
@@ -52,7 +73,7 @@ class Explanation:
         made.native = native
         return made
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The same as JSON text."""
         head = json.dumps({"model": self.name, "threads": self.threads, "dynamic": self.dynamic,
                            "arithmetic": self.arithmetic, "precision": self.precision, "reduced": self.reduced,
@@ -64,7 +85,7 @@ class Explanation:
             pace.step()
         return f'{head[:-1]}, "rows": [{", ".join(rows)}]}}'
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.dynamic:
             return f"{self.name or 'model'}: shapes or values are known only at execution; planned at the first run"
         lines = []

@@ -15,6 +15,8 @@ end sends a byte and then reads the one it got. It is shut down for reading from
 it anything; it never blocks, and flags that holders set on their end do not affect it.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import re
@@ -41,10 +43,10 @@ class Descriptor:
 
     __slots__ = ("fd",)
 
-    def __init__(self, fd=-1):
+    def __init__(self, fd: int = -1) -> None:
         self.fd = fd
 
-    def fileno(self):
+    def fileno(self) -> int:
         """The descriptor's number; -1 once it was given away."""
         return self.fd
 
@@ -64,7 +66,7 @@ class Fence:
 
     __slots__ = ("descriptor", "_end", "_inode", "_claim", "__weakref__")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.descriptor, self._end, self._inode, self._claim = Descriptor(), -1, 0, [True]
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -77,7 +79,7 @@ class Fence:
         _made.add(self)
 
     @classmethod
-    def from_fd(cls, fd):
+    def from_fd(cls, fd: int) -> Fence:
         """A fence to wait for, over a duplicate of a file descriptor.
 
         fd: of a Fence, sync file, eventfd, timerfd, pipe or socket. The fence is signalled when fd polls POLLIN, and in
@@ -98,21 +100,21 @@ class Fence:
                                   f"timerfd, pipe or socket")
         return self
 
-    def fileno(self):
+    def fileno(self) -> int:
         """The descriptor, for select and poll; the fence keeps ownership."""
         return self.descriptor.fd
 
-    def hand_over(self):
+    def hand_over(self) -> int:
         """Pass ownership of the descriptor to the caller; this object can then only signal the fence."""
         fd, self.descriptor.fd = self.descriptor.fd, -1
         return fd
 
     @property
-    def state(self):
+    def state(self) -> str:
         """"active", "signaled", "error" or "unknown" (not a descriptor that can be polled)."""
         return self._poll(0)
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> str:
         """Wait at most `timeout` seconds (None: forever) until the fence is no longer active; returns the state."""
         if timeout is not None and not is_number(timeout):
             raise InvalidArgument(f"fence: timeout is {shown(timeout)}, must be seconds or None")
@@ -123,7 +125,7 @@ class Fence:
             if state != ACTIVE or left == 0:
                 return state
 
-    def signal(self):
+    def signal(self) -> None:
         """Signal success. No effect if the fence was signalled before. Raises InvalidArgument if made elsewhere."""
         if not self._is_first():
             return
@@ -136,7 +138,7 @@ class Fence:
         finally:
             ours.detach()  # stays open until the fence goes: closing it would add POLLHUP
 
-    def fail(self):
+    def fail(self) -> None:
         """Signal an error."""
         if self._is_first():
             os.close(self._end)
@@ -176,7 +178,7 @@ class Fence:
         if self._end >= 0:
             os.close(self._end)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Fence {self.fileno()} {self.state}>"
 
 

@@ -1,7 +1,10 @@
 """Fenced executions: launched now, started once all their fences are signalled, ended by a fence [NN 3.9]."""
 
+from __future__ import annotations
+
 from copy import copy
 from functools import partial
+from typing import TYPE_CHECKING
 
 from .. import trace, vlog
 from .._native.threads import now_ns
@@ -12,15 +15,22 @@ from .fence import Fence, check_fences
 from .pools import bind_request, lose_results
 from .request import Timing
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .request import Request
+
 
 class FencedExecution:
     """A launched execution, from PreparedModel.execute_fenced. fence: Fence that signals its end."""
 
-    def __init__(self, request, control=None):
+    fence: Fence
+
+    def __init__(self, request: Request, control: Any = None) -> None:
         self.fence = Fence()
         self._request, self._outcome, self._control, self._give_up = request, None, control, None
 
-    def info(self):
+    def info(self) -> Any:
         """(Timing since the launch, Timing since all fences were signalled).
 
         Raises GeneralFailure while the execution runs, and its own error if it failed.
@@ -31,7 +41,7 @@ class FencedExecution:
             raise copy(self._outcome)  # a traceback on the stored one would keep frames alive
         return self._outcome
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Cancel it at its next step, or while it waits for fences. For executions that have a control."""
         control = self._control
         if control is not None:

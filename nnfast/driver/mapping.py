@@ -1,10 +1,12 @@
 """Throughput: many executions of one prepared model at once, with results in the order of the inputs."""
 
+from __future__ import annotations
+
 import threading
 from collections import deque
 from collections.abc import Mapping
 from copy import copy
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,12 @@ from .background import Workers
 from .batches import batched
 from .closing import Closing
 from .execution import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Literal, Self
+
+    from .prepared import PreparedModel
 
 MOST_CLIENTS, MOST_BATCH, MOST_AHEAD = 1024, 1 << 16, 1 << 24
 ROUNDS = 2
@@ -40,7 +48,13 @@ class Results(Closing):
     once. `close` drops what has not been delivered, as the end of a `with` block does.
     """
 
-    def __init__(self, prepared, inputs, batch=1, clients=None, ahead=None, prepare=None, errors=RAISE):
+    batch: int
+    reason: str
+    clients: int
+
+    def __init__(self, prepared: PreparedModel, inputs: Iterable[Any] | Mapping[str, Any], batch: int = 1,
+                 clients: int | None = None, ahead: int | None = None, prepare: Callable[[Any], Any] | None = None,
+                 errors: Literal["raise", "return"] = RAISE) -> None:
         """As PreparedModel.map."""
         batch = whole(batch, "map batch:", 1, MOST_BATCH)
         if clients is None:
@@ -61,10 +75,10 @@ class Results(Closing):
         self._ahead = ROUNDS * self.clients * self.batch if ahead is None else ahead
         self._workers = Workers("map", self.clients, is_awaited=False)
 
-    def __iter__(self):
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if not self._ready:
             while self._inputs is not None and self._taken - self._delivered < self._ahead:
                 self._take()
@@ -125,7 +139,7 @@ class Results(Closing):
             raise GeneralFailure("map: its executions belong to the parent process; call map again in the child")
         return chunk.outcomes
 
-    def close(self):
+    def close(self) -> None:
         """End the executions and free what they hold; what was not delivered is lost. May be called more than once."""
         self._inputs, self._failure, self._gathered = None, None, []
         self._ready.clear()

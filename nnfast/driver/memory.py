@@ -5,11 +5,14 @@ So only files that cannot shrink (memfds sealed with F_SEAL_SHRINK) are mapped; 
 private copies.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import mmap
 import os
 import weakref
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +20,11 @@ from .. import seals, vlog
 from .._native.rings import Mapping, duplicate
 from ..checks import chosen_from, flag, is_whole, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import typed
 
 ASHMEM, MMAP_FD, BLOB = "ashmem", "mmap_fd", "hardware_buffer_blob"
 KINDS = (ASHMEM, MMAP_FD, BLOB)
@@ -37,10 +45,15 @@ class Memory:
     are for kind mmap_fd only. Raises InvalidArgument for any other value.
     """
 
+    kind: str
+    size: int
+    prot: int
+    offset: int
+
     __slots__ = ("kind", "size", "prot", "offset", "_fd", "_mapped", "_held", "__weakref__")
 
     @vlog.log_errors(vlog.MEMORY, "memory")
-    def __init__(self, kind, fd, size, prot=_READ | _WRITE, offset=0):
+    def __init__(self, kind: str, fd: int, size: int, prot: int = _READ | _WRITE, offset: int = 0) -> None:
         self._fd, self._mapped = -1, None
         chosen_from(kind, "memory: kind", KINDS)
         size, offset = whole(size, "memory: size", 1, _LARGEST), whole(offset, "memory: offset", 0, _LARGEST)
@@ -60,7 +73,7 @@ class Memory:
 
     @classmethod
     @vlog.log_errors(vlog.MEMORY, "memory")
-    def create(cls, size, kind=ASHMEM):
+    def create(cls, size: int, kind: str = ASHMEM) -> Memory:
         """New zeroed memory of `size` bytes that nobody can shrink. Raises GeneralFailure if it cannot be allocated."""
         size = whole(size, "memory: size", 1)
         chosen_from(kind, "memory: kind", KINDS)
@@ -77,16 +90,16 @@ class Memory:
         finally:
             os.close(fd)
 
-    def fileno(self):
+    def fileno(self) -> int:
         """The file descriptor; the Memory keeps ownership."""
         return self._fd
 
     @property
-    def is_sealed(self):
+    def is_sealed(self) -> bool:
         """True if the file is a memfd of ordinary pages that can no longer shrink."""
         return self._fd < 0 or seals.is_sealed(self._fd, seals.SHRINK)  # no descriptor: part of a sealed memory
 
-    def array(self):
+    def array(self) -> typed.Array:
         """The bytes as a uint8 array [size] over the mapping, writable if the memory is.
 
         Raises GeneralFailure if the file may shrink, or is too short.
@@ -97,7 +110,7 @@ class Memory:
                                  "sealed with F_SEAL_SHRINK, or read and write")
         return mapped
 
-    def part(self, offset, size, writable=True):
+    def part(self, offset: int, size: int, writable: bool = True) -> Memory:
         """`size` bytes from `offset` as a Memory over the same mapping, without a descriptor of its own."""
         offset, size = self._range(offset, size)
         writable = flag(writable, "memory: writable")
@@ -109,7 +122,7 @@ class Memory:
             part._mapped.flags.writeable = False
         return part
 
-    def open(self):
+    def open(self) -> Any:
         """The bytes for one execution: an array over the mapping if that is safe, else FileBytes."""
         if self._mapped is None and not self.prot:
             raise GeneralFailure("memory: prot is PROT_NONE, there is nothing to read or write")
@@ -138,7 +151,7 @@ class Memory:
                 return self._mapped
         raise GeneralFailure(f"memory: cannot be mapped: {failure}")
 
-    def check_length(self):
+    def check_length(self) -> None:
         """Raise GeneralFailure if the file ends before the memory does."""
         try:
             length = os.fstat(self._fd).st_size
@@ -150,7 +163,7 @@ class Memory:
         if length < self.offset + self.size:
             raise GeneralFailure(f"memory: the file has {length} bytes, the memory ends at {self.offset + self.size}")
 
-    def read(self, offset, length):
+    def read(self, offset: int, length: int) -> typed.Array:
         """A private copy of `length` bytes from `offset`, uint8; raises GeneralFailure if the file is too short."""
         result = self._room(offset, length)
         self._transfer(os.preadv, result, offset, "ends before it")
@@ -169,7 +182,7 @@ class Memory:
             weakref.finalize(result, held.clear).atexit = False
         return result
 
-    def write(self, offset, array):
+    def write(self, offset: int, array: typed.Array) -> None:
         """Write a C-contiguous array at `offset`; raises GeneralFailure if the file is too short or not writable."""
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or array.dtype.hasobject:
             raise InvalidArgument(f"memory: cannot be written from {shown(array)}, must be a contiguous numpy array of "
@@ -205,7 +218,7 @@ class Memory:
         if self._fd >= 0:
             os.close(self._fd)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Memory {self.kind} {self.size:,} B{'' if self.is_sealed else ', may shrink'}>"
 
 

@@ -3,7 +3,9 @@
 Modules that the first result does not need are imported where they are used: imports are half of a cold start.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, overload
 from weakref import ref
 
 from .. import trace, vlog
@@ -31,6 +33,26 @@ from .signature import signature_of
 from .stream import Stream
 from .watchdog import watch
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Literal
+
+    from .. import typed
+    from ..model.types import Model
+    from .burst import Burst
+    from .controller import Controller
+    from .device import Device
+    from .execution import Limits
+    from .explain import Explanation
+    from .fence import Fence
+    from .fenced import FencedExecution
+    from .mapping import Results
+    from .memory import Memory
+    from .request import ExecutionResult, Request
+    from .signature import SignatureRunner
+    from .submit import Execution
+    from .tensors import TensorInfo
+
 
 class Options(NamedTuple):
     """Options of Device.prepare."""
@@ -55,8 +77,17 @@ class PreparedModel(Closing):
     are not read after packing and may be Withheld (None: all are needed).
     """
 
-    def __init__(self, device, model, preference="fast_single_answer", priority="medium", input_shapes=None,
-                 keep=None, deadline=None, cancel=None, packing=None):
+    device: Device
+    num_threads: int
+    preference: typed.Preference
+    priority: typed.Priority
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    def __init__(self, device: Device, model: Model, preference: typed.Preference = "fast_single_answer",
+                 priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
+                 keep: typed.Keys | None = None, deadline: float | None = None, cancel: Any = None,
+                 packing: Any = None) -> None:
         """As Device.prepare. cancel: Cancel flag that stops the preparation, or None; packing: StoredPacking to plan
         with, for a model from a cache (driver/cache.py), which finishes it."""
         began = now_ns()
@@ -84,7 +115,7 @@ class PreparedModel(Closing):
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)
 
-    def twin(self, device, priority):
+    def twin(self, device: Device, priority: typed.Priority) -> PreparedModel:
         """The same model on another device. It shares the plan (there must be one) and packed weights, but has its own
         working memory, priority and budget.
         """
@@ -94,11 +125,11 @@ class PreparedModel(Closing):
         twin._start()
         return twin
 
-    def remember(self, model):
+    def remember(self, model: Model) -> None:
         """Take constants that were not kept from the Model as given, as long as that lives."""
         self._whole = ref(model)
 
-    def narrowed(self, num_threads):
+    def narrowed(self, num_threads: int) -> PreparedModel:
         """The same model with at most so many threads per run: a twin, or itself if that is no change or if only
         executions can plan it."""
         if num_threads >= self.num_threads or self.executor.segment is None:
@@ -137,27 +168,37 @@ class PreparedModel(Closing):
             self.executor.replace_model(self.source if is_source else withholding(self.model, operands))
 
     @property
-    def model(self):
+    def model(self) -> Model:
         """The Model that runs, with the input shapes and extension definitions it was prepared with."""
         return self.executor.model
 
     @property
-    def whole(self):
+    def whole(self) -> Model | None:
         """The Model as given, with all constants; None if only what was packed of them is left."""
         return self._whole() if self.spare else self.source
 
     @property
-    def is_plain(self):
+    def is_plain(self) -> bool:
         """True if requests have exactly `inputs` and `outputs`: there are no states and no kept operands."""
         return self.executor.is_plain
 
     @property
-    def result_shapes(self):
+    def result_shapes(self) -> list[tuple[int, ...]] | None:
         """Shapes of `outputs` if every run has the same, else None."""
         return self.executor.result_shapes
 
     # -- running -------------------------------------------------------------------------------------------------
-    def run(self, inputs, out=None, quantize=False, dequantize=False):
+    @overload
+    def run(self, inputs: Sequence[typed.Tensor | None], out: Sequence[typed.Array] | None = None,
+            quantize: bool = False, dequantize: bool = False) -> list[typed.Array]: ...
+
+    @overload
+    def run(self, inputs: dict[str, Any], out: dict[str, Any] | None = None, quantize: bool = False,
+            dequantize: bool = False) -> dict[str, typed.Array]: ...
+
+    def run(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
+            out: Sequence[typed.Array] | dict[str, Any] | None = None, quantize: bool = False,
+            dequantize: bool = False) -> Any:
         """Run on arrays. A list in model order returns a list, a dict by name returns a dict by name.
 
             y, = prepared.run([x])
@@ -192,7 +233,8 @@ class PreparedModel(Closing):
         return named(inputs, self.inputs, "input"), None if out is None else named(out, self.outputs, "output")
 
     @vlog.log_errors(vlog.EXECUTION, "execute")
-    def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
+    def execute(self, request: Request, measure_timing: bool = False, deadline: float | None = None,
+                loop_timeout: float | None = None) -> ExecutionResult:
         """Run on memory pools, as the HAL does [NN 2.5, 3.8]; returns an ExecutionResult. Outputs are in the pools.
 
             memory = nnfast.Memory.create(4096)
@@ -219,7 +261,8 @@ class PreparedModel(Closing):
             failed(request, error)
             raise
 
-    def submit_request(self, request, done, **options):
+    def submit_request(self, request: Request, done: Callable[[ExecutionResult | None, Error | None], object],
+                       **options: Any) -> None:
         """Launch execute(request, **options) in the background; done(result, error) is called exactly once, with one of
         them None. Raises InvalidArgument for a bad request, GeneralFailure if no thread can be started; `done` is not
         called then.
@@ -230,8 +273,9 @@ class PreparedModel(Closing):
         submit_request(self, request, done, **options)
 
     @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
-    def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
-                       duration=None):
+    def execute_fenced(self, request: Request, wait_for: Sequence[Fence] = (), measure_timing: bool = False,
+                       deadline: float | None = None, loop_timeout: float | None = None,
+                       duration: float | None = None) -> FencedExecution:
         """Launch an execution that starts once all fences of `wait_for` are signalled [NN 3.9].
 
         wait_for: list of nnfast.Fence. duration: seconds that it may take from then on; the rest as execute. Every
@@ -250,12 +294,12 @@ class PreparedModel(Closing):
             failed(request, error)
             raise
 
-    def release_idle(self):
+    def release_idle(self) -> None:
         """Return unused working memory to the system; the next execution allocates it again."""
         self.executor.release_idle()
 
     @vlog.log_errors(vlog.EXECUTION, "submit")
-    def submit(self, inputs, timeout=None):
+    def submit(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any], timeout: float | None = None) -> Execution:
         """Run in the background, arguments as run; returns a Future with result(), cancel() and timing.
 
         timeout: seconds from now until result() raises MissedDeadlineTransient.
@@ -265,12 +309,14 @@ class PreparedModel(Closing):
 
         return submit(self, inputs, timeout)
 
-    def perform(self, arrays, limits):
+    def perform(self, arrays: list[typed.Array], limits: Limits) -> list[typed.Array]:
         """Results of one run in model order, within execution.Limits, from a list of arrays that were checked."""
         return self.executor.perform(arrays, None, limits)
 
     @vlog.log_errors(vlog.EXECUTION, "map")
-    def map(self, inputs, batch=1, clients=None, ahead=None, prepare=None, errors="raise"):
+    def map(self, inputs: Iterable[Any] | Mapping[str, Any], batch: int = 1, clients: int | None = None,
+            ahead: int | None = None, prepare: Callable[[Any], Any] | None = None,
+            errors: Literal["raise", "return"] = "raise") -> Results:
         """Run on many items; returns an iterator over their results, in order.
 
             for y, in prepared.map(images, clients=4):
@@ -297,7 +343,7 @@ class PreparedModel(Closing):
         return Results(self, inputs, batch, clients, ahead, prepare, errors)
 
     @vlog.log_errors(vlog.EXECUTION, "burst")
-    def burst(self, capacity=1024, spin_us=None):
+    def burst(self, capacity: int = 1024, spin_us: int | None = None) -> Controller:
         """A Controller, whose execute and run send requests to a thread of this model through shared-memory queues.
 
         capacity: queue length in packet elements. spin_us: microseconds that a waiting call polls before it sleeps;
@@ -309,7 +355,8 @@ class PreparedModel(Closing):
         return Controller(self, capacity, spin_us)
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
-    def configure_burst(self, get_memories, requests, results, spin_us=None, memories=None):
+    def configure_burst(self, get_memories: Callable[[list[int]], list[Memory]], requests: Any, results: Any,
+                        spin_us: int | None = None, memories: Mapping[int, Memory] | None = None) -> Burst:
         """Serve a burst [NN 4]: returns a Burst, whose thread reads request packets and writes result packets.
 
         get_memories(slots): returns the Memory of each slot, or raises an Error. requests, results: queues with an
@@ -322,7 +369,7 @@ class PreparedModel(Closing):
 
         return Burst(self, get_memories, requests, results, spin_us, memories)
 
-    def signature(self, key=None, stream=None):
+    def signature(self, key: str | None = None, stream: Stream | None = None) -> SignatureRunner:
         """A signature of the model as a function: signature(x=array) returns {output name: array}.
 
             scores = prepared.signature("serving_default")(image=x)["scores"]
@@ -333,11 +380,11 @@ class PreparedModel(Closing):
         """
         return signature_of(self, key, stream)
 
-    def stream(self):
+    def stream(self) -> Stream:
         """A Stream, whose run carries state (LSTM, RNN, TFLite variables) from call to call."""
         return Stream(self.executor)
 
-    def explain(self):
+    def explain(self) -> Explanation:
         """An Explanation: kernel, shape and packed bytes of each operation, or why numpy runs it; str() is a table."""
         with importing:
             from .explain import Explanation
@@ -354,14 +401,14 @@ class PreparedModel(Closing):
 
         return _restore_again, (*made, *to_memory(self))
 
-    def close(self):
+    def close(self) -> None:
         """Free the plan, packed weights and working memory; later calls raise InvalidArgument.
 
         Running executions finish; bursts of the model end. May be called more than once.
         """
         self.executor.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.executor)
 
 

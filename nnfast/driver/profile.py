@@ -1,10 +1,18 @@
 """Per-operation times of the runs inside a `with nnfast.profile() as p:` block."""
 
+from __future__ import annotations
+
 import json
 import threading
+from typing import TYPE_CHECKING
 
 from .. import observe
 from .._native.threads import now_ns
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from ..model.types import Model
 
 FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "packed_bytes", "joined",
          "multiply_adds", "bf16")
@@ -39,22 +47,24 @@ class profile:
     chrome_trace() return JSON text.
     """
 
-    def __init__(self):
+    copies: dict[str, tuple[int, int, int]]
+
+    def __init__(self) -> None:
         self._rows, self.copies = {}, {}
         self._events = []
         self._outer = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         observe.watch(1)
         self._outer = active_profile()
         _active.profile = self
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         _active.profile = self._outer
         observe.watch(-1)
 
-    def add(self, model, segment, times):
+    def add(self, model: Model, segment: Any, times: Any) -> None:
         """Add the [(step, nanoseconds)] of one run of a segment."""
         end = now_ns()
         start = end - sum(ns for _, ns in times)
@@ -70,24 +80,24 @@ class profile:
                                  "args": {"kernel": row["kernel"], "index": row["index"]}})
             start += ns
 
-    def copied(self, name, nbytes, ns):
+    def copied(self, name: str, nbytes: int, ns: int) -> None:
         """Add the copy of an input."""
         calls, total, spent = self.copies.get(name, (0, 0, 0))
         self.copies[name] = calls + 1, total + nbytes, spent + ns
 
     @property
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         return list(self._rows.values())
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The rows as JSON text."""
         return json.dumps(self.rows)
 
-    def chrome_trace(self):
+    def chrome_trace(self) -> str:
         """The runs as a Chrome / Perfetto trace (JSON text)."""
         return json.dumps({"traceEvents": self._events})
 
-    def __str__(self):
+    def __str__(self) -> str:
         total = sum(row["ns"] for row in self.rows) or 1
         lines = [f"{'op':>4}  {'operation':<24} {'kernel':<56} {'us':>10} {'%':>6} {'G/s':>8}"]
         for row in self.rows:

@@ -1,9 +1,16 @@
 """Canonical execution requests and results [NN 2.5, 2.1]."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..checks import flag, is_whole, sequence, shown
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from .. import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +24,7 @@ class RequestArgument:
     pool: int = 0
     offset: int = 0
     length: int = 0
-    dims: tuple = ()
+    dims: Sequence[int] = ()
     has_no_value: bool = False
 
     def __post_init__(self):
@@ -43,9 +50,9 @@ class Request:
     numpy array), Memory, or a Buffer of the device; pools with outputs must be writable. Raises InvalidArgument.
     """
 
-    inputs: tuple
-    outputs: tuple
-    pools: tuple
+    inputs: Sequence[RequestArgument]
+    outputs: Sequence[RequestArgument]
+    pools: Sequence[typed.Pool]
 
     def __post_init__(self):
         for name in ("inputs", "outputs", "pools"):
@@ -64,7 +71,7 @@ class Request:
 class OutputShape:
     """Dimensions of one output (0 = unknown), and whether its memory was large enough [NN 3.14]."""
 
-    dims: tuple
+    dims: tuple[int, ...]
     is_sufficient: bool
 
 
@@ -80,7 +87,7 @@ class Timing:
 class ExecutionResult:
     """Result of an execution; the values are in the pools. shapes: an OutputShape per output."""
 
-    shapes: tuple
+    shapes: tuple[OutputShape, ...]
     timing: Timing = Timing()
 
 

@@ -1,7 +1,19 @@
 """Signatures of a prepared model: functions with named arguments and results."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..checks import shown
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import typed
+    from .prepared import PreparedModel
+    from .stream import Stream
+    from .tensors import TensorInfo
 
 
 class SignatureRunner:
@@ -10,13 +22,16 @@ class SignatureRunner:
     Made by PreparedModel.signature. key: its name; inputs, outputs: {name: TensorInfo}.
     """
 
-    def __init__(self, prepared, signature, stream=None):
+    inputs: dict[str, TensorInfo]
+    outputs: dict[str, TensorInfo]
+
+    def __init__(self, prepared: PreparedModel, signature: Any, stream: Stream | None = None) -> None:
         self._prepared, self.key, self._places = prepared, signature.key, (signature.inputs, signature.outputs)
         self._run = (prepared if stream is None else stream).run
         self.inputs = {name: prepared.inputs[place] for name, place in signature.inputs}
         self.outputs = {name: prepared.outputs[place] for name, place in signature.outputs}
 
-    def __call__(self, /, **inputs):
+    def __call__(self, /, **inputs: typed.Tensor) -> dict[str, typed.Array]:
         """Run on an array for each input. Raises InvalidArgument for a wrong name, dtype or shape."""
         for name in inputs:
             if name not in self.inputs:
@@ -30,7 +45,7 @@ class SignatureRunner:
         results = self._run(given)
         return {name: results[place] for name, place in self._places[1]}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<SignatureRunner {self.key}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}>"
 
 

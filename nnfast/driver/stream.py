@@ -1,9 +1,19 @@
 """Executions that carry state from one call to the next."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .arguments import in_list
 from .execution import NO_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .. import typed
 
 
 class Stream:
@@ -16,16 +26,16 @@ class Stream:
     Made by PreparedModel.stream. Use a stream from one thread at a time; streams of one model are independent.
     """
 
-    def __init__(self, executor):
+    def __init__(self, executor: Any) -> None:
         self._executor = executor
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         """Return to the initial state."""
         self._state, self._spare = self._executor.initial, None
 
     @property
-    def state(self):
+    def state(self) -> list[typed.Array]:
         """Arrays that the next run starts from, in the order of Model.states; writable."""
         initial = self._executor.initial
         if self._state is initial:
@@ -42,11 +52,12 @@ class Stream:
             self._executor.resources.take(array.nbytes, array, "stream: its state")
         return made
 
-    def run(self, inputs, out=None):
+    def run(self, inputs: Sequence[typed.Tensor | None], out: Sequence[typed.Array] | None = None) -> list[typed.Array]:
         """As PreparedModel.run, starting from the state of the previous call. An error leaves the state unchanged."""
         return self.perform(inputs, out)
 
-    def perform(self, inputs, out=None, limits=None):
+    def perform(self, inputs: Sequence[typed.Tensor | None], out: Sequence[typed.Array] | None = None,
+                limits: Any = None) -> list[typed.Array]:
         """As run, within execution.Limits."""
         executor, state, target = self._executor, self._state, self._spare
         if target is None:

@@ -1,8 +1,11 @@
 """Background executions in the style of concurrent.futures."""
 
+from __future__ import annotations
+
 import threading
 import time
 from concurrent.futures import CancelledError, Future
+from typing import TYPE_CHECKING
 
 from .. import forks
 from .._native.threads import Cancel, now_ns
@@ -14,24 +17,33 @@ from .durations import duration_to_ns
 from .execution import Limits
 from .request import Timing
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .. import typed
+    from .prepared import PreparedModel
+
 
 class Execution(Future):
     """A Future of PreparedModel.submit. `cancel` also stops a running execution, at its next step. timing: Timing."""
 
-    def __init__(self):
+    timing: Timing
+
+    def __init__(self) -> None:
         super().__init__()
         self._flag, self._forks = Cancel(), forks.count
         renewed(self._condition)
         self.timing = Timing()
 
-    def cancel(self):
+    def cancel(self) -> bool:
         """Cancel; True if the execution will not deliver a result."""
         if super().cancel():
             return True
         self._flag.set()
         return not self.done() or self.cancelled()
 
-    def result(self, timeout=None):
+    def result(self, timeout: float | None = None) -> Any:
         """Outputs of the run. Raises the run's error, CancelledError if it was cancelled, TimeoutError after `timeout`
         seconds, GeneralFailure in a child that was forked before it ended."""
         timeout = _patience(timeout)
@@ -44,7 +56,7 @@ class Execution(Future):
         finally:
             del self  # the error keeps this frame
 
-    def exception(self, timeout=None):
+    def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error of the run, or None. Raises CancelledError, and TimeoutError after `timeout` seconds."""
         return super().exception(_patience(timeout))
 
@@ -56,7 +68,8 @@ def _patience(timeout):
     return None if timeout is None else float(max(0, min(timeout, threading.TIMEOUT_MAX)))
 
 
-def submit(prepared, inputs, timeout=None):
+def submit(prepared: PreparedModel, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
+           timeout: float | None = None) -> Execution:
     """Queue prepared.run(inputs); see PreparedModel.submit."""
     timeout_ns = duration_to_ns(timeout, "submit timeout")
     deadline_ns = timeout_ns and now_ns() + timeout_ns

@@ -1,6 +1,9 @@
 """Inputs and outputs of a prepared model: their description, and conversion between real and quantized values."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,11 @@ from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.quant import round_half_away
 from ..model.types import OperandType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from .. import typed
 
 _BOOL = np.dtype(np.bool_)
 
@@ -24,36 +32,36 @@ class TensorInfo:
     """
 
     name: str
-    shape: tuple | None
-    dtype: np.dtype
+    shape: tuple[int, ...] | None
+    dtype: typed.DType
     type: int
     scale: float
     zero_point: int
     channel_axis: int | None
     operand: int
-    channel_scales: tuple = ()
+    channel_scales: tuple[float, ...] = ()
 
     @property
-    def scales(self):
+    def scales(self) -> tuple[float, ...]:
         """Tuple of scales: one, one per channel, or () without quantization."""
         return self.channel_scales or ((self.scale,) if self.scale else ())
 
     @property
-    def zero_points(self):
+    def zero_points(self) -> tuple[int, ...]:
         """Tuple of zero points, one for each of `scales`."""
         return (self.zero_point,) * len(self.scales)
 
     @property
-    def axis(self):
+    def axis(self) -> int | None:
         """Dimension of per-channel `scales`, else None."""
         return self.channel_axis
 
     @property
-    def is_quantized(self):
+    def is_quantized(self) -> bool:
         """True if values mean (value - zero_point) * scale; int32 tensors with a scale count."""
         return bool(self.scales)
 
-    def quantize(self, values):
+    def quantize(self, values: ArrayLike) -> typed.Array:
         """Quantized codes of real numbers, in the tensor's dtype: round(x / scale) + zero point, ties away from zero,
         clamped to the dtype's range.
 
@@ -67,7 +75,7 @@ class TensorInfo:
         limits = np.iinfo(self.dtype)
         return np.where(np.isnan(steps), limits.max, np.clip(steps, limits.min, limits.max)).astype(self.dtype)
 
-    def dequantize(self, codes):
+    def dequantize(self, codes: ArrayLike) -> NDArray[np.float32]:
         """Real values of codes as float32: scale * (code - zero point). Raises InvalidArgument as quantize does."""
         codes = self._numbers(codes, "codes", np.int64)
         scale = self._scale(codes.ndim)

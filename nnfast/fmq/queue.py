@@ -3,12 +3,15 @@
 One writer, one reader; each may be in another process, or in another thread of this one.
 """
 
+from __future__ import annotations
+
 import fcntl
 import math
 import mmap
 import os
 import time
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +22,14 @@ from ..checks import flag, shown
 from ..errors import InvalidArgument, ResourceExhaustedTransient
 from . import descriptor as layout
 from .descriptor import Descriptor, Grantor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from numpy.typing import DTypeLike
+
+    from .. import typed
 
 _LINE = 128
 """Bytes between what different sides write: a cache line, and the one that is fetched along with it."""
@@ -38,7 +49,7 @@ class MessageQueue:
     needs an event flag, else InvalidArgument.
     """
 
-    def __init__(self, descriptor, dtype, fds, reset):
+    def __init__(self, descriptor: Descriptor, dtype: DTypeLike, fds: Sequence[int], reset: bool) -> None:
         self._fds = fds
         self.dtype = dtype
         try:
@@ -60,7 +71,7 @@ class MessageQueue:
 
     @classmethod
     @vlog.log_errors(vlog.MEMORY, "message queue")
-    def create(cls, dtype, capacity, event_flag=True):
+    def create(cls, dtype: DTypeLike, capacity: int, event_flag: bool = True) -> MessageQueue:
         """A new queue that holds `capacity` elements. Raises ResourceExhaustedTransient when there is no memory."""
         dtype, event_flag = _element(dtype), flag(event_flag, "message queue: event_flag")
         if not _is_whole(capacity) or not 1 <= capacity <= _MOST // dtype.itemsize:
@@ -84,7 +95,7 @@ class MessageQueue:
 
     @classmethod
     @vlog.log_errors(vlog.MEMORY, "message queue")
-    def attach(cls, descriptor, dtype, reset=False):
+    def attach(cls, descriptor: Descriptor, dtype: DTypeLike, reset: bool = False) -> MessageQueue:
         """The queue of a descriptor, whose files are copied. Raises InvalidArgument for what cannot be one.
 
         reset: set both counters to 0, as libfmq does unless told otherwise; only before the first write.
@@ -104,27 +115,27 @@ class MessageQueue:
         return cls(descriptor, dtype, fds, reset)
 
     @property
-    def ring(self):
+    def ring(self) -> Any:
         """The native ring (`_native.rings.Ring`), for loops that run without the GIL."""
         return self._ring
 
-    def readable(self):
+    def readable(self) -> int:
         """Elements that can be read; -1 when the queue is broken. For the two sides, not for onlookers."""
         return self._ring.readable()
 
-    def writable(self):
+    def writable(self) -> int:
         """Elements for which there is room; -1 when the queue is broken."""
         return self._ring.writable()
 
     # -- with copies -------------------------------------------------------------------------------------------------
-    def write(self, elements, timeout=0, spin_us=0):
+    def write(self, elements: typed.Array, timeout: float | None = 0, spin_us: int = 0) -> str:
         """Write an array of elements (any shape, in its order), all or none, and wake the reader; the reason."""
         if not isinstance(elements, np.ndarray) or elements.dtype != self.dtype:
             raise InvalidArgument(f"message queue: elements are {_kind(elements)}, must be an array of {self.dtype}")
         octets = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
         return REASONS[self._ring.write(octets, elements.size, *self._patience(timeout, spin_us))]
 
-    def read(self, n, timeout=0, spin_us=0):
+    def read(self, n: int, timeout: float | None = 0, spin_us: int = 0) -> tuple[str, typed.Array | None]:
         """(reason, array of the next n elements, or None unless ok); wakes the writer."""
         n = _count(n)
         patience = self._patience(timeout, spin_us)
@@ -134,30 +145,30 @@ class MessageQueue:
         outcome = self._ring.read(octets, n, *patience)
         return REASONS[outcome], None if outcome else np.ndarray(n, self.dtype, octets)
 
-    def wait_readable(self, n=1, timeout=None, spin_us=0):
+    def wait_readable(self, n: int = 1, timeout: float | None = None, spin_us: int = 0) -> str:
         """Wait until n elements can be read; the reason."""
         return REASONS[self._ring.wait(False, _count(n), *self._patience(timeout, spin_us))]
 
-    def wait_writable(self, n=1, timeout=None, spin_us=0):
+    def wait_writable(self, n: int = 1, timeout: float | None = None, spin_us: int = 0) -> str:
         """Wait until there is room for n elements; the reason."""
         return REASONS[self._ring.wait(True, _count(n), *self._patience(timeout, spin_us))]
 
     # -- without -----------------------------------------------------------------------------------------------------
-    def begin_write(self, n):
+    def begin_write(self, n: int) -> tuple[str, tuple[typed.Array, ...]]:
         """(reason, one array or two, where the ring wraps, of n elements to fill in). Nobody sees them before
         `commit_write`. Does not wait."""
         return self._begin(True, n)
 
-    def commit_write(self, n):
+    def commit_write(self, n: int) -> None:
         """Publish the first n of them and wake the reader."""
         self._ring.commit(True, _count(n))
 
-    def begin_read(self, n):
+    def begin_read(self, n: int) -> tuple[str, tuple[typed.Array, ...]]:
         """(reason, one array or two over the next n elements). The other side can change them all the time: copy, then
         check. Does not wait."""
         return self._begin(False, n)
 
-    def commit_read(self, n):
+    def commit_read(self, n: int) -> None:
         """Give the first n of them back and wake the writer."""
         self._ring.commit(False, _count(n))
 
@@ -168,14 +179,14 @@ class MessageQueue:
         return REASONS[outcome], views
 
     # -- event flag --------------------------------------------------------------------------------------------------
-    def wake(self, mask):
+    def wake(self, mask: int) -> None:
         """Wake those who wait for these bits: NOT_FULL (writers), NOT_EMPTY (readers)."""
         if not _is_whole(mask) or not 0 < mask < 1 << 32:
             raise InvalidArgument(f"message queue: mask is {shown(mask)}, must be a combination of NOT_FULL and "
                                   f"NOT_EMPTY")
         self._ring.wake(int(mask))
 
-    def close(self):
+    def close(self) -> None:
         """Give up this side: calls that wait here, and all later ones, say "closed". The memory goes with the last
         reference; the descriptor's files are closed now. The other side does not notice."""
         if not self._ring.is_closed:
@@ -201,17 +212,17 @@ class MessageQueue:
             raise InvalidArgument(f"message queue: timeout is {shown(timeout)}, must be seconds, or None")
         return _deadline(timeout), int(spin_us)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self):
         if getattr(self, "_fds", None):
             self._release()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "closed" if self._ring.is_closed else f"{self.readable():,} to read"
         return f"<MessageQueue {self.capacity:,} x {self.dtype.itemsize} B, {state}>"
 

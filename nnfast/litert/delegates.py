@@ -1,8 +1,14 @@
 """LiteRT's kernel choices and delegates. nnfast has one set of kernels, whatever is chosen."""
 
+from __future__ import annotations
+
 from enum import Enum, unique
+from typing import TYPE_CHECKING
 
 from ..checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NO_DELEGATES = ("nnfast runs every operator with its own CPU kernels and cannot load TFLite delegates; run the model "
                 "without one")
@@ -21,10 +27,10 @@ class OpResolverType(Enum):
 class Delegate:
     """A delegate from a shared library: always raises ValueError, as LiteRT does for a library without one."""
 
-    def __init__(self, library, options=None):
+    def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:
         raise ValueError(NO_DELEGATES)
 
 
-def load_delegate(library, options=None):
+def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Delegate:
     """Always raises ValueError, after which programs usually continue without a delegate."""
     raise ValueError(f"Failed to load delegate from {shown(library)}\n{NO_DELEGATES}")

@@ -1,7 +1,10 @@
 """LiteRT's Interpreter: a model file and its tensors, by their indexes in the file."""
 
+from __future__ import annotations
+
 import operator
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +14,13 @@ from .delegates import NO_DELEGATES, Delegate, OpResolverType, load_delegate
 from .graph import Graph
 from .signature import SignatureRunner
 from .variables import Variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .. import typed
+    from .delegates import Delegate
 
 __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
 
@@ -34,11 +44,15 @@ class Interpreter:
     Use an interpreter from one thread at a time.
     """
 
-    def __init__(self, model_path=None, model_content=None, experimental_delegates=None, num_threads=None,
-                 experimental_op_resolver_type=OpResolverType.AUTO, experimental_preserve_all_tensors=False,
-                 experimental_disable_delegate_clustering=False, experimental_default_delegate_latest_features=False,
-                 experimental_compress_quantization_zero_points=False, experimental_disable_delegate_node_fusion=False,
-                 experimental_force_delegate_node_profiling=False):
+    def __init__(self, model_path: typed.FilePath | None = None, model_content: typed.Buffer | None = None,
+                 experimental_delegates: Sequence[Delegate] | None = None, num_threads: int | None = None,
+                 experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+                 experimental_preserve_all_tensors: bool = False,
+                 experimental_disable_delegate_clustering: bool = False,
+                 experimental_default_delegate_latest_features: bool = False,
+                 experimental_compress_quantization_zero_points: bool = False,
+                 experimental_disable_delegate_node_fusion: bool = False,
+                 experimental_force_delegate_node_profiling: bool = False) -> None:
         # Compare name and value: the program's OpResolverType may be from LiteRT's own module.
         kind = experimental_op_resolver_type
         if getattr(kind, "name", None) not in OpResolverType.__members__:
@@ -68,7 +82,7 @@ class Interpreter:
     def _graph(self, index, file):
         return Graph(self._source, index, self._device, self._keep_all, file, self._variables)
 
-    def subgraph(self, index):
+    def subgraph(self, index: int) -> Any:
         """The Graph of a subgraph. Raises ValueError if there is none."""
         index = operator.index(index)
         if not 0 <= index < self._count:
@@ -81,7 +95,7 @@ class Interpreter:
     def _details(self, index):
         return self._graphs[0].tensor(index).details(self._compress)
 
-    def get_input_details(self):
+    def get_input_details(self) -> list[dict[str, Any]]:
         """A list of dicts, one per input, in the order of the file.
 
         Keys: name, index (of the tensor in the file), shape, shape_signature (-1: unknown), dtype, quantization (scale,
@@ -90,18 +104,19 @@ class Interpreter:
         """
         return [self._details(index) for index in self._graphs[0].inputs]
 
-    def get_output_details(self):
+    def get_output_details(self) -> list[dict[str, Any]]:
         """As get_input_details, for outputs; allocate_tensors computes their shapes from the inputs'."""
         return [self._details(index) for index in self._graphs[0].outputs]
 
-    def get_tensor_details(self, subgraph_index=0):
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """As get_input_details, for all tensors of a subgraph. Raises ValueError if there is no such subgraph."""
         if not 0 <= subgraph_index < self._count:
             raise ValueError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {self._count} "
                              "subgraphs.")
         return [tensor.details(self._compress) for tensor in self.subgraph(subgraph_index).tensors]
 
-    def resize_tensor_input(self, input_index, tensor_size, strict=False):
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int] | typed.Array,
+                            strict: bool = False) -> None:
         """Change the shape of an input; call allocate_tensors afterwards.
 
         strict: only unknown dimensions (-1 in shape_signature) may change. Raises RuntimeError for an impossible shape.
@@ -109,7 +124,7 @@ class Interpreter:
         self._graphs[0].check_no_views()
         self._graphs[0].resize(input_index, tensor_size, strict)
 
-    def allocate_tensors(self):
+    def allocate_tensors(self) -> None:
         """Compile the model for the shapes of its inputs, and reset its variables. No effect if that is done already.
 
         Raises RuntimeError, which lists all unsupported operators with their reasons.
@@ -117,17 +132,17 @@ class Interpreter:
         self._graphs[0].check_no_views()
         self._graphs[0].allocate()
 
-    def set_tensor(self, tensor_index, value):
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy an array into a tensor. Raises ValueError unless it has the tensor's dtype and shape."""
         self._graphs[0].set(tensor_index, value)
 
-    def get_tensor(self, tensor_index, subgraph_index=0):
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> typed.Array:
         """A copy of the value of an input, output, constant or variable. Other tensors need
         experimental_preserve_all_tensors; without it they raise ValueError.
         """
         return self.subgraph(subgraph_index).get(tensor_index)
 
-    def tensor(self, tensor_index):
+    def tensor(self, tensor_index: int) -> Callable[[], typed.Array]:
         """A function that returns an array over the memory of a tensor.
 
         While such an array or a slice of it exists, invoke, allocate_tensors and resize_tensor_input raise
@@ -136,22 +151,22 @@ class Interpreter:
         return lambda: self._graphs[0].view(tensor_index)
 
     # -- running -----------------------------------------------------------------------------------------------------
-    def invoke(self):
+    def invoke(self) -> None:
         """Run the model. Raises RuntimeError if allocate_tensors was not called, or if the run fails."""
         self._graphs[0].check_no_views()
         self._graphs[0].invoke()
 
-    def reset_all_variables(self):
+    def reset_all_variables(self) -> None:
         """Set variable tensors to their initial values."""
         for graph in self._graphs.values():
             graph.reset()
 
     # -- signatures --------------------------------------------------------------------------------------------------
-    def get_signature_list(self):
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """{signature key: {"inputs": [names], "outputs": [names]}}."""
         return {key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for key, s in self.signatures.items()}
 
-    def get_signature_runner(self, signature_key=None):
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """A SignatureRunner for a key; None: the only signature of the model. Raises ValueError."""
         if signature_key is None:
             if len(self.signatures) != 1:
@@ -161,7 +176,7 @@ class Interpreter:
         return SignatureRunner(self, signature_key)
 
     # -- more about the file -----------------------------------------------------------------------------------------
-    def num_subgraphs(self):
+    def num_subgraphs(self) -> int:
         """Number of subgraphs of the file."""
         return self._count
 
@@ -177,5 +192,5 @@ class Interpreter:
         return rows
 
     @property
-    def experimental_compress_quantization_zero_points(self):
+    def experimental_compress_quantization_zero_points(self) -> bool:
         return self._compress

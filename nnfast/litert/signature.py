@@ -1,6 +1,16 @@
 """Signatures of a model as functions with named arguments and results."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..checks import shown
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import typed
+    from .interpreter import Interpreter
 
 
 class SignatureRunner:
@@ -10,7 +20,7 @@ class SignatureRunner:
     shares the tensors of the signature's subgraph with the interpreter.
     """
 
-    def __init__(self, interpreter=None, signature_key=None):
+    def __init__(self, interpreter: Interpreter | None = None, signature_key: str | None = None) -> None:
         if not interpreter:
             raise ValueError("None interpreter provided.")
         if not signature_key:
@@ -22,7 +32,7 @@ class SignatureRunner:
         self._interpreter, self._signature = interpreter, signature
         self._graph = interpreter.subgraph(signature.graph)
 
-    def __call__(self, **inputs):
+    def __call__(self, **inputs: Any) -> dict[str, typed.Array]:
         """Run on arrays by name. Raises ValueError for a wrong name, number, dtype or rank, RuntimeError for shapes
         that the model cannot run on.
         """
@@ -40,11 +50,11 @@ class SignatureRunner:
         graph.invoke()
         return {name: graph.get(index) for name, index in sorted(self._signature.outputs.items())}
 
-    def get_input_details(self):
+    def get_input_details(self) -> dict[str, dict[str, Any]]:
         """{input name: details}, as Interpreter.get_input_details."""
         return self._details(self._signature.inputs)
 
-    def get_output_details(self):
+    def get_output_details(self) -> dict[str, dict[str, Any]]:
         """{output name: details}, as Interpreter.get_output_details."""
         return self._details(self._signature.outputs)
 

@@ -1,7 +1,10 @@
 """ModelBuilder: make a Model by hand, operand by operand."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from operator import index as as_index
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +31,15 @@ from .types import (
     type_name,
 )
 from .validate import validate_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+
+    from .. import typed
+    from .types import Model
 
 _T = OperandType
 _TENSOR_OF_DTYPE = {
@@ -61,7 +73,7 @@ class ModelBuilder:
     own Type and Operation, or by extension_code(). Wrong arguments raise InvalidArgument.
     """
 
-    def __init__(self, name=""):
+    def __init__(self, name: str = "") -> None:
         self._name = name
         self._relaxed = False
         self._operands = []
@@ -73,7 +85,9 @@ class ModelBuilder:
         self._prefixes = {}  # name of an extension -> prefix, in the order of first use
 
     # -- operands ------------------------------------------------------------------------------------------------
-    def operand(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
+    def operand(self, type: typed.OperandKind, dims: Sequence[int | None] = (), scale: float = 0.0, zero_point: int = 0,
+                channel_quant: typed.ChannelScales | None = None, name: str = "",
+                parameters: bytes | None = None) -> int:
         """New operand for the result of an operation; returns its handle. inputs() and outputs() can list it too.
 
         type: OperandType, its name or number. dims: dimensions, 0 or None = unknown; () for scalars and unknown rank.
@@ -85,19 +99,24 @@ class ModelBuilder:
                                     channel_quant=_channel_quant(channel_quant), name=name,
                                     parameters=_parameters(parameters)))
 
-    def input(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
+    def input(self, type: typed.OperandKind, dims: Sequence[int | None] = (), scale: float = 0.0, zero_point: int = 0,
+              channel_quant: typed.ChannelScales | None = None, name: str = "", parameters: bytes | None = None) -> int:
         """New operand that is the graph's next input; arguments as operand. Returns its handle."""
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._inputs.append(handle)
         return handle
 
-    def output(self, type, dims=(), scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
+    def output(self, type: typed.OperandKind, dims: Sequence[int | None] = (), scale: float = 0.0, zero_point: int = 0,
+               channel_quant: typed.ChannelScales | None = None, name: str = "",
+               parameters: bytes | None = None) -> int:
         """New operand that is the graph's next output; arguments as operand. Returns its handle."""
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._outputs.append(handle)
         return handle
 
-    def constant(self, array, type=None, scale=0.0, zero_point=0, channel_quant=None, name="", parameters=None):
+    def constant(self, array: ArrayLike, type: typed.OperandKind | None = None, scale: float = 0.0, zero_point: int = 0,
+                 channel_quant: typed.ChannelScales | None = None, name: str = "",
+                 parameters: bytes | None = None) -> int:
         """New constant tensor with the value, dtype and shape of `array`; returns its handle.
 
         type: by default from the dtype: float32, float16, int32, bool; with a scale uint8, int8 (asymmetric signed),
@@ -119,7 +138,8 @@ class ModelBuilder:
                                     LifeTime.CONSTANT_COPY, channel_quant, _frozen(array, code, type), name,
                                     parameters=_parameters(parameters)))
 
-    def scalar(self, value, type=None, name="", parameters=None):
+    def scalar(self, value: Any, type: typed.OperandKind | None = None, name: str = "",
+               parameters: bytes | None = None) -> int:
         """New constant scalar; type by default BOOL for a bool, INT32 for an int, FLOAT32 for a float. Returns its
         handle.
         """
@@ -138,13 +158,14 @@ class ModelBuilder:
         return self._append(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=_frozen(data, code, type),
                                     name=name, parameters=_parameters(parameters)))
 
-    def omitted(self, type, scale=0.0, zero_point=0, channel_quant=None):
+    def omitted(self, type: typed.OperandKind, scale: float = 0.0, zero_point: int = 0,
+                channel_quant: typed.ChannelScales | None = None) -> int:
         """New operand without a value (NO_VALUE), for an omitted optional input. Returns its handle."""
         handle = self.operand(type, (), scale, zero_point, channel_quant)
         self._operands[handle] = replace(self._operands[handle], lifetime=LifeTime.NO_VALUE)
         return handle
 
-    def subgraph(self, builder, name=""):
+    def subgraph(self, builder: ModelBuilder, name: str = "") -> int:
         """New SUBGRAPH operand for IF or WHILE that refers to another builder's graph, without copying it. Returns its
         handle.
         """
@@ -154,7 +175,7 @@ class ModelBuilder:
         return self._append(Operand(_T.SUBGRAPH, lifetime=LifeTime.SUBGRAPH, name=name,
                                     subgraph=len(self._children) - 1))
 
-    def extension_code(self, extension, id):
+    def extension_code(self, extension: str, id: int) -> int:
         """Code of the type or operation `id` of an extension, by the extension's name, in this builder's graph."""
         if not isinstance(extension, str):
             raise InvalidArgument(f"extension: is {shown(extension)}, must be the name of an extension")
@@ -165,7 +186,7 @@ class ModelBuilder:
         return prefix << 16 | number
 
     # -- structure -----------------------------------------------------------------------------------------------
-    def operation(self, code, inputs, outputs):
+    def operation(self, code: typed.OperationKind, inputs: Sequence[int], outputs: Sequence[int]) -> Self:
         """Append an operation on lists of operand handles. code: OperationType, its name or number. Returns the
         builder.
         """
@@ -173,7 +194,8 @@ class ModelBuilder:
         self._operations.append(Operation(code, self._handles(inputs, "input"), self._handles(outputs, "output")))
         return self
 
-    def add(self, code, inputs, out=None, name=""):
+    def add(self, code: typed.OperationKind, inputs: Sequence[int], out: Sequence[Any] | None = None,
+            name: str = "") -> int:
         """Append an operation with one new output; returns the output's handle.
 
         out: (type, dims, scale, zero_point), trailing ones optional; by default as the first input, of unknown shape.
@@ -193,29 +215,29 @@ class ModelBuilder:
         self.operation(code, inputs, [handle])
         return handle
 
-    def inputs(self, *handles):
+    def inputs(self, *handles: int) -> Self:
         """Set all inputs of the graph, in order, instead of those from input()."""
         self._inputs = list(self._handles(handles, "input"))
         return self
 
-    def outputs(self, *handles):
+    def outputs(self, *handles: int) -> Self:
         """Set all outputs of the graph, in order, instead of those from output()."""
         self._outputs = list(self._handles(handles, "output"))
         return self
 
-    def relaxed(self, flag=True):
+    def relaxed(self, flag: bool = True) -> Self:
         """Allow float32 to be computed with the range and precision of float16."""
         self._relaxed = checked_flag(flag, "relaxed: flag")
         return self
 
-    def state(self, input, output, initial=None):
+    def state(self, input: int, output: int, initial: typed.Array | None = None) -> Self:
         """Make `output` the next value of `input` in streams; initial: first value (default: zero of its type)."""
         handles = self._handles((input, output), "state")
         self._states.append((*handles, None if initial is None else _initial(initial)))
         return self
 
     @vlog.log_errors(vlog.MODEL, "build")
-    def build(self):
+    def build(self) -> Model:
         """The finished Model. Raises InvalidArgument for the first violated structural rule [NN 11.3-11.7]."""
         order, number = self._descendants()
         states = tuple(State(_position(self._inputs, source, "input"), _position(self._outputs, target, "output"),

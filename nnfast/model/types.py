@@ -4,15 +4,23 @@ One set of types is used inside nnfast; the versioned HAL faces convert at the e
 [NN 1.1-1.5]. Records are plain data: `nnfast.model.validate` knows the rules.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..checks import shown
 from ..forks import importing
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import typed
 
 
 class OperandType(IntEnum):
@@ -267,7 +275,7 @@ class ChannelQuant:
     """Per-channel scales of TENSOR_QUANT8_SYMM_PER_CHANNEL along dimension `dim` [NN 2.2]."""
 
     dim: int
-    scales: tuple
+    scales: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,32 +291,32 @@ class Operand:
     """
 
     type: int
-    dims: tuple = ()
+    dims: tuple[int, ...] = ()
     scale: float = 0.0
     zero_point: int = 0
     lifetime: int = LifeTime.TEMPORARY_VARIABLE
     channel_quant: ChannelQuant | None = None
-    data: np.ndarray | None = field(default=None, repr=False)
+    data: typed.Array | None = field(default=None, repr=False)
     name: str = ""
     subgraph: int | None = None
     parameters: object = None
 
     @property
-    def is_scalar(self):
+    def is_scalar(self) -> bool:
         kind = self.type
         return not kind.is_tensor if isinstance(kind, Definition) else kind in SCALAR_TYPES
 
     @property
-    def is_constant(self):
+    def is_constant(self) -> bool:
         return self.lifetime in CONSTANT_LIFETIMES
 
     @property
-    def dtype(self):
+    def dtype(self) -> typed.DType:
         """numpy dtype of the stored values."""
         return dtype_of(self.type)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...] | None:
         """dims with None for what is unknown; None as a whole when a tensor's rank is unknown."""
         if self.is_scalar:
             return ()
@@ -318,7 +326,7 @@ class Operand:
         return tuple(d or None for d in dims) if 0 in dims else tuple(dims)
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int | None:
         """Bytes of the value, or 0 when some dimension is unknown."""
         if not self.is_scalar and not self.dims:
             return 0
@@ -330,18 +338,18 @@ class Operation:
     """One operation: type code, input and output operand indexes in its own (sub)graph."""
 
     type: int
-    inputs: tuple
-    outputs: tuple
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
     """Operands and the operations over them, in execution order; inputs and outputs are operand indexes."""
 
-    operands: tuple
-    operations: tuple
-    inputs: tuple
-    outputs: tuple
+    operands: tuple[Operand, ...]
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +361,7 @@ class State:
 
     input: int
     output: int
-    initial: np.ndarray | None = None
+    initial: typed.Array | None = None
 
 
 ARITHMETICS = "nnapi", "litert"
@@ -369,8 +377,8 @@ class Signature:
     """
 
     key: str
-    inputs: tuple = ()
-    outputs: tuple = ()
+    inputs: tuple[tuple[str, int], ...] = ()
+    outputs: tuple[tuple[str, int], ...] = ()
     is_loaded: bool = True
 
 
@@ -385,23 +393,23 @@ class Model:
     """
 
     main: Subgraph
-    referenced: tuple = ()
+    referenced: tuple[Subgraph, ...] = ()
     relaxed: bool = False
-    states: tuple = ()
+    states: tuple[State, ...] = ()
     name: str = ""
-    extensions: tuple = ()
+    extensions: tuple[tuple[str, int], ...] = ()
     arithmetic: str = "nnapi"
-    signatures: tuple = ()
+    signatures: tuple[Signature, ...] = ()
     proof: object = field(default=None, init=False, compare=False)
 
-    def save(self, path):
+    def save(self, path: typed.FilePath) -> None:
         """Write the model to a file that nnfast.load reads (docs/models.md). Raises InvalidArgument."""
         with importing:
             from .file import save
 
         save(self, path)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         values = [", ".join(f"{operand.name or index} {type_name(operand.type)}{list(operand.dims)}"
                             for index, operand in ((index, self.main.operands[index]) for index in indexes))
                   for indexes in (self.main.inputs, self.main.outputs)]
@@ -410,6 +418,6 @@ class Model:
     def __copy__(self):
         return replace(self)
 
-    def with_main(self, **changes):
+    def with_main(self, **changes: Any) -> Model:
         """A copy whose main graph has the given fields replaced."""
         return replace(self, main=replace(self.main, **changes))

@@ -1,7 +1,10 @@
 """Writes models as `.tflite` files, if every operation has a form there."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +31,9 @@ from .schema import DTYPES as FILE_DTYPES
 from .schema import OPTIONS, VERSION, Builtin, TensorType
 from .write import encode
 
+if TYPE_CHECKING:
+    from ..model.types import Model
+
 T, OP = OperandType, OperationType
 TYPES = {
     T.TENSOR_FLOAT32: TensorType.FLOAT32, T.TENSOR_FLOAT16: TensorType.FLOAT16, T.TENSOR_INT32: TensorType.INT32,
@@ -49,7 +55,7 @@ PLAIN = {
 RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM"}
 
 
-def to_tflite(model):
+def to_tflite(model: Model) -> bytes:
     """Bytes of a `.tflite` file equivalent to the model; inputs and outputs keep their names.
 
         pathlib.Path("model.tflite").write_bytes(nnfast.to_tflite(model))

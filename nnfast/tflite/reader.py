@@ -1,8 +1,11 @@
 """From a path or bytes to a canonical model: reads, validates and translates a file."""
 
+from __future__ import annotations
+
 import os
 import stat
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +24,10 @@ from .states import NOTHING_HELD
 from .strings import numbered
 from .translate import translate
 from .verify import check_identifier, decode, decode_metadata
+
+if TYPE_CHECKING:
+    from .. import typed
+    from ..model.types import Model
 
 METADATA = "TFLITE_METADATA"
 
@@ -103,7 +110,8 @@ class FileSignature:
 
 
 @vlog.log_errors(vlog.MODEL, "load")
-def load(source, relaxed=False, arithmetic="litert", signature=None, input_shapes=None):
+def load(source: typed.FilePath | typed.Buffer, relaxed: bool = False, arithmetic: typed.Arithmetic = "litert",
+         signature: str | None = None, input_shapes: typed.InputShapes | None = None) -> Model:
     """The nnfast.Model of a `.tflite` file, or of a file written by Model.save (which has its own arithmetic).
 
         model = nnfast.load("model.tflite", input_shapes={"image": (8, 224, 224, 3)})

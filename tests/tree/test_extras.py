@@ -13,8 +13,8 @@ from nnfast.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-FOUND = {"ai_edge_litert", "atheris", "openvino", "tensorflow", "tflite_runtime"}
-"""Peers and tools that are used where somebody has installed them."""
+FOUND = {"ai_edge_litert", "atheris", "openvino", "tensorflow", "tflite_runtime", "typing_extensions"}
+"""Peers and tools that are used where somebody has installed them; the last is known to every type checker."""
 
 DIGITS = "nnfast/data/digits_int8.tflite"
 WITHOUT = f"""

@@ -91,7 +91,7 @@ def test_commands_are_the_top():
 def modules_of(path):
     """Files of the package that one of its Python files imports, wherever in it; a package itself is none."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(executed(path)):
         if isinstance(node, ast.ImportFrom):
             base = (*package[:len(package) - node.level + 1],) if node.level else ()
             base += tuple(node.module.split(".")) if node.module else ()

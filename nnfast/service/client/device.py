@@ -1,10 +1,13 @@
 """Client-side proxies of the driver's objects, with the methods of nnfast.Device and PreparedModel."""
 
+from __future__ import annotations
+
 import json
 import os
 import time
 import weakref
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,10 +30,20 @@ from .last_model import LastModel
 from .prepared import RemotePreparedModel, at_end
 from .session import ANSWER_SECONDS, ClientSession
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ... import typed
+    from ...driver.cache_files import CacheFiles
+    from ...errors import Error
+    from ...model.types import Model
+
 RETRY_SECONDS, LONGEST_SECONDS = 0.02, 1e9
 
 
-def connect(path=None, precision=None, patience=0.0):
+def connect(path: typed.FilePath | None = None, precision: typed.Precision | None = None,
+            patience: float = 0.0) -> RemoteDevice:
     """Connect to a driver's process (`nnfast serve`); returns a RemoteDevice, with the methods of nnfast.Device.
 
         device = nnfast.connect("driver.sock", patience=10)
@@ -75,15 +88,21 @@ class RemoteDevice(Closing):
     models and buffers from before.
     """
 
+    num_threads: int
+    precision: typed.Precision | None
+    version: str
+    pid: int
+
     without_passes = frozenset()  # the driver's process always runs all of them (docs/passes.md)
 
-    def __init__(self, path, precision=None, seconds=None):
+    def __init__(self, path: typed.FilePath | None, precision: typed.Precision | None = None,
+                 seconds: float | None = None) -> None:
         vlog.init()
         self._path, self._precision = path, precision
         self.reconnect(seconds)
 
     @vlog.log_errors(vlog.MANAGER, "connect")
-    def reconnect(self, seconds=None):
+    def reconnect(self, seconds: float | None = None) -> None:
         """Start a new session with the driver's process. seconds: time that it has to answer; None: 30. Raises as
         nnfast.connect.
         """
@@ -94,23 +113,23 @@ class RemoteDevice(Closing):
         self.extensions = {name: RemoteExtension(name, types) for name, types in welcome.extensions}
         self.pid = welcome.pid
 
-    def close(self):
+    def close(self) -> None:
         """End the session: the driver frees all that it holds for it, and pending calls raise DeadObject."""
         self._session.close()
 
     @property
-    def is_available(self):
+    def is_available(self) -> bool:
         """False once the driver's process is gone."""
         return self._session.dead is None
 
     @property
-    def capabilities(self):
+    def capabilities(self) -> Capabilities:
         """As Device.capabilities, of the driver's process."""
         answer = self._session.call(protocol.GetCapabilities())
         operands = {OperandType(kind): Performance(time, power) for kind, time, power in answer.operands}
         return Capabilities(operands, *(Performance(*pair) for pair in answer.others), answer.source)
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """Statistics of the driver's process as a dict (docs/service.md)."""
         return json.loads(self._session.call(protocol.GetStats()).text)
 
@@ -124,24 +143,26 @@ class RemoteDevice(Closing):
             os.close(fd)
 
     @vlog.log_errors(vlog.MODEL, "check")
-    def check(self, model, newest=VERSIONS[-1]):
+    def check(self, model: Model, newest: typed.Version = VERSIONS[-1]) -> typed.Version:
         """As Device.check."""
         chosen_from(newest, "check newest:", VERSIONS)
         return self._call_about(model, protocol.Check(newest)).text
 
-    def supported_operations(self, model):
+    def supported_operations(self, model: Model) -> list[bool]:
         """As Device.supported_operations."""
         refused = self.unsupported_reasons(model)
         return [index not in refused for index in range(len(model.main.operations))]
 
     @vlog.log_errors(vlog.MODEL, "supported_operations")
-    def unsupported_reasons(self, model):
+    def unsupported_reasons(self, model: Model) -> dict[int, str]:
         """As Device.unsupported_reasons."""
         return dict(self._call_about(model, protocol.GetUnsupported()).reasons)
 
     @vlog.log_errors(vlog.COMPILATION, "prepare")
-    def prepare(self, model, preference="fast_single_answer", priority="medium", input_shapes=None, keep=None,
-                deadline=None, cache_dir=None, cache=None, token=None):
+    def prepare(self, model: Model, preference: typed.Preference = "fast_single_answer",
+                priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
+                keep: typed.Keys | None = None, deadline: float | None = None, cache_dir: typed.FilePath | None = None,
+                cache: CacheFiles | None = None, token: bytes | None = None) -> RemotePreparedModel:
         """As Device.prepare. cache_dir: opened by this process; the driver gets descriptors of its files."""
         if cache_dir is not None:
             cache_dir = checked_path(cache_dir, "prepare cache_dir:")
@@ -163,8 +184,10 @@ class RemoteDevice(Closing):
             os.close(fds[0])
         return RemotePreparedModel(self, self._session, answer, model)
 
-    def submit_prepare(self, model, done, priority="medium", preference="fast_single_answer", deadline=None, cache=None,
-                       token=None):
+    def submit_prepare(self, model: Model, done: Callable[[RemotePreparedModel | None, Error | None], object],
+                       priority: typed.Priority = "medium", preference: typed.Preference = "fast_single_answer",
+                       deadline: float | None = None, cache: CacheFiles | None = None,
+                       token: bytes | None = None) -> None:
         """As Device.submit_prepare: done(prepared, error) is called once, in the background."""
         called(done, "done:")
         message, fds = self._prepare(model, preference, priority, None, None, deadline, cache, token, True)
@@ -203,18 +226,19 @@ class RemoteDevice(Closing):
             session.give(connection)
             raise
 
-    def prepare_from_cache(self, cache, token, deadline=None):
+    def prepare_from_cache(self, cache: CacheFiles, token: bytes, deadline: float | None = None) -> RemotePreparedModel:
         """As Device.prepare_from_cache."""
         return self.cached(cache, token)(deadline)
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
-    def cached(self, cache, token):
+    def cached(self, cache: CacheFiles, token: bytes) -> RemoteLoad:
         """As Device.cached."""
         files = _open_files(cache)
         check_token(token)
         return RemoteLoad(self, self._session, self._session.call(protocol.CheckCache(bytes(token)), files).number)
 
-    def submit_load(self, load, done, deadline=None):
+    def submit_load(self, load: RemoteLoad, done: Callable[[RemotePreparedModel | None, Error | None], object],
+                    deadline: float | None = None) -> None:
         """As Device.submit_load."""
         if not isinstance(load, RemoteLoad):
             raise InvalidArgument(f"load: is {shown(load)}, must come from `cached` of this device")
@@ -224,7 +248,7 @@ class RemoteDevice(Closing):
 
     # -- buffers -----------------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.MEMORY, "allocate")
-    def allocate(self, input_roles=(), output_roles=(), dims=()):
+    def allocate(self, input_roles: Sequence[Any] = (), output_roles: Sequence[Any] = (), dims: typed.Dims = ()) -> Any:
         """As Device.allocate."""
         dims = dimensions(dims, "allocate:")
         roles = [[self._use(f"allocate {kind}_roles[{place}]", role)
@@ -243,7 +267,7 @@ class RemoteDevice(Closing):
             raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
         return protocol.Use(prepared.number, whole(role.index, f"{path}: index", 0, UINT32_MAX), float(role.frequency))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         asked = f", precision={self.precision!r}" if self.precision else ""
         return f"<RemoteDevice {self._path}{asked}{'' if self.is_available else ', gone'}>"
 

@@ -1,8 +1,11 @@
 """Prepared models in the driver's process, and their executions."""
 
+from __future__ import annotations
+
 import os
 import weakref
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +30,20 @@ from .burst import RemoteBurst
 from .connection import outcome_of
 from .requests import Arrays, Outgoing, results_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Literal
+
+    from ... import typed
+    from ...driver.controller import Controller
+    from ...driver.explain import Explanation
+    from ...driver.fence import Fence
+    from ...driver.mapping import Results
+    from ...driver.request import ExecutionResult, Request
+    from ...driver.signature import SignatureRunner
+    from ...driver.tensors import TensorInfo
+    from .device import RemoteDevice
+
 MAX_WAIT_FOR = 200
 
 
@@ -35,6 +52,12 @@ class RemotePreparedModel(Closing):
 
     model: the Model that was prepared, None if it came from a cache.
     """
+
+    device: RemoteDevice
+    num_threads: int
+    priority: typed.Priority
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
 
     def __init__(self, device, session, answer, model):
         self.device, self.session, self.number, self.model = device, session, answer.number, model
@@ -51,7 +74,9 @@ class RemotePreparedModel(Closing):
         self._drop.atexit = False
 
     # -- arrays ------------------------------------------------------------------------------------------------------
-    def run(self, inputs, out=None, quantize=False, dequantize=False):
+    def run(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
+            out: Sequence[typed.Array] | dict[str, Any] | None = None, quantize: bool = False,
+            dequantize: bool = False) -> Any:
         """As PreparedModel.run."""
         if quantize is not False or dequantize is not False:
             return run_real(self.run, self, inputs, out, flag(quantize, "run quantize:"),
@@ -119,7 +144,8 @@ class RemotePreparedModel(Closing):
         return list(out)
 
     @vlog.log_errors(vlog.EXECUTION, "submit")
-    def submit(self, inputs, timeout=None):
+    def submit(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
+               timeout: float | None = None) -> RemoteExecution:
         """As PreparedModel.submit; errors of the inputs are raised by result(), as there."""
         timeout_ns = duration_to_ns(timeout, "submit timeout")
         deadline = (now_ns() + timeout_ns) / 1e9 if timeout_ns else None
@@ -164,7 +190,7 @@ class RemotePreparedModel(Closing):
         """As PreparedModel.perform; the driver does not hear of a Cancel flag."""
         return self._run(arrays, None, 0)
 
-    def narrowed(self, num_threads):
+    def narrowed(self, num_threads: int) -> RemotePreparedModel:
         """The model itself: the driver decides how many threads run it."""
         return self
 
@@ -173,24 +199,27 @@ class RemotePreparedModel(Closing):
         """As PreparedModel.whole."""
         return self.model
 
-    def map(self, inputs, batch=1, clients=None, ahead=None, prepare=None, errors="raise"):
+    def map(self, inputs: Iterable[Any] | Mapping[str, Any], batch: int = 1, clients: int | None = None,
+            ahead: int | None = None, prepare: Callable[[Any], Any] | None = None,
+            errors: Literal["raise", "return"] = "raise") -> Results:
         """As PreparedModel.map."""
         with importing:
             from ...driver.mapping import Results
 
         return Results(self, inputs, batch, clients, ahead, prepare, errors)
 
-    def signature(self, key=None, stream=None):
+    def signature(self, key: str | None = None, stream: RemoteStream | None = None) -> SignatureRunner:
         """As PreparedModel.signature."""
         return signature_of(self, key, stream)
 
-    def stream(self):
+    def stream(self) -> RemoteStream:
         """As PreparedModel.stream."""
         return RemoteStream(self)
 
     # -- requests ----------------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.EXECUTION, "execute")
-    def execute(self, request, measure_timing=False, deadline=None, loop_timeout=None):
+    def execute(self, request: Request, measure_timing: bool = False, deadline: float | None = None,
+                loop_timeout: float | None = None) -> ExecutionResult:
         """As PreparedModel.execute."""
         measure_timing = flag(measure_timing, "execute measure_timing:")
         check_times("execute", deadline, loop_timeout)
@@ -228,8 +257,9 @@ class RemotePreparedModel(Closing):
             outgoing.settle(session, known)
 
     @vlog.log_errors(vlog.EXECUTION, "execute_fenced")
-    def execute_fenced(self, request, wait_for=(), measure_timing=False, deadline=None, loop_timeout=None,
-                       duration=None):
+    def execute_fenced(self, request: Request, wait_for: Sequence[Fence] = (), measure_timing: bool = False,
+                       deadline: float | None = None, loop_timeout: float | None = None,
+                       duration: float | None = None) -> RemoteFencedExecution:
         """As PreparedModel.execute_fenced. Results in plain memory are copied there before the fence is signalled."""
         check_times("execute_fenced", deadline, loop_timeout, duration)
         session = self.session
@@ -259,7 +289,7 @@ class RemotePreparedModel(Closing):
 
     # -- bursts ------------------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.EXECUTION, "burst")
-    def burst(self, capacity=1024, spin_us=None):
+    def burst(self, capacity: int = 1024, spin_us: int | None = None) -> Controller:
         """As PreparedModel.burst; packets go through shared memory, without messages on the socket."""
         return Controller(self, capacity, spin_us)
 
@@ -268,16 +298,16 @@ class RemotePreparedModel(Closing):
         """As PreparedModel.configure_burst, without spin_us: the driver decides how long its thread polls."""
         return RemoteBurst(self, get_memories, requests, results, memories)
 
-    def explain(self):
+    def explain(self) -> Explanation:
         """As PreparedModel.explain."""
         answer = self.session.call(protocol.Explain(self.number))
         return Explanation.from_json(answer.text, answer.native)
 
-    def close(self):
+    def close(self) -> None:
         """Release the model in the driver; later calls raise. May be called more than once."""
         self._drop()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RemotePreparedModel({self._name or 'model'}: {self._operations} operations)"
 
 
@@ -306,7 +336,7 @@ class RemoteExecution(Execution):
         super().__init__()
         self._session, self.call = session, next(session.numbers)
 
-    def cancel(self):
+    def cancel(self) -> bool:
         """Cancel; True if the execution will not deliver a result."""
         if self.done():
             return self.cancelled()
@@ -316,6 +346,8 @@ class RemoteExecution(Execution):
 
 class RemoteFencedExecution:
     """A launched execution: `fence` signals its end, or that the driver has died; `info()` tells how it went."""
+
+    fence: Fence
 
     def __init__(self, session, answer, fence, outgoing):
         self._session, self._number, self.fence = session, answer.number, fence
@@ -333,7 +365,7 @@ class RemoteFencedExecution:
 
         session.watch(fence, deliver)
 
-    def info(self):
+    def info(self) -> Any:
         """As FencedExecution.info."""
         answer = self._session.call(protocol.GetFencedInfo(self._number))
         return tuple(Timing(*timing) for timing in answer.timings)
@@ -347,10 +379,10 @@ class RemoteStream:
         self._number = prepared.session.call(protocol.OpenStream(prepared.number)).number
         weakref.finalize(self, prepared.session.drop, "stream", self._number).atexit = False
 
-    def reset(self):
+    def reset(self) -> None:
         """Return to the initial state."""
         self._prepared.session.call(protocol.ResetStream(self._number))
 
-    def run(self, inputs, out=None):
+    def run(self, inputs: Sequence[typed.Tensor | None], out: Sequence[typed.Array] | None = None) -> list[typed.Array]:
         """As Stream.run."""
         return self._prepared._run(in_list(inputs, "stream.run"), out, self._number)

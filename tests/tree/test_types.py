@@ -1,0 +1,66 @@
+"""Annotations of the public face: complete, and known to type checkers, which see none of the lazy imports."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import nnfast
+
+ROOT = Path(__file__).resolve().parents[2]
+OTHERS = ("driver.stream.Stream", "driver.submit.Execution", "driver.controller.Controller", "driver.mapping.Results",
+          "driver.explain.Explanation", "driver.signature.SignatureRunner", "driver.fenced.FencedExecution",
+          "litert.signature.SignatureRunner", "service.client.device.RemoteDevice", "extensions.Type",
+          "extensions.Operation", "extensions.Extension", "extensions.register", "fmq.MessageQueue")
+"""What public calls return or modules of the face hold."""
+
+
+def reach(path):
+    """A name inside the package."""
+    found = nnfast
+    module, _, name = path.rpartition(".")
+    for part in filter(None, module.split(".")):
+        __import__(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return getattr(found, name)
+
+
+def functions(thing):
+    """(name, function) of a function, or of what a class defines itself and does not hide."""
+    if not inspect.isclass(thing):
+        yield thing.__name__, thing
+        return
+    for name, member in vars(thing).items():
+        function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        made_here = getattr(function, "__module__", None) == thing.__module__
+        shown = not name.startswith("_") or name in ("__init__", "__call__")
+        if inspect.isfunction(function) and made_here and shown:
+            yield f"{thing.__name__}.{name}", inspect.unwrap(function)
+
+
+@pytest.mark.parametrize("path", [*(name for name in nnfast.__all__ if callable(getattr(nnfast, name))), *OTHERS])
+def test_annotations_are_complete(path):
+    wrong = []
+    for name, function in functions(reach(path)):
+        parameters = list(inspect.signature(function).parameters.values())
+        bare = [p.name for p in parameters if p.annotation is p.empty and p.name not in ("self", "cls")]
+        if bare or "return" not in function.__annotations__:
+            wrong.append(f"{name}({', '.join(bare)})")
+    assert not wrong, wrong
+
+
+def test_type_checkers_see_every_lazy_name():
+    tree = ast.parse((ROOT / "nnfast/__init__.py").read_text())
+    block, = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname: getattr(node, "module", None) for node in block.body for alias in node.names}
+    assert {"__version__", *seen} == set(nnfast.__all__)
+    for name, module in seen.items():
+        if module is not None:  # a module itself otherwise
+            assert reach(f"{module}.{name}") is getattr(nnfast, name)
+
+
+def test_names_for_annotations_exist_at_run_time():
+    import nnfast.typed
+
+    assert nnfast.typed.Array and nnfast.typed.Tensor and nnfast.typed.Pool
