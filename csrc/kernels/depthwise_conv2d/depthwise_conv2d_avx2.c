@@ -50,6 +50,12 @@ INLINE void pixels(const nnf_depthwise *g, const block *b, const int count, bool
     }
 }
 
+/* How many of `left` pixels go together: as many as there are registers for their sums, or two like groups of the rest. */
+INLINE size_t pixels_together(size_t left)
+{
+    return left >= 16 ? 8 : left > 8 ? (left + 1) / 2 : left;
+}
+
 INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spread, size_t row, float *y)
 {
     size_t top, bottom, left, right, inner, outer;
@@ -65,17 +71,125 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, bool full, bool spre
         if (o < inner || o >= outer)
             nnf_axis_taps(&g->x, o, &left, &right);
         else
-            count = outer - o >= 8 ? 8 : outer - o >= 4 ? 4 : 1;
+            count = pixels_together(outer - o);
         const float *x = line + (o * g->x.stride + left * g->x.dilation - g->x.head) * b->pixel;
         const float *weight = w + left * NNF_DEPTHWISE_BLOCK;
         float *target = y + o * g->channels;
-        if (count == 8)
-            pixels(g, b, 8, full, spread, x, weight, rows, right - left, target);
-        else if (count == 4)
-            pixels(g, b, 4, full, spread, x, weight, rows, right - left, target);
-        else
-            pixels(g, b, 1, full, spread, x, weight, rows, right - left, target);
+        switch (count) {
+        case 8: pixels(g, b, 8, full, spread, x, weight, rows, right - left, target); break;
+        case 7: pixels(g, b, 7, full, spread, x, weight, rows, right - left, target); break;
+        case 6: pixels(g, b, 6, full, spread, x, weight, rows, right - left, target); break;
+        case 5: pixels(g, b, 5, full, spread, x, weight, rows, right - left, target); break;
+        case 4: pixels(g, b, 4, full, spread, x, weight, rows, right - left, target); break;
+        case 3: pixels(g, b, 3, full, spread, x, weight, rows, right - left, target); break;
+        case 2: pixels(g, b, 2, full, spread, x, weight, rows, right - left, target); break;
+        default: pixels(g, b, 1, full, spread, x, weight, rows, right - left, target); break;
+        }
         o += count;
+    }
+}
+
+/* 3x3, stride 1: `rows` output rows together, 1 or 2, walking the image's columns, as in the AVX-512 file. */
+INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, size_t row, float *y)
+{
+    const __m256 bias = _mm256_loadu_ps(b->w);
+    __m256 w[9], done[2], next[2];
+    const float *line[4];
+    NNF_UNROLL
+    for (int t = 0; t < 9; t++)
+        w[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+    NNF_UNROLL
+    for (int i = 0; i < rows + 2; i++) {
+        const size_t at = row + (size_t)i - g->y.head; /* wraps above the image */
+        line[i] = at < g->y.size ? b->x + at * g->x.size * b->pixel : NULL;
+    }
+    NNF_UNROLL
+    for (int r = 0; r < rows; r++)
+        done[r] = next[r] = bias;
+    size_t offset = 0;
+    for (size_t v = 0; v < g->x.out + 2; v++) {
+        __m256 fresh[2];
+        NNF_UNROLL
+        for (int r = 0; r < rows; r++)
+            fresh[r] = bias;
+        if (v - g->x.head < g->x.size) {
+            NNF_UNROLL
+            for (int i = 0; i < rows + 2; i++) {
+                if (!line[i])
+                    continue;
+                const __m256 value = _mm256_loadu_ps(line[i] + offset);
+                NNF_UNROLL
+                for (int r = 0; r < rows; r++) {
+                    if (i < r || i > r + 2)
+                        continue;
+                    done[r] = _mm256_fmadd_ps(value, w[(i - r) * 3 + 2], done[r]);
+                    next[r] = _mm256_fmadd_ps(value, w[(i - r) * 3 + 1], next[r]);
+                    fresh[r] = _mm256_fmadd_ps(value, w[(i - r) * 3], fresh[r]);
+                }
+            }
+            offset += b->pixel;
+        }
+        if (v >= 2) {
+            NNF_UNROLL
+            for (int r = 0; r < rows; r++)
+                _mm256_storeu_ps(y + ((size_t)r * g->x.out + v - 2) * g->channels,
+                                 _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, done[r])));
+        }
+        NNF_UNROLL
+        for (int r = 0; r < rows; r++) {
+            done[r] = next[r];
+            next[r] = fresh[r];
+        }
+    }
+}
+
+/* One pixel of a 3x3 window, of which the columns left..right-1 are in the image; a chain of sums for each row. */
+INLINE void pixel_3x3(const block *b, const int left, const int right, const __m256 *w, __m256 bias, const float *x,
+                      size_t down, float *y)
+{
+    __m256 sum[3] = {bias, _mm256_setzero_ps(), _mm256_setzero_ps()};
+    NNF_UNROLL
+    for (int j = left; j < right; j++) {
+        NNF_UNROLL
+        for (int i = 0; i < 3; i++)
+            sum[i] = _mm256_fmadd_ps(_mm256_loadu_ps(x + (size_t)i * down + (size_t)j * b->pixel), w[3 * i + j], sum[i]);
+    }
+    const __m256 all = _mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), sum[2]);
+    _mm256_storeu_ps(y, _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, all)));
+}
+
+/* Is a row that of 3x3 windows, with all rows of each in the image, and a column? Weights then stay in registers. */
+INLINE bool is_3x3(const nnf_depthwise *g, size_t row)
+{
+    size_t top, bottom;
+    nnf_axis_taps(&g->y, row, &top, &bottom);
+    return g->multiplier == 1 && g->x.taps == 3 && g->x.dilation == 1 && g->x.size >= 3 && g->x.head <= 1 &&
+           (g->x.out - 1) * g->x.stride < g->x.size + g->x.head && g->y.taps == 3 && g->y.dilation == 1 &&
+           bottom - top == 3;
+}
+
+/* 8 channels of such a row. */
+INLINE void row_3x3(const nnf_depthwise *g, const block *b, size_t row, float *y)
+{
+    const float *line = b->x + (row * g->y.stride - g->y.head) * g->x.size * b->pixel;
+    const size_t down = g->x.size * b->pixel, step = g->x.stride * b->pixel;
+    const __m256 bias = _mm256_loadu_ps(b->w);
+    __m256 w[9];
+    NNF_UNROLL
+    for (int t = 0; t < 9; t++)
+        w[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+    size_t inner, outer, o = 0;
+    nnf_axis_full(&g->x, &inner, &outer);
+    const float *x = line - g->x.head * b->pixel; /* perhaps before the image, where nothing is read */
+    for (; o < inner; o++, x += step, y += g->channels)
+        pixel_3x3(b, 1, 3, w, bias, x, down, y);
+    for (; o < outer; o++, x += step, y += g->channels)
+        pixel_3x3(b, 0, 3, w, bias, x, down, y);
+    for (; o < g->x.out; o++, x += step, y += g->channels) {
+        if (o * g->x.stride - g->x.head + 2 == g->x.size)
+            pixel_3x3(b, 0, 2, w, bias, x, down, y);
+        else
+            pixel_3x3(b, 0, 1, w, bias, x, down, y);
     }
 }
 
@@ -86,7 +200,11 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     const size_t depth = g->channels / g->multiplier, taps = g->y.taps * g->x.taps, line = g->x.out * g->channels;
     const __m256i count = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
-    for (size_t row = first; row < last; row++, y += line) {
+    const bool walks = g->multiplier == 1 && g->y.taps == 3 && g->x.taps == 3 && g->y.stride == 1 && g->x.stride == 1 &&
+                       g->y.dilation == 1 && g->x.dilation == 1;
+    for (size_t row = first, rows; row < last; row += rows, y += rows * line) {
+        rows = walks && last - row > 1 ? 2 : 1;
+        const bool small = is_3x3(g, row);
         for (size_t c = begin; c < end; c += LANES) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
@@ -100,6 +218,16 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                     spread[i] = (int32_t)((c + i) / g->multiplier - source);
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
+            } else if (lanes == LANES && walks) {
+                if (rows == 2)
+                    rows_3x3(g, &b, 2, row, y + c);
+                else
+                    rows_3x3(g, &b, 1, row, y + c);
+            } else if (rows == 2) {
+                any_row(g, &b, false, false, row, y + c);
+                any_row(g, &b, false, false, row + 1, y + line + c);
+            } else if (lanes == LANES && small) {
+                row_3x3(g, &b, row, y + c);
             } else if (lanes == LANES) {
                 any_row(g, &b, true, false, row, y + c);
             } else {
