@@ -83,7 +83,7 @@ def main(args):
     document = {**surroundings(device, args.relaxed), "models": found}
     if limits is not None:
         document["limits"] = limits
-    tables = [table_of_models(document), *(table_of_operations(row, document) for row in found if "operations" in row)]
+    tables = tables_of_models(document) + [table_of_operations(row, document) for row in found if "operations" in row]
     output.show(*tables)
     if args.html:
         from .page import write_page
@@ -229,26 +229,31 @@ def difference(subject, theirs):
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
-def table_of_models(document):
+def tables_of_models(document):
+    """What runs take, and what comes before them: each fits 80 columns."""
     threads = f"{document['threads']} of {document['processors']} threads"
     precision = (f", {document['precision']}" if document["precision"] else "") + \
         (", relaxed" if document["relaxed"] else "") + "".join(f", no {name}" for name in document["without_passes"])
     title = f"{document['cpu']}, level {document['level']}{precision}, {threads}, load {document['load']:.1f}"
-    rows, notes = [], []
+    warm, cold, notes = [], [], []
     for model in document["models"]:
         ours = model["engines"][0]
         for place, engine in enumerate(model["engines"]):
+            names = ["" if place else os.path.basename(model["model"]), engine["engine"]]
             ratios = [engine[key] / ours[key] for key in ("median_ms", "min_ms")]
-            rows.append(["" if place else os.path.basename(model["model"]), engine["engine"],
-                         *(milliseconds(engine[key]) for key in ("load_ms", "prepare_ms", "first_ms", "min_ms",
-                                                                 "median_ms")),
-                         f"{engine['spread_percent']:.1f}", str(engine["runs"]),
+            warm.append([*names, milliseconds(engine["median_ms"]), milliseconds(engine["min_ms"]),
+                         f"{engine['spread_percent']:.1f}",
                          *("" if not place else f"[{'green' if r >= 1 else 'red'}]{r:.2f}x" for r in ratios)])
+            cold.append([*names, *(milliseconds(engine[key]) for key in ("load_ms", "prepare_ms", "first_ms")),
+                         str(engine["runs"])])
         if "peer" in model and model["peer"] not in notes:
             notes.append(model["peer"])
-    notes.append("ms; median and minimum of warm runs in turns, numpy in, numpy out; spread: middle half of them")
-    return rich_table(title, ["model", "engine", ">load", ">prepare", ">first", ">min", ">median", ">spread %", ">runs",
-                              ">nnfast ahead", ">by min"], rows, "; ".join(notes))
+    notes.append("ms of warm runs in turns, numpy in, numpy out; spread: middle half of them; ahead: how many times as "
+                 "long the other takes, by median and by minimum")
+    return [rich_table(title, ["model", "engine", ">median", ">min", ">spread %", ">ahead", ">by min"], warm,
+                       "; ".join(notes), folded=("model", "engine")),
+            rich_table(None, ["model", "engine", ">load", ">prepare", ">first run", ">warm runs"], cold,
+                       "ms before the warm runs, and how many there were", folded=("model", "engine"))]
 
 
 def milliseconds(value):
@@ -280,4 +285,5 @@ def table_of_operations(model, document):
          *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],
         "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
-        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else ""))
+        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else ""),
+        folded=("operation", "kernel"))

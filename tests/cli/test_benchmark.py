@@ -1,6 +1,7 @@
 """`nnfast benchmark` on the shipped models, with and without a peer."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 import nnfast
 from helpers.commands import assert_one_error_line, call
@@ -81,10 +83,25 @@ def test_alone(capsys, tmp_path, alone):
 def test_beside_a_peer(capsys, tmp_path, peer):
     peer.offset = 2
     assert call("benchmark", MODEL, MODEL, "--runs", 3, "--json", tmp_path / "b.json") == 0
-    assert capsys.readouterr().out.count("LiteRT") == 2
+    assert capsys.readouterr().out.count("LiteRT") == 4
     models = json.loads((tmp_path / "b.json").read_text())["models"]
     assert [[engine["engine"].strip() for engine in model["engines"]] for model in models] == [["nnfast", "LiteRT"]] * 2
     assert models[0]["engines"][1]["difference"] == 2 and models[0]["engines"][1]["runs"] == 3
+
+
+def test_figures_are_there_in_a_narrow_terminal(capsys, tmp_path, peer):
+    """80 columns hold every figure of the runs, however long the model's name is."""
+    model = tmp_path / ("a_model_with_quite_a_long_name_" * 3 + ".tflite")
+    model.write_bytes(Path(MODEL).read_bytes())
+    assert call("benchmark", model, "--runs", 2, "--via", "burst", "--json", tmp_path / "b.json") == 0
+    document = json.loads((tmp_path / "b.json").read_text())
+    narrow = Console(file=io.StringIO(), width=80)
+    narrow.print(*benchmark.tables_of_models(document))
+    text = narrow.file.getvalue()
+    assert max(map(len, text.splitlines())) <= 80 and "\u2026" not in text
+    for engine in document["models"][0]["engines"]:
+        for key in ("median_ms", "min_ms", "load_ms", "first_ms"):
+            assert benchmark.milliseconds(engine[key]) in text
 
 
 def test_a_peer_that_does_not_run_the_model(capsys, peer):
@@ -108,8 +125,8 @@ def test_operations_and_page(capsys, tmp_path, alone, monkeypatch):
     assert all(row["rate"] > 0 and row["isa"] in text for row in model["peaks"])
     page = (tmp_path / "b.html").read_text()
     operations = json.loads((tmp_path / "b.json").read_text())["models"][0]["operations"]
-    assert page.count("<table>") == 2 and page.count("<tr>") == 3 + len(operations) and ">SOFTMAX</td>" in page
-    assert page.count('class="n b"') == 1 + len(operations) and "--w:100.0%" in page
+    assert page.count("<table>") == 3 and page.count("<tr>") == 5 + len(operations) and ">SOFTMAX</td>" in page
+    assert page.count('class="n b"') == 2 + len(operations) and "--w:100.0%" in page
     assert not re.search(r"(src|href)=|@import|url\(|https?:", page) and "prefers-color-scheme: dark" in page
 
 
