@@ -6,7 +6,7 @@ from ..model import quant
 from ..model.fixedpoint import WORD32
 from .base import broadcast_shape, check_activation
 from .tfl import BOOLS, QUANTIZED, own, ratio_multiplier
-from .tfl_requantize import RANGES
+from .tfl_requantize import RANGES, lower_by_pairs
 
 
 def infer(node):
@@ -76,7 +76,8 @@ def compute_div(node, inputs):
 
 
 TFL_QUANTIZED_DIV = own("TFL_QUANTIZED_DIV", {"input0:T input1:T activation:i32 -> output:T": {"T": QUANTIZED}},
-                        compute_div, infer_div)
+                        compute_div, infer_div,
+                        lower=lower_by_pairs(compute_div, lambda node: node["input1"].zero_point))
 
 
 # -- SQUARED_DIFFERENCE ----------------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def compute_squared_difference(node, inputs):
 
 TFL_QUANTIZED_SQUARED_DIFFERENCE = own("TFL_QUANTIZED_SQUARED_DIFFERENCE",
                                        {"input0:T input1:T -> output:T": {"T": ("Q8S",)}}, compute_squared_difference,
-                                       infer_difference)
+                                       infer_difference, lower=lower_by_pairs(compute_squared_difference))
 
 
 # -- comparisons -----------------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def infer_comparison(node):
 
 def _comparison(name):
     return own(f"TFL_QUANTIZED_{name}", {"input0:T input1:T -> output:U": {"T": QUANTIZED, "U": BOOLS}},
-               compute_comparison, infer_comparison)
+               compute_comparison, infer_comparison, lower=lower_by_pairs(compute_comparison))
 
 
 TFL_QUANTIZED_EQUAL, TFL_QUANTIZED_NOT_EQUAL, TFL_QUANTIZED_LESS = map(_comparison, ("EQUAL", "NOT_EQUAL", "LESS"))

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .._native.elementwise import RESCALED, LookupQ8, RescaleQ16
+from .._native.elementwise import RESCALED, LookupQ8, PairsQ8, RescaleQ16, obstacle
 from .._native.reduction import MOST_TERMS, ReduceQ8
 from ..model import quant
 from ..model.fixedpoint import inv_sqrt
@@ -27,6 +27,31 @@ def lower_by_table(compute):
             return f"no native kernel from {source.dtype} to {target.dtype}"
         (table,) = compute(node, [np.arange(256, dtype=np.uint8).view(source.dtype)])
         b.emit(LookupQ8((b.slot(source), b.slot(target)), prod(source.shape), table.view(np.uint8)))
+        return None
+
+    return lower
+
+
+def lower_by_pairs(compute, refused=None):
+    """lower: codes of the output by pairs of 8-bit codes, of each of which `compute` gives one.
+
+    refused(node): the code of the second input that it does not take.
+    """
+    def lower(node, b):
+        (x, y), target = node.inputs[:2], node.outputs[0]
+        if {x.dtype.itemsize, y.dtype.itemsize, target.dtype.itemsize} != {1}:
+            return f"no native kernel from {x.dtype} and {y.dtype} to {target.dtype}"
+        reason = obstacle(x.shape, y.shape)
+        if reason is not None:
+            return reason
+        first, second = (np.arange(256, dtype=np.uint8).view(t.dtype) for t in (x, y))
+        taken = np.full(256, True) if refused is None else second != refused(node)
+        table = np.zeros((256, 256), np.uint8)
+        (found,) = compute(node, [first[:, None], second[None, taken], *(t.value for t in node.inputs[2:])])
+        table[:, taken] = found.view(np.uint8)
+        bad = -1 if taken.all() else int(np.argmin(taken))
+        b.emit(PairsQ8((b.slot(x), b.slot(y), b.slot(target)), x.shape, y.shape, table.reshape(-1), bad),
+               declines=bad >= 0)
         return None
 
     return lower
@@ -270,7 +295,8 @@ def compute_mul(node, inputs):
 
 
 TFL_REQUANTIZE_MUL = own("TFL_REQUANTIZE_MUL", {"input0:T input1:T activation:i32 -> output:T": {"T": ("Q8", "Q8S")}},
-                         compute_mul, infer_mul)
+                         compute_mul, infer_mul,
+                         lower=lower_by_pairs(compute_mul))
 
 _RSQRT_SHIFT = 20
 

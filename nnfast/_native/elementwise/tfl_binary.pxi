@@ -1,6 +1,7 @@
 """Steps of operations on two operands that TFLite has and NNAPI lacks (csrc/kernels/tfl_binary/tfl_binary.h)."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.string cimport memchr
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
@@ -125,3 +126,52 @@ cdef class TflBinary(Step):
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // (DIVISION_GRAIN if is_slow else BINARY_GRAIN), 64)
         self.bind(run_tfl_binary, &self.p, slots, row.name.decode())
+
+
+cdef struct pairs_q8:
+    const uint8_t *table
+    int refused                # raw byte that b may not hold, -1: none
+    size_t count_b
+    walk over
+
+
+cdef void pairs_q8_row(const void *params, size_t n, const void *a, size_t step_a, const void *b, size_t step_b,
+                       void *y) noexcept nogil:
+    cdef const uint8_t *table = (<const pairs_q8 *>params).table
+    cdef const uint8_t *first = <const uint8_t *>a
+    cdef const uint8_t *second = <const uint8_t *>b
+    cdef size_t i
+    for i in range(n):
+        (<uint8_t *>y)[i] = table[<size_t>first[i * step_a] << 8 | second[i * step_b]]
+
+
+cdef void run_pairs_q8(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
+    cdef const pairs_q8 *p = <const pairs_q8 *>step.params
+    if p.refused >= 0 and p.count_b and memchr(run.slot[step.slots[1]], p.refused, p.count_b) != NULL:
+        nnf_decline(run)
+        return
+    walk_rows(step, run, thread, threads, &p.over, 1, 1, pairs_q8_row)
+
+
+cdef class PairsQ8(Step):
+    """y = table[a, b] on bytes, signed or not; slots a, b, y of broadcasting shapes.
+
+    table: uint8 [65536], by 256 times the raw byte of a plus that of b. Declines a b with the raw byte `refused`.
+    """
+
+    cdef pairs_q8 p
+
+    def __init__(self, slots, shape_a, shape_b, const uint8_t[::1] table, int refused=-1):
+        if table.shape[0] != 1 << 16:
+            raise ValueError(f"table has {table.shape[0]} entries, must have 65536")
+        self.keep = table
+        self.p.table = &table[0]
+        self.p.refused = refused
+        self.p.count_b = 1
+        for size in shape_b:
+            self.p.count_b *= <size_t>size
+        plan_walk(&self.p.over, shape_a, shape_b)
+        self.packed = 1 << 16
+        self.work = self.p.over.rows * self.p.over.n
+        self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        self.bind(run_pairs_q8, &self.p, slots, "table of pairs")
