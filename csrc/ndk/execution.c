@@ -62,6 +62,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 struct slot {
     ANeuralNetworksExecution *execution;
     bool is_input;
+    uint32_t index;
     struct ndk_argument *argument;
     const struct ndk_operand *operand;
 };
@@ -73,7 +74,7 @@ static int find(ANeuralNetworksExecution *execution, bool is_input, int32_t inde
         return ANEURALNETWORKS_BAD_STATE;
     if ((uint32_t)index >= (is_input ? model->input_count : model->output_count))
         return ANEURALNETWORKS_BAD_DATA;
-    *slot = (struct slot){execution, is_input, is_input ? &execution->inputs[index] : &execution->outputs[index],
+    *slot = (struct slot){execution, is_input, (uint32_t)index, is_input ? &execution->inputs[index] : &execution->outputs[index],
                           &model->operands[is_input ? model->inputs[index] : model->outputs[index]]};
     return ANEURALNETWORKS_NO_ERROR;
 }
@@ -133,7 +134,9 @@ static int set(struct slot *slot, const ANeuralNetworksOperandType *type, struct
     int code = combine(slot, type, is_open, &found);
     if (code)
         return code;
-    if (found.place == NDK_IN_MEMORY)
+    if (found.place == NDK_IN_MEMORY && ndk_is_of_device(found.memory))
+        code = ndk_memory_bind(found.memory, slot->execution->compilation, slot->is_input, slot->index, &found);
+    else if (found.place == NDK_IN_MEMORY)
         code = ndk_memory_check(found.memory, found.offset, found.length);
     else if (found.length > UINT32_MAX)
         code = ANEURALNETWORKS_BAD_DATA;

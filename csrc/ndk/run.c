@@ -267,19 +267,37 @@ bool ndk_is_complete(const ANeuralNetworksExecution *execution)
     return true;
 }
 
-int ndk_run(ANeuralNetworksExecution *execution, uint64_t timeout)
+/* Whether all inputs in memory of the device have values. */
+static bool has_inputs(const ANeuralNetworksExecution *execution)
+{
+    for (uint32_t i = 0; i < execution->compilation->model->input_count; i++)
+        if (execution->inputs[i].place == NDK_IN_MEMORY && !ndk_has_value(execution->inputs[i].memory))
+            return false;
+    return true;
+}
+
+static int compute(ANeuralNetworksExecution *execution, uint64_t timeout)
 {
     const ANeuralNetworksCompilation *compilation = execution->compilation;
     struct run run = {.execution = execution, .input_count = compilation->model->input_count,
                       .output_count = compilation->model->output_count};
-    if (!ndk_is_complete(execution))
-        return ANEURALNETWORKS_BAD_DATA;
-    if (!compilation->can_run)
+    if (!compilation->can_run || !has_inputs(execution))
         return ANEURALNETWORKS_OP_FAILED;
     int code = ndk_take(compilation->session, &run.connection);
     if (code)
         return code;
     code = run_on(&run, timeout);
     ndk_give(run.connection);
+    return code;
+}
+
+int ndk_run(ANeuralNetworksExecution *execution, uint64_t timeout)
+{
+    if (!ndk_is_complete(execution))
+        return ANEURALNETWORKS_BAD_DATA;
+    int code = compute(execution, timeout);
+    for (uint32_t i = 0; i < execution->compilation->model->output_count; i++)
+        if (execution->outputs[i].place == NDK_IN_MEMORY)
+            ndk_set_value(execution->outputs[i].memory, code == ANEURALNETWORKS_NO_ERROR);
     return code;
 }

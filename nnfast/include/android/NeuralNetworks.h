@@ -41,6 +41,26 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb, ANeuralNetworksMemory **memory);
 void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
 
+/* Copies the whole value; its size and, between memories of the device, its shape must be the same. */
+int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *dst);
+
+/* Memory of the device: it holds one value, as the inputs and outputs that its descriptor names, and nothing at first.
+ * The sizes of all dimensions must be known. */
+int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc, ANeuralNetworksMemory **memory);
+int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
+void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc *desc);
+
+/* Input or output `index` of a finished compilation. frequency: how often it will be that, above 0 and at most 1. */
+int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
+                                           const ANeuralNetworksCompilation *compilation, uint32_t index,
+                                           float frequency);
+int ANeuralNetworksMemoryDesc_addOutputRole(ANeuralNetworksMemoryDesc *desc,
+                                            const ANeuralNetworksCompilation *compilation, uint32_t index,
+                                            float frequency);
+int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank,
+                                            const uint32_t *dimensions);
+int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc *desc);
+
 /* -- models: operands, their values, operations, then inputs and outputs; finished, they no longer change --------- */
 int ANeuralNetworksModel_create(ANeuralNetworksModel **model);
 void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
