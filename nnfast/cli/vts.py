@@ -11,7 +11,8 @@ def add_arguments(parser):
     parser.add_argument("--kind", action="append", metavar="K",
                         help="kind of test, may be given several times (default: all that are built)")
     parser.add_argument("--hal", default="canonical", help="face of the driver: canonical (default) or 1.0 to 1.3")
-    parser.add_argument("--via", default="local", help="way to the driver: local (default), burst, service or cache")
+    parser.add_argument("--via", default="local",
+                        help="way to the driver: local (default), burst, service, cache or ndk")
     parser.add_argument("--ops", metavar="LIST", help="operations with commas between: only tests that use no other")
     parser.add_argument("-k", dest="pattern", metavar="PATTERN", help="only tests whose name matches this expression")
     parser.add_argument("--sample", type=positive, metavar="N", help="only N tests of each kind, drawn by --seed")

@@ -22,8 +22,11 @@ FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": 
 OWN_DEVICE = "nnfast:Device"
 BURST = "burst"
 ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.service.spawn:service_device",
-          "cache": "nnfast.conformance.caching:CachedDevice"}
+          "cache": "nnfast.conformance.caching:CachedDevice", "ndk": "nnfast.conformance.ndk:NdkDevice"}
 """Ways to the driver, each with the device that takes it."""
+
+NDK_KINDS = ("general", "dynamic", "coupling", "failure", "loop_timeout", "memory_domain", "fenced", "deadline")
+"""Kinds that the functions of the C library can say."""
 
 MOST_SEED, MOST_PATTERN = 1 << 64, 10_000
 MOST_THREADS = (1 << 31) - 1
@@ -46,7 +49,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
-    run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files.
+    run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files;
+    "ndk": through the C library, canonical face only.
     device: "module:callable" of the device to test, called with num_threads; a foreign one can be reached locally only.
     sample: that many tests of each kind, drawn by `seed`; None runs all. recorder: a trace.Recorder that takes the
     marks of all processes (those of one that dies are lost). folder: where each failed test is written, as a vector
@@ -63,6 +67,8 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
         whole(seed, "seed", -MOST_SEED, MOST_SEED)
     _check_choice("hal", hal, FACES)
     _check_choice("via", via, ROUTES)
+    if via == "ndk" and hal != "canonical":
+        raise InvalidArgument(f"via ndk has no face of HAL {hal}; leave hal out")
     if via != "local":
         if device != OWN_DEVICE:
             raise InvalidArgument(f"via {via} is a way to nnfast's own device, {device} must be reached via local")
@@ -91,6 +97,10 @@ def _kinds(kinds, via):
     kinds = None if kinds is None else sequence(kinds, "kinds", "a list of names")
     for kind in kinds or ():
         _check_choice("kind", kind, KINDS)
+    if via == "ndk":
+        for kind in kinds or ():
+            _check_choice("kind via ndk", kind, NDK_KINDS)
+        return list(dict.fromkeys(kinds or NDK_KINDS))
     return list(dict.fromkeys(kinds or [name for name, kind in KINDS.items() if kind.bursts or via != BURST]))
 
 
