@@ -3,8 +3,11 @@
 #include "compilation.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cache.h"
 #include "device.h"
 
 enum { ALIGNMENT = NDK_LINE };
@@ -40,6 +43,13 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model, con
     return code ? code : create(model, numDevices == 1, compilation);
 }
 
+static void free_cache(struct ndk_cache *cache)
+{
+    if (cache)
+        free(cache->directory);
+    free(cache);
+}
+
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 {
     if (!compilation)
@@ -49,6 +59,7 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
             ndk_session_release(compilation->session, "prepared", compilation->number);
         ndk_session_unref(compilation->session);
     }
+    free_cache(compilation->cache);
     free(compilation);
 }
 
@@ -93,6 +104,27 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
     return ANEURALNETWORKS_NO_ERROR;
 }
 
+int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation, const char *cacheDir,
+                                          const uint8_t *token)
+{
+    if (!compilation || !cacheDir || !token)
+        return ANEURALNETWORKS_UNEXPECTED_NULL;
+    if (compilation->state != NDK_OPEN)
+        return ANEURALNETWORKS_BAD_STATE;
+    struct ndk_cache *cache = calloc(1, sizeof *cache);
+    char *directory = strdup(cacheDir);
+    if (!cache || !directory) {
+        free(cache);
+        free(directory);
+        return ANEURALNETWORKS_OUT_OF_MEMORY;
+    }
+    cache->directory = directory;
+    memcpy(cache->token, token, sizeof cache->token);
+    free_cache(compilation->cache);
+    compilation->cache = cache;
+    return ANEURALNETWORKS_NO_ERROR;
+}
+
 /* -- the end --------------------------------------------------------------------------------------------------------- */
 void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
 {
@@ -104,28 +136,79 @@ void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
         ndk_put_nil(message);
 }
 
-static int prepare(ANeuralNetworksCompilation *compilation)
+/* Takes the number of a prepared model from an answer. */
+static int take_number(ANeuralNetworksCompilation *compilation, struct ndk_reader *answer)
 {
-    struct ndk_connection *connection;
+    compilation->number = ndk_get_int(answer);
+    return answer->failed ? ANEURALNETWORKS_OP_FAILED : ANEURALNETWORKS_NO_ERROR;
+}
+
+/* The model of the cache's files, if the driver takes them. */
+static int load(ANeuralNetworksCompilation *compilation, struct ndk_connection *connection)
+{
     struct ndk_buffer message = {0};
     struct ndk_reader answer;
-    ndk_put_array(&message, 6);
+    int fds[2];
+    if (!ndk_cache_open(compilation, fds))
+        return ANEURALNETWORKS_BAD_DATA;
+    ndk_put_array(&message, 2);
+    ndk_put_int(&message, NDK_CHECK_CACHE);
+    ndk_put_bytes(&message, compilation->cache->token, sizeof compilation->cache->token);
+    int code = ndk_call_with(connection, &message, fds, 2, NDK_NUMBER, &answer, "Compilation_finish: cache");
+    ndk_buffer_free(&message);
+    close(fds[0]);
+    close(fds[1]);
+    if (code)
+        return code;
+    int64_t number = ndk_get_int(&answer);
+    ndk_put_array(&message, 3);
+    ndk_put_int(&message, NDK_LOAD);
+    ndk_put_int(&message, number);
+    ndk_put_deadline(&message, compilation->timeout);
+    code = ndk_call(connection, &message, -1, NDK_PREPARED, &answer, "Compilation_finish: cache");
+    ndk_buffer_free(&message);
+    if (!code)
+        code = take_number(compilation, &answer);
+    ndk_session_release(compilation->session, "load", number);
+    return code;
+}
+
+static int prepare_on(ANeuralNetworksCompilation *compilation, struct ndk_connection *connection)
+{
+    struct ndk_cache_files files;
+    struct ndk_buffer message = {0};
+    struct ndk_reader answer;
+    bool stores = compilation->cache && ndk_cache_make(compilation, &files);
+    int fds[NDK_MOST_FDS] = {compilation->model->fd, stores ? files.fds[0] : -1, stores ? files.fds[1] : -1};
+    ndk_put_array(&message, 7);
     ndk_put_int(&message, NDK_PREPARE);
     ndk_put_text(&message, compilation->preference);
     ndk_put_text(&message, compilation->priority);
     ndk_put_nil(&message); /* input_shapes: the model's */
     ndk_put_nil(&message); /* keep */
     ndk_put_deadline(&message, compilation->timeout);
-    int code = ndk_take(compilation->session, &connection);
-    if (!code) {
-        code = ndk_call(connection, &message, compilation->model->fd, NDK_PREPARED, &answer, "Compilation_finish");
-        if (!code) {
-            compilation->number = ndk_get_int(&answer);
-            code = answer.failed ? ANEURALNETWORKS_OP_FAILED : code;
-        }
-        ndk_give(connection);
-    }
+    if (stores)
+        ndk_put_bytes(&message, compilation->cache->token, sizeof compilation->cache->token);
+    else
+        ndk_put_nil(&message);
+    int code = ndk_call_with(connection, &message, fds, stores ? 3 : 1, NDK_PREPARED, &answer, "Compilation_finish");
     ndk_buffer_free(&message);
+    if (!code)
+        code = take_number(compilation, &answer);
+    if (stores)
+        ndk_cache_end(&files, !code);
+    return code;
+}
+
+static int prepare(ANeuralNetworksCompilation *compilation)
+{
+    struct ndk_connection *connection;
+    int code = ndk_take(compilation->session, &connection);
+    if (code)
+        return code;
+    if (!compilation->cache || load(compilation, connection))
+        code = prepare_on(compilation, connection);
+    ndk_give(connection);
     return code;
 }
 

@@ -5,13 +5,14 @@
 #include "model.h"
 
 /* number: of the prepared model in the session. can_run: false for a model that compiles and never runs: contradictory
- * shapes, or values of constants that its operations do not take. is_single: made for one device. */
+ * shapes, or values of constants that its operations do not take. is_single: made for one device. cache: NULL for none. */
 struct ANeuralNetworksCompilation {
     const ANeuralNetworksModel *model;
     enum ndk_state state;
     bool is_single, can_run;
     const char *preference, *priority;
     uint64_t timeout;
+    struct ndk_cache *cache;
     struct ndk_session *session;
     int64_t number;
 };

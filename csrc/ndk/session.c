@@ -58,7 +58,7 @@ static int send_packet(int socket, const void *data, size_t size, const int *fds
 {
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE((NDK_MOST_FDS + 1) * sizeof(int))]; /* and the memfd of a large message */
     } control = {0};
     struct iovec part = {(void *)(uintptr_t)data, size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -90,10 +90,11 @@ int ndk_memfd(size_t size)
     return fd;
 }
 
-static int send_message(int socket, const struct ndk_buffer *message, int fd)
+static int send_message(int socket, const struct ndk_buffer *message, const int *given, size_t count)
 {
-    int fds[2] = {fd, -1};
-    size_t count = fd >= 0;
+    int fds[NDK_MOST_FDS + 1];
+    for (size_t i = 0; i < count; i++)
+        fds[i] = given[i];
     if (message->failed)
         return ENOMEM;
     if (message->size <= NDK_MAX_PACKET)
@@ -206,7 +207,7 @@ static int hello(int socket, const char *role, const struct ndk_session *session
     ndk_put_int(&message, session->number);
     ndk_put_bytes(&message, session->key, session->key_size);
     ndk_put_nil(&message);
-    int error = send_message(socket, &message, -1);
+    int error = send_message(socket, &message, NULL, 0);
     ndk_buffer_free(&message);
     if (!error)
         error = receive(socket, packet, large, answer);
@@ -443,7 +444,7 @@ void ndk_session_release(struct ndk_session *session, const char *kind, int64_t 
     ndk_put_text(&message, kind);
     ndk_put_int(&message, number);
     if (!session->is_dead)
-        send_message(session->events, &message, -1); /* a driver that does not get it has gone, with all it held */
+        send_message(session->events, &message, NULL, 0); /* a driver that does not get it has gone, with all it held */
     ndk_buffer_free(&message);
 }
 
@@ -536,10 +537,15 @@ static int broken(struct ndk_connection *connection, int error)
     return ANEURALNETWORKS_DEAD_OBJECT;
 }
 
+static int tell(struct ndk_connection *connection, const struct ndk_buffer *message, const int *fds, size_t count)
+{
+    int error = connection->session->is_dead ? EPIPE : send_message(connection->fd, message, fds, count);
+    return error ? broken(connection, error) : ANEURALNETWORKS_NO_ERROR;
+}
+
 int ndk_tell(struct ndk_connection *connection, const struct ndk_buffer *message, int fd)
 {
-    int error = connection->session->is_dead ? EPIPE : send_message(connection->fd, message, fd);
-    return error ? broken(connection, error) : ANEURALNETWORKS_NO_ERROR;
+    return tell(connection, message, &fd, fd >= 0);
 }
 
 /* A new arena whose first call failed may be the reason: the next call gets another. */
@@ -556,7 +562,13 @@ static void settle(struct ndk_connection *connection, bool worked)
 int ndk_call(struct ndk_connection *connection, const struct ndk_buffer *message, int fd, enum ndk_tag tag,
              struct ndk_reader *answer, const char *where)
 {
-    int code = ndk_tell(connection, message, fd);
+    return ndk_call_with(connection, message, &fd, fd >= 0, tag, answer, where);
+}
+
+int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *message, const int *fds, size_t count,
+                  enum ndk_tag tag, struct ndk_reader *answer, const char *where)
+{
+    int code = tell(connection, message, fds, count);
     if (code)
         return code;
     int error = receive(connection->fd, connection->packet, &connection->large, answer);

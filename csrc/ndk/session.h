@@ -68,6 +68,11 @@ int ndk_tell(struct ndk_connection *connection, const struct ndk_buffer *message
 int ndk_call(struct ndk_connection *connection, const struct ndk_buffer *message, int fd, enum ndk_tag tag,
              struct ndk_reader *answer, const char *where);
 
+/* The same with up to NDK_MOST_FDS descriptors. */
+enum { NDK_MOST_FDS = 3 };
+int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *message, const int *fds, size_t count,
+                  enum ndk_tag tag, struct ndk_reader *answer, const char *where);
+
 /* Makes the arena at least `size` bytes large. */
 int ndk_reserve(struct ndk_connection *connection, size_t size);
 

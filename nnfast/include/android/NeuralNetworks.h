@@ -106,6 +106,11 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation, int32_t preference);
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation, int priority);
 
+/* Keeps the compiled model in files of a directory, and takes it from there the next time. token: the 32 bytes
+ * (ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN) that stand for the model. */
+int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation, const char *cacheDir,
+                                          const uint8_t *token);
+
 /* Nanoseconds that finish may take; for compilations that were created for one device. */
 int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilation, uint64_t duration);
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
