@@ -37,7 +37,7 @@ X86_FLAGS = {
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
 }
-ARM_FLAGS = {"_neon": [], "_neondot": ["-mcpu=generic+dotprod"]}
+ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"]}
 ISA_FLAGS = {"_scalar": ["-fno-tree-vectorize"], **X86_FLAGS, **ARM_FLAGS, "_openmp": OPENMP}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.
@@ -54,27 +54,44 @@ def suffix_of(source):
 
 def c_flags(source):
     """Compiler flags of one C file of csrc."""
-    # The level's flags come last: on aarch64 they name a processor, which takes the place of the machine's.
-    flags = COMMON + WARNINGS + machine_flags() + ISA_FLAGS.get(suffix_of(source), [])
+    # The level's flags come last: on aarch64 they name an architecture, which takes the place of the machine's.
+    flags = COMMON + WARNINGS + machine_flags() + level_flags(suffix_of(source))
     if os.environ.get("NNFAST_WERROR") == "1":
         flags += ["-Werror"]
     return flags + os.environ.get("NNFAST_CFLAGS", "").split()
 
 
+def level_flags(suffix):
+    """Flags of an instruction level. zig takes no -march for aarch64; gcc's generic processor has no dot product."""
+    if suffix == "_neondot" and not takes(*ARM_FLAGS[suffix]):
+        return ["-mcpu=generic+dotprod"]
+    return ISA_FLAGS.get(suffix, [])
+
+
+def compiler():
+    """The C compiler's command."""
+    return os.environ.get("CC", "").split() or ["cc"]
+
+
+@cache
+def takes(*flags):
+    """Whether the compiler takes the flags."""
+    return subprocess.run([*compiler(), *flags, "-E", "-x", "c", os.devnull], capture_output=True).returncode == 0
+
+
 @cache
 def has_openmp():
     """Whether the compiler, and what it links with, know OpenMP."""
-    compiler = os.environ.get("CC", "").split() or ["cc"]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "openmp.c"
         program.write_text("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
-        return subprocess.run([*compiler, *OPENMP, program, "-o", program.with_suffix("")],
+        return subprocess.run([*compiler(), *OPENMP, program, "-o", program.with_suffix("")],
                               capture_output=True).returncode == 0
 
 
 def machine_flags():
     """This machine's instructions where NNFAST_MARCH_NATIVE=1 asks for them."""
-    return ["-march=native" if X86 else "-mcpu=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
+    return ["-march=native"] if os.environ.get("NNFAST_MARCH_NATIVE") == "1" else []
 
 
 def belongs_here(source):
