@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 
 from ..errors import InvalidArgument
+from ..version import __version__
 from .output import Output, progress, rich_table, table
 
 COLUMNS = {
@@ -42,6 +43,7 @@ def collect():
     codes = registry.supported_codes()
     rows = kernels.table()
     return {
+        "version": __version__,
         "cpu": {"level": kernels.level(), "detected": kernels.detected(), "levels": kernels.levels(),
                 "bf16": conv.bf16_available()},
         "threads": {"default": threads.default_threads(), "available": threads.available(), "teams": teams()},
@@ -96,6 +98,7 @@ def main(args):
     found = collect()
     cpu, operations = found["cpu"], found["operations"]
     native = sum(way == "native" for way in operations.values())
+    output.say(f"nnfast      {found['version']}")
     output.say(f"CPU level   {cpu['level']} (machine has {cpu['detected']}; levels: {', '.join(cpu['levels'])})")
     said = "kernels for it run" if cpu["bf16"] else "this level has no kernels for it: float32 runs"
     output.say(f'bf16        {said} where precision="bf16" is asked for')

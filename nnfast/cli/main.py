@@ -11,6 +11,7 @@ from importlib import import_module
 
 from ..errors import Error
 from ..extras import missing
+from ..version import __version__
 
 COMMANDS = {
     "info": "CPU level, threads, knobs, kernels and operations",
@@ -45,9 +46,7 @@ class Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser, *_):
-        from importlib.metadata import version
-
-        print(f"nnfast {version('nnfast')}")
+        print(f"nnfast {__version__}")
         parser.exit()
 
 
