@@ -24,14 +24,13 @@ static uint64_t digest(const ANeuralNetworksModel *model)
 }
 
 /* Name of one of the two files; NULL without memory. */
-static char *name_of(const ANeuralNetworksCompilation *compilation, int part)
+static char *name_of(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int part)
 {
     char token[2 * ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN + 1], *name;
     for (int i = 0; i < ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN; i++)
-        snprintf(token + 2 * i, 3, "%02x", compilation->cache->token[i]);
-    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s.%s", compilation->cache->directory, token,
-                        (unsigned long long)digest(compilation->model), compilation->preference, compilation->priority,
-                        parts[part]);
+        snprintf(token + 2 * i, 3, "%02x", settings->cache->token[i]);
+    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s.%s", settings->cache->directory, token,
+                        (unsigned long long)digest(model), settings->preference, settings->priority, parts[part]);
     return size < 0 ? NULL : name;
 }
 
@@ -42,12 +41,12 @@ static void close_all(int fds[2])
             close(fds[i]);
 }
 
-bool ndk_cache_open(const ANeuralNetworksCompilation *compilation, int fds[2])
+bool ndk_cache_open(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int fds[2])
 {
     struct stat found;
     bool is_there = true;
     for (int i = 0; i < 2; i++) {
-        char *name = name_of(compilation, i);
+        char *name = name_of(model, settings, i);
         fds[i] = name ? open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
         is_there &= fds[i] >= 0 && !fstat(fds[i], &found) && S_ISREG(found.st_mode) && found.st_size;
         free(name);
@@ -57,11 +56,12 @@ bool ndk_cache_open(const ANeuralNetworksCompilation *compilation, int fds[2])
     return is_there;
 }
 
-bool ndk_cache_make(const ANeuralNetworksCompilation *compilation, struct ndk_cache_files *files)
+bool ndk_cache_make(const ANeuralNetworksModel *model, const struct ndk_settings *settings,
+                    struct ndk_cache_files *files)
 {
     bool is_made = true;
     for (int i = 0; i < 2; i++) {
-        files->finals[i] = name_of(compilation, i);
+        files->finals[i] = name_of(model, settings, i);
         if (!files->finals[i] || asprintf(&files->names[i], "%s-XXXXXX", files->finals[i]) < 0)
             files->names[i] = NULL;
         files->fds[i] = files->names[i] ? mkostemp(files->names[i], O_CLOEXEC) : -1; /* of mode 0600 */
@@ -72,11 +72,36 @@ bool ndk_cache_make(const ANeuralNetworksCompilation *compilation, struct ndk_ca
     return is_made;
 }
 
-void ndk_cache_end(struct ndk_cache_files *files, bool was_compiled)
+struct ndk_cache_stamp ndk_cache_look(const int fds[2])
 {
+    struct ndk_cache_stamp stamp = {0};
     struct stat found;
     for (int i = 0; i < 2; i++)
-        was_compiled &= files->fds[i] >= 0 && !fstat(files->fds[i], &found) && found.st_size;
+        if (fds[i] >= 0 && !fstat(fds[i], &found)) {
+            stamp.files[i].device = found.st_dev;
+            stamp.files[i].node = found.st_ino;
+            stamp.files[i].size = found.st_size;
+            stamp.files[i].changed = found.st_mtim;
+        }
+    return stamp;
+}
+
+bool ndk_cache_is_same(const struct ndk_cache_stamp *one, const struct ndk_cache_stamp *other)
+{
+    bool is_same = true;
+    for (int i = 0; i < 2; i++)
+        is_same &= one->files[i].device == other->files[i].device && one->files[i].node == other->files[i].node &&
+                   one->files[i].size == other->files[i].size &&
+                   one->files[i].changed.tv_sec == other->files[i].changed.tv_sec &&
+                   one->files[i].changed.tv_nsec == other->files[i].changed.tv_nsec;
+    return is_same;
+}
+
+struct ndk_cache_stamp ndk_cache_end(struct ndk_cache_files *files, bool was_compiled)
+{
+    struct ndk_cache_stamp stamp = ndk_cache_look(files->fds);
+    for (int i = 0; i < 2; i++)
+        was_compiled &= stamp.files[i].size > 0;
     /* The data first: whoever finds a model finds its data, or those of another, which the driver refuses. */
     for (int i = 1; i >= 0; i--)
         if (files->fds[i] >= 0 && (!was_compiled || rename(files->names[i], files->finals[i])))
@@ -86,4 +111,5 @@ void ndk_cache_end(struct ndk_cache_files *files, bool was_compiled)
         free(files->names[i]);
         free(files->finals[i]);
     }
+    return stamp;
 }

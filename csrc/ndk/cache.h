@@ -2,7 +2,10 @@
 #ifndef NDK_CACHE_H
 #define NDK_CACHE_H
 
-#include "compilation.h"
+#include <sys/types.h>
+#include <time.h>
+
+#include "model.h"
 
 /* What a directory and a token stand for: two files for this model and these settings. Whatever goes wrong with them,
  * the model is compiled without. */
@@ -11,19 +14,41 @@ struct ndk_cache {
     uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 };
 
+/* What a finished model is prepared with. timeout: nanoseconds, 0 for none; cache: NULL for none. */
+struct ndk_settings {
+    const char *preference, *priority;
+    uint64_t timeout;
+    struct ndk_cache *cache;
+};
+
+/* What tells two files from what they were: those that were written, or read, last. */
+struct ndk_cache_stamp {
+    struct {
+        dev_t device;
+        ino_t node;
+        off_t size;
+        struct timespec changed;
+    } files[2];
+};
+
 /* Files to store a compiled model in, under names that nobody looks at. */
 struct ndk_cache_files {
     int fds[2];
     char *names[2], *finals[2];
 };
 
-/* Opens the stored files of a compilation; false if there are none. */
-bool ndk_cache_open(const ANeuralNetworksCompilation *compilation, int fds[2]);
+/* Opens the files that a model was stored in; false if there are none. */
+bool ndk_cache_open(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int fds[2]);
+
+/* What two open files are now. */
+struct ndk_cache_stamp ndk_cache_look(const int fds[2]);
+bool ndk_cache_is_same(const struct ndk_cache_stamp *one, const struct ndk_cache_stamp *other);
 
 /* Makes files to store it in; false if they cannot be made. */
-bool ndk_cache_make(const ANeuralNetworksCompilation *compilation, struct ndk_cache_files *files);
+bool ndk_cache_make(const ANeuralNetworksModel *model, const struct ndk_settings *settings,
+                    struct ndk_cache_files *files);
 
-/* Puts them in their place if they were written, or removes them. */
-void ndk_cache_end(struct ndk_cache_files *files, bool was_compiled);
+/* Puts them in their place if they were written, or removes them. Returns what they are. */
+struct ndk_cache_stamp ndk_cache_end(struct ndk_cache_files *files, bool was_compiled);
 
 #endif

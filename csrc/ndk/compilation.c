@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cache.h"
 #include "device.h"
 
 enum { ALIGNMENT = NDK_LINE };
-#define LONGEST_NS UINT64_C(1000000000000000000)
+
+static const char *const preferences[] = {"low_power", "fast_single_answer", "sustained_speed"};
+static const char *const priorities[] = {"low", "medium", "high"};
 
 static int create(const ANeuralNetworksModel *model, bool is_single, ANeuralNetworksCompilation **compilation)
 {
@@ -23,8 +23,8 @@ static int create(const ANeuralNetworksModel *model, bool is_single, ANeuralNetw
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     made->model = model;
     made->is_single = is_single;
-    made->preference = "fast_single_answer";
-    made->priority = "medium";
+    made->settings.preference = preferences[ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER];
+    made->settings.priority = priorities[1];
     *compilation = made;
     return ANEURALNETWORKS_NO_ERROR;
 }
@@ -54,26 +54,21 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 {
     if (!compilation)
         return;
-    if (compilation->session) {
-        if (compilation->can_run)
-            ndk_session_release(compilation->session, "prepared", compilation->number);
-        ndk_session_unref(compilation->session);
-    }
-    free_cache(compilation->cache);
+    ndk_prepared_unref(compilation->prepared);
+    free_cache(compilation->settings.cache);
     free(compilation);
 }
 
 /* -- settings -------------------------------------------------------------------------------------------------------- */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation, int32_t preference)
 {
-    static const char *const names[] = {"low_power", "fast_single_answer", "sustained_speed"};
     if (!compilation)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
     if (compilation->state != NDK_OPEN)
         return ANEURALNETWORKS_BAD_STATE;
     if (preference < 0 || preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
         return ANEURALNETWORKS_BAD_DATA;
-    compilation->preference = names[preference];
+    compilation->settings.preference = preferences[preference];
     return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -84,9 +79,9 @@ int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilati
     if (compilation->state != NDK_OPEN)
         return ANEURALNETWORKS_BAD_STATE;
     switch (priority) {
-    case ANEURALNETWORKS_PRIORITY_LOW: compilation->priority = "low"; break;
-    case ANEURALNETWORKS_PRIORITY_MEDIUM: compilation->priority = "medium"; break;
-    case ANEURALNETWORKS_PRIORITY_HIGH: compilation->priority = "high"; break;
+    case ANEURALNETWORKS_PRIORITY_LOW: compilation->settings.priority = priorities[0]; break;
+    case ANEURALNETWORKS_PRIORITY_MEDIUM: compilation->settings.priority = priorities[1]; break;
+    case ANEURALNETWORKS_PRIORITY_HIGH: compilation->settings.priority = priorities[2]; break;
     default: return ANEURALNETWORKS_BAD_DATA;
     }
     return ANEURALNETWORKS_NO_ERROR;
@@ -100,7 +95,7 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
         return ANEURALNETWORKS_BAD_STATE;
     if (!compilation->is_single)
         return ANEURALNETWORKS_BAD_DATA;
-    compilation->timeout = duration;
+    compilation->settings.timeout = duration;
     return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -120,112 +115,19 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
     }
     cache->directory = directory;
     memcpy(cache->token, token, sizeof cache->token);
-    free_cache(compilation->cache);
-    compilation->cache = cache;
+    free_cache(compilation->settings.cache);
+    compilation->settings.cache = cache;
     return ANEURALNETWORKS_NO_ERROR;
 }
 
 /* -- the end --------------------------------------------------------------------------------------------------------- */
-void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (duration && duration < LONGEST_NS)
-        ndk_put_double(message, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + 1e-9 * (double)duration);
-    else
-        ndk_put_nil(message);
-}
-
-/* Takes the number of a prepared model from an answer. */
-static int take_number(ANeuralNetworksCompilation *compilation, struct ndk_reader *answer)
-{
-    compilation->number = ndk_get_int(answer);
-    return answer->failed ? ANEURALNETWORKS_OP_FAILED : ANEURALNETWORKS_NO_ERROR;
-}
-
-/* The model of the cache's files, if the driver takes them. */
-static int load(ANeuralNetworksCompilation *compilation, struct ndk_connection *connection)
-{
-    struct ndk_buffer message = {0};
-    struct ndk_reader answer;
-    int fds[2];
-    if (!ndk_cache_open(compilation, fds))
-        return ANEURALNETWORKS_BAD_DATA;
-    ndk_put_array(&message, 2);
-    ndk_put_int(&message, NDK_CHECK_CACHE);
-    ndk_put_bytes(&message, compilation->cache->token, sizeof compilation->cache->token);
-    int code = ndk_call_with(connection, &message, fds, 2, NDK_NUMBER, &answer, "Compilation_finish: cache");
-    ndk_buffer_free(&message);
-    close(fds[0]);
-    close(fds[1]);
-    if (code)
-        return code;
-    int64_t number = ndk_get_int(&answer);
-    ndk_put_array(&message, 3);
-    ndk_put_int(&message, NDK_LOAD);
-    ndk_put_int(&message, number);
-    ndk_put_deadline(&message, compilation->timeout);
-    code = ndk_call(connection, &message, -1, NDK_PREPARED, &answer, "Compilation_finish: cache");
-    ndk_buffer_free(&message);
-    if (!code)
-        code = take_number(compilation, &answer);
-    ndk_session_release(compilation->session, "load", number);
-    return code;
-}
-
-static int prepare_on(ANeuralNetworksCompilation *compilation, struct ndk_connection *connection)
-{
-    struct ndk_cache_files files;
-    struct ndk_buffer message = {0};
-    struct ndk_reader answer;
-    bool stores = compilation->cache && ndk_cache_make(compilation, &files);
-    int fds[NDK_MOST_FDS] = {compilation->model->fd, stores ? files.fds[0] : -1, stores ? files.fds[1] : -1};
-    ndk_put_array(&message, 7);
-    ndk_put_int(&message, NDK_PREPARE);
-    ndk_put_text(&message, compilation->preference);
-    ndk_put_text(&message, compilation->priority);
-    ndk_put_nil(&message); /* input_shapes: the model's */
-    ndk_put_nil(&message); /* keep */
-    ndk_put_deadline(&message, compilation->timeout);
-    if (stores)
-        ndk_put_bytes(&message, compilation->cache->token, sizeof compilation->cache->token);
-    else
-        ndk_put_nil(&message);
-    int code = ndk_call_with(connection, &message, fds, stores ? 3 : 1, NDK_PREPARED, &answer, "Compilation_finish");
-    ndk_buffer_free(&message);
-    if (!code)
-        code = take_number(compilation, &answer);
-    if (stores)
-        ndk_cache_end(&files, !code);
-    return code;
-}
-
-static int prepare(ANeuralNetworksCompilation *compilation)
-{
-    struct ndk_connection *connection;
-    int code = ndk_take(compilation->session, &connection);
-    if (code)
-        return code;
-    if (!compilation->cache || load(compilation, connection))
-        code = prepare_on(compilation, connection);
-    ndk_give(connection);
-    return code;
-}
-
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 {
     if (!compilation)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
     if (compilation->state != NDK_OPEN)
         return ANEURALNETWORKS_BAD_STATE;
-    int code = ndk_session(&compilation->session);
-    if (!code)
-        code = prepare(compilation);
-    compilation->can_run = code == ANEURALNETWORKS_NO_ERROR;
-    /* The model is valid. What the driver cannot run of the standard compiles, and fails when it is computed; only what
-     * no device has a meaning for is refused here. */
-    if (code == ANEURALNETWORKS_BAD_DATA && !ndk_has_foreign_parts(compilation->model))
-        code = ANEURALNETWORKS_NO_ERROR;
+    int code = ndk_prepare(compilation->model, &compilation->settings, &compilation->prepared);
     compilation->state = code ? NDK_FAILED : NDK_READY;
     return code;
 }

@@ -2,23 +2,15 @@
 #ifndef NDK_COMPILATION_H
 #define NDK_COMPILATION_H
 
-#include "model.h"
+#include "prepared.h"
 
-/* number: of the prepared model in the session. can_run: false for a model that compiles and never runs: contradictory
- * shapes, or values of constants that its operations do not take. is_single: made for one device. cache: NULL for none. */
+/* is_single: made for one device. prepared: once it is ready. */
 struct ANeuralNetworksCompilation {
     const ANeuralNetworksModel *model;
     enum ndk_state state;
-    bool is_single, can_run;
-    const char *preference, *priority;
-    uint64_t timeout;
-    struct ndk_cache *cache;
-    struct ndk_session *session;
-    int64_t number;
+    bool is_single;
+    struct ndk_settings settings;
+    struct ndk_prepared *prepared;
 };
-
-/* Time `duration` nanoseconds from now as the driver takes it, in seconds of CLOCK_MONOTONIC; nil for 0, and for what is
- * further away than any execution. */
-void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "prepared.h"
 
 enum { OEM_OPERATION = 10000, OEM_SCALAR = 10000 };
 
@@ -43,6 +44,7 @@ int ANeuralNetworksModel_create(ANeuralNetworksModel **model)
     if (!*model)
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     (*model)->fd = -1;
+    pthread_mutex_init(&(*model)->lock, NULL);
     return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -60,6 +62,8 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model)
 {
     if (!model)
         return;
+    ndk_prepared_forget(model);
+    pthread_mutex_destroy(&model->lock);
     for (uint32_t i = 0; i < model->operand_count; i++) {
         struct ndk_operand *operand = &model->operands[i];
         free_value(operand, model->map != NULL);

@@ -3,6 +3,7 @@
 #define NDK_MODEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "memory.h"
 #include "object.h"
@@ -44,7 +45,8 @@ struct ndk_operation {
 
 enum ndk_state { NDK_OPEN, NDK_READY, NDK_FAILED };
 
-/* order: the operations in an order in which they can run. fd: the model as the driver takes it, mapped at `map`. */
+/* order: the operations in an order in which they can run. fd: the model as the driver takes it, mapped at `map`.
+ * prepared: what the driver has made of it (prepared.h). lock: of prepared. */
 struct ANeuralNetworksModel {
     enum ndk_state state;
     bool relaxed, is_identified;
@@ -55,6 +57,8 @@ struct ANeuralNetworksModel {
     int fd;
     uint8_t *map;
     size_t map_size;
+    pthread_mutex_t lock;
+    struct ndk_prepared *prepared;
 };
 
 /* -- types.c --------------------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ enum ndk_tag {
     NDK_CHECK_CACHE = 16,
     NDK_LOAD = 17,
     NDK_EXECUTE = 23,
+    NDK_STORE = 29,
     NDK_DONE = 100,
     NDK_FAILURE = 101,
     NDK_WELCOME = 102,

@@ -108,9 +108,10 @@ static void put_request(struct ndk_buffer *message, const struct run *run, uint6
 {
     const ANeuralNetworksExecution *execution = run->execution;
     bool has_arena = run->arena_size > 0;
-    ndk_put_array(message, 8);
+    /* All fields, in their shortest forms: the driver knows a request that comes again by its bytes. */
+    ndk_put_array(message, 9);
     ndk_put_int(message, NDK_EXECUTE);
-    ndk_put_int(message, execution->compilation->number);
+    ndk_put_int(message, execution->compilation->prepared->number);
     ndk_put_array(message, run->input_count);
     for (uint32_t i = 0; i < run->input_count; i++)
         put_argument(message, run, i);
@@ -119,15 +120,18 @@ static void put_request(struct ndk_buffer *message, const struct run *run, uint6
         put_argument(message, run, run->input_count + i);
     ndk_put_array(message, has_arena + run->memory_count);
     if (has_arena) {
-        ndk_put_array(message, 3);
+        ndk_put_array(message, 4);
         ndk_put_text(message, "arena");
         ndk_put_int(message, 0);
         ndk_put_int(message, (int64_t)run->arena_size);
+        ndk_put_bool(message, true);
     }
     for (size_t k = 0; k < run->memory_count; k++) {
-        ndk_put_array(message, 2);
+        ndk_put_array(message, 4);
         ndk_put_text(message, "memory");
         ndk_put_int(message, run->numbers[k]);
+        ndk_put_int(message, 0);
+        ndk_put_bool(message, true);
     }
     ndk_put_bool(message, execution->is_measured);
     ndk_put_deadline(message, timeout);
@@ -135,6 +139,7 @@ static void put_request(struct ndk_buffer *message, const struct run *run, uint6
         ndk_put_double(message, execution->loop_timeout ? 1e-9 * (double)execution->loop_timeout : 1e-9);
     else
         ndk_put_nil(message);
+    ndk_put_bool(message, false); /* launch */
 }
 
 /* Copies between the caller's memory and the arena. */
@@ -281,9 +286,9 @@ static int compute(ANeuralNetworksExecution *execution, uint64_t timeout)
     const ANeuralNetworksCompilation *compilation = execution->compilation;
     struct run run = {.execution = execution, .input_count = compilation->model->input_count,
                       .output_count = compilation->model->output_count};
-    if (!compilation->can_run || !has_inputs(execution))
+    if (!compilation->prepared->can_run || !has_inputs(execution))
         return ANEURALNETWORKS_OP_FAILED;
-    int code = ndk_take(compilation->session, &run.connection);
+    int code = ndk_take(compilation->prepared->session, &run.connection);
     if (code)
         return code;
     code = run_on(&run, timeout);

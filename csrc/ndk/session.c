@@ -341,7 +341,7 @@ static int open_session(struct ndk_session **result)
 }
 
 /* -- sessions -------------------------------------------------------------------------------------------------------- */
-static bool has_gone(struct ndk_session *session)
+bool ndk_session_has_gone(struct ndk_session *session)
 {
     struct pollfd events = {.fd = session->events, .events = POLLIN};
     /* The driver says nothing on this connection without bursts in rings: whatever there is to read is its end. */
@@ -392,7 +392,7 @@ int ndk_session(struct ndk_session **session)
     int code = ANEURALNETWORKS_NO_ERROR;
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&current_lock);
-    if (current && has_gone(current)) {
+    if (current && ndk_session_has_gone(current)) {
         struct ndk_session *old = current;
         current = NULL;
         ndk_session_unref(old);

@@ -44,6 +44,9 @@ int ndk_session(struct ndk_session **session);
 struct ndk_session *ndk_session_ref(struct ndk_session *session);
 void ndk_session_unref(struct ndk_session *session);
 
+/* Whether the driver, or the process that had begun the session, has gone. */
+bool ndk_session_has_gone(struct ndk_session *session);
+
 /* The driver's version, as long as the session is held. */
 const char *ndk_session_driver(const struct ndk_session *session);
 

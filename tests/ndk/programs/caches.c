@@ -99,18 +99,25 @@ static void directories(void)
     static void (*const damages[])(const char *) = {shorten, spoil, empty};
     char directory[] = "/tmp/nnfast-test-XXXXXX";
     TRUE_(mkdtemp(directory));
-    Model *model = plain_add();
+    Model *model = plain_add(), *equal = plain_add();
+    Compilation *without = compiled(model); /* a directory later is as good as at first */
     compile(model, directory, token, 1);
+    ANeuralNetworksCompilation_free(without);
     IS(files(directory, NULL), 2);
     ino_t before = nodes_of(directory);
-    compile(model, directory, token, 1); /* from the files, which stay as they are */
+    compile(model, directory, token, 1); /* again, and from the files, which stay as they are */
+    compile(equal, directory, token, 1);
     TRUE_(nodes_of(directory) == before);
-    for (int i = 0; i < 3; i++) { /* whatever is wrong with them, they are made anew */
-        files(directory, damages[i]);
-        compile(model, directory, token, 1);
-        IS(files(directory, NULL), 2);
-        TRUE_(nodes_of(directory) != before);
-        before = nodes_of(directory);
+    for (int i = 0; i < 3; i++) { /* whatever is wrong with them, they are made anew: for what is there, and what is not */
+        Model *third = plain_add(), *which[] = {model, third};
+        for (int k = 0; k < 2; k++) {
+            files(directory, damages[i]);
+            compile(which[k], directory, token, 1);
+            IS(files(directory, NULL), 2);
+            TRUE_(nodes_of(directory) != before);
+            before = nodes_of(directory);
+        }
+        ANeuralNetworksModel_free(third);
     }
     compile(model, directory, token, 0);
     compile(model, directory, other_token, 1);
@@ -126,6 +133,7 @@ static void directories(void)
     files(directory, drop);
     rmdir(directory);
     ANeuralNetworksModel_free(another);
+    ANeuralNetworksModel_free(equal);
     ANeuralNetworksModel_free(model);
 }
 

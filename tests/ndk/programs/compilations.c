@@ -71,17 +71,17 @@ static void timeouts(void)
     Model *model = plain_add();
     const Device *one = device(0), *both[] = {one, device(1)};
     Compilation *compilation;
+    IS(ANeuralNetworksCompilation_createForDevices(model, &one, 1, &compilation), OK);
+    IS(ANeuralNetworksCompilation_setTimeout(compilation, 1), OK);
+    IS(ANeuralNetworksCompilation_finish(compilation), ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT);
+    IS(ANeuralNetworksCompilation_finish(compilation), S);
+    ANeuralNetworksCompilation_free(compilation);
     for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
         IS(ANeuralNetworksCompilation_createForDevices(model, &one, 1, &compilation), OK);
         IS(ANeuralNetworksCompilation_setTimeout(compilation, durations[i]), OK);
         IS(ANeuralNetworksCompilation_finish(compilation), OK);
         ANeuralNetworksCompilation_free(compilation);
     }
-    IS(ANeuralNetworksCompilation_createForDevices(model, &one, 1, &compilation), OK);
-    IS(ANeuralNetworksCompilation_setTimeout(compilation, 1), OK);
-    IS(ANeuralNetworksCompilation_finish(compilation), ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT);
-    IS(ANeuralNetworksCompilation_finish(compilation), S);
-    ANeuralNetworksCompilation_free(compilation);
     IS(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation), OK);
     IS(ANeuralNetworksCompilation_setTimeout(compilation, 1000000000), D);
     ANeuralNetworksCompilation_free(compilation);

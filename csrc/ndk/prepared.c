@@ -1,0 +1,213 @@
+/* How the driver prepares models, from the files of a cache or from the model itself. */
+#define _GNU_SOURCE
+#include "prepared.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LONGEST_NS UINT64_C(1000000000000000000)
+
+void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (duration && duration < LONGEST_NS)
+        ndk_put_double(message, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + 1e-9 * (double)duration);
+    else
+        ndk_put_nil(message);
+}
+
+/* -- in the driver --------------------------------------------------------------------------------------------------- */
+/* Takes the number of a prepared model from an answer. */
+static int take_number(struct ndk_prepared *prepared, struct ndk_reader *answer)
+{
+    prepared->number = ndk_get_int(answer);
+    return answer->failed ? ANEURALNETWORKS_OP_FAILED : ANEURALNETWORKS_NO_ERROR;
+}
+
+/* The model of the cache's files, if the driver takes them. */
+static int load(struct ndk_prepared *prepared, const ANeuralNetworksModel *model, const struct ndk_settings *settings,
+                struct ndk_connection *connection)
+{
+    struct ndk_buffer message = {0};
+    struct ndk_reader answer;
+    int fds[2];
+    if (!ndk_cache_open(model, settings, fds))
+        return ANEURALNETWORKS_BAD_DATA;
+    ndk_put_array(&message, 2);
+    ndk_put_int(&message, NDK_CHECK_CACHE);
+    ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
+    int code = ndk_call_with(connection, &message, fds, 2, NDK_NUMBER, &answer, "Compilation_finish: cache");
+    ndk_buffer_free(&message);
+    prepared->stored = ndk_cache_look(fds);
+    close(fds[0]);
+    close(fds[1]);
+    if (code)
+        return code;
+    int64_t number = ndk_get_int(&answer);
+    ndk_put_array(&message, 3);
+    ndk_put_int(&message, NDK_LOAD);
+    ndk_put_int(&message, number);
+    ndk_put_deadline(&message, settings->timeout);
+    code = ndk_call(connection, &message, -1, NDK_PREPARED, &answer, "Compilation_finish: cache");
+    ndk_buffer_free(&message);
+    if (!code)
+        code = take_number(prepared, &answer);
+    ndk_session_release(prepared->session, "load", number);
+    return code;
+}
+
+static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *model,
+                   const struct ndk_settings *settings, struct ndk_connection *connection)
+{
+    struct ndk_cache_files files;
+    struct ndk_buffer message = {0};
+    struct ndk_reader answer;
+    bool stores = settings->cache && ndk_cache_make(model, settings, &files);
+    int fds[NDK_MOST_FDS] = {model->fd, stores ? files.fds[0] : -1, stores ? files.fds[1] : -1};
+    ndk_put_array(&message, 7);
+    ndk_put_int(&message, NDK_PREPARE);
+    ndk_put_text(&message, settings->preference);
+    ndk_put_text(&message, settings->priority);
+    ndk_put_nil(&message); /* input_shapes: the model's */
+    ndk_put_nil(&message); /* keep */
+    ndk_put_deadline(&message, settings->timeout);
+    if (stores)
+        ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
+    else
+        ndk_put_nil(&message);
+    int code = ndk_call_with(connection, &message, fds, stores ? 3 : 1, NDK_PREPARED, &answer, "Compilation_finish");
+    ndk_buffer_free(&message);
+    if (!code)
+        code = take_number(prepared, &answer);
+    if (stores)
+        prepared->stored = ndk_cache_end(&files, !code);
+    return code;
+}
+
+/* Whether a cache holds the very files that a prepared model came from, or was put into. */
+static bool is_stored(const struct ndk_prepared *prepared, ANeuralNetworksModel *model,
+                      const struct ndk_settings *settings)
+{
+    int fds[2];
+    if (!ndk_cache_open(model, settings, fds))
+        return false;
+    struct ndk_cache_stamp found = ndk_cache_look(fds);
+    close(fds[0]);
+    close(fds[1]);
+    pthread_mutex_lock(&model->lock);
+    bool is_same = ndk_cache_is_same(&found, &prepared->stored);
+    pthread_mutex_unlock(&model->lock);
+    return is_same;
+}
+
+/* Puts a model that was prepared before into the files of a cache. */
+static void store(struct ndk_prepared *prepared, ANeuralNetworksModel *model, const struct ndk_settings *settings)
+{
+    struct ndk_connection *connection;
+    struct ndk_cache_files files;
+    struct ndk_buffer message = {0};
+    struct ndk_reader answer;
+    if (!prepared->can_run || is_stored(prepared, model, settings) || ndk_take(prepared->session, &connection))
+        return;
+    if (ndk_cache_make(model, settings, &files)) {
+        ndk_put_array(&message, 3);
+        ndk_put_int(&message, NDK_STORE);
+        ndk_put_int(&message, prepared->number);
+        ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
+        int code = ndk_call_with(connection, &message, files.fds, 2, NDK_TEXT, &answer, "Compilation_finish: cache");
+        struct ndk_cache_stamp stored = ndk_cache_end(&files, !code);
+        ndk_buffer_free(&message);
+        pthread_mutex_lock(&model->lock);
+        prepared->stored = stored;
+        pthread_mutex_unlock(&model->lock);
+    }
+    ndk_give(connection);
+}
+
+static int make(const ANeuralNetworksModel *model, const struct ndk_settings *settings, struct ndk_prepared *prepared)
+{
+    struct ndk_connection *connection;
+    int code = ndk_session(&prepared->session);
+    if (!code)
+        code = ndk_take(prepared->session, &connection);
+    if (code)
+        return code;
+    if (!settings->cache || load(prepared, model, settings, connection))
+        code = compile(prepared, model, settings, connection);
+    ndk_give(connection);
+    prepared->can_run = !code;
+    /* The model is valid. What the driver cannot run of the standard compiles, and fails when it is computed; only what
+     * no device has a meaning for is refused here. */
+    return code == ANEURALNETWORKS_BAD_DATA && !ndk_has_foreign_parts(model) ? ANEURALNETWORKS_NO_ERROR : code;
+}
+
+/* -- of the model ---------------------------------------------------------------------------------------------------- */
+static struct ndk_prepared *find(ANeuralNetworksModel *model, const struct ndk_settings *settings)
+{
+    pthread_mutex_lock(&model->lock);
+    struct ndk_prepared *found = model->prepared;
+    while (found && (found->preference != settings->preference || found->priority != settings->priority ||
+                     ndk_session_has_gone(found->session)))
+        found = found->next;
+    if (found)
+        found->references++;
+    pthread_mutex_unlock(&model->lock);
+    return found;
+}
+
+static void keep(ANeuralNetworksModel *model, struct ndk_prepared *prepared)
+{
+    pthread_mutex_lock(&model->lock);
+    prepared->references++;
+    prepared->next = model->prepared;
+    model->prepared = prepared;
+    pthread_mutex_unlock(&model->lock);
+}
+
+int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *settings, struct ndk_prepared **prepared)
+{
+    ANeuralNetworksModel *keeper = (ANeuralNetworksModel *)(uintptr_t)model;
+    struct ndk_prepared *found = find(keeper, settings);
+    *prepared = found;
+    if (found) {
+        if (settings->cache)
+            store(found, keeper, settings);
+        return ANEURALNETWORKS_NO_ERROR;
+    }
+    struct ndk_prepared *made = calloc(1, sizeof *made);
+    if (!made)
+        return ANEURALNETWORKS_OUT_OF_MEMORY;
+    made->references = 1;
+    made->preference = settings->preference;
+    made->priority = settings->priority;
+    int code = make(model, settings, made);
+    if (code) {
+        ndk_prepared_unref(made);
+        return code;
+    }
+    keep(keeper, made);
+    *prepared = made;
+    return code;
+}
+
+void ndk_prepared_unref(struct ndk_prepared *prepared)
+{
+    if (!prepared || --prepared->references)
+        return;
+    if (prepared->can_run)
+        ndk_session_release(prepared->session, "prepared", prepared->number);
+    ndk_session_unref(prepared->session);
+    free(prepared);
+}
+
+void ndk_prepared_forget(ANeuralNetworksModel *model)
+{
+    while (model->prepared) {
+        struct ndk_prepared *next = model->prepared->next;
+        ndk_prepared_unref(model->prepared);
+        model->prepared = next;
+    }
+}

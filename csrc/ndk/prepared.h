@@ -1,0 +1,32 @@
+/* Models that the driver has prepared. All compilations of a model with the same settings share one, which the model
+ * keeps: whoever compiles a model again waits for nothing. */
+#ifndef NDK_PREPARED_H
+#define NDK_PREPARED_H
+
+#include "cache.h"
+
+/* number: in the session. can_run: false for a model that compiles and never runs: contradictory shapes, or values of
+ * constants that its operations do not take; it has no number. next: of the same model.
+ * stored: the files of a cache that it was last found in, or put into; under the lock of the model. */
+struct ndk_prepared {
+    struct ndk_prepared *next;
+    atomic_int references;
+    const char *preference, *priority; /* texts that stay */
+    bool can_run;
+    struct ndk_session *session;
+    int64_t number;
+    struct ndk_cache_stamp stored;
+};
+
+/* The prepared model, whose reference is the caller's. */
+int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *settings, struct ndk_prepared **prepared);
+void ndk_prepared_unref(struct ndk_prepared *prepared);
+
+/* Forgets all that a model keeps. */
+void ndk_prepared_forget(ANeuralNetworksModel *model);
+
+/* Time `duration` nanoseconds from now as the driver takes it, in seconds of CLOCK_MONOTONIC; nil for 0, and for what is
+ * further away than any execution. */
+void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration);
+
+#endif
