@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from .. import typed
     from ..model.types import Operand
-    from .prepared import PreparedModel
 
 INPUT, OUTPUT = "input", "output"
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
@@ -36,7 +35,7 @@ class Role:
     prepared: PreparedModel of the device that allocates. frequency: hint how often the buffer is used so, in (0, 1].
     """
 
-    prepared: PreparedModel
+    prepared: typed.Prepared
     index: int
     frequency: float = 1.0
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from .. import typed
-    from .prepared import PreparedModel
 
 _CLASSES = {kind.status: kind for kind in (errors.DeviceUnavailable, errors.GeneralFailure,
                                            errors.OutputInsufficientSize, errors.InvalidArgument)}
@@ -201,7 +200,7 @@ class Controller:
 
     fallbacks: int
 
-    def __init__(self, prepared: PreparedModel, capacity: int = 1024, spin_us: int | None = None) -> None:
+    def __init__(self, prepared: typed.Prepared, capacity: int = 1024, spin_us: int | None = None) -> None:
         def configure(slots, requests, results):
             known = {slots.bind(memory): _copy(memory) for memory in self._arrays.request.pools} if self._arrays else {}
             return prepared.configure_burst(lambda wanted: list(map(_copy, slots.find(wanted))), requests, results,

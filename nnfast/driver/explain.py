@@ -12,8 +12,6 @@ from ..compiler import passes
 if TYPE_CHECKING:
     from typing import Any
 
-    from .prepared import PreparedModel
-
 _REFERENCES = {"nnapi": "the NNAPI standard", "litert": "LiteRT's reference kernels"}
 
 MOST_LISTED = 12
@@ -43,7 +41,7 @@ class Explanation:
     packed_bytes: int
     native: bool
 
-    def __init__(self, prepared: PreparedModel) -> None:
+    def __init__(self, prepared: Any) -> None:
         segment = prepared.executor.segment
         self.name = prepared.model.name
         self.threads, self.arithmetic = prepared.num_threads, prepared.model.arithmetic

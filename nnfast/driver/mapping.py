@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal, Self
 
-    from .prepared import PreparedModel
+    from .. import typed
 
 MOST_CLIENTS, MOST_BATCH, MOST_AHEAD = 1024, 1 << 16, 1 << 24
 ROUNDS = 2
@@ -52,7 +52,7 @@ class Results(Closing):
     reason: str
     clients: int
 
-    def __init__(self, prepared: PreparedModel, inputs: Iterable[Any] | Mapping[str, Any], batch: int = 1,
+    def __init__(self, prepared: typed.Prepared, inputs: Iterable[Any] | Mapping[str, Any], batch: int = 1,
                  clients: int | None = None, ahead: int | None = None, prepare: Callable[[Any], Any] | None = None,
                  errors: Literal["raise", "return"] = RAISE) -> None:
         """As PreparedModel.map."""

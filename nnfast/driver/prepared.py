@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ..model.types import Model
     from .burst import Burst
     from .controller import Controller
-    from .device import Device
     from .execution import Limits
     from .explain import Explanation
     from .fence import Fence
@@ -77,14 +76,14 @@ class PreparedModel(Closing):
     are not read after packing and may be Withheld (None: all are needed).
     """
 
-    device: Device
+    device: typed.Preparing
     num_threads: int
     preference: typed.Preference
     priority: typed.Priority
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
 
-    def __init__(self, device: Device, model: Model, preference: typed.Preference = "fast_single_answer",
+    def __init__(self, device: Any, model: Model, preference: typed.Preference = "fast_single_answer",
                  priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
                  keep: typed.Keys | None = None, deadline: float | None = None, cancel: Any = None,
                  packing: Any = None) -> None:
@@ -115,7 +114,7 @@ class PreparedModel(Closing):
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)
 
-    def twin(self, device: Device, priority: typed.Priority) -> PreparedModel:
+    def twin(self, device: Any, priority: typed.Priority) -> PreparedModel:
         """The same model on another device. It shares the plan (there must be one) and packed weights, but has its own
         working memory, priority and budget.
         """

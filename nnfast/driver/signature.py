@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import typed
-    from .prepared import PreparedModel
     from .stream import Stream
     from .tensors import TensorInfo
 
@@ -25,7 +24,7 @@ class SignatureRunner:
     inputs: dict[str, TensorInfo]
     outputs: dict[str, TensorInfo]
 
-    def __init__(self, prepared: PreparedModel, signature: Any, stream: Stream | None = None) -> None:
+    def __init__(self, prepared: typed.Prepared, signature: Any, stream: Stream | None = None) -> None:
         self._prepared, self.key, self._places = prepared, signature.key, (signature.inputs, signature.outputs)
         self._run = (prepared if stream is None else stream).run
         self.inputs = {name: prepared.inputs[place] for name, place in signature.inputs}

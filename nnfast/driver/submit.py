@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import typed
-    from .prepared import PreparedModel
 
 
 class Execution(Future):
@@ -68,7 +67,7 @@ def _patience(timeout):
     return None if timeout is None else float(max(0, min(timeout, threading.TIMEOUT_MAX)))
 
 
-def submit(prepared: PreparedModel, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
+def submit(prepared: Any, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
            timeout: float | None = None) -> Execution:
     """Queue prepared.run(inputs); see PreparedModel.submit."""
     timeout_ns = duration_to_ns(timeout, "submit timeout")

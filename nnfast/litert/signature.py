@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import typed
-    from .interpreter import Interpreter
 
 
 class SignatureRunner:
@@ -20,7 +19,7 @@ class SignatureRunner:
     shares the tensors of the signature's subgraph with the interpreter.
     """
 
-    def __init__(self, interpreter: Interpreter | None = None, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: Any = None, signature_key: str | None = None) -> None:
         if not interpreter:
             raise ValueError("None interpreter provided.")
         if not signature_key:

@@ -17,7 +17,7 @@ from nnfast.driver.signature import SignatureRunner
 from nnfast.driver.stream import Stream
 from nnfast.driver.submit import Execution
 from nnfast.model.types import Model
-from nnfast.typed import Array
+from nnfast.typed import Array, DeviceBuffer, Prepared, Preparing
 
 
 def run_a_file(path: str) -> Array:
@@ -89,6 +89,41 @@ def run_on_pools(device: nnfast.Device, prepared: nnfast.PreparedModel) -> Execu
     except nnfast.UnsupportedOperator as error:
         print(error.operator, error.index, error.status.name)
         raise
+
+
+def look_back(role: nnfast.Role, prepared: nnfast.PreparedModel) -> Array:
+    assert_type(prepared.device, Preparing)
+    print(prepared.device.num_threads, prepared.device.version, prepared.device.capabilities)
+    codes = role.prepared.inputs[0].quantize([0.5])
+    y, = role.prepared.run([codes])
+    named = role.prepared.run({"image": codes})
+    stream = role.prepared.stream()
+    stream.reset()
+    with role.prepared.device.prepare(nnfast.load("other.tflite"), priority="low") as other:
+        assert_type(other, Prepared)
+        print(other.submit([codes]).result(1.0))
+        return y + named["scores"] + stream.run([codes])[0]
+
+
+def run_wherever_it_is(device: Preparing) -> bytes:
+    model = nnfast.load("mobilenet_v1.tflite")
+    print(device.check(model), device.unsupported_reasons(model), device.without_passes)
+    prepared = device.prepare(model, input_shapes={0: (2, 224, 224, 3)}, keep=["hidden"])
+    buffer = device.allocate([nnfast.Role(prepared, 0)])
+    buffer.copy_from(bytes(4))
+    request = nnfast.Request([nnfast.RequestArgument(0)], [nnfast.RequestArgument(1, 0, 4)], [buffer, bytearray(4)])
+    prepared.execute(request)
+    return prepared.outputs[0].dtype.str.encode()
+
+
+def run_here_and_there(model: Model) -> None:
+    here, there = nnfast.Device(), nnfast.connect()
+    run_wherever_it_is(here)
+    run_wherever_it_is(there)
+    both: list[Prepared] = [here.prepare(model), there.prepare(model)]
+    buffers: list[DeviceBuffer] = [device.allocate([nnfast.Role(prepared, 0)])
+                                   for device, prepared in ((here, both[0]), (there, both[1]))]
+    print(buffers)
 
 
 def connect() -> list[bool]:

@@ -20,18 +20,19 @@ MAY = {
     "observe": {"forks"},
     "pace": set(),
     "seals": {"_native"},
-    "vlog": {"checks", "forks", "errors", "config", "observe"},
+    "typed": set(),
+    "vlog": {"checks", "forks", "errors", "config", "observe", "typed"},
     "trace": {"checks", "errors", "observe"},
-    "model": {"alignment", "checks", "errors", "extras", "forks", "pace", "vlog", "_native"},
+    "model": {"alignment", "checks", "errors", "extras", "forks", "pace", "typed", "vlog", "_native"},
     "_native": {"errors", "config"},
     "ops": {"forks", "errors", "model", "_native"},
-    "fmq": {"checks", "errors", "seals", "vlog", "_native"},
+    "fmq": {"checks", "errors", "seals", "typed", "vlog", "_native"},
     "engine": {"alignment", "forks", "errors", "pace", "vlog", "model", "_native"},
-    "extensions": {"checks", "forks", "errors", "vlog", "model", "ops"},
+    "extensions": {"checks", "forks", "errors", "typed", "vlog", "model", "ops"},
     "compiler": {"extras", "forks", "errors", "pace", "trace", "model", "ops", "engine", "_native"},
-    "tflite": {"checks", "extras", "forks", "errors", "vlog", "trace", "model", "ops", "_native"},
+    "tflite": {"checks", "extras", "forks", "errors", "typed", "vlog", "trace", "model", "ops", "_native"},
     "driver": {"alignment", "checks", "extras", "forks", "errors", "version", "config", "observe", "pace", "seals",
-               "vlog", "trace", "model", "_native", "engine", "compiler", "ops", "extensions", "fmq"},
+               "typed", "vlog", "trace", "model", "_native", "engine", "compiler", "ops", "extensions", "fmq"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 
@@ -52,18 +53,10 @@ def part(path):
     return relative.parts[0].removesuffix(".py") if len(relative.parts) > 1 or relative.stem in MAY else ""
 
 
-def executed(path):
-    """The syntax tree of a file without what only type checkers read."""
-    tree = ast.parse(path.read_text())
-    tree.body = [node for node in tree.body
-                 if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")]
-    return tree
-
-
 def imported(path):
-    """Parts of the package that a Python file imports."""
+    """Parts of the package that a Python file imports, be it for annotations."""
     depth = len(path.relative_to(PACKAGE).parts)
-    for node in ast.walk(executed(path)):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == depth:
             names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
             yield from ((name, node.lineno) for name in names)
@@ -91,7 +84,7 @@ def test_commands_are_the_top():
 def modules_of(path):
     """Files of the package that one of its Python files imports, wherever in it; a package itself is none."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(executed(path)):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             base = (*package[:len(package) - node.level + 1],) if node.level else ()
             base += tuple(node.module.split(".")) if node.module else ()
@@ -102,7 +95,7 @@ def modules_of(path):
 
 
 def test_no_file_imports_itself_by_others():
-    """Imports inside functions count: they put off a circle, and do not open it."""
+    """Imports inside functions and for annotations count: they put off a circle, and do not open it."""
     uses = {path: set(modules_of(path)) for path in PACKAGE.rglob("*.py")}
     assert sum(map(len, uses.values())) > 500
     reach = {path: set(found) for path, found in uses.items()}
@@ -114,6 +107,14 @@ def test_no_file_imports_itself_by_others():
             found |= more
             grown |= bool(more)
     assert sorted(str(path.relative_to(ROOT)) for path, found in reach.items() if path in found) == []
+
+
+def executed(path):
+    """The syntax tree of a file without what only type checkers read."""
+    tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body
+                 if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")]
+    return tree
 
 
 def inherited_badly(tree):

@@ -60,6 +60,27 @@ def test_type_checkers_see_every_lazy_name():
             assert reach(f"{module}.{name}") is getattr(nnfast, name)
 
 
+SIDES = {"Preparing": ("driver.device.Device", "service.client.device.RemoteDevice"),
+         "Prepared": ("driver.prepared.PreparedModel", "service.client.prepared.RemotePreparedModel"),
+         "StateStream": ("driver.stream.Stream", "service.client.prepared.RemoteStream"),
+         "DeviceBuffer": ("driver.buffers.Buffer", "service.client.buffers.RemoteBuffer")}
+"""Protocols of nnfast.typed, and the classes that have them: in this process, and of a driver's."""
+
+
+def members(kind):
+    """Public names of a class: methods, properties, and attributes that it annotates."""
+    classes = [c for c in kind.__mro__ if c.__module__.startswith("nnfast")]
+    return {name for c in classes for name in (*vars(c), *c.__annotations__)
+            if not name.startswith("_") or name in ("__enter__", "__exit__")}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_protocols_are_what_both_sides_have(name):
+    """tests/face/programs.py has type checkers compare the annotations."""
+    here, there = map(reach, SIDES[name])
+    assert members(reach(f"typed.{name}")) == members(here) & members(there)
+
+
 def test_names_for_annotations_exist_at_run_time():
     import nnfast.typed
 

@@ -1,7 +1,10 @@
 """Memory for a client's requests: buffers in the driver, and shared memory registered with it."""
 
+from __future__ import annotations
+
 import threading
 import weakref
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from ...forks import renewed
 from ...model.types import type_name
 from ..wire import protocol
 from .requests import RemoteMemory
+
+if TYPE_CHECKING:
+    from ... import typed
 
 
 class Memories:
@@ -56,6 +62,12 @@ class RemoteTokens:
 class RemoteBuffer(RemoteMemory):
     """driver.buffers.Buffer in the driver's process: token, dims, shape, copy_from, copy_to."""
 
+    token: int
+    dims: tuple[int, ...]
+    type: int
+    dtype: typed.DType
+    is_scalar: bool
+
     def __init__(self, session, memories, answer):
         self._session, self._memories = session, memories
         self.token, self.type, self.dims = answer.number, answer.type, tuple(answer.dims)
@@ -68,16 +80,16 @@ class RemoteBuffer(RemoteMemory):
         return protocol.Pool("buffer", self.token)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...] | None:
         """Shape of the value, or None while there is none."""
         return self._session.call(protocol.GetBuffer(self.token)).shape
 
-    def start_writing(self):
+    def start_writing(self) -> None:
         """The buffer has no value from now on."""
         self._session.call(protocol.WriteBuffer(self.token, None))
 
     @vlog.log_errors(vlog.MEMORY, "copy_from")
-    def copy_from(self, source, dims=()):
+    def copy_from(self, source: typed.Buffer | Memory, dims: typed.Dims = ()) -> None:
         """As Buffer.copy_from."""
         try:
             dims = dimensions(dims, f"buffer {self.token} copy_from:")
@@ -87,7 +99,7 @@ class RemoteBuffer(RemoteMemory):
         self._copy(source, False, lambda pool: protocol.WriteBuffer(self.token, pool, dims))
 
     @vlog.log_errors(vlog.MEMORY, "copy_to")
-    def copy_to(self, target):
+    def copy_to(self, target: typed.Buffer | Memory) -> None:
         """As Buffer.copy_to."""
         self._copy(target, True, lambda pool: protocol.ReadBuffer(self.token, pool))
 

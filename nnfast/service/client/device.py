@@ -91,9 +91,10 @@ class RemoteDevice(Closing):
     num_threads: int
     precision: typed.Precision | None
     version: str
+    extensions: dict[str, RemoteExtension]
     pid: int
 
-    without_passes = frozenset()  # the driver's process always runs all of them (docs/passes.md)
+    without_passes: frozenset[str] = frozenset()  # the driver's process always runs all of them (docs/passes.md)
 
     def __init__(self, path: typed.FilePath | None, precision: typed.Precision | None = None,
                  seconds: float | None = None) -> None:
@@ -248,7 +249,8 @@ class RemoteDevice(Closing):
 
     # -- buffers -----------------------------------------------------------------------------------------------------
     @vlog.log_errors(vlog.MEMORY, "allocate")
-    def allocate(self, input_roles: Sequence[Any] = (), output_roles: Sequence[Any] = (), dims: typed.Dims = ()) -> Any:
+    def allocate(self, input_roles: Sequence[Role] = (), output_roles: Sequence[Role] = (),
+                 dims: typed.Dims = ()) -> RemoteBuffer:
         """As Device.allocate."""
         dims = dimensions(dims, "allocate:")
         roles = [[self._use(f"allocate {kind}_roles[{place}]", role)
@@ -279,7 +281,7 @@ class RemoteLoad:
         self._device, self._session, self.number = device, session, number
         weakref.finalize(self, session.drop, "load", number).atexit = False
 
-    def __call__(self, deadline=None):
+    def __call__(self, deadline: float | None = None) -> RemotePreparedModel:
         check_deadline(deadline, "prepare")
         answer = self._session.call(protocol.Load(self.number, deadline))
         return RemotePreparedModel(self._device, self._session, answer, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -35,14 +35,17 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from ... import typed
+    from ...driver.cache_files import CacheFiles
     from ...driver.controller import Controller
     from ...driver.explain import Explanation
     from ...driver.fence import Fence
     from ...driver.mapping import Results
+    from ...driver.memory import Memory
     from ...driver.request import ExecutionResult, Request
     from ...driver.signature import SignatureRunner
     from ...driver.tensors import TensorInfo
-    from .device import RemoteDevice
+    from ...errors import Error
+    from ...model.types import Model
 
 MAX_WAIT_FOR = 200
 
@@ -53,13 +56,16 @@ class RemotePreparedModel(Closing):
     model: the Model that was prepared, None if it came from a cache.
     """
 
-    device: RemoteDevice
+    device: typed.Preparing
     num_threads: int
     priority: typed.Priority
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    model: Model | None
+    is_plain: bool
+    result_shapes: list[tuple[int, ...]] | None
 
-    def __init__(self, device, session, answer, model):
+    def __init__(self, device: Any, session: Any, answer: Any, model: Model | None) -> None:
         self.device, self.session, self.number, self.model = device, session, answer.number, model
         self.num_threads, self.priority = device.num_threads, answer.priority
         self.inputs, self.outputs = (tuple(map(_info, tensors)) for tensors in (answer.inputs, answer.outputs))
@@ -74,6 +80,14 @@ class RemotePreparedModel(Closing):
         self._drop.atexit = False
 
     # -- arrays ------------------------------------------------------------------------------------------------------
+    @overload
+    def run(self, inputs: Sequence[typed.Tensor | None], out: Sequence[typed.Array] | None = None,
+            quantize: bool = False, dequantize: bool = False) -> list[typed.Array]: ...
+
+    @overload
+    def run(self, inputs: dict[str, Any], out: dict[str, Any] | None = None, quantize: bool = False,
+            dequantize: bool = False) -> dict[str, typed.Array]: ...
+
     def run(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any],
             out: Sequence[typed.Array] | dict[str, Any] | None = None, quantize: bool = False,
             dequantize: bool = False) -> Any:
@@ -186,7 +200,7 @@ class RemotePreparedModel(Closing):
             future.timing = Timing(took_us, took_us)
             future.set_result(results)
 
-    def perform(self, arrays, limits):
+    def perform(self, arrays: list[typed.Array], limits: Any) -> list[typed.Array]:
         """As PreparedModel.perform; the driver does not hear of a Cancel flag."""
         return self._run(arrays, None, 0)
 
@@ -195,7 +209,7 @@ class RemotePreparedModel(Closing):
         return self
 
     @property
-    def whole(self):
+    def whole(self) -> Model | None:
         """As PreparedModel.whole."""
         return self.model
 
@@ -236,7 +250,9 @@ class RemotePreparedModel(Closing):
             session.give(connection)
             outgoing.settle(session, known)
 
-    def submit_request(self, request, done, measure_timing=False, deadline=None, loop_timeout=None):
+    def submit_request(self, request: Request, done: Callable[[ExecutionResult | None, Error | None], object],
+                       measure_timing: bool = False, deadline: float | None = None,
+                       loop_timeout: float | None = None) -> None:
         """As PreparedModel.submit_request."""
         measure_timing = flag(measure_timing, "execute measure_timing:")
         called(done, "done:")
@@ -283,7 +299,7 @@ class RemotePreparedModel(Closing):
             session.give(connection)
             outgoing.settle(session, known)
 
-    def store(self, files, token):
+    def store(self, files: CacheFiles, token: bytes) -> str:
         """driver.cache.save: store the model in cache files; "" or why nothing was stored."""
         return self.session.call(protocol.Store(self.number, token), [*files.model, *files.data]).text
 
@@ -294,7 +310,8 @@ class RemotePreparedModel(Closing):
         return Controller(self, capacity, spin_us)
 
     @vlog.log_errors(vlog.EXECUTION, "configure_burst")
-    def configure_burst(self, get_memories, requests, results, memories=None):
+    def configure_burst(self, get_memories: Callable[[list[int]], list[Memory]], requests: Any, results: Any,
+                        memories: Mapping[int, Memory] | None = None) -> RemoteBurst:
         """As PreparedModel.configure_burst, without spin_us: the driver decides how long its thread polls."""
         return RemoteBurst(self, get_memories, requests, results, memories)
 
