@@ -7,6 +7,7 @@ are kept in a small LRU cache by shapes and values.
 
 from collections import OrderedDict
 from hashlib import blake2b
+from math import prod
 from threading import Lock
 
 import numpy as np
@@ -29,6 +30,8 @@ KEPT_PLANS = 16
 
 WHOLE_VALUES = 256
 """Bytes up to which a value itself is the cache key of a plan, instead of its digest."""
+
+_INDEXES = np.dtype(np.int32), np.dtype(np.int64)
 
 PATIENCE = 0.01
 """How often, in seconds, an execution that waits for another one's planning checks its own limits."""
@@ -90,6 +93,21 @@ class Planner:
         with self._lock:
             return [segment for segment in self._kept.values() if isinstance(segment, Segment)]
 
+    def latest(self):
+        """(Segment, {input: shape}, ((operand, identity of its value), ...)) of the plan used last, if it covers the
+        graph; None if not, or while another thread plans.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            key, found = next(reversed(self._kept.items()), (None, None))
+        finally:
+            self._lock.release()
+        if not isinstance(found, Segment) or found.start or not found.complete:
+            return None
+        (_, shapes), values = key
+        return found, dict(shapes), values
+
     def alive(self, shapes, start):
         """The part of `shapes` that operations from `start` on read."""
         return {operand: shape for operand, shape in shapes.items() if self._last_read.get(operand, -1) >= start}
@@ -99,7 +117,7 @@ class Planner:
         while True:
             needs = self._needs.get(place_key, ())
             arrays = {operand: _own(values(operand)) for operand in needs}
-            key = (place_key, tuple((o, _identity(a)) for o, a in arrays.items()))
+            key = (place_key, tuple((o, identity(a)) for o, a in arrays.items()))
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
@@ -112,10 +130,24 @@ class Planner:
                     raise GeneralFailure(f"{path}: the value of operand {found.blocked_on} cannot be known here")
                 self._needs[place_key] = (*needs, found.blocked_on)
                 continue
+            sources = self._sources(found)
+            if not needs and sources:
+                self._needs[place_key] = sources
+                continue
             self._kept[key] = found
             if len(self._kept) > KEPT_PLANS:
                 self._kept.popitem(last=False)
             return found
+
+    def _sources(self, segment):
+        """What a segment reads from outside, if it only prepares, from a few integers, the value that planning needs to
+        continue: with these known it is folded, and what follows needs no segment of its own.
+        """
+        if segment.blocked_on is None:
+            return ()
+        read = [segment.tensors[operand] for operand in segment.inputs]
+        few = all(dtype in _INDEXES and prod(shape) * dtype.itemsize <= WHOLE_VALUES for shape, dtype in read)
+        return tuple(segment.inputs) if few else ()
 
     def _plan(self, start, shapes, values):
         facts = Facts(self.model, self.graph, self.name, self._quantization(start))
@@ -234,7 +266,7 @@ def _own(array):
     return copy
 
 
-def _identity(array):
+def identity(array):
     """A short key that identifies the value of an array."""
     return array.tobytes() if array.nbytes <= WHOLE_VALUES else blake2b(np.ascontiguousarray(array)).digest()
 

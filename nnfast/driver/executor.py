@@ -26,6 +26,7 @@ from .arguments import as_given, as_stored, check_output, initial_value, taken_i
 from .closing import ClosedGraph
 from .execution import NO_LIMITS, PRIORITIES, GraphRunner
 from .form import RequestForm
+from .recent import RecentPlans
 from .request import ExecutionResult, OutputShape, Timing
 from .tensors import info_of
 
@@ -37,7 +38,7 @@ class Executor:
     name the states too. initial: what each state starts from, as an array. resources: engine.Resources of a run.
     segment: the plan of the whole graph, None if shapes or values are known only at execution; runner: the native
     Runner of that plan, None if it is not one native program. bursts: open bursts on the model. kept: intermediate
-    operands returned after the model's outputs.
+    operands returned after the model's outputs. recent: RecentPlans of a graph that has no such plan.
     """
 
     def __init__(self, device, model, priority, kept=()):
@@ -59,6 +60,7 @@ class Executor:
         self._states_in = tuple([graph.inputs[s.input] for s in states])
         self._states_out = tuple([graph.outputs[s.output] for s in states])
         self._graph = GraphRunner(model, graph, "main", self.resources, kept)
+        self.recent = RecentPlans(self._make_runner, {operand: place for place, operand in enumerate(self._inputs)})
         self._best_ns = 0  # of the shortest measured execution of the plan
 
     # -- planning ------------------------------------------------------------------------------------------------------
@@ -93,6 +95,7 @@ class Executor:
                 if not has_open_form(self.model):
                     raise  # else the model may be valid once optional inputs are omitted
         require_supported(self.model, go_on)
+        self.quick = self.recent.run
 
     def adopt(self, segment):
         """Use a Segment that covers the whole graph, planned for these resources."""
@@ -108,16 +111,22 @@ class Executor:
     def _keep(self, segment):
         self.segment = segment
         self.form.results = {operand: self._shape(operand) for operand, _ in self.form.outputs}
-        self.runner = self._make_runner()
+        self.runner = self._make_runner(segment, {})
         if self.runner is not None:
             self.quick = self.runner.run
             observe.follow(self)
 
-    def _make_runner(self):
-        segment, graph = self.segment, self.model.main
+    def _make_runner(self, segment, given):
+        """A Runner of a Segment that covers the graph, planned for these shapes of inputs ({}: those declared); None if
+        it is not one native program, or arguments are omitted."""
+        graph = self.model.main
         if not segment.native or not segment.items:
             return None
-        if any(len(self._shape(o)) > MAX_RANK for o in (*graph.inputs, *self._outputs)):
+
+        arguments = (*graph.inputs, *graph.outputs, *self.kept)
+        shapes = {o: given.get(o, graph.operands[o].shape) for o in arguments}
+        shapes.update((o, shape) for o, (shape, _) in segment.tensors.items() if o in shapes)
+        if any(shape is None or None in shape or len(shape) > MAX_RANK for shape in shapes.values()):
             return None
 
         aliases = {}
@@ -131,7 +140,7 @@ class Executor:
             for operand in operands:
                 slot = segment.inputs.get(operand, segment.outputs.get(operand))
                 dtype = dtypes.get(operand) or graph.operands[operand].dtype
-                result.append((slot, dtype, self._shape(operand), aliases.get(slot, [])))
+                result.append((slot, dtype, shapes[operand], aliases.get(slot, [])))
             return result
 
         return Runner(segment.items[0], segment.new_frame, self.resources.threads, rows(self._inputs),
@@ -144,9 +153,12 @@ class Executor:
 
     def observed(self, watchers):
         """Let `quick` decline while there are watchers: profiles, traces and log lines need executions in Python."""
-        runner = self.runner
-        if runner is not None:
+        for runner in self._runners():
             runner.watched = watchers > 0
+
+    def _runners(self):
+        runner = self.runner
+        return self.recent.runners() if runner is None else [runner]
 
     # -- arrays --------------------------------------------------------------------------------------------------------
     # quick(inputs, out, state, new_state, cancel): Runner.run if there is a Runner; returns None if it declines.
@@ -206,7 +218,10 @@ class Executor:
                          for operand, shape in made.items() if operand in self._outputs)
             limits.room(sum(sizes.values()))
 
-        self._graph.walk(shapes, values, limits, provide, settle if limits.room and out is None else None)
+        graph = self._graph
+        graph.walk(shapes, values, limits, provide, settle if limits.room and out is None else None)
+        if self.segment is None and self.recent.learn(graph.planner):
+            observe.follow(self)
         results = [as_given(values[info.operand], info.dtype) for info in self.outputs]
         return results if out is None else self._deliver(results, inputs, out)
 
@@ -278,14 +293,11 @@ class Executor:
 
     def run_count(self):
         """Count of runs that used working memory; for the watchdog."""
-        runner = self.runner
-        own = runner.runs if runner is not None else 0
-        return own + sum(burst.runs for burst in list(self.bursts)) + sum(segment.runs for segment in self.segments())
+        return sum(holder.runs for holder in (*self._runners(), *list(self.bursts), *self.segments()))
 
     def release_idle(self):
         """Return unused working memory to the system; the next execution allocates it again."""
-        runner = self.runner
-        for holder in (*([] if runner is None else [runner]), *list(self.bursts), *self.segments()):
+        for holder in (*self._runners(), *list(self.bursts), *self.segments()):
             holder.release_idle()
 
     def close(self):
@@ -294,6 +306,7 @@ class Executor:
         for burst in list(self.bursts):
             burst.close()
         self.quick = _declined
+        self.recent.close()
         self.runner = self.segment = self.form.results = None
         self._graph = ClosedGraph()
 

@@ -40,6 +40,16 @@ def test_what_fits_takes_the_native_path(prepared, way):
     assert prepared.executor.runner.runs == before + 1
 
 
+def test_a_value_without_dimensions_takes_it_too():
+    b = nnfast.ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", (1,)), b.output("TENSOR_FLOAT32", (1,))
+    prepared = nnfast.Device(1).prepare(b.operation("RELU", [x], [y]).build())
+    assert prepared.run([np.array(2, np.float32)])[0].tolist() == [2]
+    assert prepared.executor.runner.runs == 1
+    assert prepared.executor.quick([np.array(2, np.float64)]) is None
+    assert prepared.executor.quick([np.float32([2])], [np.empty((), np.float32)]) is None
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_what_somebody_watches_does_not(prepared, way):
     before = prepared.executor.runner.runs
@@ -102,3 +112,64 @@ def test_a_closed_one_refuses(prepared):
     with pytest.raises(InvalidArgument, match="is closed"):
         prepared.executor.perform([X, X])
     assert prepared.executor.quick([X, X]) is None
+
+
+# -- plans that only executions know -------------------------------------------------------------------------------
+@pytest.fixture
+def open_batch():
+    return nnfast.Device(1).prepare(models.conv_model(batch=0))
+
+
+def images(batch):
+    return np.random.default_rng(batch).uniform(-1, 1, (batch, 5, 5, 2)).astype(np.float32)
+
+
+def test_shapes_that_came_before_take_the_native_path(open_batch):
+    first = [open_batch.run([images(batch)])[0] for batch in (1, 3)]
+    counts = [runner.runs for runner in open_batch.executor.recent.runners()]
+    assert counts == [0, 0]
+    for _ in range(2):
+        for batch, y in zip((1, 3), first):
+            assert open_batch.run([images(batch)])[0].tobytes() == y.tobytes()
+    assert [runner.runs for runner in open_batch.executor.recent.runners()] == [2, 2]
+
+
+def test_values_that_came_before_take_the_native_path():
+    prepared = nnfast.Device(1).prepare(models.reshape_model())
+    x = np.arange(12, dtype=np.float32).reshape(2, 6) - 5
+    for shape in ((3, 4), (6, 2), (3, 4), (12, 1), (6, 2), (3, 4)):
+        y, = prepared.run([x, np.int32(shape)])
+        assert y.shape == shape and y.tobytes() == np.maximum(x, 0).tobytes()
+    assert sorted(runner.runs for runner in prepared.executor.recent.runners()) == [0, 1, 2]
+    assert prepared.executor.quick([x, np.int64([3, 4])]) is None
+    assert prepared.executor.quick([x, (3, 4)]) is None
+    assert prepared.executor.quick([x]) is None
+    with pytest.raises(InvalidArgument):
+        prepared.run([x, np.int32([3, 5])])
+
+
+def test_watched_runs_of_such_plans_do_not(open_batch):
+    x = images(2)
+    y, = open_batch.run([x])
+    with nnfast.profile() as seen:
+        assert open_batch.run([x])[0].tobytes() == y.tobytes()
+    assert [runner.runs for runner in open_batch.executor.recent.runners()] == [0]
+    assert "CONV_2D" in str(seen)
+    open_batch.run([x])
+    assert [runner.runs for runner in open_batch.executor.recent.runners()] == [1]
+
+
+def test_a_closed_one_keeps_no_such_plan(open_batch):
+    open_batch.run([images(2)])
+    recent = open_batch.executor.recent
+    open_batch.close()
+    assert recent.runners() == []
+    assert open_batch.executor.quick([images(2)]) is None
+
+
+def test_idle_memory_of_such_plans_is_released(open_batch):
+    x = images(2)
+    want = [open_batch.run([x])[0].tobytes() for _ in range(2)]
+    assert open_batch.executor.run_count() == 2
+    open_batch.executor.release_idle()
+    assert [open_batch.run([x])[0].tobytes()] == want[:1]

@@ -185,10 +185,13 @@ cdef class Runner:
         cdef Frame frame
         cdef size_t done = 0
         cdef const int *flag = NULL if cancel is None else &cancel.flag
-        cdef int outcome
+        cdef int outcome, i
         if self.watched or not (type(inputs) is list or type(inputs) is tuple):
             return None
         given = list(inputs)  # other threads may change the caller's
+        for i in range(len(given)):
+            if cnp.PyArray_CheckExact(given[i]) and not cnp.PyArray_NDIM(<cnp.ndarray>given[i]):
+                given[i] = given[i].reshape(1)  # as driver/tensors.py has it
         if not self.inputs.fits(given):
             return None
         if out is not None and (type(out) is not list or not self._may_write(given, out)):
