@@ -56,6 +56,7 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
         return;
     ndk_prepared_unref(compilation->prepared);
     free_cache(compilation->settings.cache);
+    ndk_free_attributes(&compilation->attributes);
     free(compilation);
 }
 

@@ -2,6 +2,7 @@
 #ifndef NDK_COMPILATION_H
 #define NDK_COMPILATION_H
 
+#include "attributes.h"
 #include "prepared.h"
 
 /* is_single: made for one device. prepared: once it is ready. */
@@ -10,6 +11,7 @@ struct ANeuralNetworksCompilation {
     enum ndk_state state;
     bool is_single;
     struct ndk_settings settings;
+    struct ndk_attributes attributes;
     struct ndk_prepared *prepared;
 };
 

@@ -53,6 +53,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
     free(execution->inputs);
     free(execution->outputs);
     free(execution->results);
+    ndk_free_attributes(&execution->attributes);
     pthread_mutex_destroy(&execution->lock);
     free(execution);
 }
@@ -223,8 +224,7 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
     return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The two that a compilation for exactly one device has: that is looked at first. */
-static int check_single(const ANeuralNetworksExecution *execution)
+int ndk_check_single(const ANeuralNetworksExecution *execution)
 {
     if (!execution)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
@@ -235,7 +235,7 @@ static int check_single(const ANeuralNetworksExecution *execution)
 
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure)
 {
-    int code = check_single(execution);
+    int code = ndk_check_single(execution);
     if (!code)
         execution->is_measured = measure;
     return code;
@@ -243,7 +243,7 @@ int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *executio
 
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration)
 {
-    int code = check_single(execution);
+    int code = ndk_check_single(execution);
     if (!code)
         execution->timeout = duration;
     return code;

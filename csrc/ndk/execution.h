@@ -35,7 +35,12 @@ struct ANeuralNetworksExecution {
     uint64_t timeout, loop_timeout, on_device, in_driver;
     struct ndk_argument *inputs, *outputs;
     struct ndk_result *results;
+    struct ndk_attributes attributes;
 };
+
+/* Whether a setting that only a compilation for exactly one device has may be changed now: the device is looked at
+ * first. */
+int ndk_check_single(const ANeuralNetworksExecution *execution);
 
 /* Begins a run: BAD_STATE, with nothing done, unless the execution may be run now. */
 int ndk_begin(ANeuralNetworksExecution *execution);

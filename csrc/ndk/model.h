@@ -83,6 +83,11 @@ uint64_t ndk_bytes(int32_t type, uint32_t rank, const uint32_t *dims);
 /* numpy's name of the elements of a type: values of extensions are a row of bytes. */
 const char *ndk_dtype(int32_t type);
 
+/* -- order.c --------------------------------------------------------------------------------------------------------- */
+/* Finds an order in which every operation finds what it reads, the given one where that will do. BAD_DATA for a cycle,
+ * and for an operand that nobody, or that two operations write. */
+int ndk_order(ANeuralNetworksModel *model);
+
 /* -- pack.c ---------------------------------------------------------------------------------------------------------- */
 /* The model in a sealed memfd [docs/protocol.md, Models]; with its mapping, where the constants of its operands are from
  * then on. */

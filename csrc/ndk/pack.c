@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "opinions.h"
 
-enum { START_BYTES = 24, KEPT_OPINIONS = 1024, NEVER = -1 };
+enum { START_BYTES = 24, SMALL_BYTES = 1 << 16 };
 
 struct constant {
     const struct ndk_operand *operand;
@@ -222,7 +223,7 @@ static void put_rest(struct packing *p, bool relaxed)
     ndk_put_bool(header, relaxed);
     ndk_put_array(header, 0); /* states */
     ndk_put_text(header, ""); /* name */
-    for (uint32_t prefix = 1; prefix < 1 << 16; prefix++)
+    for (uint32_t prefix = 1; prefix < 1 << 16 && p->has_prefixes; prefix++)
         extensions += p->prefixes[prefix / 32] >> prefix % 32 & 1;
     ndk_put_array(header, extensions);
     for (uint32_t prefix = 1; prefix < 1 << 16 && extensions; prefix++)
@@ -350,44 +351,6 @@ static int ask(int fd, const char *where)
     return code;
 }
 
-/* Opinions of operations, by the bytes of the question: models repeat a few forms, and programs make the same models. */
-static pthread_mutex_t opinions_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct opinion {
-    uint8_t *question;
-    size_t size;
-    int code;
-} opinions[KEPT_OPINIONS];
-
-static struct opinion *slot_of(const struct ndk_buffer *question)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < question->size; i++)
-        hash = (hash ^ question->data[i]) * UINT64_C(1099511628211);
-    return &opinions[(hash ^ hash >> 32) % KEPT_OPINIONS];
-}
-
-static int remembered(const struct ndk_buffer *question)
-{
-    int code = NEVER;
-    pthread_mutex_lock(&opinions_lock);
-    struct opinion *slot = slot_of(question);
-    if (slot->size == question->size && !memcmp(slot->question, question->data, question->size))
-        code = slot->code;
-    pthread_mutex_unlock(&opinions_lock);
-    return code;
-}
-
-/* Takes the bytes of the question. */
-static void remember(struct ndk_buffer *question, int code)
-{
-    pthread_mutex_lock(&opinions_lock);
-    struct opinion *slot = slot_of(question);
-    free(slot->question);
-    *slot = (struct opinion){question->data, question->size, code};
-    *question = (struct ndk_buffer){0};
-    pthread_mutex_unlock(&opinions_lock);
-}
-
 int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_operation *operation)
 {
     struct packing *p = calloc(1, sizeof *p);
@@ -402,14 +365,15 @@ int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_oper
     put_alone(p, model, operation);
     put_rest(p, model->relaxed);
     bool is_form = !p->model_count && !p->has_prefixes && !p->failed && !p->header.failed;
-    int code = is_form ? remembered(&p->header) : NEVER;
-    if (code == NEVER) {
+    struct ndk_question question = ndk_question(p->header.data, is_form ? p->header.size : 0);
+    int code = is_form ? ndk_opinion(question) : NDK_NO_OPINION;
+    if (code == NDK_NO_OPINION) {
         code = seal(p, &fd, &size);
         if (!code) {
             code = ask(fd, "Model_addOperation");
             close(fd);
-            if (is_form && (code == ANEURALNETWORKS_NO_ERROR || code == ANEURALNETWORKS_BAD_DATA))
-                remember(&p->header, code);
+            if (is_form)
+                ndk_keep_opinion(question, code);
         }
     }
     end_packing(p);
@@ -418,7 +382,15 @@ int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_oper
 
 int ndk_check_model(const ANeuralNetworksModel *model)
 {
-    return ask(model->fd, "Model_finish");
+    bool is_small = model->map_size <= SMALL_BYTES && !ndk_has_foreign_parts(model);
+    struct ndk_question question = ndk_question(model->map, is_small ? model->map_size : 0);
+    int code = is_small ? ndk_opinion(question) : NDK_NO_OPINION;
+    if (code == NDK_NO_OPINION) {
+        code = ask(model->fd, "Model_finish");
+        if (is_small)
+            ndk_keep_opinion(question, code);
+    }
+    return code;
 }
 
 static bool is_foreign(const ANeuralNetworksModel *model)

@@ -1,4 +1,4 @@
-/* The client's side of the driver's process: one session for all of this process, and connections for its calls.
+/* The client's side of the driver's process: one session for all of this process. Its calls: connection.h.
  *
  * Functions return a code of ResultCode. A session whose driver has gone stays dead: whoever holds it gets DEAD_OBJECT,
  * and the next ndk_session() begins another, in a driver that it starts if nobody serves. */
@@ -9,22 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "msgpack.h"
-#include "protocol.h"
-
-struct ndk_session;
-
-/* A connection in use by one thread. arena: memory that both sides map, or NULL. */
-struct ndk_connection {
-    struct ndk_session *session;
-    struct ndk_connection *next_idle, *next;
-    int fd;
-    bool is_broken, is_new_arena;
-    uint8_t *arena;
-    size_t arena_size;
-    uint8_t *large;
-    uint8_t packet[NDK_MAX_PACKET];
-};
+#include "connection.h"
 
 /* An operand type of an extension, as the driver has it. */
 struct ndk_extension_type {
@@ -58,28 +43,5 @@ int64_t ndk_session_number(struct ndk_session *session);
 
 /* Tells the driver that an object is no longer needed. */
 void ndk_session_release(struct ndk_session *session, const char *kind, int64_t number);
-
-/* A connection for calls; waits for one if the driver allows no more. Give it back. */
-int ndk_take(struct ndk_session *session, struct ndk_connection **connection);
-void ndk_give(struct ndk_connection *connection);
-
-/* Sends a message without an answer; fd: descriptor that goes along, or -1. */
-int ndk_tell(struct ndk_connection *connection, const struct ndk_buffer *message, int fd);
-
-/* Sends a call, and returns its answer, which must have this tag; it is valid until the next call. where: for the log.
- * For OUTPUT_INSUFFICIENT_SIZE the answer stands at the shapes. */
-int ndk_call(struct ndk_connection *connection, const struct ndk_buffer *message, int fd, enum ndk_tag tag,
-             struct ndk_reader *answer, const char *where);
-
-/* The same with up to NDK_MOST_FDS descriptors. */
-enum { NDK_MOST_FDS = 3 };
-int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *message, const int *fds, size_t count,
-                  enum ndk_tag tag, struct ndk_reader *answer, const char *where);
-
-/* Makes the arena at least `size` bytes large. */
-int ndk_reserve(struct ndk_connection *connection, size_t size);
-
-/* A memfd of `size` bytes that can neither shrink nor grow, or -1. */
-int ndk_memfd(size_t size);
 
 #endif

@@ -1,4 +1,5 @@
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import pytest
 from helpers.service import serving
 from helpers.tree import ROOT
 from nnfast.cli.main import main
+from nnfast.extensions import register, unregister
 
 PROGRAMS = ROOT / "tests" / "ndk" / "programs"
 
@@ -45,6 +47,19 @@ def driver(tmp_path_factory):
     """The socket of a driver that serves in this process."""
     with serving(tmp_path_factory.mktemp("driver")) as (path, _):
         yield path
+
+
+@pytest.fixture
+def extended_driver(tmp_path, monkeypatch):
+    """The socket of one with the extension of examples/fibonacci_extension."""
+    monkeypatch.syspath_prepend(ROOT / "examples" / "fibonacci_extension")
+    extension = importlib.import_module("fibonacci_extension").EXTENSION
+    register(extension)
+    try:
+        with serving(tmp_path) as (path, _):
+            yield path
+    finally:
+        unregister(extension.name)
 
 
 @pytest.fixture

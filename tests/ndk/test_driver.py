@@ -77,3 +77,7 @@ def test_one_that_ends_at_once(program, tmp_path):
 
 def test_fork(program, run):
     assert run(program(CLIENTS / "forks.c")) == ""
+
+
+def test_attributes_of_extensions(program, run, extended_driver):
+    assert run(program(CLIENTS / "attributes.c"), socket=extended_driver) == ""

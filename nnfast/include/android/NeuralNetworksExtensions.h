@@ -22,6 +22,15 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model, 
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index, const void *data,
                                                  size_t length);
 
+/* Hints of an extension for a compilation or an execution on one device. The names are checked; no extension of this
+ * driver looks at one. */
+int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation, const char *extensionName,
+                                                     uint16_t attributeCodeWithinExtension, const void *data,
+                                                     size_t length);
+int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution, const char *extensionName,
+                                                   uint16_t attributeCodeWithinExtension, const void *data,
+                                                   size_t length);
+
 #ifdef __cplusplus
 }
 #endif

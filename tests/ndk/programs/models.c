@@ -369,7 +369,31 @@ static void extensions(void)
     ANeuralNetworksModel_free(model);
 }
 
+/* What was asked before in this process has the same answer. */
+static void asked_again(void)
+{
+    static const uint32_t arguments[] = {0, 1, 2}, result[] = {3};
+    for (int i = 0; i < 3; i++) {
+        Model *model = new_model();
+        add(model, FLOAT2);
+        add(model, FLOAT2);
+        add(model, i == 1 ? FLOAT2 : INT);
+        add(model, FLOAT2);
+        IS(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, arguments, 1, result), i == 1 ? D : OK);
+        IS(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_MUL, 3, arguments, 1, result), i == 1 ? D : OK);
+        IS(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_POW, 3, arguments, 1, result), D);
+        ANeuralNetworksModel_free(model);
+        model = add_model(FLOAT2, FLOAT2, FLOAT2);
+        add(model, (Type){ANEURALNETWORKS_TENSOR_INT32, 1, TWO, i == 1 ? -1.0f : 0.0f, 0});
+        IS(ANeuralNetworksModel_setOperandValue(model, 4, TWO, 4), D);
+        IS(ANeuralNetworksModel_setOperandValue(model, 4, HUGE_DIMS, 8), OK);
+        IS(ANeuralNetworksModel_finish(model), i == 1 ? D : OK);
+        ANeuralNetworksModel_free(model);
+    }
+}
+
 static const struct test tests[] = {
+    {"asked_again", asked_again},
     {"create", create}, {"add_operand", add_operand}, {"operand_types", operand_types},
     {"channel_scales", channel_scales}, {"set_operand_value", set_operand_value},
     {"set_value_from_memory", set_value_from_memory}, {"set_value_from_model", set_value_from_model},

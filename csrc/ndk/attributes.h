@@ -1,0 +1,16 @@
+/* Attributes of extensions: hints for one compilation or execution. The extensions of this driver have none that they
+ * look at, so that only the names are kept, which may not come twice. */
+#ifndef NDK_ATTRIBUTES_H
+#define NDK_ATTRIBUTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ndk_attributes {
+    uint32_t *tokens; /* prefix of the extension and code of the attribute, as those of types */
+    size_t count;
+};
+
+void ndk_free_attributes(struct ndk_attributes *attributes);
+
+#endif
