@@ -97,95 +97,35 @@ void nnf_pow_f32_flat__scalar(size_t n, const float *a, size_t step_a, const flo
     binary(OP_POW, n, a, step_a, b, step_b, y, lo, hi);
 }
 
-void nnf_add_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                              const nnf_binary_q8 *p)
-{
-    add_q8(0, n, a, step_a, b, step_b, y, p);
-}
+#define CODES(name, loop, is_signed)                                                                                   \
+    void name##__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,        \
+                        const nnf_binary_q8 *p)                                                                        \
+    {                                                                                                                  \
+        loop(is_signed, n, a, step_a, b, step_b, y, p);                                                                \
+    }
 
-void nnf_add_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                              const nnf_binary_q8 *p)
-{
-    add_q8(1, n, a, step_a, b, step_b, y, p);
-}
+CODES(nnf_add_qu8_flat, add_q8, 0)
+CODES(nnf_add_qs8_flat, add_q8, 1)
+CODES(nnf_mul_qu8_flat, mul_q8, 0)
+CODES(nnf_mul_qs8_flat, mul_q8, 1)
+CODES(nnf_prelu_qu8_flat, prelu_q8, 0)
+CODES(nnf_prelu_qs8_flat, prelu_q8, 1)
 
-void nnf_mul_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                              const nnf_binary_q8 *p)
-{
-    mul_q8(0, n, a, step_a, b, step_b, y, p);
-}
-
-void nnf_mul_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                              const nnf_binary_q8 *p)
-{
-    mul_q8(1, n, a, step_a, b, step_b, y, p);
-}
-
-void nnf_prelu_qu8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                                const nnf_binary_q8 *p)
-{
-    prelu_q8(0, n, a, step_a, b, step_b, y, p);
-}
-
-void nnf_prelu_qs8_flat__scalar(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
-                                const nnf_binary_q8 *p)
-{
-    prelu_q8(1, n, a, step_a, b, step_b, y, p);
-}
-
-#define EACH(relation)                                                                                                 \
-    do {                                                                                                               \
+#define RELATION(name, type, relation)                                                                                 \
+    void name##__scalar(size_t n, const type *a, size_t step_a, const type *b, size_t step_b, uint8_t *y)              \
+    {                                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
             y[i] = a[i * step_a] relation b[i * step_b];                                                               \
-    } while (0)
+    }
 
-void nnf_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
-                                uint8_t *y)
-{
-    EACH(==);
-}
-
-void nnf_not_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
-                                    uint8_t *y)
-{
-    EACH(!=);
-}
-
-void nnf_less_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
-                               uint8_t *y)
-{
-    EACH(<);
-}
-
-void nnf_less_equal_f32_flat__scalar(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
-                                     uint8_t *y)
-{
-    EACH(<=);
-}
-
-void nnf_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
-                                uint8_t *y)
-{
-    EACH(==);
-}
-
-void nnf_not_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
-                                    uint8_t *y)
-{
-    EACH(!=);
-}
-
-void nnf_less_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
-                               uint8_t *y)
-{
-    EACH(<);
-}
-
-void nnf_less_equal_s32_flat__scalar(size_t n, const int32_t *a, size_t step_a, const int32_t *b, size_t step_b,
-                                     uint8_t *y)
-{
-    EACH(<=);
-}
+RELATION(nnf_equal_f32_flat, float, ==)
+RELATION(nnf_not_equal_f32_flat, float, !=)
+RELATION(nnf_less_f32_flat, float, <)
+RELATION(nnf_less_equal_f32_flat, float, <=)
+RELATION(nnf_equal_s32_flat, int32_t, ==)
+RELATION(nnf_not_equal_s32_flat, int32_t, !=)
+RELATION(nnf_less_s32_flat, int32_t, <)
+RELATION(nnf_less_equal_s32_flat, int32_t, <=)
 
 #define KERNEL(op) op##__scalar
 

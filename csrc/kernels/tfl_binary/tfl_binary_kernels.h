@@ -28,64 +28,23 @@
 #define NAME(what) what##_s64
 #include "tfl_binary/tfl_binary_words_kernels.h"
 
-void KERNEL(nnf_arithmetic_s8_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                    size_t step_b, void *y)
-{
-    arithmetic_s8(op, n, a, step_a, b, step_b, y);
-}
+#define ROW(name, loop)                                                                                                \
+    void KERNEL(name)(size_t n, int op, const void *a, size_t step_a, const void *b, size_t step_b, void *y)           \
+    {                                                                                                                  \
+        loop(op, n, a, step_a, b, step_b, y);                                                                          \
+    }
 
-void KERNEL(nnf_arithmetic_qu8_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                     size_t step_b, void *y)
-{
-    arithmetic_qu8(op, n, a, step_a, b, step_b, y);
-}
+ROW(nnf_arithmetic_s8_flat, arithmetic_s8)
+ROW(nnf_arithmetic_qu8_flat, arithmetic_qu8)
+ROW(nnf_arithmetic_s16_flat, arithmetic_s16)
+ROW(nnf_arithmetic_s32_flat, arithmetic_s32)
+ROW(nnf_arithmetic_s64_flat, arithmetic_s64)
+ROW(nnf_relation_s8_flat, relation_s8)
+ROW(nnf_relation_qu8_flat, relation_qu8)
+ROW(nnf_relation_s16_flat, relation_s16)
+ROW(nnf_relation_s32_flat, relation_s32)
+ROW(nnf_relation_s64_flat, relation_s64)
 
-void KERNEL(nnf_arithmetic_s16_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                     size_t step_b, void *y)
-{
-    arithmetic_s16(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_arithmetic_s32_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                     size_t step_b, void *y)
-{
-    arithmetic_s32(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_arithmetic_s64_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                     size_t step_b, void *y)
-{
-    arithmetic_s64(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_relation_s8_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                  size_t step_b, void *y)
-{
-    relation_s8(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_relation_qu8_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                   size_t step_b, void *y)
-{
-    relation_qu8(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_relation_s16_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                   size_t step_b, void *y)
-{
-    relation_s16(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_relation_s32_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                   size_t step_b, void *y)
-{
-    relation_s32(op, n, a, step_a, b, step_b, y);
-}
-
-void KERNEL(nnf_relation_s64_flat)(size_t n, int op, const void *a, size_t step_a, const void *b,
-                                   size_t step_b, void *y)
-{
-    relation_s64(op, n, a, step_a, b, step_b, y);
-}
+#undef ROW
 
 #endif
