@@ -104,75 +104,28 @@ void KERNEL(nnf_clamp_f32_flat)(size_t n, const float *x, float *y, float lo, fl
         store(y + i, first_lanes(n - i), between(all(lo), all(hi), load(first_lanes(n - i), x + i)));
 }
 
-void KERNEL(nnf_logistic_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_LOGISTIC, n, x, y);
-}
+#define UNARY(name, op)                                                                                                \
+    void KERNEL(name)(size_t n, const float *x, float *y)                                                              \
+    {                                                                                                                  \
+        unary(op, n, x, y);                                                                                            \
+    }
 
-void KERNEL(nnf_tanh_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_TANH, n, x, y);
-}
+UNARY(nnf_logistic_f32_flat, OP_LOGISTIC)
+UNARY(nnf_tanh_f32_flat, OP_TANH)
+UNARY(nnf_hard_swish_f32_flat, OP_HARD_SWISH)
+UNARY(nnf_abs_f32_flat, OP_ABS)
+UNARY(nnf_neg_f32_flat, OP_NEG)
+UNARY(nnf_floor_f32_flat, OP_FLOOR)
+UNARY(nnf_sqrt_f32_flat, OP_SQRT)
+UNARY(nnf_rsqrt_f32_flat, OP_RSQRT)
+UNARY(nnf_exp_f32_flat, OP_EXP)
+UNARY(nnf_ceil_f32_flat, OP_CEIL)
+UNARY(nnf_round_f32_flat, OP_ROUND)
+UNARY(nnf_sign_f32_flat, OP_SIGN)
+UNARY(nnf_gelu_f32_flat, OP_GELU)
+UNARY(nnf_gelu_tanh_f32_flat, OP_GELU_TANH)
 
-void KERNEL(nnf_hard_swish_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_HARD_SWISH, n, x, y);
-}
-
-void KERNEL(nnf_abs_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_ABS, n, x, y);
-}
-
-void KERNEL(nnf_neg_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_NEG, n, x, y);
-}
-
-void KERNEL(nnf_floor_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_FLOOR, n, x, y);
-}
-
-void KERNEL(nnf_sqrt_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_SQRT, n, x, y);
-}
-
-void KERNEL(nnf_rsqrt_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_RSQRT, n, x, y);
-}
-
-void KERNEL(nnf_exp_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_EXP, n, x, y);
-}
-
-void KERNEL(nnf_ceil_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_CEIL, n, x, y);
-}
-
-void KERNEL(nnf_round_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_ROUND, n, x, y);
-}
-
-void KERNEL(nnf_sign_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_SIGN, n, x, y);
-}
-
-void KERNEL(nnf_gelu_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_GELU, n, x, y);
-}
-
-void KERNEL(nnf_gelu_tanh_f32_flat)(size_t n, const float *x, float *y)
-{
-    unary(OP_GELU_TANH, n, x, y);
-}
+#undef UNARY
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
 INLINE D elu(D x, D alpha)

@@ -214,35 +214,20 @@ void KERNEL(nnf_mul_qs16_flat)(size_t n, const int16_t *a, size_t step_a, const 
     binary_rows(0, 0, n, a, step_a, b, step_b, y, p);
 }
 
-void KERNEL(nnf_rescale_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S16, n, x, y, p);
-}
+#define RESCALE(name, from, to)                                                                                        \
+    void KERNEL(name)(size_t n, const void *x, void *y, const nnf_rescale *p)                                          \
+    {                                                                                                                  \
+        rescale_rows(from, to, n, x, y, p);                                                                            \
+    }
 
-void KERNEL(nnf_rescale_qs16_qs8_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S8, n, x, y, p);
-}
+RESCALE(nnf_rescale_qs16_flat, TYPE_S16, TYPE_S16)
+RESCALE(nnf_rescale_qs16_qs8_flat, TYPE_S16, TYPE_S8)
+RESCALE(nnf_rescale_qs16_s32_flat, TYPE_S16, TYPE_S32)
+RESCALE(nnf_rescale_qs8_qs16_flat, TYPE_S8, TYPE_S16)
+RESCALE(nnf_rescale_s32_qs16_flat, TYPE_S32, TYPE_S16)
+RESCALE(nnf_rescale_s32_qs8_flat, TYPE_S32, TYPE_S8)
 
-void KERNEL(nnf_rescale_qs16_s32_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S16, TYPE_S32, n, x, y, p);
-}
-
-void KERNEL(nnf_rescale_qs8_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S8, TYPE_S16, n, x, y, p);
-}
-
-void KERNEL(nnf_rescale_s32_qs16_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S32, TYPE_S16, n, x, y, p);
-}
-
-void KERNEL(nnf_rescale_s32_qs8_flat)(size_t n, const void *x, void *y, const nnf_rescale *p)
-{
-    rescale_rows(TYPE_S32, TYPE_S8, n, x, y, p);
-}
+#undef RESCALE
 
 void KERNEL(nnf_curve_qs16_flat)(size_t n, const int16_t *x, int16_t *y, const int16_t *table)
 {

@@ -2,40 +2,29 @@
 #ifndef NNF_POOLING_KERNELS_H
 #define NNF_POOLING_KERNELS_H
 
-void KERNEL(nnf_average_pool2d_f32_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const float *x, float *y, float lo, float hi)
-{
-    pool_f32(g, first, last, begin, end, x, y, lo, hi, true);
-}
+#define FLOATS(name, average)                                                                                          \
+    void KERNEL(name)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const float *x,          \
+                      float *y, float lo, float hi)                                                                    \
+    {                                                                                                                  \
+        pool_f32(g, first, last, begin, end, x, y, lo, hi, average);                                                   \
+    }
 
-void KERNEL(nnf_average_pool2d_qu8_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, true, false);
-}
+#define CODES(name, average, is_signed)                                                                                \
+    void KERNEL(name)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end, const uint8_t *x,        \
+                      uint8_t *y, int32_t lo, int32_t hi)                                                              \
+    {                                                                                                                  \
+        pool_q8(g, first, last, begin, end, x, y, lo, hi, average, is_signed);                                         \
+    }
 
-void KERNEL(nnf_average_pool2d_qs8_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                         const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, true, true);
-}
+FLOATS(nnf_average_pool2d_f32_nhwc, true)
+CODES(nnf_average_pool2d_qu8_nhwc, true, false)
+CODES(nnf_average_pool2d_qs8_nhwc, true, true)
 
-void KERNEL(nnf_max_pool2d_f32_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const float *x, float *y, float lo, float hi)
-{
-    pool_f32(g, first, last, begin, end, x, y, lo, hi, false);
-}
+FLOATS(nnf_max_pool2d_f32_nhwc, false)
+CODES(nnf_max_pool2d_qu8_nhwc, false, false)
+CODES(nnf_max_pool2d_qs8_nhwc, false, true)
 
-void KERNEL(nnf_max_pool2d_qu8_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, false, false);
-}
-
-void KERNEL(nnf_max_pool2d_qs8_nhwc)(const nnf_pool *g, size_t first, size_t last, size_t begin, size_t end,
-                                     const uint8_t *x, uint8_t *y, int32_t lo, int32_t hi)
-{
-    pool_q8(g, first, last, begin, end, x, y, lo, hi, false, true);
-}
+#undef FLOATS
+#undef CODES
 
 #endif
