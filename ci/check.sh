@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All checks, or the named ones: lint objects kernels aarch64 demo benchmarks vectors graphs fuzz poison soak service
+# All checks, or the named ones: lint objects kernels aarch64 site demo benchmarks vectors graphs fuzz poison soak service
 # openmp tests. The same at the desk and in the gate.
 # A line per step, a total at the end; exit 1 when any failed.
 set -uo pipefail
@@ -33,6 +33,17 @@ kernels() {
     return $status
 }
 aarch64() { bash ci/aarch64.sh quick; }
+site() { # what its pages say is run by tests/docs
+    if ! python -c 'import mkdocs, material, mkdocstrings' 2> /dev/null; then
+        echo "mkdocs-material or mkdocstrings is not installed (nnfast[docs]): skipped"
+        return 0
+    fi
+    local folder
+    folder=$(mktemp -d) && bash ci/site.sh "$folder"
+    local status=$?
+    rm -rf "$folder"
+    return $status
+}
 demo() {
     local folder
     folder=$(mktemp -d) && nnfast demo --output "$folder/demo.png"
@@ -102,7 +113,7 @@ vectors() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- lint objects kernels aarch64 demo benchmarks vectors graphs fuzz poison soak service openmp tests
+    set -- lint objects kernels aarch64 site demo benchmarks vectors graphs fuzz poison soak service openmp tests
 fi
 for name in "$@"; do
     step "$name" "$name"

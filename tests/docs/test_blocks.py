@@ -1,39 +1,190 @@
-"""The programs of the documentation run as they stand: the blocks of a page one after the other."""
+"""The programs of the documentation run as they stand."""
 
 import os
 import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import nnfast
+from helpers.service import serving
+from helpers.tflite.file_builder import Op, Tensor, build
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/start.md",)
-"""Pages whose programs need no files but those of the package."""
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+PEERS = ("ai_edge_litert", "onnxruntime", "openvino")
+
+WALKS = ("docs/start.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")))
+"""Pages whose blocks run one after the other and need no files but those of the package."""
+
+MODEL = """
+import numpy as np
+import nnfast
+device = nnfast.Device()
+model = nnfast.load("model.tflite")
+prepared = device.prepare(model)
+x = np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)
+"""
+REQUEST = MODEL + """
+memory = nnfast.Memory.create(4096)
+request = nnfast.Request([nnfast.RequestArgument(0, 0, 256)], [nnfast.RequestArgument(0, 256, 40)], [memory])
+"""
+BEFORE = {
+    "README.md": ["import numpy as np; pixels = np.zeros((1, 8, 8, 1), np.float32)", ""],
+    "docs/batch.md": ["", "import zarr, numpy as np; "
+                      "zarr.save('pictures.zarr', np.zeros((4, 8, 8, 1), np.float32))"],
+    "docs/bursts.md": [REQUEST, """
+import numpy as np
+from nnfast import fmq
+elements = np.zeros(7, fmq.REQUEST_DATUM)
+other = fmq.MessageQueue.create(fmq.REQUEST_DATUM, 1024)
+table, fds, quantum = other.descriptor.table(), other.descriptor.fds, other.descriptor.quantum
+"""],
+    "docs/cache.md": [MODEL],
+    "docs/extensions.md": ["", ""],
+    "docs/litert.md": ["import numpy as np"],
+    "docs/passes.md": [MODEL],
+    "docs/service.md": [MODEL],
+}
+"""{page: what its blocks need to be there, one by one}; pages that are neither here nor above are not run."""
 
 
-def blocks(path):
-    """The Python blocks of a page."""
-    return BLOCK.findall(path.read_text())
+def blocks(page, *languages):
+    """(language, text) of the blocks of a page in these languages."""
+    return [found for found in BLOCK.findall((ROOT / page).read_text()) if found[0] in languages]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_run_from_top_to_bottom(page, tmp_path):
-    programs = blocks(ROOT / page)
-    assert programs
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ran = subprocess.run([sys.executable, "-c", "\n".join(programs)], cwd=tmp_path, env=environment, text=True,
-                         capture_output=True)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == ""
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """A folder with the commands of this installation."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name, arguments in (("nnfast", "-m nnfast"), ("python", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
 
 
+@pytest.fixture
+def execute(tools, tmp_path, tmp_path_factory):
+    """execute(program, python=): what it prints in a folder of its own; it must end well, with nothing on stderr."""
+    with serving(tmp_path_factory.mktemp("driver")) as (socket, _):
+        def run(program, python=sys.executable, quiet=True):
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NNFAST_SOCKET": str(socket),
+                           "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NNFAST_KEY": str(tmp_path / "key")}
+            if python != sys.executable:
+                del environment["PYTHONPATH"]
+            with open(tmp_path / ".out", "w+") as out, open(tmp_path / ".err", "w+") as err:
+                process = subprocess.Popen([python, "-c", program], cwd=tmp_path, env=environment, stdout=out,
+                                           stderr=err, start_new_session=True)
+                try:
+                    code = process.wait(timeout=300)
+                finally:
+                    with suppress(ProcessLookupError):  # what it has started and left
+                        os.killpg(process.pid, signal.SIGKILL)
+                printed, complaints = (file.seek(0) or file.read() for file in (out, err))
+            assert code == 0, printed + complaints
+            assert not quiet or complaints == ""
+            return printed
+
+        yield run
+
+
+def files(folder):
+    """The files that programs of the documentation name: small ones stand for them."""
+    data = Path(nnfast.__file__).parent / "data"
+    shutil.copy(data / "digits_float32.tflite", folder / "model.tflite")
+    shape = (1, 8, 8, 1)
+    x, y = Tensor("x", shape, "int8", scale=1 / 16), Tensor("y", shape, "int8", scale=1 / 256, zero_point=-128)
+    signature = ("serving_default", 0, {"x": "image"}, {"y": "scores"})
+    (folder / "mobilenet_v1.tflite").write_bytes(
+        build([x, y], [Op("LOGISTIC", ["x"], ["y"])], ["x"], ["y"], signatures=[signature]))
+    np.save(folder / "picture.npy", np.load(data / "digits.npz")["images"][:1, ..., None].astype(np.float32) / 16)
+
+
+def as_python(language, text):
+    """A block as a part of a Python program."""
+    if language == "python":
+        return text
+    if language == "c":
+        return f"open('program.c', 'w').write({text!r})\n"
+    return f"subprocess.run(['bash', '-euc', {text!r}], check=True, stderr=subprocess.STDOUT)\n"
+
+
+@pytest.mark.parametrize("page", WALKS)
+def test_pages_run_from_top_to_bottom(page, execute):
+    found = blocks(page, "python", "sh", "c")
+    assert found
+    if page.endswith("/c.md") and not shutil.which("gcc"):
+        pytest.skip("there is no gcc")
+    execute("import subprocess\n" + "\n".join(as_python(*block) for block in found))
+
+
+@pytest.mark.parametrize("page, number", [(page, number) for page, all_before in BEFORE.items()
+                                          for number in range(len(all_before))])
+def test_single_blocks_run(page, number, execute, tmp_path):
+    found = blocks(page, "python")
+    assert len(found) == len(BEFORE[page])
+    text = found[number][1]
+    for package in ("dask", "zarr"):
+        if package in text:
+            pytest.importorskip(package)
+    files(tmp_path)
+    text = text.replace('"/run/user/1000/nnfast.sock"', "")  # nobody serves there: the default, which is the test's
+    if page == "docs/extensions.md" and number:
+        text = found[0][1] + "import nnfast, nnfast.extensions; nnfast.extensions.register(EXTENSION)\n" + text
+    execute(BEFORE[page][number] + "\n" + text)
+
+
+# -- the page for those who come from another runtime ----------------------------------------------------------------
+COMING = "docs/coming.md"
+
+
+def pairs():
+    """(their program, its language, ours) of each runtime."""
+    found = blocks(COMING, "python", "c")
+    assert len(found) == 8
+    return [pytest.param(*found[k], found[k + 1][1], id=name)
+            for k, name in zip(range(0, 8, 2), ("litert", "onnxruntime", "openvino", "nnapi"))]
+
+
+@pytest.mark.parametrize("language, theirs, ours", pairs())
+def test_ours_prints_what_theirs_prints(language, theirs, ours, execute, tmp_path):
+    files(tmp_path)
+    printed = execute(ours)
+    if language == "c":
+        assert printed == "11 22\n"
+        if shutil.which("gcc"):
+            steps = "gcc program.c -o program $(nnfast library --cflags --libs)\n./program"
+            assert execute("import subprocess\n" + as_python("c", theirs) + as_python("sh", steps)) == printed
+        return
+    assert printed == "2\n"
+    if "model.onnx" in theirs:
+        return  # there is no such file of this network
+    module = next(name for name in PEERS if name in theirs)
+    python = sys.executable if find_spec(module) else \
+        os.environ.get("NNFAST_LITERT_PYTHON") if module == "ai_edge_litert" else None
+    if python:
+        assert execute(theirs, python, quiet=False) == printed
+
+
+# -- every page --------------------------------------------------------------------------------------------------------
 ALL = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
-@pytest.mark.parametrize("page", [page for page in ALL if blocks(ROOT / page)])
+@pytest.mark.parametrize("page", [page for page in ALL if blocks(page, "python")])
 def test_python_blocks_are_python(page):
-    for number, text in enumerate(blocks(ROOT / page)):
+    for number, (_, text) in enumerate(blocks(page, "python")):
         compile(text, f"{page}, block {number}", "exec")
+
+
+def test_every_python_block_is_run():
+    left = {page for page in ALL if blocks(page, "python")} - {*WALKS, *BEFORE, COMING}
+    assert left == {"docs/hal.md"}
