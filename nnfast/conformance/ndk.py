@@ -325,7 +325,11 @@ class _Event:
 
     def wait(self, timeout=None):
         """State of the fence, once it has ended."""
-        return "error" if self._device.function("Event_wait")(self.pointer) else "signaled"
+        return "error" if self.code() else "signaled"
+
+    def code(self):
+        """Result code of the execution, once it has ended."""
+        return self._device.function("Event_wait")(self.pointer)
 
     def __del__(self):
         if self.pointer:
@@ -339,7 +343,8 @@ class NdkFenced:
         self._prepared, self._execution, self.fence, self._measured = prepared, execution, event, measured
 
     def info(self):
-        """Timing of the execution, twice: dependencies are waited for before it is launched."""
+        """Timing of the execution, twice: dependencies are waited for before it is launched. Raises its Error."""
+        self._prepared.device.check("Execution", self.fence.code())
         return [self._prepared._timing(self._execution, self._measured)] * 2
 
 

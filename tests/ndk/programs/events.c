@@ -1,4 +1,5 @@
 #include "cases.h"
+#include <poll.h>
 #include <sys/eventfd.h>
 
 static Model *model;
@@ -68,6 +69,16 @@ static void sync_fences(void)
     ANeuralNetworksEvent_free(event);
 }
 
+/* What a poll of an event's fence reports: 0, POLLIN or POLLERR. */
+static int state_of(const Event *event)
+{
+    struct pollfd state = {.fd = -1, .events = POLLIN};
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &state.fd), OK);
+    poll(&state, 1, 0);
+    close(state.fd);
+    return state.revents & POLLERR ? POLLERR : state.revents & POLLIN;
+}
+
 static void failed_fence(void)
 {
     struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
@@ -82,10 +93,22 @@ static void failed_fence(void)
     Execution *execution = new_execution(compilation);
     give(execution, &sums);
     const Event *before[] = {event};
-    IS(ANeuralNetworksExecution_startComputeWithDependencies(execution, before, 1, 0, &after), F);
-    TRUE_(!after);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(execution, before, 1, 0, &after), OK);
+    /* What waits for it fails, too, and its fence tells so. */
+    Execution *third = new_execution(compilation);
+    const Event *failed[] = {after};
+    Event *last;
+    give(third, &sums);
+    IS(ANeuralNetworksExecution_startComputeWithDependencies(third, failed, 1, 0, &last), OK);
+    IS(ANeuralNetworksEvent_wait(after), F);
+    IS(ANeuralNetworksEvent_wait(last), F);
+    IS(state_of(last), POLLERR);
+    TRUE_(sums.z[0] == 0);
     close(ends[1]);
     ANeuralNetworksEvent_free(event);
+    ANeuralNetworksEvent_free(after);
+    ANeuralNetworksEvent_free(last);
+    ANeuralNetworksExecution_free(third);
     ANeuralNetworksExecution_free(execution);
     end();
 }
@@ -101,7 +124,9 @@ static void dependencies(void)
     give(two, &second);
     IS(ANeuralNetworksExecution_startComputeWithDependencies(one, NULL, 0, 0, &event), OK);
     IS(ANeuralNetworksEvent_getSyncFenceFd(event, NULL), N);
-    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &fence), D);
+    IS(ANeuralNetworksEvent_getSyncFenceFd(event, &fence), OK);
+    TRUE_(fence >= 0);
+    close(fence);
     const Event *list[] = {event, event}, *none[] = {event, NULL};
     IS(ANeuralNetworksExecution_startComputeWithDependencies(NULL, list, 1, 0, &next), N);
     IS(ANeuralNetworksExecution_startComputeWithDependencies(two, NULL, 1, 0, &next), N);
@@ -120,6 +145,45 @@ static void dependencies(void)
     give(one, &first);
     IS(ANeuralNetworksExecution_startComputeWithDependencies(one, NULL, 0, 1000, &event), D);
     ANeuralNetworksExecution_free(one);
+    end();
+}
+
+/* The caller does not wait: a chain of runs stands until what it depends on is signalled, and passes fences on. */
+static void chain(void)
+{
+    enum { RUNS = 5 };
+    struct sums sums[RUNS] = {{{1, 2}, {3, 4}, {0}, 0}};
+    Execution *executions[RUNS];
+    Event *first, *events[RUNS], *imported;
+    int own = eventfd(0, EFD_CLOEXEC), fence;
+    begin();
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(own, &first), OK);
+    for (int i = 0; i < RUNS; i++) {
+        const Event *before[] = {i ? events[i - 1] : first};
+        executions[i] = new_execution(compilation);
+        IS(ANeuralNetworksExecution_setInput(executions[i], 0, NULL, i ? sums[i - 1].z : sums[0].x, 8), OK);
+        IS(ANeuralNetworksExecution_setInput(executions[i], 1, NULL, sums[0].y, 8), OK);
+        IS(ANeuralNetworksExecution_setInput(executions[i], 2, NULL, &sums[0].activation, 4), OK);
+        IS(ANeuralNetworksExecution_setOutput(executions[i], 0, NULL, sums[i].z, 8), OK);
+        IS(ANeuralNetworksExecution_startComputeWithDependencies(executions[i], before, 1, 0, &events[i]), OK);
+        IS(state_of(events[i]), 0);
+    }
+    IS(ANeuralNetworksEvent_getSyncFenceFd(events[RUNS - 1], &fence), OK);
+    IS(ANeuralNetworksEvent_createFromSyncFenceFd(fence, &imported), OK);
+    close(fence);
+    IS(eventfd_write(own, 1), 0);
+    IS(ANeuralNetworksEvent_wait(imported), OK);
+    IS(state_of(events[RUNS - 1]), POLLIN);
+    IS(ANeuralNetworksExecution_setReusable(executions[RUNS - 1], true), S); /* until somebody waits for its event */
+    for (int i = RUNS; i--;) {
+        IS(ANeuralNetworksEvent_wait(events[i]), OK);
+        TRUE_(sums[i].z[0] == 1 + 3 * (i + 1) && sums[i].z[1] == 2 + 4 * (i + 1));
+        ANeuralNetworksEvent_free(events[i]);
+        ANeuralNetworksExecution_free(executions[i]);
+    }
+    ANeuralNetworksEvent_free(first);
+    ANeuralNetworksEvent_free(imported);
+    close(own);
     end();
 }
 
@@ -209,7 +273,7 @@ static void two_threads(void)
 
 static const struct test tests[] = {
     {"start_compute", start_compute}, {"sync_fences", sync_fences}, {"failed_fence", failed_fence},
-    {"dependencies", dependencies}, {"open_outputs_behind_fences", open_outputs_behind_fences}, {"bursts", bursts},
+    {"dependencies", dependencies}, {"chain", chain}, {"open_outputs_behind_fences", open_outputs_behind_fences}, {"bursts", bursts},
     {"two_threads", two_threads},
 };
 MAIN(tests)
