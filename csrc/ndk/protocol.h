@@ -7,7 +7,7 @@
 #define NDK_MODEL_MAGIC "NNFMDL02"
 
 enum {
-    NDK_VERSION = 3,
+    NDK_VERSION = 4,
     NDK_MAX_PACKET = 1 << 16,
     NDK_MAX_CALL = 1 << 18,
     NDK_LINE = 64, /* alignment of arrays in the arena, and of constants */
@@ -23,6 +23,7 @@ enum ndk_tag {
     NDK_PREPARE = 15,
     NDK_CHECK_CACHE = 16,
     NDK_LOAD = 17,
+    NDK_RUN = 22,
     NDK_EXECUTE = 23,
     NDK_STORE = 29,
     NDK_DONE = 100,
@@ -32,6 +33,7 @@ enum ndk_tag {
     NDK_NUMBER = 105,
     NDK_UNSUPPORTED = 106,
     NDK_PREPARED = 108,
+    NDK_RESULTS = 111,
     NDK_EXECUTED = 112,
 };
 

@@ -154,12 +154,12 @@ def load(source: typed.FilePath | typed.Buffer, relaxed: bool = False, arithmeti
 class ModelFile:
     """A validated file: its subgraphs as stored, its signatures, and models made from them.
 
-    source: as for load. Raises InvalidArgument.
+    source: as for load; is_frozen: nobody changes these bytes, so they need no copy. Raises InvalidArgument.
     """
 
-    def __init__(self, source):
+    def __init__(self, source, is_frozen=False):
         if isinstance(source, bytes | bytearray | memoryview):
-            data, self.label, self.name = _view(source), "model", "model"
+            data, self.label, self.name = source if is_frozen else _view(source), "model", "model"
             self._records, self._separated = decode(data, self.label), {}
         else:
             data, self.label, self.name = _read(source)
@@ -173,6 +173,17 @@ class ModelFile:
     def count(self):
         """Number of subgraphs."""
         return len(self._records.subgraphs)
+
+    @property
+    def constant_bytes(self):
+        """Bytes of the file that lie in buffers."""
+        spans = sorted((buffer.data.ctypes.data, buffer.data.ctypes.data + buffer.data.nbytes)
+                       for buffer in self._records.buffers if buffer.data.nbytes)
+        total, end = 0, 0
+        for start, stop in spans:
+            total += max(0, stop - max(start, end))
+            end = max(end, stop)
+        return total
 
     def graph(self, index):
         """A FileGraph; its tensors hold their constants."""

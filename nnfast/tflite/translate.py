@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 
+from .. import pace
 from ..errors import Error, UnsupportedOperator
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
@@ -108,6 +109,7 @@ class Graphs:
 
     def operator(self, b, op):
         """Translate an operator, to operations of the standard if possible, else to our own."""
+        pace.step()
         before, first = b.mark(), None
         for find in (lambda key: form(b, op), translation, extension, parts):
             translate_one = find(_key(op))

@@ -30,7 +30,7 @@ MAY = {
     "engine": {"alignment", "forks", "errors", "pace", "vlog", "model", "_native"},
     "extensions": {"checks", "forks", "errors", "typed", "vlog", "model", "ops"},
     "compiler": {"extras", "forks", "errors", "pace", "trace", "model", "ops", "engine", "_native"},
-    "tflite": {"checks", "extras", "forks", "errors", "typed", "vlog", "trace", "model", "ops", "_native"},
+    "tflite": {"checks", "extras", "forks", "errors", "pace", "typed", "vlog", "trace", "model", "ops", "_native"},
     "driver": {"alignment", "checks", "extras", "forks", "errors", "version", "config", "observe", "pace", "seals",
                "typed", "vlog", "trace", "model", "_native", "engine", "compiler", "ops", "extensions", "fmq"},
 }

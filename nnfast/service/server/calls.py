@@ -10,10 +10,17 @@ from ...driver.buffers import Role
 from ...driver.cache import save
 from ...driver.cache_files import CacheFiles
 from ...driver.device import check_options
-from ...errors import GeneralFailure, InvalidArgument, MissedDeadlinePersistent, MissedDeadlineTransient
+from ...errors import (
+    GeneralFailure,
+    InvalidArgument,
+    MissedDeadlinePersistent,
+    MissedDeadlineTransient,
+    UnsupportedOperator,
+)
 from ...model.types import Definition
 from ..wire import protocol
 from .answers import prepared_answer
+from .file_reader import bound
 from .model_reader import receive
 from .session import Held
 from .stats import stats_text
@@ -41,12 +48,13 @@ def get_stats(connection, message, fds):
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
-def _model(connection, fds):
-    """(Model, Source) of the first descriptor."""
+def _model(connection, fds, shapes=None):
+    """(Model, Source) of the first descriptor. shapes: of inputs, for which a file is imported."""
     if not fds:
         raise InvalidArgument("service: a call about a model comes with the model's memory")
     session = connection.session
-    model, source = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists)
+    model, source = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists,
+                            shapes)
     if model.extensions:
         session.confirm()
     return model, source
@@ -59,7 +67,13 @@ def check(connection, message, fds):
 
 def get_unsupported(connection, message, fds):
     with connection.session.work():
-        model, source = _model(connection, fds)
+        try:
+            model, source = _model(connection, fds)
+        except UnsupportedOperator as error:  # of a file
+            return protocol.Unsupported([(error.index, error.reason),
+                                         *((index, reason) for _, index, reason in error.others)])
+        if source.is_file:  # all of its operators have become operations, which have other numbers
+            return protocol.Unsupported([])
         reasons = connection.session.device.unsupported_reasons(model, source.nbytes)
         return protocol.Unsupported(list(reasons.items()))
 
@@ -69,17 +83,21 @@ def prepare(connection, message, fds):
     check_options(message.preference, message.priority)
     try:
         with session.work(message.priority, message.deadline) as work:
-            model, source = _model(connection, fds)
+            shapes = None if message.input_shapes is None else dict(message.input_shapes)
+            model, source = _model(connection, fds, shapes)
+            if source.is_file:
+                shapes = bound(model, shapes)
             if launches:
                 with work.aside():
                     connection.channel.send(protocol.Launched())
                 launches = False
             session.claim("prepared").release()  # raise now what would be refused after the work
-            shapes = None if message.input_shapes is None else dict(message.input_shapes)
             options = message.preference, message.priority, shapes, message.keep
             prepared = session.server.registry.prepare(session.device, model, source, options, message.deadline, work)
             if message.token is not None:
                 save(prepared, _cache_files(fds[1:]), message.token)
+            if message.num_threads > 0:
+                prepared = prepared.narrowed(message.num_threads)
             return _hand_out(session, prepared)
     except (MissedDeadlinePersistent, MissedDeadlineTransient):
         if launches:  # a missed deadline is the result's error, never the launch's

@@ -1,4 +1,4 @@
-"""Models from clients (models.py): mapped if they cannot change, and decoded in small pieces.
+"""Models from clients (models.py, or files of TFLite): mapped if they cannot change, and decoded in small pieces.
 
 Decoding a header takes Python time in proportion to its size. So it is decoded a few records at a time, in short calls
 with a step (nnfast.pace) after every record, which lets other clients take their turns.
@@ -31,6 +31,7 @@ from ...model.restored import signature_of
 from ...model.types import ChannelQuant, Model, Operand, Operation, State, Subgraph
 from ...seals import FROZEN, is_sealed
 from ..wire.models import MAGIC, START
+from .file_reader import import_file, is_file
 
 MAX_HEADER = 1 << 22
 """Size limit of a header: 64 bytes for each of 65,536 operands. Freeing more at once would stall all clients."""
@@ -61,15 +62,15 @@ _BOOL, _TEXT = msgspec.msgpack.Decoder(bool), msgspec.msgpack.Decoder(str)
 
 
 class Source:
-    """Bytes of a model that a client has sent. held: lists of Charges for them and for the model's objects."""
+    """Bytes of a model that a client has sent.
 
-    def __init__(self, content, held):
-        self.content, self._held = content, held
+    held: lists of Charges for them and for the model's objects; nbytes: memory that is held, with these objects;
+    is_file: they are a `.tflite` file.
+    """
 
-    @property
-    def nbytes(self):
-        """Memory that is held, with the objects of the model."""
-        return self.content.nbytes + KEPT_BYTES * START.unpack_from(self.content)[1]
+    def __init__(self, content, held, objects, is_file):
+        self.content, self._held, self.is_file = content, held, is_file
+        self.nbytes = content.nbytes + objects
 
     def lift(self):
         """Move the charges from the client to the driver as a whole: the model is shared from now on."""
@@ -78,10 +79,11 @@ class Source:
                 charge.lift()
 
 
-def receive(fd, limit, client, lists):
+def receive(fd, limit, client, lists, shapes=None):
     """(Model, Source) of a descriptor; client: whose quota they are charged to; lists: as for unpack.
 
-    Raises InvalidArgument, ResourceExhausted*.
+    shapes: of inputs, by name or position, for which a file is imported; None: as far as the file tells them.
+    Raises InvalidArgument, ResourceExhausted*, UnsupportedOperator for files.
     """
     bytes_held = []
 
@@ -93,13 +95,20 @@ def receive(fd, limit, client, lists):
     # Views of the bytes refer to the array that owns them.
     owner = content.base if isinstance(content.base, np.ndarray) else content
     weakref.finalize(owner, bytes_held.clear).atexit = False
+    objects_held = []
+    if is_file(content):
+        model, objects = import_file(content, MAX_HEADER,
+                                     lambda size: objects_held.extend(client.hold("model: its file", memory=size)),
+                                     shapes)
+        weakref.finalize(model, objects_held.clear).atexit = False
+        return model, Source(content, (bytes_held, objects_held), objects, True)
     header = START.unpack_from(content)[1]
-    objects_held = client.hold("model: its header", memory=KEPT_BYTES * min(header, content.nbytes))
+    objects_held += client.hold("model: its header", memory=KEPT_BYTES * min(header, content.nbytes))
     decoding = client.hold("model: decoding its header", memory=DECODING_BYTES * min(header, content.nbytes))
     model = unpack(content, lists)
     del decoding
     weakref.finalize(model, objects_held.clear).atexit = False
-    return model, Source(content, (bytes_held, objects_held))
+    return model, Source(content, (bytes_held, objects_held), KEPT_BYTES * header, False)
 
 
 def open_bytes(fd, limit, hold=None):

@@ -10,7 +10,7 @@ from typing import Annotated
 from ...extras import msgspec
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 3
+VERSION = 4
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
@@ -110,13 +110,15 @@ class Check(Message, tag=13):
 
 
 class GetUnsupported(Message, tag=14):
-    """Device.unsupported_reasons of the attached model. Answered by Unsupported."""
+    """Device.unsupported_reasons of the attached model, or operators of a file without a translation. Answered by
+    Unsupported.
+    """
 
 
 class Prepare(Message, tag=15):
-    """Device.prepare of the attached model; with a token, its cache files are attached behind it.
+    """Device.prepare of the attached model or file; with a token, its cache files are attached behind it.
 
-    launch: answer Launched first. Answered by Prepared.
+    launch: answer Launched first. num_threads: of a run, at most; 0: as many as the driver has. Answered by Prepared.
     """
 
     preference: str
@@ -126,6 +128,7 @@ class Prepare(Message, tag=15):
     deadline: float | None = None
     token: bytes | None = None
     launch: bool = False
+    num_threads: int = 0
 
 
 class CheckCache(Message, tag=16):
