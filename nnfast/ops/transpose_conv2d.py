@@ -150,8 +150,10 @@ def _lower(node, b):
                            conv2d.Placement(channels, units, units, units))
             scattered(b, win, part, first, batch, units, output.dtype.itemsize, b.slot(output), emit)
             continue
-        place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
-                                 (first[0] * width + first[1]) * units)
+        place = None  # a single part is a convolution like any other
+        if part.output != win.input or min(part.head) < 0:
+            place = conv2d.Placement(channels, stride_x * units, stride_y * width * units, height * width * units,
+                                     (first[0] * width + first[1]) * units)
         conv2d.emit(node, b, conv2d.Matrix(filter_, taps), part, batch, place)
     conv2d.emit_check(node, b, any(part.is_padded for _, part, _ in found))
     return None

@@ -14,6 +14,9 @@ PC = T.TENSOR_QUANT8_SYMM_PER_CHANNEL
 TYPES = ((F32, F32), (Q8, Q8), (Q8, PC), (Q8S, Q8S), (Q8S, PC))
 """Types of input and filter."""
 
+KERNELS = {"strided copy", "nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc", "nnf_conv2d_qs8_qs8c_nhwc",
+           "nnf_conv2d_line_f32_nhwc", "nnf_conv2d_lines_qu8_qs8c_nhwc", "nnf_conv2d_lines_qs8_qs8c_nhwc"}
+
 
 def build(name, types, shapes, scalars, seed):
     """(node, data of input 0) with random weights; shapes: of input and filter."""
@@ -47,8 +50,7 @@ def check(node, data):
     terms = node["filter"].value[0].size
     for level in at_each_level():
         result, steps = run_native(node, data)
-        assert {step.kernel.split("__")[0] for step in steps} <= {"nnf_conv2d_f32_nhwc", "nnf_conv2d_qu8_qs8c_nhwc",
-                                                                  "nnf_conv2d_qs8_qs8c_nhwc", "strided copy"}
+        assert {step.kernel.split("__")[0] for step in steps} <= KERNELS
         if data.dtype == np.float32:
             np.testing.assert_allclose(result, wanted, atol=2.0**-22 * (terms + 1), rtol=0, err_msg=level)
         else:
@@ -107,3 +109,13 @@ def test_what_the_input_does_not_reach_is_not_multiplied(types, strides):
     check(node, data)
     _, steps = run_native(node, data)
     assert sum(step.work for step in steps if "conv2d" in step.kernel) < 50_000
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("depth", [1, 3, 40])
+@pytest.mark.parametrize("padding", [(0, 0, 0, 0), (2, 2, 2, 2), (1, 3, 4, 0), (6, 0, 0, 7)])
+def test_a_stride_of_1_is_a_convolution(types, depth, padding):
+    """Also where the padding is wider than the filter, so that the first inputs are left out."""
+    node, data = build("TRANSPOSE_CONV_2D", types, ((2, 16, 20, depth), (3, 5, 5, depth)), ints(*padding, 1, 1, 1), 1)
+    check(node, data)
+    assert len(run_native(node, data)[1]) == 1
