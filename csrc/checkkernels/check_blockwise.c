@@ -31,6 +31,15 @@ static void *random_panel(nnf_check *c, size_t blocks, size_t groups)
     return panel;
 }
 
+/* The sums of each row's blocks. */
+static int32_t *firsts_of(nnf_check *c, const uint8_t *x, size_t ldx, size_t rows, size_t blocks, size_t groups)
+{
+    int32_t *firsts = nnf_check_alloc(c, 4 * rows * blocks);
+    for (size_t i = 0; i < rows * blocks; i++)
+        firsts[i] = nnf_blockwise_firsts(groups, x + i / blocks * ldx + i % blocks * groups * NNF_BLOCKWISE_GROUP);
+    return firsts;
+}
+
 void nnf_check_blockwise_qu8_qs8_f32_tile(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_blockwise_qu8_qs8_f32_tile_fn slow = (nnf_blockwise_qu8_qs8_f32_tile_fn)twin->fn;
@@ -55,8 +64,8 @@ void nnf_check_blockwise_qu8_qs8_f32_tile(nnf_check *c, const nnf_kernel *twin, 
             nnf_check_fill_f32(c, expected, count, 0, 0);
             nnf_check_fill_f32(c, actual, count, 0, 0);
             nnf_blockwise_tile t = {.rows = rows, .columns = columns, .blocks = blocks, .groups = groups, .x = x,
-                                    .ldx = ldx, .row = row, .panel = random_panel(c, blocks, groups), .bias = bias,
-                                    .y = expected, .ldy = ldy, .lo = form & 4 ? 0 : -INFINITY,
+                                    .ldx = ldx, .firsts = firsts_of(c, x, ldx, rows, blocks, groups), .row = row,
+                                    .panel = random_panel(c, blocks, groups), .bias = bias, .y = expected, .ldy = ldy, .lo = form & 4 ? 0 : -INFINITY,
                                     .hi = form & 8 ? 6 : INFINITY};
             slow(&t);
             t.y = actual;
@@ -73,8 +82,9 @@ void nnf_check_blockwise_qu8_qs8_f32_tile(nnf_check *c, const nnf_kernel *twin, 
         x[i] = (uint8_t)nnf_check_below(c, 256);
     nnf_check_fill_f32(c, bias, 16, -1, 1);
     const nnf_blockwise_tile t = {.rows = 1, .columns = 16, .blocks = blocks, .groups = groups, .x = x, .ldx = depth,
-                                  .row = &row, .panel = random_panel(c, blocks, groups), .bias = bias, .y = y,
-                                  .ldy = 16, .lo = -INFINITY, .hi = INFINITY};
+                                  .firsts = firsts_of(c, x, depth, 1, blocks, groups), .row = &row,
+                                  .panel = random_panel(c, blocks, groups), .bias = bias, .y = y, .ldy = 16,
+                                  .lo = -INFINITY, .hi = INFINITY};
     NNF_BENCH(c, "1x1024x16", 16 * depth, fast(&t));
     nnf_check_done(c, "bench");
 }

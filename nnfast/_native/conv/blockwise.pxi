@@ -10,6 +10,7 @@ cdef extern from "blockwise/blockwise.h":
         size_t rows, columns, blocks, groups
         const uint8_t *x
         size_t ldx
+        const int32_t *firsts
         const nnf_row_codes *row
         const void *panel
         const float *bias
@@ -18,6 +19,7 @@ cdef extern from "blockwise/blockwise.h":
         float lo, hi
 
     size_t nnf_blockwise_block(size_t groups) nogil
+    int32_t nnf_blockwise_firsts(size_t groups, const uint8_t *x) nogil
     ctypedef void (*nnf_blockwise_qu8_qs8_f32_tile_fn)(const nnf_blockwise_tile *tile) noexcept nogil
 
 BLOCKWISE_GROUP = NNF_BLOCKWISE_GROUP
@@ -37,8 +39,11 @@ cdef void run_blockwise(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const unsigned char *packed = <const unsigned char *>run.slot[step.slots[2]]
     cdef const float *bias = <const float *>run.slot[step.slots[3]]
     cdef float *y = <float *>run.slot[step.slots[4]]
+    cdef int32_t *firsts = <int32_t *>(run.scratch + thread * run.scratch_stride)
     cdef nnf_blockwise_tile tile
     cdef size_t panel, last, row
+    for row in range(p.rows * p.blocks):
+        firsts[row] = nnf_blockwise_firsts(p.groups, x + row * p.groups * NNF_BLOCKWISE_GROUP)
     tile.blocks, tile.groups = p.blocks, p.groups
     tile.ldx = NNF_BLOCKWISE_GROUP * p.blocks * p.groups
     tile.ldy, tile.lo, tile.hi = p.units, p.lo, p.hi
@@ -51,6 +56,7 @@ cdef void run_blockwise(const nnf_step *step, const nnf_run *run, int thread, in
         while row < p.rows:
             tile.rows = min(<size_t>NNF_BLOCKWISE_M, p.rows - row)
             tile.x = x + row * tile.ldx
+            tile.firsts = firsts + row * p.blocks
             tile.row = made + row
             tile.y = y + row * p.units + panel * NNF_BLOCKWISE_N
             p.kernel(&tile)
@@ -101,6 +107,7 @@ cdef class BlockwiseQ8(Step):
         self.p.rows, self.p.units, self.p.blocks, self.p.groups = rows, units, blocks, block // NNF_BLOCKWISE_GROUP
         self.p.lo, self.p.hi = lo, hi
         self.packed = packed_bytes_blockwise(units, blocks, block)
+        self.scratch = sizeof(int32_t) * rows * blocks
         self.work = <double>rows * units * blocks * block
         self.tiles = <int>min((units + NNF_BLOCKWISE_N - 1) // NNF_BLOCKWISE_N, <size_t>self.work // CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
