@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .. import pace
 from ..errors import InvalidArgument
 from .schema import (
     BLOCKWISE,
@@ -80,6 +81,7 @@ class _Decoder:
 
     def slots(self, position, path):
         """Function (slot, width, name) -> place of a field or None, for the table at `position`."""
+        pace.step()
         self.tables += 1
         if self.tables > MAX_TABLES:
             self.fail(path, f"the file has more than {MAX_TABLES} tables")

@@ -10,6 +10,8 @@ import nnfast
 from helpers.raw_client import Raw, refused
 from helpers.service import serving
 from helpers.tflite.file_builder import Op, Tensor, build
+from nnfast.errors import ErrorStatus
+from nnfast.service.server.quotas import Quotas
 from nnfast.service.wire import protocol
 from nnfast.service.wire.channel import sealed_memfd
 
@@ -90,6 +92,17 @@ def test_operators_without_translation_are_named(raw):
 def test_a_damaged_file_is_refused(raw, content):
     refused(told(raw, protocol.Prepare("fast_single_answer", "medium"), content), "model")
     refused(told(raw, protocol.GetUnsupported(), content), "model")
+
+
+def test_reading_a_file_counts_against_the_quota(tmp_path):
+    content = sum_file()
+    damaged = content[:-4] + bytes(1 << 20)  # as many tables as a file may have, for all one knows before
+    with serving(tmp_path, quotas=Quotas(memory=64 << 20)) as (path, _):
+        raw = Raw(path)
+        refused(told(raw, protocol.Prepare("fast_single_answer", "medium"), damaged), "quota",
+                status=ErrorStatus.RESOURCE_EXHAUSTED_PERSISTENT)
+        assert prepared(raw, content).inputs
+        raw.close()
 
 
 def test_fewer_threads_can_be_asked_for(tmp_path):

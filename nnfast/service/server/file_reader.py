@@ -4,12 +4,15 @@ from ...errors import InvalidArgument
 from ...tflite.reader import ModelFile
 from ...tflite.schema import IDENTIFIER
 from ...tflite.shapes import wanted
+from ...tflite.verify import MAX_TABLES
 
 KEPT_BYTES = 128
 """Memory per byte of a file beside its constants, for its records and the model: an upper bound, which files of nothing
 but empty tables reach."""
+TABLE_BYTES = 1024
+"""Memory of a table while the file is read: an upper bound, as there."""
 
-_START = 4
+_START, _LEAST_TABLE = 4, 4
 
 
 def is_file(content):
@@ -18,19 +21,22 @@ def is_file(content):
 
 
 def import_file(content, limit, hold, shapes):
-    """(Model of the first subgraph, bytes of its objects); constants are views of the bytes.
+    """(Model of the first subgraph, bytes of its objects, their Charges); constants are views of the bytes.
 
-    limit: most bytes beside the constants; hold(bytes): called before they are needed, may raise; shapes: of inputs, by
-    name or position, or None. Raises InvalidArgument, UnsupportedOperator.
+    limit: most bytes beside the constants; hold(bytes): Charges for memory, made before it is needed, may raise;
+    shapes: of inputs, by name or position, or None. Raises InvalidArgument, UnsupportedOperator.
     """
+    reading = hold(TABLE_BYTES * min(MAX_TABLES, content.nbytes // _LEAST_TABLE))
     file = ModelFile(content.data, is_frozen=True)
     frame = content.nbytes - file.constant_bytes
     if frame > limit:
         raise InvalidArgument(f"model: the file has {frame} bytes beside its constants, must be at most {limit}")
-    kept = KEPT_BYTES * frame
-    hold(kept)
+    nbytes = KEPT_BYTES * frame
+    kept = hold(nbytes)
     main = next((s for s in file.signatures if s.graph == 0), None)
-    return file.translate(shapes=wanted(file, 0, main, shapes))[0], kept
+    model = file.translate(shapes=wanted(file, 0, main, shapes))[0]
+    del reading
+    return model, nbytes, kept
 
 
 def bound(model, shapes):

@@ -95,15 +95,13 @@ def receive(fd, limit, client, lists, shapes=None):
     # Views of the bytes refer to the array that owns them.
     owner = content.base if isinstance(content.base, np.ndarray) else content
     weakref.finalize(owner, bytes_held.clear).atexit = False
-    objects_held = []
     if is_file(content):
-        model, objects = import_file(content, MAX_HEADER,
-                                     lambda size: objects_held.extend(client.hold("model: its file", memory=size)),
-                                     shapes)
+        model, objects, objects_held = import_file(
+            content, MAX_HEADER, lambda size: client.hold("model: its file", memory=size), shapes)
         weakref.finalize(model, objects_held.clear).atexit = False
         return model, Source(content, (bytes_held, objects_held), objects, True)
     header = START.unpack_from(content)[1]
-    objects_held += client.hold("model: its header", memory=KEPT_BYTES * min(header, content.nbytes))
+    objects_held = client.hold("model: its header", memory=KEPT_BYTES * min(header, content.nbytes))
     decoding = client.hold("model: decoding its header", memory=DECODING_BYTES * min(header, content.nbytes))
     model = unpack(content, lists)
     del decoding
