@@ -7,7 +7,8 @@ static inline WORD NAME(apply)(enum nnf_integer_op op, WORD a, WORD b)
     const int most = 8 * (int)sizeof(WORD) - 1;
     const int64_t first = a, second = b;
     uint64_t power, base;
-    WORD whole, exponent;
+    WORD whole, rest, exponent;
+    bool is_below;
     switch (op) {
     case NNF_ADD:
         return (WORD)((uint64_t)a + (uint64_t)b);
@@ -31,11 +32,9 @@ static inline WORD NAME(apply)(enum nnf_integer_op op, WORD a, WORD b)
         if (is_signed && b == (WORD)-1) /* the machine's division of the least number by it traps */
             return op == NNF_FLOOR_MOD ? 0 : (WORD)(0 - (uint64_t)a);
         whole = (WORD)(a / b);
-        if (op == NNF_QUOTIENT)
-            return whole;
-        if (a % b != 0 && (first < 0) != (second < 0))
-            whole--;
-        return op == NNF_FLOOR_DIV ? whole : (WORD)(a - b * whole);
+        rest = (WORD)(a % b);
+        is_below = op != NNF_QUOTIENT && rest != 0 && (first < 0) != (second < 0);
+        return op == NNF_FLOOR_MOD ? (WORD)(is_below ? rest + b : rest) : (WORD)(whole - is_below);
     default:
         for (power = 1, base = (uint64_t)a, exponent = b; exponent > 0; exponent >>= 1, base *= base)
             power *= exponent & 1 ? base : 1;
