@@ -202,14 +202,16 @@ def test_memory_order_of_rings_has_one_place():
 
 
 def test_kernels_live_in_the_file_of_their_level():
-    """By name, or in a header of the family under a KERNEL(op) that the level's file defines."""
+    """By name or in a row `MACRO(op, ...)`; or so in a header of the family, under a KERNEL(op) of the level's file."""
     for name, family in rows():
         op, how = name.split("__")
         folder, isa = ROOT / "csrc" / "kernels" / family, how.split("_")[0]
         shared = "".join(p.read_text() for p in folder.glob("*.h"))
+        row = re.compile(rf"^[A-Z]\w*\({op}, ", re.M)
         for text in [p.read_text() for p in folder.glob(f"*_{isa}.c")]:
             macros = re.findall(rf"^#define (KERNEL\w*)\(op\) op##__{how}$", text, re.M)
-            if re.search(rf"\b{name}\(", text) or any(f" {macro}({op})(" in shared for macro in macros):
+            by_header = any(f" {macro}({op})(" in shared for macro in macros) or macros and row.search(shared)
+            if re.search(rf"\b{name}\(", text) or row.search(text) or by_header:
                 break
         else:
             raise AssertionError(f"{name} is in no *_{isa}.c of {family}")
