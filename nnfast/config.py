@@ -44,6 +44,8 @@ KNOBS = (
     Knob("NNFAST_SHARED", "../shared", "folder with conformance vectors and benchmark models, for tests"),
 )
 _BY_NAME = {knob.name: knob for knob in KNOBS}
+_OTHERS = ("NNFAST_DRIVER", "NNFAST_WERROR", "NNFAST_CFLAGS", "NNFAST_MARCH_NATIVE")
+"""Variables that the C library and the build read."""
 
 
 def get(name):
@@ -51,6 +53,18 @@ def get(name):
     knob = _BY_NAME[name]
     found = (os.environ.get(variable, "").strip() for variable in (name, *knob.properties))
     return next(filter(None, found), knob.default)
+
+
+def variables():
+    """Names of all variables that somebody reads."""
+    return [name for knob in KNOBS for name in (knob.name, *knob.properties)] + list(_OTHERS)
+
+
+def environment():
+    """{name: value} of these variables that the environment has, and of others that look like them."""
+    known = set(variables())
+    return {name: value.strip() for name, value in sorted(os.environ.items())
+            if value.strip() and (name in known or name.startswith("NNFAST_"))}
 
 
 def cache_folder():

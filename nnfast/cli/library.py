@@ -5,6 +5,7 @@ from pathlib import Path
 from ..errors import InvalidArgument
 
 PACKAGE = Path(__file__).resolve().parents[1]
+LIBRARY, HEADERS = PACKAGE / "lib" / "libneuralnetworks.so", PACKAGE / "include"
 
 
 def add_arguments(parser):
@@ -15,14 +16,13 @@ def add_arguments(parser):
 
 
 def main(args):
-    library, include = PACKAGE / "lib" / "libneuralnetworks.so", PACKAGE / "include"
-    if not library.exists():
-        raise InvalidArgument(f"{library}: is not there; build it with python setup.py build_ext --inplace, or install "
+    if not LIBRARY.exists():
+        raise InvalidArgument(f"{LIBRARY}: is not there; build it with python setup.py build_ext --inplace, or install "
                               f"nnfast")
-    words = [f"-I{include}"] if args.cflags else []
+    words = [f"-I{HEADERS}"] if args.cflags else []
     if args.libs:
-        words += [f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lneuralnetworks"]
+        words += [f"-L{LIBRARY.parent}", f"-Wl,-rpath,{LIBRARY.parent}", "-lneuralnetworks"]
     if args.path or not words:
-        words.insert(0, str(library))
+        words.insert(0, str(LIBRARY))
     print(*words)
     return 0

@@ -15,6 +15,7 @@ from ..version import __version__
 
 COMMANDS = {
     "info": "CPU level, threads, knobs, kernels and operations",
+    "doctor": "what is installed, what the system allows, whether it works; what to do about what is odd",
     "run": "run a model on an image or on arrays",
     "batch": "run a model over folders of pictures, arrays and tables, and go on where it stopped",
     "explain": "show how each operation of a model runs, and the memory it takes",

@@ -32,6 +32,12 @@ def _digest(path, user):
         return KeyedDigest(_of_this_process)
 
 
+def check(path):
+    """Raises OSError where the key in this file is not used: there is none, it is cut short, or others may know it."""
+    with OwnFolder(os.path.dirname(path) or ".") as folder:
+        _read(folder, os.path.basename(path))
+
+
 def _stored(path):
     """The key in a file, which is created if missing. Raises OSError."""
     name = os.path.basename(path)

@@ -20,7 +20,7 @@ def test_words(options, words, capsys):
 
 
 def test_a_library_that_is_not_built(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("nnfast.cli.library.PACKAGE", tmp_path)
+    monkeypatch.setattr("nnfast.cli.library.LIBRARY", tmp_path / "libneuralnetworks.so")
     assert main(["library"]) == 2
     found = capsys.readouterr().err
     assert "libneuralnetworks.so: is not there; build it" in found and found.count("\n") == 1
