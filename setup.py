@@ -94,7 +94,7 @@ class BuildExt(build_ext):
         # Where this Python looks for its own libraries says nothing to other machines.
         self.compiler.linker_so = [flag for flag in self.compiler.linker_so if not flag.startswith("-Wl,-rpath")]
         objects = {ext.name: self.jobs(ext) for ext in self.extensions}
-        library = self.c_jobs(csrc("ndk/*.c"))
+        library = self.c_jobs([*csrc("ndk/*.c"), *csrc("fmq/*.c")])
         compile_changed({target: job for jobs in (*objects.values(), library) for target, job in jobs.items()})
         for ext in self.extensions:
             self.compiler.link_shared_object([str(target) for target in objects[ext.name]],

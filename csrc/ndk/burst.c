@@ -1,5 +1,5 @@
-/* Bursts: runs of one compilation, one at a time. They take the same way as others; the driver knows a
- * request that comes again, and answers it without Python (docs/service.md). */
+/* Bursts: runs of one compilation, one at a time. They take the same way as others, which is that through rings for
+ * whoever runs often (lane.h). */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

@@ -60,8 +60,10 @@ int ndk_hello(int socket, const char *role, const struct ndk_session *session, e
         return ANEURALNETWORKS_DEAD_OBJECT;
     ndk_get_array(answer);
     int64_t found = ndk_get_int(answer);
-    if (found == NDK_FAILURE)
-        return parse_failure(answer, "connect");
+    if (found == NDK_FAILURE) { /* a driver of another version is none */
+        int code = parse_failure(answer, "connect");
+        return code == ANEURALNETWORKS_BAD_DATA ? ANEURALNETWORKS_UNAVAILABLE_DEVICE : code;
+    }
     return answer->failed || found != (int64_t)tag ? ANEURALNETWORKS_DEAD_OBJECT : ANEURALNETWORKS_NO_ERROR;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "desc.h"
 #include "execution.h"
 #include "hardware_buffer.h"
+#include "lane.h"
 
 enum { COPY_BYTES = 1 << 16 };
 
@@ -31,7 +33,10 @@ struct ANeuralNetworksMemory {
     pthread_mutex_t lock;
     struct ndk_session *session;
     int64_t number;
+    uint64_t serial;
 };
+
+static atomic_ullong last_serial;
 
 static int create(int fd, int protect, size_t size, size_t offset, bool is_opaque, ANeuralNetworksMemory **memory)
 {
@@ -48,6 +53,7 @@ static int create(int fd, int protect, size_t size, size_t offset, bool is_opaqu
     made->offset = offset;
     made->is_opaque = is_opaque;
     made->has_value = true;
+    made->serial = ++last_serial;
     pthread_mutex_init(&made->lock, NULL);
     *memory = made;
     return ANEURALNETWORKS_NO_ERROR;
@@ -115,6 +121,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 {
     if (!memory)
         return;
+    ndk_lanes_forget(memory);
     if (memory->session) {
         ndk_session_release(memory->session, "memory", memory->number);
         ndk_session_unref(memory->session);
@@ -257,6 +264,26 @@ int ndk_memory_read(const ANeuralNetworksMemory *memory, size_t offset, void *ta
         length -= (size_t)got;
     }
     return ANEURALNETWORKS_NO_ERROR;
+}
+
+uint64_t ndk_memory_serial(const ANeuralNetworksMemory *memory)
+{
+    return memory->serial;
+}
+
+bool ndk_memory_is_plain(const ANeuralNetworksMemory *memory)
+{
+    return !memory->is_opaque;
+}
+
+int ndk_memory_describe(const ANeuralNetworksMemory *memory, struct ndk_buffer *message)
+{
+    ndk_put_array(message, 4);
+    ndk_put_text(message, "mmap_fd");
+    ndk_put_int(message, (int64_t)memory->size);
+    ndk_put_int(message, memory->protect);
+    ndk_put_int(message, (int64_t)memory->offset);
+    return memory->fd;
 }
 
 static int introduce(ANeuralNetworksMemory *memory, struct ndk_connection *connection)

@@ -24,6 +24,15 @@ void ndk_set_value(const ANeuralNetworksMemory *memory, bool has_value);
 /* Copies bytes of a region that was checked; UNMAPPABLE if the file has none there. */
 int ndk_memory_read(const ANeuralNetworksMemory *memory, size_t offset, void *target, size_t length);
 
+/* A number that no other memory of this process has, or will have. */
+uint64_t ndk_memory_serial(const ANeuralNetworksMemory *memory);
+
+/* Whether its bytes have an order that the driver can be told of. */
+bool ndk_memory_is_plain(const ANeuralNetworksMemory *memory);
+
+/* Writes the record of a memory (SharedMemory); returns the descriptor that goes along, which stays the memory's. */
+int ndk_memory_describe(const ANeuralNetworksMemory *memory, struct ndk_buffer *message);
+
 /* The number of the memory in the session of a connection, which introduces it to the driver if it is new there. */
 int ndk_memory_number(ANeuralNetworksMemory *memory, struct ndk_connection *connection, int64_t *number);
 

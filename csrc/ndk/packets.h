@@ -5,7 +5,7 @@
 #include "msgpack.h"
 #include "protocol.h"
 
-enum { NDK_MOST_FDS = 3 }; /* of a message, besides its own memfd */
+enum { NDK_MOST_FDS = 16 }; /* of a message, besides its own memfd */
 
 /* Sends a message; 0 or an errno. */
 int ndk_send(int socket, const struct ndk_buffer *message, const int *fds, size_t count);

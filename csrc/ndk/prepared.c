@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lane.h"
+
 #define LONGEST_NS UINT64_C(1000000000000000000)
 
 void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
@@ -183,6 +185,7 @@ int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *se
     made->references = 1;
     made->preference = settings->preference;
     made->priority = settings->priority;
+    made->spins = strcmp(settings->preference, "low_power") != 0;
     int code = make(model, settings, made);
     if (code) {
         ndk_prepared_unref(made);
@@ -197,6 +200,7 @@ void ndk_prepared_unref(struct ndk_prepared *prepared)
 {
     if (!prepared || --prepared->references)
         return;
+    ndk_lanes_end(prepared);
     if (prepared->can_run)
         ndk_session_release(prepared->session, "prepared", prepared->number);
     ndk_session_unref(prepared->session);

@@ -26,6 +26,7 @@ enum ndk_tag {
     NDK_RUN = 22,
     NDK_EXECUTE = 23,
     NDK_STORE = 29,
+    NDK_OPEN_BURST = 30,
     NDK_DONE = 100,
     NDK_FAILURE = 101,
     NDK_WELCOME = 102,

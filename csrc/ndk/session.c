@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lane.h"
 #include "object.h"
 #include "session_parts.h"
 #include "start.h"
@@ -134,8 +135,14 @@ bool ndk_session_has_gone(struct ndk_session *session)
     return session->is_dead;
 }
 
+bool ndk_session_is_dead(const struct ndk_session *session)
+{
+    return session->is_dead;
+}
+
 static void before_fork(void)
 {
+    ndk_lanes_lock();
     pthread_mutex_lock(&current_lock);
     if (current)
         pthread_mutex_lock(&current->lock);
@@ -146,6 +153,7 @@ static void after_fork(void)
     if (current)
         pthread_mutex_unlock(&current->lock);
     pthread_mutex_unlock(&current_lock);
+    ndk_lanes_unlock();
 }
 
 /* The session is the parent's: the driver accepts messages of the process that connected only. Its objects stay, for

@@ -32,6 +32,9 @@ void ndk_session_unref(struct ndk_session *session);
 /* Whether the driver, or the process that had begun the session, has gone. */
 bool ndk_session_has_gone(struct ndk_session *session);
 
+/* The same as far as it is known without asking the kernel. */
+bool ndk_session_is_dead(const struct ndk_session *session);
+
 /* The driver's version, as long as the session is held. */
 const char *ndk_session_driver(const struct ndk_session *session);
 

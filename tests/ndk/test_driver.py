@@ -13,6 +13,7 @@ from helpers.processes import environment
 from helpers.tree import ROOT
 
 CLIENTS = ROOT / "tests" / "ndk" / "clients"
+RUNS = ["1", "30"]  # by messages; often enough for rings
 
 
 @pytest.fixture
@@ -34,9 +35,10 @@ def stop(socket):
         os.close(pid)
 
 
-def test_a_driver_is_started_and_its_death_is_told(program, starter, tmp_path):
+@pytest.mark.parametrize("runs", RUNS)
+def test_a_driver_is_started_and_its_death_is_told(runs, program, starter, tmp_path):
     socket = str(tmp_path / "s")
-    with subprocess.Popen([program(CLIENTS / "patient.c")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen([program(CLIENTS / "patient.c"), runs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter))) as client:
         assert client.stdout.readline() == "ready\n"
         stop(socket)
@@ -75,8 +77,9 @@ def test_one_that_ends_at_once(program, tmp_path):
     assert done.stdout.count(" is 9, must be 0") == 2 and "has ended" in done.stderr
 
 
-def test_fork(program, run):
-    assert run(program(CLIENTS / "forks.c")) == ""
+@pytest.mark.parametrize("runs", RUNS)
+def test_fork(runs, program, run):
+    assert run(program(CLIENTS / "forks.c"), runs) == ""
 
 
 def test_attributes_of_extensions(program, run, extended_driver):
