@@ -2,11 +2,13 @@
 # The extensions under sanitizers, as Python runs them: soak, then the tests of driver, HAL, rings, compiler, service
 # and of steps that move elements, whose alignment is that of any type.
 #
-#     bash ci/sanitize_python.sh [address] [fuzz] [leaks] [thread]
+#     bash ci/sanitize_python.sh [address] [fuzz] [leaks] [library] [thread]
 #
 # address: address and undefined behaviour; fuzz: the same under `nnfast fuzz` (docs/fuzz.md); leaks: what its targets
 # leave behind; thread: data races of the extensions (the interpreter is not instrumented, but its locks are seen). Each
 # builds a copy of the tree in a folder of its own, which takes minutes on few cores.
+# library: the C library alone, under address, undefined behaviour and leaks, then thread, as the programs of tests/ndk
+# use it with a driver of this tree.
 # EXECUTIONS: of the soak, 20000 where not given. FUZZ: arguments of nnfast fuzz, --minutes 1 where not given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,6 +52,19 @@ checks() { # libraries to load first, tests to leave out
         -k "not thousands_of and not ($processes) $2"
 }
 
+library() { # flags, options of the sanitizer: programs made by a compiler of these flags find a library made with them
+    cd "$root"
+    mkdir -p "$folder/library"
+    printf '#!/bin/sh\nexec gcc -g %s "$@"\n' "$1" > "$folder/library/cc"
+    chmod +x "$folder/library/cc"
+    "$folder/library/cc" -std=c11 -O1 -fno-omit-frame-pointer -fPIC -fvisibility=hidden -pthread -Icsrc -Icsrc/include \
+        -Innfast/include -shared -Wl,--version-script=csrc/ndk/libneuralnetworks.map -Wl,-soname,libneuralnetworks.so \
+        csrc/ndk/*.c -ldl -o "$folder/library/libneuralnetworks.so"
+    # The loader asks this variable before the place of the library that linkers leave in a program.
+    env PYTHONPATH="$root" PATH="$folder/library:$PATH" LD_LIBRARY_PATH="$folder/library" "$2" python -m pytest -q \
+        -p no:cacheprovider tests/ndk/test_programs.py tests/ndk/test_driver.py tests/ndk/test_examples.py
+}
+
 for kind in "${@:-address}"; do
     echo "== $kind"
     case $kind in
@@ -69,6 +84,10 @@ for kind in "${@:-address}"; do
         LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so) \
             ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1:leak_check_at_exit=0 python ci/fuzz_leaks.py
         ;;
+    library)
+        library "$undefined" ASAN_OPTIONS=detect_leaks=1
+        library "-fsanitize=thread" TSAN_OPTIONS=exitcode=66
+        ;;
     thread)
         build thread "-fsanitize=thread"
         export TSAN_OPTIONS=exitcode=66
@@ -76,7 +95,7 @@ for kind in "${@:-address}"; do
         checks libtsan.so "and not never_done_in_the_time_left and not forked_child"
         ;;
     *)
-        echo "no sanitizer $kind: address, fuzz, leaks, thread" >&2
+        echo "no sanitizer $kind: address, fuzz, leaks, library, thread" >&2
         exit 1
         ;;
     esac
