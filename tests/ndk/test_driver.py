@@ -38,7 +38,8 @@ def stop(socket):
 @pytest.mark.parametrize("runs", RUNS)
 def test_a_driver_is_started_and_its_death_is_told(runs, program, starter, tmp_path):
     socket = str(tmp_path / "s")
-    with subprocess.Popen([program(CLIENTS / "patient.c"), runs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    command = [program(CLIENTS / "patient.c"), runs]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter))) as client:
         assert client.stdout.readline() == "ready\n"
         stop(socket)
