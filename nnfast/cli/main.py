@@ -20,6 +20,7 @@ COMMANDS = {
     "batch": "run a model over folders of pictures, arrays and tables, and go on where it stopped",
     "explain": "show how each operation of a model runs, and the memory it takes",
     "dump": "write the graph of a model as Graphviz text, or draw it",
+    "view": "write the graph of a model as a web page to pan, search and click, with kernels and times",
     "benchmark": "time models, beside LiteRT where it is installed; each operation against the machine's limits; rings",
     "mlts": "latency and accuracy of models on real data, as Android's Machine Learning Test Suite measures them",
     "check": "hold every operator of a .tflite file against LiteRT's reference kernels",
@@ -34,7 +35,7 @@ COMMANDS = {
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
-ON_MODELS = ("info", "run", "batch", "explain", "dump", "benchmark", "check", "mlts")
+ON_MODELS = ("info", "run", "batch", "explain", "dump", "view", "benchmark", "check", "mlts")
 """Commands that know the vendor extensions of installed packages."""
 
 
