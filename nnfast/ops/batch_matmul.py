@@ -90,9 +90,12 @@ def lower(node, b):
     if y.value is None:
         packed, size = b.temp(packed_bytes_conv2d(columns, inner, groups, quantized)), (columns, inner, groups)
         bias = b.const(np.zeros(groups * columns, np.int32 if quantized else np.float32))
-        slots = _dense(b, y, not node.scalar("adj_y")), bias, packed
-        b.emit(PackQ8(slots, *size, (y.dtype, y.zero_point), x.zero_point, True, *_scales(node, groups * columns))
-               if quantized else PackF32(slots, *size))
+        by_rows = not node.scalar("adj_y")
+        if quantized:
+            b.emit(PackQ8((_dense(b, y, by_rows), bias, packed), *size, (y.dtype, y.zero_point), x.zero_point, True,
+                          *_scales(node, groups * columns)))
+        else:
+            b.emit(PackF32((b.slot(y), bias, packed), *size, by_rows))
     else:
         size = packed_bytes_conv2d(columns, inner, groups, quantized)
         packed = b.const(b.packed([y], np.uint8, lambda: _packed(node, columns, inner, groups), lambda found: (

@@ -78,7 +78,16 @@ def in_a_program(units, depth, groups):
     return np.concatenate(results)
 
 
-WAYS = f32, f32_on_three_threads, q8, bf16, winograd, recurrent, gates, depthwise, in_a_program
+def in_a_program_by_rows(units, depth, groups):
+    """As in_a_program, of matrices that lie the other way round."""
+    x, packed = np.ones((groups, depth, units), np.float32), aligned_bytes(conv.packed_bytes_conv2d(
+        units, depth, groups, False))
+    run([conv.PackF32((0, 1, 2), units, depth, groups, True)], [x, dense(groups * units), packed])
+    return packed
+
+
+WAYS = f32, f32_on_three_threads, q8, bf16, winograd, recurrent, gates, depthwise, in_a_program, \
+    in_a_program_by_rows
 
 
 @pytest.fixture(autouse=True)
@@ -106,3 +115,18 @@ def test_every_byte_is_written(pack, level):
         assert results[0] == results[1]
 
     check()
+
+
+@every_level
+@pytest.mark.parametrize(("units", "depth", "groups"), [(1, 1, 1), (7, 3, 2), (33, 5, 1), (64, 17, 3), (300, 70, 2)])
+def test_matrices_that_lie_the_other_way_round(units, depth, groups, level):
+    rng = np.random.default_rng(units)
+    x, bias = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((groups, units, depth), groups * units))
+    found = []
+    for matrices, by_rows in ((x, False), (np.ascontiguousarray(x.swapaxes(1, 2)), True)):
+        for threads in (1, 3):
+            with at_level(level):
+                packed = aligned_bytes(conv.packed_bytes_conv2d(units, depth, groups, False))
+                run([conv.PackF32((0, 1, 2), units, depth, groups, by_rows)], [matrices, bias, packed], threads)
+            found.append(packed.tobytes())
+    assert len(set(found)) == 1

@@ -76,6 +76,10 @@ size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n);
 void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                          float *packed);
 
+/* The same of weights [depth][ld], of which the first `columns` of each row. */
+void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const float *weights, size_t ld, const float *bias,
+                              float *packed);
+
 /* 8-bit codes, in one domain: inputs unsigned (a signed code has its top bit flipped, zero points move by 128), weights
  * signed with zero point zw. With the input's zero point zu, and all int32 sums wrapping,
  *   sum((u - zu) * (w - zw)) + bias = sum(u * w) - zw * sum(u) + [bias - zu * sum(w) + depth * zu * zw]

@@ -103,6 +103,22 @@ void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *we
     }
 }
 
+void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const float *weights, size_t ld, const float *bias,
+                              float *packed)
+{
+    for (size_t first = 0; first < columns; first += n) {
+        const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
+        for (size_t k = 0; k <= depth; k++, packed += width) {
+            const float *row = k ? weights + (k - 1) * ld + first : bias + first;
+            size_t j = 0;
+            for (; j + 4 <= here; j += 4)
+                store((unsigned char *)(packed + j), load((const unsigned char *)(row + j)));
+            for (; j < width; j++)
+                packed[j] = j < here ? row[j] : 0;
+        }
+    }
+}
+
 size_t nnf_pack_conv2d_q8_size(size_t columns, size_t depth, size_t n, size_t k)
 {
     const size_t whole = columns / n, rest = columns % n, groups = nnf_conv2d_q8_groups(depth, k);

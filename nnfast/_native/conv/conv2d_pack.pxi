@@ -9,7 +9,7 @@ from .threads cimport nnf_decline, nnf_run, nnf_share, nnf_step
 
 
 cdef enum:
-    PACKED_F32, PACKED_BF16, PACKED_Q8
+    PACKED_F32, PACKED_F32_ROWS, PACKED_BF16, PACKED_Q8
 
 
 cdef struct packing:
@@ -45,6 +45,9 @@ cdef void pack_share(const packing *p, const char *weights, const char *bias, un
         elif p.form == PACKED_BF16:
             nnf_pack_conv2d_bf16(columns, p.depth, p.n, p.k, <const float *>weights + unit * p.depth,
                                  <const float *>bias + unit, to)
+        elif p.form == PACKED_F32_ROWS:
+            nnf_pack_conv2d_f32_rows(columns, p.depth, p.n, <const float *>weights + group * p.columns * p.depth +
+                                     first * p.n, p.columns, <const float *>bias + unit, <float *>to)
         else:
             nnf_pack_conv2d_f32(columns, p.depth, p.n, <const float *>weights + unit * p.depth,
                                 <const float *>bias + unit, <float *>to)
@@ -97,10 +100,15 @@ cdef class Packing(Step):
 
 
 cdef class PackF32(Packing):
-    """float32 matrices and bias as pack_conv2d_f32 packs them; slots x, b, y."""
+    """float32 matrices and bias as pack_conv2d_f32 packs them; slots x, b, y.
 
-    def __init__(self, slots, size_t columns, size_t depth, size_t groups):
+    by_rows: the matrices are [groups, depth, columns].
+    """
+
+    def __init__(self, slots, size_t columns, size_t depth, size_t groups, bint by_rows=False):
         super().__init__(slots, columns, depth, groups, False, False)
+        if by_rows:
+            self.p.form = PACKED_F32_ROWS
 
 
 cdef class PackQ8(Packing):

@@ -25,6 +25,8 @@ cdef extern from "conv2d/conv2d.h":
     size_t nnf_pack_conv2d_f32_size(size_t columns, size_t depth, size_t n) nogil
     void nnf_pack_conv2d_f32(size_t columns, size_t depth, size_t n, const float *weights, const float *bias,
                              float *packed) nogil
+    void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const float *weights, size_t ld,
+                                  const float *bias, float *packed) nogil
 
     ctypedef struct nnf_conv2d_q8_scheme:
         uint8_t flip
