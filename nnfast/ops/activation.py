@@ -203,10 +203,10 @@ def lower(node, b):
 
 def lower_elu(node, b):
     """One step for float32."""
-    source = node["input"]
-    if source.type != OperandType.TENSOR_FLOAT32:
-        return f"no native kernel for {type_name(source.type)}"
-    b.emit(EluF32((b.slot(source), b.slot(node.outputs[0])), prod(source.shape), node.scalar("alpha")))
+    source, alpha = node["input"], node.scalar("alpha")
+    if source.type != OperandType.TENSOR_FLOAT32 or not 0 <= alpha < np.inf:
+        return f"no native kernel for {type_name(source.type)} and alpha {alpha:g}"
+    b.emit(EluF32((b.slot(source), b.slot(node.outputs[0])), prod(source.shape), alpha))
     return None
 
 

@@ -1,29 +1,43 @@
-/* exp, logistic and tanh of floats in vectors, and what pow and elu need of doubles. Include after nnf/simd/f64_<isa>.h.
+/* exp, expm1, logistic and tanh of floats in vectors, and what pow needs of doubles. Include after nnf/simd/f64_<isa>.h.
  *
- * Largest relative error, found against double: exp 1.2e-7, logistic and tanh 2e-7. Polynomials are near-minimax fits
+ * Largest relative error, found against double: exp 1.2e-7, expm1, logistic and tanh 2e-7. Polynomials are near-minimax fits
  * by iteratively reweighted least squares. */
 #ifndef NNF_MATH_SIMD_H
 #define NNF_MATH_SIMD_H
 
 #include "nnf/unroll.h"
 
-/* e^x for x <= 89, from where on it is infinite; a NaN stays one.
- * e^x = 2^n e^r with |r| <= log(2)/2; e^r = 1 + r + r^2 q(r), q within 3e-9. Where x is below -104 the result is below half
- * of the smallest subnormal: a factor of 0 in time spares processors the underflow, which costs them hundreds of cycles
- * a vector, as masks of attention make them. */
-static inline V exponential(V x)
+/* e^r - 1 = r + r^2 q(r), q within 3e-9, where x = n log(2) + r with |r| <= log(2)/2. */
+static inline V exponential_near(V x, V *n)
 {
-    const V least = all(-104.0f), given = x;
-    x = largest(least, x);
-    const V n = nearest(mul(x, all(1.44269504f)));
-    V r = fnmadd(n, all(0.693359375f), x);
-    r = fnmadd(n, all(-2.12194440e-4f), r);
+    *n = nearest(mul(x, all(1.44269504f)));
+    V r = fnmadd(*n, all(0.693359375f), x);
+    r = fnmadd(*n, all(-2.12194440e-4f), r);
     V p = all(1.381422160193324e-03f);
     p = fmadd(p, r, all(8.36889911442995e-03f));
     p = fmadd(p, r, all(4.166840389370918e-02f));
     p = fmadd(p, r, all(1.666651964187622e-01f));
     p = fmadd(p, r, all(4.999999403953552e-01f));
-    return times_power(where_above(least, given, zero(), add(fmadd(p, mul(r, r), r), all(1.0f))), n);
+    return fmadd(p, mul(r, r), r);
+}
+
+/* e^x = 2^n e^r for x <= 89, from where on it is infinite; a NaN stays one. Where x is below -104 the result is below half
+ * of the smallest subnormal: a factor of 0 in time spares processors the underflow, which costs them hundreds of cycles
+ * a vector, as masks of attention make them. */
+static inline V exponential(V x)
+{
+    const V least = all(-104.0f);
+    V n;
+    const V e = exponential_near(largest(least, x), &n);
+    return times_power(where_above(least, x, zero(), add(e, all(1.0f))), n);
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for x <= 0, which keeps its digits near 0; below -25 it is -1. A NaN stays one. */
+static inline V exponential_less_1(V x)
+{
+    V n;
+    const V e = exponential_near(largest(all(-25.0f), x), &n), power = times_power(all(1.0f), n);
+    return fmadd(power, e, sub(power, all(1.0f)));
 }
 
 /* 1 / (1 + e^-x), by e^-|x| so that neither end loses digits. */

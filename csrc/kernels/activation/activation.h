@@ -15,7 +15,7 @@ typedef void (*nnf_unary_f32_flat_fn)(size_t n, const float *x, float *y);
 /* y = clamp(x, lo, hi); a NaN stays a NaN. */
 typedef void (*nnf_clamp_f32_flat_fn)(size_t n, const float *x, float *y, float lo, float hi);
 
-/* y = max(0, x) + min(0, alpha (e^x - 1)) in double, rounded once; a NaN among the products counts as 0. */
+/* y = max(0, x) + min(0, alpha (e^x - 1)), 0 <= alpha < inf; a NaN stays one. */
 typedef void (*nnf_elu_f32_flat_fn)(size_t n, const float *x, float *y, float alpha);
 
 /* y = table[x] for bytes of either sign, read as unsigned. */

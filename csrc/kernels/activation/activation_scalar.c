@@ -121,8 +121,7 @@ void nnf_clamp_f32_flat__scalar(size_t n, const float *x, float *y, float lo, fl
 void nnf_elu_f32_flat__scalar(size_t n, const float *x, float *y, float alpha)
 {
     for (size_t i = 0; i < n; i++) {
-        const double below = (double)alpha * expm1((double)x[i]);
-        y[i] = (float)((x[i] <= 0 ? 0.0 : (double)x[i]) + (below < 0 ? below : 0.0));
+        y[i] = (float)(x[i] < 0 ? (double)alpha * expm1((double)x[i]) : x[i]);
     }
 }
 

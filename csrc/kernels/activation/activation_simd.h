@@ -127,37 +127,19 @@ UNARY(nnf_gelu_tanh_f32_flat, OP_GELU_TANH)
 
 #undef UNARY
 
-/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0; below -50 it is -1. */
-INLINE D elu(D x, D alpha)
+INLINE V elu(V x, V alpha)
 {
-    const D zero = f64_all(0), one = f64_all(1.0), most = f64_all(700.0);
-    const D within = f64_larger(f64_all(-50.0), f64_smaller(most, x));
-    const D n = f64_nearest(f64_mul(within, f64_all(1.4426950408889634)));
-    D r = f64_fmadd(n, f64_all(-6.93147180369123816490e-01), within);
-    r = f64_fmadd(n, f64_all(-1.90821492927058770002e-10), r);
-    const D power = f64_power(n);
-    D e = f64_fmadd(power, expm1_near(r), f64_sub(power, one));
-    e = f64_where_above(x, most, f64_all(INFINITY), e);
-    return f64_add(f64_larger(zero, x), f64_smaller(f64_mul(alpha, e), zero)); /* a NaN product counts as 0 */
-}
-
-INLINE V elu_of(V x, D alpha)
-{
-    D parts[PARTS];
-    NNF_UNROLL
-    for (int part = 0; part < PARTS; part++)
-        parts[part] = elu(f64_part(x, part), alpha);
-    return f64_floats(parts);
+    return add(largest(zero(), x), at_most(zero(), mul(alpha, exponential_less_1(at_most(zero(), x)))));
 }
 
 void KERNEL(nnf_elu_f32_flat)(size_t n, const float *x, float *y, float alpha)
 {
-    const D slope = f64_all((double)alpha);
+    const V slope = all(alpha);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        store_whole(y + i, elu_of(load_whole(x + i), slope));
+        store_whole(y + i, elu(load_whole(x + i), slope));
     if (i < n)
-        store(y + i, first_lanes(n - i), elu_of(load(first_lanes(n - i), x + i), slope));
+        store(y + i, first_lanes(n - i), elu(load(first_lanes(n - i), x + i), slope));
 }
 
 #endif

@@ -100,7 +100,7 @@ cdef void run_elu_f32(const nnf_step *step, const nnf_run *run, int thread, int 
 
 
 cdef class EluF32(Step):
-    """y = max(0, x) + min(0, alpha (e^x - 1)) over `count` float32 values; slots x, y."""
+    """y = max(0, x) + min(0, alpha (e^x - 1)) over `count` float32 values, 0 <= alpha < inf; slots x, y."""
 
     cdef elu_f32 p
 

@@ -18,21 +18,6 @@ static inline D f64_root(D x) { return _mm256_sqrt_pd(x); }
 /* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
 static inline D f64_larger(D a, D b) { return _mm256_max_pd(a, b); }
 static inline D f64_smaller(D a, D b) { return _mm256_min_pd(a, b); }
-/* Of each lane yes where a > b, else no. */
-static inline D f64_where_above(D a, D b, D yes, D no)
-{
-    return _mm256_blendv_pd(no, yes, _mm256_cmp_pd(a, b, _CMP_GT_OQ));
-}
-
-/* To the nearest whole number, ties to the even one. */
-static inline D f64_nearest(D x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-
-/* 2^n, n a whole number whose power is a normal one; a NaN gives anything. */
-static inline D f64_power(D n)
-{
-    const __m256i whole = _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n)), _mm256_set1_epi64x(1023));
-    return _mm256_castsi256_pd(_mm256_slli_epi64(whole, 52));
-}
 
 static inline D f64_load_whole(const double *x) { return _mm256_loadu_pd(x); }
 static inline void f64_store_whole(double *y, D value) { _mm256_storeu_pd(y, value); }

@@ -18,16 +18,7 @@ static inline D f64_root(D x) { return _mm512_sqrt_pd(x); }
 /* a > b ? a : b and a < b ? a : b, so that a NaN on either side gives b. */
 static inline D f64_larger(D a, D b) { return _mm512_max_pd(a, b); }
 static inline D f64_smaller(D a, D b) { return _mm512_min_pd(a, b); }
-/* Of each lane yes where a > b, else no. */
-static inline D f64_where_above(D a, D b, D yes, D no)
-{
-    return _mm512_mask_mov_pd(no, _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ), yes);
-}
 
-/* To the nearest whole number, ties to the even one. */
-static inline D f64_nearest(D x) { return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-/* 2^n, n a whole number. */
-static inline D f64_power(D n) { return _mm512_scalef_pd(f64_all(1.0), n); }
 static inline D f64_load_whole(const double *x) { return _mm512_loadu_pd(x); }
 static inline void f64_store_whole(double *y, D value) { _mm512_storeu_pd(y, value); }
 static inline __mmask8 f64_first(size_t count) { return count < WIDE ? (__mmask8)((1u << count) - 1) : (__mmask8)0xFF; }

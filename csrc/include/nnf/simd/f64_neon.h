@@ -34,23 +34,6 @@ static inline D f64_smaller(D a, D b)
     return (D){vbslq_f64(vcltq_f64(a.low, b.low), a.low, b.low), vbslq_f64(vcltq_f64(a.high, b.high), a.high, b.high)};
 }
 
-/* Of each lane yes where a > b, else no. */
-static inline D f64_where_above(D a, D b, D yes, D no)
-{
-    return (D){vbslq_f64(vcgtq_f64(a.low, b.low), yes.low, no.low),
-               vbslq_f64(vcgtq_f64(a.high, b.high), yes.high, no.high)};
-}
-
-/* To the nearest whole number, ties to the even one. */
-static inline D f64_nearest(D x) { return (D){vrndnq_f64(x.low), vrndnq_f64(x.high)}; }
-
-static inline float64x2_t f64_half_power(float64x2_t n)
-{
-    return vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vcvtq_s64_f64(n), vdupq_n_s64(1023)), 52));
-}
-
-/* 2^n, n a whole number whose power is a normal one; a NaN gives anything. */
-static inline D f64_power(D n) { return (D){f64_half_power(n.low), f64_half_power(n.high)}; }
 static inline D f64_load_whole(const double *x) { return (D){vld1q_f64(x), vld1q_f64(x + 2)}; }
 
 static inline void f64_store_whole(double *y, D value)
