@@ -4,7 +4,8 @@ csrc/**/*_<isa>.c gets that level's flags; everything else gets the baseline of 
 nnfast/_native/<name>.pyx is one extension, made of the files that it includes from the folder of its name. The kernels
 and the registry are linked into `kernels`, the thread team into `threads`, the packing of weights into `conv`, the ring
 into `rings` and into the loops that measure it. `openmp` is left out where the compiler has no OpenMP.
-csrc/ndk is a library of its own, without Python, for programs in C: nnfast/lib/libneuralnetworks.so.
+csrc/ndk is a library of its own, without Python, for programs in C: nnfast/lib/libneuralnetworks.so. csrc/delegate is
+one for TFLite, nnfast/lib/libnnfast_delegate.so, with csrc/ndk to speak to the driver.
 
 NNFAST_WERROR=1        warnings are errors
 NNFAST_CFLAGS="..."    further flags of the compiler, e.g. sanitizers, whose library the process loads first
@@ -21,11 +22,9 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 SHARED = "nnfast._native._cyutility"
-NDK_LIBRARY = "nnfast/lib/libneuralnetworks.so"
-NDK_MAP = "csrc/ndk/libneuralnetworks.map"
-# Threads of a run may still be on their way when a program closes the library, so it stays.
-NDK_LINK = ["-Wl,-soname,libneuralnetworks.so", f"-Wl,--version-script={NDK_MAP}", "-Wl,-z,nodelete",
-            "-Wl,--gc-sections", "-pthread", "-ldl"]
+# Threads of a run may still be on their way when a program closes a library, so it stays. What a library has no use for
+# is left out of it.
+LIBRARY_LINK = ["-Wl,-z,nodelete", "-Wl,--gc-sections", "-pthread", "-ldl"]
 sys.path.insert(0, str(ROOT / "ci"))
 
 from c_build import (  # noqa: E402  (the folder is no package)
@@ -58,6 +57,14 @@ def extensions():
         sources = [str(pyx.relative_to(ROOT)), *extra.get(name, [])]
         result.append(extension(f"nnfast._native.{name}", sources, OPENMP if name == "openmp" else []))
     return result
+
+
+def libraries():
+    """{library: (sources, map of what it exports)} of those without Python."""
+    client = [*csrc("ndk/*.c"), *csrc("fmq/*.c")]
+    return {"nnfast/lib/libneuralnetworks.so": (client, "csrc/ndk/libneuralnetworks.map"),
+            "nnfast/lib/libnnfast_delegate.so": ([*csrc("delegate/*.c"), *client],
+                                                 "csrc/delegate/libnnfast_delegate.map")}
 
 
 def extension(name, sources, libraries=()):
@@ -94,19 +101,24 @@ class BuildExt(build_ext):
         # Where this Python looks for its own libraries says nothing to other machines.
         self.compiler.linker_so = [flag for flag in self.compiler.linker_so if not flag.startswith("-Wl,-rpath")]
         objects = {ext.name: self.jobs(ext) for ext in self.extensions}
-        library = self.c_jobs([*csrc("ndk/*.c"), *csrc("fmq/*.c")])
-        compile_changed({target: job for jobs in (*objects.values(), library) for target, job in jobs.items()})
+        plain = {path: (self.c_jobs(sources), exports) for path, (sources, exports) in libraries().items()}
+        compile_changed({target: job for jobs in (*objects.values(), *(jobs for jobs, _ in plain.values()))
+                         for target, job in jobs.items()})
         for ext in self.extensions:
             self.compiler.link_shared_object([str(target) for target in objects[ext.name]],
                                              self.get_ext_fullpath(ext.name), extra_postargs=ext.extra_link_args,
                                              target_lang="c")
-        self.compiler.link_shared_object([str(target) for target in library], str(Path(self.build_lib) / NDK_LIBRARY),
-                                         extra_postargs=[*NDK_LINK, *os.environ.get("NNFAST_CFLAGS", "").split()])
+        for path, (jobs, exports) in plain.items():
+            self.compiler.link_shared_object(
+                [str(target) for target in jobs], str(Path(self.build_lib) / path),
+                extra_postargs=[f"-Wl,-soname,{Path(path).name}", f"-Wl,--version-script={exports}", *LIBRARY_LINK,
+                                *os.environ.get("NNFAST_CFLAGS", "").split()])
 
     def copy_extensions_to_source(self):
         super().copy_extensions_to_source()
-        self.mkpath(str(Path(NDK_LIBRARY).parent))
-        self.copy_file(str(Path(self.build_lib) / NDK_LIBRARY), NDK_LIBRARY)
+        for path in libraries():
+            self.mkpath(str(Path(path).parent))
+            self.copy_file(str(Path(self.build_lib) / path), path)
 
     def c_jobs(self, sources):
         """{object: (command, source)} of files of csrc that Python knows nothing of."""

@@ -52,8 +52,11 @@ int ndk_hello(int socket, const char *role, const struct ndk_session *session, e
     ndk_put_nil(&message);
     int error = ndk_send(socket, &message, NULL, 0);
     ndk_buffer_free(&message);
+    int attached = -1;
     if (!error)
-        error = ndk_receive(socket, packet, large, answer);
+        error = ndk_receive(socket, packet, large, &attached, answer);
+    if (attached >= 0)
+        close(attached);
     if (error == ENOMEM)
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     if (error)
@@ -70,6 +73,8 @@ int ndk_hello(int socket, const char *role, const struct ndk_session *session, e
 void ndk_connection_free(struct ndk_connection *connection)
 {
     close(connection->fd);
+    if (connection->attached >= 0)
+        close(connection->attached);
     if (connection->arena)
         munmap(connection->arena, connection->arena_size);
     free(connection->large);
@@ -83,6 +88,7 @@ static int open_connection(struct ndk_session *session, struct ndk_connection **
     if (!connection)
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     connection->session = session;
+    connection->attached = -1;
     int code = ndk_reach(false, &connection->fd);
     if (code) {
         free(connection);
@@ -198,7 +204,9 @@ int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *me
     int code = tell(connection, message, fds, count);
     if (code)
         return code;
-    int error = ndk_receive(connection->fd, connection->packet, &connection->large, answer);
+    if (connection->attached >= 0)
+        close(connection->attached);
+    int error = ndk_receive(connection->fd, connection->packet, &connection->large, &connection->attached, answer);
     if (error) {
         connection->is_broken = true; /* whatever the reason: the next answer would be the one to this call */
         return broken(connection, error);

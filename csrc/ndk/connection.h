@@ -6,11 +6,12 @@
 
 struct ndk_session;
 
-/* A connection in use by one thread. arena: memory that both sides map, or NULL. */
+/* A connection in use by one thread. arena: memory that both sides map, or NULL; attached: the descriptor that came with
+ * the last answer, or -1. */
 struct ndk_connection {
     struct ndk_session *session;
     struct ndk_connection *next_idle, *next;
-    int fd;
+    int fd, attached;
     bool is_broken, is_new_arena;
     uint8_t *arena;
     size_t arena_size;

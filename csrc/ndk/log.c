@@ -8,6 +8,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_on;
+static _Thread_local char last[1000];
 
 static void look(void)
 {
@@ -24,7 +25,15 @@ static void look(void)
 
 void ndk_log(const char *where, const char *text, size_t size)
 {
+    size_t kept = size < sizeof last ? size : sizeof last - 1;
+    memcpy(last, text, kept);
+    last[kept] = 0;
     pthread_once(&once, look);
     if (is_on)
-        fprintf(stderr, "libneuralnetworks: %s: %.*s\n", where, (int)(size < 1000 ? size : 1000), text);
+        fprintf(stderr, "libneuralnetworks: %s: %s\n", where, last);
+}
+
+const char *ndk_reason(void)
+{
+    return last;
 }

@@ -7,4 +7,7 @@
 /* where: function that refuses, without its prefix; text: `size` bytes of the reason. */
 void ndk_log(const char *where, const char *text, size_t size);
 
+/* The reason of this thread's last refusal. */
+const char *ndk_reason(void);
+
 #endif

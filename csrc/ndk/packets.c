@@ -100,7 +100,7 @@ static uint8_t *read_large(const uint8_t *mark, int fd, size_t *size)
     return data;
 }
 
-int ndk_receive(int socket, uint8_t *packet, uint8_t **large, struct ndk_reader *reader)
+int ndk_receive(int socket, uint8_t *packet, uint8_t **large, int *attached, struct ndk_reader *reader)
 {
     union {
         struct cmsghdr header;
@@ -113,6 +113,7 @@ int ndk_receive(int socket, uint8_t *packet, uint8_t **large, struct ndk_reader 
     do
         got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
+    *attached = -1;
     if (got < 0)
         return errno;
     int last = -1;
@@ -134,7 +135,8 @@ int ndk_receive(int socket, uint8_t *packet, uint8_t **large, struct ndk_reader 
         *reader = (struct ndk_reader){*large, *large + size, false};
         error = *large ? 0 : EBADMSG;
     }
-    if (last >= 0)
+    *attached = error || packet[0] == LARGE_MARK ? -1 : last;
+    if (last >= 0 && *attached < 0)
         close(last);
     return error;
 }

@@ -12,11 +12,11 @@ and `tf.lite`. docs/litert.md says where nnfast does more, and what it has no co
 
 from types import SimpleNamespace
 
-from .delegates import Delegate, OpResolverType, load_delegate
+from .delegates import Delegate, OpResolverType, delegate, load_delegate
 from .interpreter import Interpreter
 from .signature import SignatureRunner
 
 experimental = SimpleNamespace(OpResolverType=OpResolverType, load_delegate=load_delegate)
 """As `tf.lite.experimental`."""
 
-__all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "experimental", "load_delegate"]
+__all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "delegate", "experimental", "load_delegate"]

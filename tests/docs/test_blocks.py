@@ -49,6 +49,7 @@ other = fmq.MessageQueue.create(fmq.REQUEST_DATUM, 1024)
 table, fds, quantum = other.descriptor.table(), other.descriptor.fds, other.descriptor.quantum
 """],
     "docs/cache.md": [MODEL],
+    "docs/delegate.md": [""],
     "docs/extensions.md": ["", ""],
     "docs/litert.md": ["import numpy as np"],
     "docs/passes.md": [MODEL],
@@ -133,7 +134,7 @@ def test_single_blocks_run(page, number, execute, tmp_path):
     found = blocks(page, "python")
     assert len(found) == len(BEFORE[page])
     text = found[number][1]
-    for package in ("dask", "zarr"):
+    for package in ("dask", "zarr", "ai_edge_litert"):
         if package in text:
             pytest.importorskip(package)
     files(tmp_path)

@@ -1,15 +1,11 @@
 """Life and death of the driver's process behind the C library."""
 
-import os
-import select
-import signal
 import subprocess
-import sys
 
 import pytest
 
-import nnfast
 from helpers.processes import environment
+from helpers.service_process import starter_in, stop
 from helpers.tree import ROOT
 
 CLIENTS = ROOT / "tests" / "ndk" / "clients"
@@ -18,21 +14,7 @@ RUNS = ["1", "30"]  # by messages; often enough for rings
 
 @pytest.fixture
 def starter(tmp_path):
-    """A program that serves as `nnfast serve` does, wherever nnfast is installed."""
-    path = tmp_path / "nnfast"
-    path.write_text(f"#!{sys.executable}\nimport sys\nsys.path[:] = {sys.path!r}\nfrom nnfast.cli.main import main\n"
-                    f"sys.exit(main(sys.argv[1:]))\n")
-    path.chmod(0o755)
-    return path
-
-
-def stop(socket):
-    """End the driver that serves there, as kill -9 does; it is gone afterwards."""
-    with nnfast.connect(socket) as device:
-        pid = os.pidfd_open(device.pid)
-        signal.pidfd_send_signal(pid, signal.SIGKILL)
-        select.select([pid], [], [])
-        os.close(pid)
+    return starter_in(tmp_path)
 
 
 @pytest.mark.parametrize("runs", RUNS)
