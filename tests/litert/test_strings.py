@@ -79,6 +79,40 @@ def constant():
                  [Op("GATHER", ["k", "i"], ["y"], "GatherOptions", {})], ["i"], ["y"]), [i32(4, 2)]
 
 
+def filled():
+    """[2, 2] times one of six strings."""
+    return build([Tensor.of("d", i32(2, 2)), Tensor.of("i", np.array(4, np.int32)), Tensor("x", (6,), "string"),
+                  Tensor("v", (), "string"), Tensor("y", (2, 2), "string")],
+                 [Op("GATHER", ["x", "i"], ["v"], "GatherOptions", {}),
+                  Op("FILL", ["d", "v"], ["y"], "FillOptions", {})],
+                 ["x"], ["y"]), [SIX]
+
+
+def chosen(condition):
+    """The first or the second half of six strings."""
+    def half(begin):
+        return ([Tensor("g", (6,), "string"), Tensor.of("b", i32(begin)), Tensor.of("n", i32(3)),
+                 Tensor("z", (3,), "string")], [Op("SLICE", ["g", "b", "n"], ["z"])], ["g"], ["z"])
+
+    return build([Tensor("c", (1,), "bool"), Tensor("x", (6,), "string"), Tensor("y", (3,), "string")],
+                 [Op("IF", ["c", "x"], ["y"], "IfOptions", {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2})],
+                 ["c", "x"], ["y"], others=[half(0), half(3)]), [np.array([condition]), SIX]
+
+
+def turned(rounds):
+    """Six strings that go one place further in each round."""
+    more = ([Tensor("n", (1,), "int32"), Tensor("g", (6,), "string"), Tensor.of("m", i32(rounds)),
+             Tensor("go", (1,), "bool")], [Op("LESS", ["n", "m"], ["go"])], ["n", "g"], ["go"])
+    turn = ([Tensor("n", (1,), "int32"), Tensor("g", (6,), "string"), Tensor.of("one", i32(1)),
+             Tensor.of("i", i32(1, 2, 3, 4, 5, 0)), Tensor("after", (1,), "int32"), Tensor("z", (6,), "string")],
+            [Op("ADD", ["n", "one"], ["after"], "AddOptions"), Op("GATHER", ["g", "i"], ["z"], "GatherOptions")],
+            ["n", "g"], ["after", "z"])
+    fields = {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}
+    return build([Tensor("k", (1,), "int32"), Tensor("x", (6,), "string"), Tensor("n", (1,), "int32"),
+                  Tensor("y", (6,), "string")], [Op("WHILE", ["k", "x"], ["n", "y"], "WhileOptions", fields)],
+                 ["k", "x"], ["n", "y"], others=[more, turn]), [i32(0), SIX]
+
+
 CASES = {
     "RESHAPE": one("RESHAPE", (3, 2), [i32(3, 2)]), "TILE": one("TILE", (4, 3), [i32(2, 1)]),
     "GATHER": one("GATHER", (2,), [i32(4, 1)], "GatherOptions", given=SIX), "GATHER of a constant": constant(),
@@ -90,6 +124,7 @@ CASES = {
     "SHAPE": one("SHAPE", (2,), (), "ShapeOptions", {"OutType": 2}, dtype="int32"),
     "EQUAL": equal("EQUAL", [[b"one", b"zwei", b"drei"], [b"", b"f\0ve", b"f"]]),
     "NOT_EQUAL": equal("NOT_EQUAL", [b"one", b"f\0ve", b"f"]), "HASHTABLE_LOOKUP": lookup(),
+    "FILL": filled(), "IF": chosen(True), "IF not": chosen(False), "WHILE": turned(4), "WHILE of no round": turned(0),
     **{f"SKIP_GRAM of {sentence!r}": skip_gram(sentence) for sentence in (
         b"the quick brown  fox jumps", b"the", b"", b" ", b" a b", b"  a b c", b"a\tb\nc d", b"a b c d e  ", b" a",
         b"a ")},
@@ -150,6 +185,15 @@ def test_skip_grams_and_moves():
     assert run(*CASES["SKIP_GRAM of three"])[0].tolist()[:4] == [b"a b c", b"a b d", b"a b e", b"a c d"]
     assert run(*skip_gram(b"x y"))[0].tolist() == [b"x y", b"x", b"y"]
     assert run(*CASES["GATHER of a constant"])[0].tolist() == [b"f\0ve", b"drei"]
+
+
+def test_strings_through_fill_and_control_flow():
+    assert run(*CASES["FILL"])[0].tolist() == [[b"f\0ve"] * 2] * 2
+    assert run(*CASES["IF"])[0].tolist() == SIX[:3].tolist()
+    assert run(*CASES["IF not"])[0].tolist() == SIX[3:].tolist()
+    for rounds in (0, 4):
+        count, texts = run(*turned(rounds))
+        assert (count.tolist(), texts.tolist()) == ([rounds], np.roll(SIX, -rounds).tolist())
 
 
 def test_what_set_tensor_takes_and_get_tensor_gives():
