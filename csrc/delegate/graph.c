@@ -133,7 +133,7 @@ static void add(struct list *list, int value)
     list->data[list->count++] = value;
 }
 
-enum role { UNSEEN, READ, MADE, MADE_AND_READ };
+enum role { READ = 1, MADE = 2, OF_CUSTOM = 4 };
 
 /* The work on one file. tensors: their numbers, in the order of the file; place: where each is among them; role: what
  * the nodes do with each; operators: one node for each of the file's codes, whose code that is. */
@@ -203,14 +203,15 @@ static void number(struct work *work, const struct tfl_ints *outputs)
         for (int k = 0; k < node->outputs->size; k++)
             if (node->outputs->data[k] != TFL_OMITTED) {
                 see(work, node->outputs->data[k]);
-                work->role[node->outputs->data[k]] |= MADE;
+                work->role[node->outputs->data[k]] |=
+                    registration->code == TFL_CUSTOM_OPERATOR ? MADE | OF_CUSTOM : MADE;
             }
         code_of(work, i);
     }
     for (int i = 0; outputs && i < outputs->size; i++)
         add(&work->outputs, outputs->data[i]);
     for (size_t i = 0; !outputs && i < work->tensors.count; i++)
-        if (work->role[work->tensors.data[i]] == MADE)
+        if ((work->role[work->tensors.data[i]] & (MADE | READ)) == MADE)
             add(&work->outputs, work->tensors.data[i]);
 }
 
@@ -457,7 +458,10 @@ bool dlg_make_graph(struct tfl_context *context, const int *nodes, size_t count,
     graph->output_count = work.outputs.count;
     graph->is_open = work.is_open;
     graph->shapes = calloc(graph->input_count + 1, sizeof *graph->shapes);
-    bool has_shapes = graph->shapes;
+    graph->is_free = calloc(graph->output_count + 1, sizeof *graph->is_free);
+    for (size_t i = 0; graph->is_free && work.role && i < graph->output_count; i++)
+        graph->is_free[i] = work.role[graph->outputs[i]] & OF_CUSTOM;
+    bool has_shapes = graph->shapes && graph->is_free;
     for (size_t i = 0; has_shapes && i < graph->input_count; i++)
         has_shapes = (graph->shapes[i] = dlg_copy(context->tensors[graph->inputs[i]].dims)) != NULL;
     free(work.place);
@@ -478,6 +482,7 @@ void dlg_free_graph(struct dlg_graph *graph)
     for (size_t i = 0; graph->shapes && i < graph->input_count; i++)
         free(graph->shapes[i]);
     free(graph->shapes);
+    free(graph->is_free);
     if (graph->fd >= 0)
         close(graph->fd);
     free(graph->inputs);

@@ -5,14 +5,15 @@
 #include "tflite.h"
 
 /* fd: a sealed memfd; inputs, outputs: numbers of the tensors that the part reads from others and gives to them, in the
- * order of the file; shapes: of the inputs in the file. is_open: some sizes of the file are not known, so that they must
+ * order of the file; shapes: of the inputs in the file; is_free: outputs of custom operators, of which no dimensions
+ * mean that the file does not know them. is_open: some sizes of the file are not known, so that they must
  * be inferred. */
 struct dlg_graph {
     int fd;
     int *inputs, *outputs;
     size_t input_count, output_count;
     struct tfl_ints **shapes;
-    bool is_open;
+    bool *is_free, is_open;
 };
 
 /* Whether a node may be part of such a file; if not, *reason says why, in words that stay. */

@@ -61,12 +61,12 @@ static bool take_found(struct kernel *kernel, const struct tfl_ints *nodes)
     return false;
 }
 
-/* Which outputs have one element and no dimensions. A custom operator that says none does not know them. */
+/* Which outputs have one element and no dimensions. */
 static void find_scalars(const struct tfl_context *context, struct kernel *kernel)
 {
     for (size_t i = 0; i < kernel->graph.output_count; i++) {
         const struct tfl_ints *dims = context->tensors[kernel->graph.outputs[i]].dims;
-        kernel->is_scalar[i] = dims && !dims->size;
+        kernel->is_scalar[i] = dims && !dims->size && !kernel->graph.is_free[i];
     }
 }
 

@@ -13,6 +13,7 @@ from helpers.litert_models import DATA, stateful
 from helpers.processes import environment
 from helpers.service_process import stop
 from helpers.tflite.file_builder import Op, Tensor, build
+from helpers.tflite.samples import detections
 from helpers.tree import ROOT
 from nnfast.litert.delegates import LIBRARY
 
@@ -97,6 +98,12 @@ def test_shapes_that_only_values_tell(run):
     content = build(tensors, [Op("GREATER", ["x", "zero"], ["is_above"]), Op("WHERE", ["is_above"], ["at"]),
                               Op("CAST", ["at"], ["y"])], ["x"], ["at", "y", "is_above"])
     check(run(content, calls=4), 1, integers=True)
+
+
+def test_results_of_custom_operators_have_the_shapes_that_these_give(run):
+    row = run(detections(False), options={"allow_fallback": "false"})
+    assert "error" not in row and row["parts"] == 1
+    assert all(same_shape for call in row["outputs"] for *_, same_shape in call), row
 
 
 def test_several_threads_and_priorities(run):

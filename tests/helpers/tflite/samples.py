@@ -84,14 +84,16 @@ def shapes():
     return build(tensors, ops, ["x", "c"], ["z", "i"], others=others)
 
 
-def detections():
-    """The custom operator, whose options are a format of their own."""
+def detections(has_shapes=True):
+    """The custom operator, whose options are a format of their own. has_shapes: the file has those of the results."""
     options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2, "nms_score_threshold": 0.25,
                "nms_iou_threshold": 0.5, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
     tensors = [Tensor("d", (1, 4, 4)), Tensor("s", (1, 4, 3), "uint8", scale=0.005),
                Tensor.of("a", np.ones((4, 4), np.float32)), Tensor("o0", (1, 3, 4)), Tensor("o1", (1, 3)),
                Tensor("o2", (1, 3)), Tensor("o3", (1,))]
     names = [f"o{k}" for k in range(4)]
+    if not has_shapes:
+        tensors[3:] = [Tensor(name, (), has_rank=False) for name in names]
     op = Op("TFLite_Detection_PostProcess", ["d", "s", "a"], names, custom=bytes(flexbuffers.Dumps(options)))
     return build(tensors, [op], ["d", "s"], names)
 
