@@ -21,7 +21,7 @@ step() { # name, command...
 
 lint() { # pyright too where somebody has it
     ruff check . && cython-lint nnfast/_native && mypy || return 1
-    ! command -v basedpyright > /dev/null || basedpyright --level error
+    ! basedpyright --version > /dev/null 2>&1 || basedpyright --level error
 }
 objects() { python ci/check_objects.py; }
 kernels() {
