@@ -41,10 +41,21 @@ for python in "$@"; do
         rm -rf "$work/raw" "$work/source"
         mkdir "$work/source"
         tar -xzf dist/*.tar.gz -C "$work/source" --strip-components=1
-        CC="$work/$arch-cc" LDFLAGS=-s _PYTHON_HOST_PLATFORM="linux-$arch" SETUPTOOLS_EXT_SUFFIX=".$abi-$arch-linux-gnu.so" \
+        # LDSHARED, as what a distribution links its Python with (-Bsymbolic-functions) zig need not know.
+        CC="$work/$arch-cc" LDSHARED="$work/$arch-cc -shared" LDFLAGS=-s \
+            _PYTHON_HOST_PLATFORM="linux-$arch" SETUPTOOLS_EXT_SUFFIX=".$abi-$arch-linux-gnu.so" \
             "$work/build/bin/python" -m build --wheel --no-isolation --outdir "$work/raw" "$work/source" > "$work/log" 2>&1 ||
             { tail -n 40 "$work/log"; exit 1; }
-        auditwheel repair --plat "manylinux_${glibc/./_}_$arch" --wheel-dir dist "$work"/raw/*.whl
+        # auditwheel offers --plat for this machine's family alone; it finds the oldest tag that holds, of any.
+        auditwheel repair --plat auto --wheel-dir "$work/raw" "$work"/raw/*.whl > "$work/log" 2>&1 ||
+            { tail -n 40 "$work/log"; exit 1; }
+        wheel=$(ls "$work"/raw/*manylinux_*"$arch.whl")
+        tag=${wheel##*manylinux_2_}
+        if [ "${tag%%_*}" -gt "${glibc#2.}" ] || [ "$(stat -c %s "$wheel")" -gt 4000000 ]; then
+            echo "$wheel: must run with glibc $glibc and have at most 4 MB"
+            exit 1
+        fi
+        mv "$wheel" dist
     done
 done
 for wheel in dist/*"$(uname -m)".whl; do
