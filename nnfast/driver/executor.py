@@ -60,7 +60,7 @@ class Executor:
         self._states_in = tuple([graph.inputs[s.input] for s in states])
         self._states_out = tuple([graph.outputs[s.output] for s in states])
         self._graph = GraphRunner(model, graph, "main", self.resources, kept)
-        self.recent = RecentPlans(self._make_runner, {operand: place for place, operand in enumerate(self._inputs)})
+        self.recent = RecentPlans({operand: place for place, operand in enumerate(self._inputs)})
         self._best_ns = 0  # of the shortest measured execution of the plan
 
     # -- planning ------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Executor:
 
         graph = self._graph
         graph.walk(shapes, values, limits, provide, settle if limits.room and out is None else None)
-        if self.segment is None and self.recent.learn(graph.planner):
+        if self.segment is None and self.recent.learn(graph.planner, self._make_runner):
             observe.follow(self)
         results = [as_given(values[info.operand], info.dtype) for info in self.outputs]
         return results if out is None else self._deliver(results, inputs, out)

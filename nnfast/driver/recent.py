@@ -11,12 +11,11 @@ from ..forks import renewed
 class RecentPlans:
     """Runners of the whole plans that the last executions used.
 
-    make(segment, shapes): a Runner of a Segment that covers the graph, for these input shapes, or None; places:
-    {operand: place among the arrays that callers give}.
+    places: {operand: place among the arrays that callers give}.
     """
 
-    def __init__(self, make, places):
-        self._make, self._places = make, places
+    def __init__(self, places):
+        self._places = places
         self._known = ()  # (Segment, Runner or None, [(place, identity of the value)]), the last used first
         self._is_open, self._lock = True, renewed(threading.Lock())
 
@@ -31,15 +30,19 @@ class RecentPlans:
                     return results
         return None
 
-    def learn(self, planner):
-        """Keep the plan that an execution of this Planner used, if it is whole; returns True if it is new."""
+    def learn(self, planner, make):
+        """Keep the plan that an execution of this Planner used, if it is whole; returns True if it is new.
+
+        make(segment, shapes): a Runner of a Segment that covers the graph, for these input shapes, or None. It is not
+        kept: it refers to the model, which goes with its last user and not with the next collection of cycles.
+        """
         found = planner.latest()
         if found is None:
             return False
         segment, shapes, values = found
         if any(segment is known for known, _, _ in self._known) or any(o not in self._places for o, _ in values):
             return False
-        runner = self._make(segment, shapes)
+        runner = make(segment, shapes)
         if runner is not None:
             segment.release_idle()  # the Runner has frames of its own
         row = segment, runner, [(self._places[operand], value) for operand, value in values]

@@ -1,5 +1,7 @@
 """The Executor: which path runs take, and what twins share."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +50,23 @@ def test_a_value_without_dimensions_takes_it_too():
     assert prepared.executor.runner.runs == 1
     assert prepared.executor.quick([np.array(2, np.float64)]) is None
     assert prepared.executor.quick([np.float32([2])], [np.empty((), np.float32)]) is None
+
+
+@pytest.mark.parametrize("dims", [(4,), (0,)])
+def test_a_model_goes_with_its_last_user(dims):
+    """And not with the next collection of cycles: clients' files and memory are held until then."""
+    b = nnfast.ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", dims), b.output("TENSOR_FLOAT32", dims)
+    prepared = nnfast.Device(1).prepare(b.operation("RELU", [x], [y]).build())
+    for _ in range(3):
+        prepared.run([np.ones(4, np.float32)])
+    gone = weakref.ref(prepared.executor)
+    gc.disable()
+    try:
+        del prepared
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("way", WAYS)
