@@ -358,7 +358,7 @@ class SlowDevice:
 def test_who_waits_for_the_compilation_of_another_has_limits_and_a_claim_of_its_own():
     turns, device = Turns(), SlowDevice()
     registry, model = Registry(lambda precision: device), dense_model()
-    source = Source(np.zeros(100, np.uint8), ())
+    source = Source(np.zeros(100, np.uint8), (), 0, False)
     options = "low_power", "low", None, None
 
     def prepare(work):
