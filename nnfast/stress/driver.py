@@ -15,7 +15,7 @@ START_SECONDS = 30
 SETTLE_SECONDS = 10
 END_SECONDS = 60
 REST_SECONDS = 0.5
-GROWTH = 24 << 20
+GROWTH = 32 << 20
 """Bytes that the driver may keep: fragments and pools of threads, not leaks."""
 SPARE_THREADS, SPARE_DESCRIPTORS = 16, 2
 """What it may keep: pools of threads grow with the need, and one of them sleeps at a descriptor."""
