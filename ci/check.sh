@@ -70,7 +70,8 @@ poison() { python ci/poison.py; }
 service() { # a short form of each; docs/service.md tells the full sizes. Latencies are not judged on a machine in use.
     python ci/service_soak.py --small --calm 1 --seconds 10 --clients 2 --worse inf --stall-ms inf | tail -n 3 &&
         python ci/service_fuzz.py --messages 20000 --sockets 2000 --packets 10000 &&
-        python ci/service_kills.py --kills 20 --driver-kills 1
+        python ci/service_kills.py --kills 20 --driver-kills 1 &&
+        python ci/ndk_kills.py --kills 40
 }
 fuzz() { # docs/fuzz.md
     local folder
