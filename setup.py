@@ -73,8 +73,10 @@ def extension(name, sources, libraries=()):
         name, sources,
         include_dirs=["csrc/include", "csrc/kernels", "csrc", numpy_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
-        extra_compile_args=["-O2", "-g0", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", *machine_flags(),
-                            *further],
+        # Python's own flags warn of what Cython's code is full of: comparisons of signed with unsigned numbers and,
+        # where one function serves several types, of integers with themselves (is it NaN?).
+        extra_compile_args=["-O2", "-g0", "-fvisibility=hidden", "-pthread", "-ffp-contract=off", "-Wno-sign-compare",
+                            "-Wno-tautological-compare", *machine_flags(), *further],
         extra_link_args=["-pthread", "-lm", *libraries, "-Wl,--gc-sections"],
     )
 

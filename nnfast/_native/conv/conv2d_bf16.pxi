@@ -135,7 +135,7 @@ cdef void product(const conv2d_bf16 *p, const split *s, size_t origin, const voi
     w.item, w.last = item, last
     tile.taps = p.taps
     tile.pairs = p.pairs
-    tile.tap = p.tap
+    tile.tap = <const size_t *>p.tap
     tile.lda = p.lda
     tile.ldc = s.columns
     tile.prefetch = prefetch

@@ -121,7 +121,7 @@ cdef void run_recurrent_f32(const nnf_step *step, const nnf_run *run, int thread
             count = min(<size_t>NNF_GEMV_N, p.units - i * NNF_GEMV_N)
             for b in range(p.walk.batch):
                 source = input_at(&p.walk, x, t, b)
-                h = output_at(&p.walk, out, t - 1, b) if t else state + b * p.units
+                h = <const float *>output_at(&p.walk, out, t - 1, b) if t else state + b * p.units
                 y = output_at(&p.walk, out, t, b) + i * NNF_GEMV_N
                 if p.rows != NULL:
                     do_rows(p, weights, again, bias, i, source, h, y)

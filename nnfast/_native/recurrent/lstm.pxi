@@ -138,8 +138,8 @@ cdef void do_cells(const lstm_f32 *p, const nnf_step *step, const nnf_run *run, 
             source = input_at(&p.walk, x, t, b)
             tile.start = source + i * <size_t>p.form.gates * NNF_LSTM_N if p.summed else NULL
             tile.x = source
-            tile.h = output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
-            tile.c_in = (c_out if t else c_in) + at
+            tile.h = <const float *>output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
+            tile.c_in = (<const float *>c_out if t else c_in) + at
             tile.c_out = c_out + at
             tile.y = hidden + at if p.projects else output_at(&p.walk, y, t, b) + i * NNF_LSTM_N
             p.cell(&p.form, &tile)

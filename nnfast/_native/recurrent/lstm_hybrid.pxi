@@ -98,7 +98,7 @@ cdef void run_lstm_hybrid(const nnf_step *step, const nnf_run *run, int thread, 
         row.normal[g] = floats_at(step, run, gate.norm)
     for t in range(p.walk.times):
         for b in range(p.walk.batch):
-            before = output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
+            before = <const float *>output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
             output = output_at(&p.walk, y, t, b)
             quantize_row(p, input_at(&p.walk, x, t, b), p.inputs, codes, &data)
             quantize_row(p, before, p.outputs, codes, &again)
@@ -108,7 +108,7 @@ cdef void run_lstm_hybrid(const nnf_step *step, const nnf_run *run, int thread, 
                              products, sums + g * p.units, False)
                 multiply_row(p, &again, <const int8_t *>run.slot[step.slots[gate.from_output]], gate.output_scale,
                              p.units, products, sums + g * p.units, True)
-            row.c_in = (c_out if t else c_in) + b * p.units
+            row.c_in = (<const float *>c_out if t else c_in) + b * p.units
             row.c_out = c_out + b * p.units
             row.y = hidden if p.projects else output
             p.cell(&p.form, &row)

@@ -70,7 +70,7 @@ cdef void do_sums(const lstm_rows *p, const nnf_step *step, const nnf_run *run, 
             m.x0 = input_at(&p.walk, x, t, b)
             if p.summed:
                 m.start = m.x0 + gate * p.units + row
-            m.x1 = output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
+            m.x1 = <const float *>output_at(&p.walk, y, t - 1, b) if t else state + b * p.outputs
             m.y = sums + (b * gates + gate) * p.units + row
             p.multiply(&m)
 
