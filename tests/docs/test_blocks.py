@@ -84,9 +84,9 @@ def execute(tools, tmp_path, tmp_path_factory):
                 del environment["PYTHONPATH"]
             with open(tmp_path / ".out", "w+") as out, open(tmp_path / ".err", "w+") as err:
                 process = subprocess.Popen([python, "-c", program], cwd=tmp_path, env=environment, stdout=out,
-                                           stderr=err, start_new_session=True)
+                                           stderr=err, process_group=0)
                 try:
-                    code = process.wait(timeout=300)
+                    code = process.wait(timeout=1800)
                 finally:
                     with suppress(ProcessLookupError):  # what it has started and left
                         os.killpg(process.pid, signal.SIGKILL)
