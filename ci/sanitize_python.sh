@@ -8,8 +8,9 @@
 # leave behind; thread: data races of the extensions (the interpreter is not instrumented, but its locks are seen). Each
 # builds a copy of the tree in a folder of its own, which takes minutes on few cores.
 # library: the C library alone, under address, undefined behaviour and leaks, then thread, as the programs of tests/ndk
-# use it with a driver of this tree.
+# use it with a driver of this tree; then random sequences of its calls, where there is clang.
 # EXECUTIONS: of the soak, 20000 where not given. FUZZ: arguments of nnfast fuzz, --minutes 1 where not given.
+# CALLS: sequences of calls, 100000 where not given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -65,6 +66,18 @@ library() { # flags, options of the sanitizer: programs made by a compiler of th
         -p no:cacheprovider tests/ndk/test_programs.py tests/ndk/test_driver.py tests/ndk/test_examples.py
 }
 
+calls() { # sequences of calls of the C library, guided by coverage
+    cd "$root"
+    mkdir -p "$folder/calls"
+    clang -std=c11 -O1 -g -pthread -Icsrc -Icsrc/include -Innfast/include -fsanitize=fuzzer,address,undefined \
+        -fno-sanitize-recover=all csrc/ndk/*.c csrc/fmq/*.c csrc/stress/ndk_libfuzzer.c -ldl -o "$folder/calls/fuzz"
+    printf '#!/bin/sh\ncd "%s" && exec env -u ASAN_OPTIONS "%s" -m nnfast "$@"\n' "$root" "$(command -v python)" \
+        > "$folder/calls/driver"
+    chmod +x "$folder/calls/driver"
+    (cd "$folder/calls" && ASAN_OPTIONS=detect_leaks=1 NNFAST_SOCKET=$folder/calls/socket \
+        NNFAST_DRIVER=$folder/calls/driver ./fuzz -max_len=600 -len_control=20 -runs="${CALLS:-100000}")
+}
+
 for kind in "${@:-address}"; do
     echo "== $kind"
     case $kind in
@@ -87,6 +100,9 @@ for kind in "${@:-address}"; do
     library)
         library "$undefined" ASAN_OPTIONS=detect_leaks=1
         library "-fsanitize=thread" TSAN_OPTIONS=exitcode=66
+        if command -v clang > /dev/null; then
+            calls
+        fi
         ;;
     thread)
         build thread "-fsanitize=thread"
