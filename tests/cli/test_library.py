@@ -12,7 +12,9 @@ LIBRARY = str(PACKAGE / "lib" / "libneuralnetworks.so")
 
 @pytest.mark.parametrize("options,words", [
     ([], [LIBRARY]), (["--path"], [LIBRARY]), (["--cflags"], [f"-I{PACKAGE / 'include'}"]),
-    (["--libs"], [f"-L{PACKAGE / 'lib'}", f"-Wl,-rpath,{PACKAGE / 'lib'}", "-lneuralnetworks"])])
+    (["--libs"], [f"-L{PACKAGE / 'lib'}", f"-Wl,-rpath,{PACKAGE / 'lib'}", "-lneuralnetworks"]),
+    (["--cmake"], [str(PACKAGE / "lib" / "cmake" / "neuralnetworks")]),
+    (["--pkg-config"], [str(PACKAGE / "lib" / "pkgconfig")])])
 def test_words(options, words, capsys):
     assert main(["library", *options]) == 0
     assert capsys.readouterr().out.split() == words
