@@ -43,7 +43,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.
 COMMON = ["-O2", "-g0", "-falign-functions=64", "-falign-loops=32", "-std=c11", "-ffp-contract=off", "-fno-math-errno",
           "-fvisibility=hidden", "-pthread"]
-INCLUDES = ["-Icsrc/include", "-Icsrc/kernels", "-Icsrc"]
+INCLUDES = ["-Icsrc/include", "-Icsrc/kernels", "-Icsrc", "-Innfast/include"]
 
 
 def suffix_of(source):
