@@ -40,7 +40,7 @@ request = nnfast.Request([nnfast.RequestArgument(0, 0, 256)], [nnfast.RequestArg
 BEFORE = {
     "README.md": ["import numpy as np; pixels = np.zeros((1, 8, 8, 1), np.float32)", ""],
     "docs/batch.md": ["", "import zarr, numpy as np; "
-                      "zarr.save('pictures.zarr', np.zeros((4, 8, 8, 1), np.float32))"],
+                      "zarr.save('pictures.zarr', np.zeros((4, 8, 8, 1), np.int8))"],
     "docs/bursts.md": [REQUEST, """
 import numpy as np
 from nnfast import fmq
