@@ -244,10 +244,12 @@ static size_t put_quantization(struct fb *fb, const struct tfl_tensor *tensor)
     fb_point(fb, fields[0].at, vector);
     for (size_t i = 0; i < scales; i++)
         fb_set(fb, fb_item(vector, i, 4), bits_of(affine->scale->data[i]), 4);
-    vector = fb_vector(fb, points, 8);
+    /* Some versions of LiteRT keep one zero point where all channels have the same; files have one for each. */
+    bool is_for_all = points == 1;
+    vector = fb_vector(fb, is_for_all ? scales : points, 8);
     fb_point(fb, fields[1].at, vector);
-    for (size_t i = 0; i < points; i++)
-        fb_set(fb, fb_item(vector, i, 8), (uint64_t)(int64_t)affine->zero_point->data[i], 8);
+    for (size_t i = 0; i < (is_for_all ? scales : points); i++)
+        fb_set(fb, fb_item(vector, i, 8), (uint64_t)(int64_t)affine->zero_point->data[is_for_all ? 0 : i], 8);
     return table;
 }
 
