@@ -110,6 +110,12 @@ def test_right_graphs_pass_on_every_face_and_way():
     assert all(counts["same"] + counts["within"] >= 4 for counts in results.counts.values())
 
 
+def test_right_graphs_pass_through_the_c_library():
+    results = run(range(6), vias=["local", "ndk"], jobs=1)
+    assert results.failures == [] and results.graphs == 6
+    assert all(counts["same"] + counts["within"] >= 4 for counts in results.counts.values())
+
+
 def test_levels():
     from nnfast._native import kernels
 
