@@ -264,14 +264,21 @@ static bool is_one_of(const char *value, const char *const *known)
 static bool set(struct dlg_options *options, const char *key, const char *value)
 {
     static const char *const devices[] = {"nnfast", "nnapi-reference", NULL};
+    static const char *const precisions[] = {"exact", "bf16", NULL};
     static const char *const priorities[] = {"low", "medium", "high", NULL};
     char *end;
-    if (!strcmp(key, "device"))
+    if (!strcmp(key, "device")) {
+        options->is_reference = !strcmp(value, "nnapi-reference");
         return is_one_of(value, devices);
+    }
     if (!strcmp(key, "num_threads")) {
         long number = strtol(value, &end, 10);
         options->num_threads = (int)number;
         return *value && !*end && number >= 0 && number <= MOST_THREADS;
+    }
+    if (!strcmp(key, "precision")) {
+        options->is_bf16 = !strcmp(value, "bf16");
+        return is_one_of(value, precisions);
     }
     if (!strcmp(key, "priority")) {
         for (const char *const *known = priorities; *known; known++)
@@ -289,6 +296,7 @@ static const struct {
 } known[] = {
     {"device", "nnfast or nnapi-reference"},
     {"num_threads", "a number from 0, which means as many as the driver has, to 1024"},
+    {"precision", "exact or bf16"},
     {"priority", "low, medium or high"},
     {"allow_fallback", "true or false"},
 };

@@ -10,6 +10,7 @@
 
 #include "ndk/log.h"
 #include "ndk/object.h"
+#include "ndk/prepared.h"
 
 enum { MOST_RANK = 64, INLINE = -1, ATTACHED = -2 };
 
@@ -228,7 +229,7 @@ static void put_prepare(struct ndk_buffer *message, const struct dlg_options *op
     bool is_file = !graph->is_open;
     for (size_t i = 0; i < graph->input_count; i++)
         is_file &= dlg_is_same(graph->shapes[i], input_of(context, graph, i)->dims);
-    ndk_put_array(message, 9);
+    ndk_put_array(message, 11);
     ndk_put_int(message, NDK_PREPARE);
     ndk_put_text(message, "sustained_speed");
     ndk_put_text(message, options->priority);
@@ -247,6 +248,11 @@ static void put_prepare(struct ndk_buffer *message, const struct dlg_options *op
     ndk_put_nil(message); /* token */
     ndk_put_bool(message, false);
     ndk_put_int(message, options->num_threads);
+    if (options->is_bf16)
+        ndk_put_text(message, "bf16");
+    else
+        ndk_put_nil(message);
+    ndk_put_passes(message, options->is_reference);
 }
 
 int dlg_compile(const struct dlg_options *options, const struct tfl_context *context, const struct dlg_graph *graph,

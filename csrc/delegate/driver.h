@@ -9,9 +9,8 @@
 /* What the user asks for. cache_dir: NULL for none. */
 struct dlg_options {
     const char *priority;
-    char *precision, *cache_dir;
     int num_threads;
-    bool allows_fallback;
+    bool is_bf16, is_reference, allows_fallback;
 };
 
 /* An input or output of a model. item_bytes: in the driver, whose int32 may stand for TFLite's int64; shape: of an

@@ -29,8 +29,9 @@ static char *name_of(const ANeuralNetworksModel *model, const struct ndk_setting
     char token[2 * ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN + 1], *name;
     for (int i = 0; i < ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN; i++)
         snprintf(token + 2 * i, 3, "%02x", settings->cache->token[i]);
-    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s.%s", settings->cache->directory, token,
-                        (unsigned long long)digest(model), settings->preference, settings->priority, parts[part]);
+    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s%s.%s", settings->cache->directory, token,
+                        (unsigned long long)digest(model), settings->preference, settings->priority,
+                        settings->is_reference ? "-reference" : "", parts[part]);
     return size < 0 ? NULL : name;
 }
 

@@ -14,9 +14,11 @@ struct ndk_cache {
     uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 };
 
-/* What a finished model is prepared with. timeout: nanoseconds, 0 for none; cache: NULL for none. */
+/* What a finished model is prepared with. is_reference: runs by definitions; timeout: nanoseconds, 0 for none; cache:
+ * NULL for none. */
 struct ndk_settings {
     const char *preference, *priority;
+    bool is_reference;
     uint64_t timeout;
     struct ndk_cache *cache;
 };

@@ -40,7 +40,11 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model, con
     if (!model || !devices || !compilation)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
     int code = ndk_check_devices(devices, numDevices);
-    return code ? code : create(model, numDevices == 1, compilation);
+    if (!code)
+        code = create(model, numDevices == 1, compilation);
+    if (!code) /* of several devices the fastest */
+        (*compilation)->settings.is_reference = numDevices == 1 && ndk_is_reference(devices[0]);
+    return code;
 }
 
 static void free_cache(struct ndk_cache *cache)

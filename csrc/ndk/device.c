@@ -1,5 +1,5 @@
-/* Devices. Both are the driver's process; TFLite delegates nothing where the only device is
- * nnapi-reference. */
+/* Devices. Both are the driver's process: nnfast runs kernels, nnapi-reference the definitions of operations in numpy.
+ * TFLite delegates nothing where the only device is nnapi-reference. */
 #define _GNU_SOURCE
 #include "device.h"
 
@@ -13,8 +13,8 @@ struct ANeuralNetworksDevice {
     const char *name;
 };
 
-static ANeuralNetworksDevice devices[] = {{"nnfast"}, {"nnapi-reference"}};
-enum { COUNT = sizeof devices / sizeof *devices };
+enum { FAST, REFERENCE, COUNT };
+static ANeuralNetworksDevice devices[COUNT] = {{"nnfast"}, {"nnapi-reference"}};
 
 static pthread_mutex_t version_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *version_text;
@@ -40,6 +40,11 @@ int ndk_check_devices(const ANeuralNetworksDevice *const *list, uint32_t count)
                 return ANEURALNETWORKS_BAD_DATA;
     }
     return all_ours ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA;
+}
+
+bool ndk_is_reference(const ANeuralNetworksDevice *device)
+{
+    return device == &devices[REFERENCE];
 }
 
 int ANeuralNetworks_getDeviceCount(uint32_t *numDevices)

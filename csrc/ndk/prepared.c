@@ -21,6 +21,13 @@ void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
         ndk_put_nil(message);
 }
 
+void ndk_put_passes(struct ndk_buffer *message, bool is_reference)
+{
+    ndk_put_array(message, is_reference);
+    if (is_reference)
+        ndk_put_text(message, "native_kernels");
+}
+
 /* -- in the driver --------------------------------------------------------------------------------------------------- */
 /* Takes the number of a prepared model from an answer. */
 static int take_number(struct ndk_prepared *prepared, struct ndk_reader *answer)
@@ -38,9 +45,10 @@ static int load(struct ndk_prepared *prepared, const ANeuralNetworksModel *model
     int fds[2];
     if (!ndk_cache_open(model, settings, fds))
         return ANEURALNETWORKS_BAD_DATA;
-    ndk_put_array(&message, 2);
+    ndk_put_array(&message, 3);
     ndk_put_int(&message, NDK_CHECK_CACHE);
     ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
+    ndk_put_passes(&message, settings->is_reference);
     int code = ndk_call_with(connection, &message, fds, 2, NDK_NUMBER, &answer, "Compilation_finish: cache");
     ndk_buffer_free(&message);
     prepared->stored = ndk_cache_look(fds);
@@ -69,7 +77,7 @@ static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *mo
     struct ndk_reader answer;
     bool stores = settings->cache && ndk_cache_make(model, settings, &files);
     int fds[NDK_MOST_FDS] = {model->fd, stores ? files.fds[0] : -1, stores ? files.fds[1] : -1};
-    ndk_put_array(&message, 7);
+    ndk_put_array(&message, 11);
     ndk_put_int(&message, NDK_PREPARE);
     ndk_put_text(&message, settings->preference);
     ndk_put_text(&message, settings->priority);
@@ -80,6 +88,10 @@ static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *mo
         ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
     else
         ndk_put_nil(&message);
+    ndk_put_bool(&message, false); /* launch */
+    ndk_put_int(&message, 0);      /* num_threads: all */
+    ndk_put_nil(&message);         /* precision: exact */
+    ndk_put_passes(&message, settings->is_reference);
     int code = ndk_call_with(connection, &message, fds, stores ? 3 : 1, NDK_PREPARED, &answer, "Compilation_finish");
     ndk_buffer_free(&message);
     if (!code)
@@ -152,7 +164,7 @@ static struct ndk_prepared *find(ANeuralNetworksModel *model, const struct ndk_s
     pthread_mutex_lock(&model->lock);
     struct ndk_prepared *found = model->prepared;
     while (found && (found->preference != settings->preference || found->priority != settings->priority ||
-                     ndk_session_has_gone(found->session)))
+                     found->is_reference != settings->is_reference || ndk_session_has_gone(found->session)))
         found = found->next;
     if (found)
         found->references++;
@@ -185,6 +197,7 @@ int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *se
     made->references = 1;
     made->preference = settings->preference;
     made->priority = settings->priority;
+    made->is_reference = settings->is_reference;
     made->spins = strcmp(settings->preference, "low_power") != 0;
     int code = make(model, settings, made);
     if (code) {

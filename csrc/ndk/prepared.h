@@ -13,7 +13,7 @@ struct ndk_prepared {
     struct ndk_prepared *next;
     atomic_int references;
     const char *preference, *priority; /* texts that stay */
-    bool can_run;
+    bool is_reference, can_run;
     struct ndk_session *session;
     int64_t number;
     struct ndk_cache_stamp stored;
@@ -27,6 +27,9 @@ void ndk_prepared_unref(struct ndk_prepared *prepared);
 
 /* Forgets all that a model keeps. */
 void ndk_prepared_forget(ANeuralNetworksModel *model);
+
+/* Names of the compiler passes to leave out, as Prepare and CheckCache take them. */
+void ndk_put_passes(struct ndk_buffer *message, bool is_reference);
 
 /* Time `duration` nanoseconds from now as the driver takes it, in seconds of CLOCK_MONOTONIC; nil for 0, and for what is
  * further away than any execution. */

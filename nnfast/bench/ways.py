@@ -50,14 +50,14 @@ def _nothing():
 
 @contextmanager
 def _process(device):
-    """A device of a driver's process with the same threads and precision, which ends at once afterwards."""
+    """A device of a driver's process with the same threads, precision and passes, which ends at once afterwards."""
     from ..service import connect
     from ..service.spawn import start
 
     path = os.path.join(tempfile.gettempdir(), f"nnfast-{secrets.token_hex(8)}.sock")
     process = start(path, "--threads", str(device.num_threads), "--exit-idle", str(IDLE_SECONDS))
     try:
-        remote = connect(path, device.precision, PATIENCE_SECONDS)
+        remote = connect(path, device.precision, PATIENCE_SECONDS, device.without_passes)
         yield remote
         remote.close()
     finally:

@@ -63,8 +63,6 @@ def main(args):
         return main_rings(args, output)
     if not args.models or args.plot:
         raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")
-    if args.without_passes is not None and "service" in (args.via or ()):
-        raise InvalidArgument("--without-passes: a driver's process runs all passes; leave out --via service")
     if args.throughput:
         return main_throughput(args, output)
     with tracing(args.trace, "nnfast benchmark"):

@@ -38,6 +38,7 @@ class Lowering:
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
         self._forms = [(name, form.lower) for name, form in passes.chosen(passes.FORMS, without_passes)]
+        self._by_definition = "native_kernels" in without_passes
         self._share = None if "share_memory" in without_passes else passes.find("share_memory").share
         self._applied = []         # passes that have changed the node
         self._stand_ins = {}       # operand number below zero -> stand-in
@@ -197,6 +198,8 @@ class Lowering:
         """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; returns None, or why not."""
         if node.op.lower is None:
             return "no native kernel"
+        if self._by_definition:
+            return "native kernels are left out"
         outer, self._node = self._node, node
         before, unread, applied = len(self.items), dict(self._unread), len(self._applied)
         for name, attempt in ((None, node.op.lower), *self._forms):

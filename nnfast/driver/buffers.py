@@ -267,7 +267,8 @@ def allocate(device, dims, input_roles, output_roles):
 def _role(device, path, kind, role):
     """((identity of the model's form, kind, index), operand) of a role."""
     prepared = role.prepared if isinstance(role, Role) else None
-    if getattr(prepared, "device", None) is not device or prepared not in device.models:
+    made_by = getattr(prepared, "device", None)  # perhaps a variant of the device, which shares its models
+    if getattr(made_by, "models", None) is not device.models or prepared not in device.models:
         raise InvalidArgument(f"{path}: is not a model that this device prepared")
     graph = prepared.model.main
     listed = graph.inputs if kind == INPUT else graph.outputs

@@ -85,11 +85,8 @@ class Device(Closing):
         self.budget = None
         if memory_limit is not None:
             self.budget = Budget(whole(memory_limit, "Device memory_limit:", 1, UNLIMITED))
-        if precision is not None and (not isinstance(precision, str) or precision not in PRECISIONS):
-            raise InvalidArgument(f"Device precision: is {shown(precision)}, must be None or one of "
-                                  f"{', '.join(PRECISIONS)}")
-        self.precision = precision
-        self.without_passes = _passes_of(without_passes)
+        self.precision = precision_of(precision, "Device precision:")
+        self.without_passes = passes_of(without_passes, "Device without_passes:")
         self.team = team_of(team)
         self.client = client_of(client)
         self.gate = self.client.gate
@@ -275,6 +272,17 @@ class Device(Closing):
         narrow.num_threads = num_threads
         return narrow
 
+    def variant(self, precision: typed.Precision | None = None, without_passes: Iterable[str] = ()) -> Device:
+        """The same device with another precision (None: its own), and without these compiler passes either: it shares
+        the client, the memory limit and the set of models. Raises InvalidArgument for unknown names."""
+        precision = precision_of(precision, "precision:") or self.precision
+        left_out = self.without_passes | passes_of(without_passes, "without_passes:")
+        if (precision, left_out) == (self.precision, self.without_passes):
+            return self
+        other = copy(self)
+        other.precision, other.without_passes = precision, left_out
+        return other
+
     def close(self) -> None:
         """Close all models that the device has prepared (PreparedModel.close); it may still prepare others."""
         for prepared in list(self.models):
@@ -293,11 +301,17 @@ def check_options(preference, priority):
     chosen_from(priority, "prepare priority:", PRIORITIES)
 
 
-def _passes_of(names):
-    """Names of compiler passes as a frozenset."""
-    names = sequence(names, "Device without_passes:", "a list of names of compiler passes")
-    return frozenset(chosen_from(name, f"Device without_passes: element {place}", passes.NAMES)
-                     for place, name in enumerate(names))
+def precision_of(name, where):
+    """A precision; InvalidArgument, which begins with `where`, for a name that is none."""
+    if name is not None and (not isinstance(name, str) or name not in PRECISIONS):
+        raise InvalidArgument(f"{where} is {shown(name)}, must be None or one of {', '.join(PRECISIONS)}")
+    return name
+
+
+def passes_of(names, where):
+    """Names of compiler passes as a frozenset; InvalidArgument, which begins with `where`, for anything else."""
+    names = sequence(names, where, "a list of names of compiler passes")
+    return frozenset(chosen_from(name, f"{where} element {place}", passes.NAMES) for place, name in enumerate(names))
 
 
 def _model(model):

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from .. import Device, Memory
+from ..compiler.passes import NAMES
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from ..model.records import encode
 from ..service.wire import protocol
@@ -21,6 +22,7 @@ ODD = (0, 1, -1, 2, 63, 64, 65, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 31
        -(1 << 63), (1 << 64) - 1, None, True, False, 0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), "", "medium",
        "fast_single_answer", "arena", "x" * 300, b"", b"\xff" * 32, [], [[]], [0], [-1] * 40, {}, {"a": 1})
 ARENA_BYTES = 1 << 18
+PASSES = (*NAMES, "unknown")
 MODELS, REMEMBERED = 48, 64
 
 
@@ -264,7 +266,7 @@ class Messages:
             [self.memory.fileno()]
 
     def _check_cache(self, known):
-        return protocol.CheckCache(bytes(32)), self.random.choices(self.others, k=2)
+        return protocol.CheckCache(bytes(32), self._passes()), self.random.choices(self.others, k=2)
 
     def _store(self, known):
         return protocol.Store(known.pick(self.random, "prepared"), bytes(32)), self.random.choices(self.others, k=2)
@@ -273,7 +275,11 @@ class Messages:
         return [self.random.choice(self.models) if self.random.random() < 0.7 else self.model]
 
     def _prepare(self, known):
-        return protocol.Prepare("fast_single_answer", "medium", launch=self.random.random() < 0.3), self._about()
+        return protocol.Prepare("fast_single_answer", "medium", launch=self.random.random() < 0.3,
+                                without_passes=self._passes()), self._about()
+
+    def _passes(self):
+        return [self.random.choice(PASSES)] if self.random.random() < 0.2 else []
 
     def _check(self, known):
         return protocol.Check("1.3"), self._about()

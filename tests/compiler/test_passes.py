@@ -97,6 +97,8 @@ def test_results_of_built_models_do_not_change(name, threads, without):
     whole = nnfast.Device(threads, precision=precision).prepare(model)
     part = nnfast.Device(threads, precision=precision, without_passes=[without]).prepare(model)
     assert set(whole.explain().passes) >= CHANGES[name]
+    if without == "native_kernels" and precision:
+        whole = nnfast.Device(threads).prepare(model)  # definitions have full precision
     assert without not in part.explain().passes
     info = whole.inputs[0]
     x = np.random.default_rng(1).uniform(0, 8, info.shape).astype(info.dtype)
@@ -183,7 +185,15 @@ def test_a_pickle_keeps_the_choice():
 
 
 def test_the_built_models_try_every_pass():
-    assert set().union(*CHANGES.values()) == set(passes.NAMES)
+    assert set().union(*CHANGES.values()) | {"native_kernels"} == set(passes.NAMES)
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_definitions_run_where_kernels_are_left_out(name):
+    model, precision = BUILT[name]
+    explained = nnfast.Device(1, precision=precision, without_passes=["native_kernels"]).prepare(model).explain()
+    assert {row["kernel"] for row in explained.rows} == {"numpy"}
+    assert {row["reason"] for row in explained.rows} == {"native kernels are left out"} and not explained.passes
 
 
 def test_constants_in_another_shape_are_read():

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.litert_models import litert_python
 from helpers.processes import environment
+from helpers.service import preparations, serving
 from helpers.service_process import starter_in, stop
 from helpers.tree import ROOT
 from nnfast.litert.delegates import LIBRARY
@@ -44,6 +45,13 @@ def run_all(litert, driver):
         return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
     return call
+
+
+@pytest.fixture
+def served(tmp_path):
+    """(variables to find a driver that serves in this process, [device of each model that it has prepared since])."""
+    with serving(tmp_path) as (path, server):
+        yield {"NNFAST_SOCKET": path}, preparations(server)
 
 
 @pytest.fixture

@@ -110,16 +110,30 @@ def test_several_threads_and_priorities(run):
     check(run(network(), options={"num_threads": "1", "priority": "low", "device": "nnapi-reference"}), 1)
 
 
+@pytest.mark.parametrize("options,precision,without_passes", [
+    ({}, None, set()), ({"precision": "exact", "device": "nnfast"}, None, set()),
+    ({"precision": "bf16"}, "bf16", set()),
+    ({"device": "nnapi-reference"}, None, {"native_kernels"})])
+def test_devices_and_precisions(options, precision, without_passes, run_all, served, tmp_path):
+    variables, devices = served
+    path = tmp_path / "model.tflite"
+    path.write_bytes(network())
+    (row,), _ = run_all([{"path": str(path), "options": options}], **variables)
+    assert "error" not in row and row["parts"] == 1
+    assert [(device.precision, device.without_passes) for device in devices] == [(precision, without_passes)]
+
+
 def test_a_graph_that_is_not_taken_whole_may_be_refused(run):
     error = run(split(), options={"allow_fallback": "false"})["error"]
     assert "allow_fallback is false: node 1 (RNN) keeps a variable" in error or "delegate" in error.lower()
 
 
 @pytest.mark.parametrize("options,words", [
-    ({"threads": "2"}, "there is no option 'threads'; there are device, num_threads, priority, allow_fallback"),
+    ({"threads": "2"},
+     "there is no option 'threads'; there are device, num_threads, precision, priority, allow_fallback"),
     ({"num_threads": "many"}, "option num_threads is 'many', must be a number"),
     ({"priority": "urgent"}, "must be low, medium or high"), ({"device": "gpu"}, "must be nnfast or nnapi-reference"),
-    ({"allow_fallback": "maybe"}, "must be true or false")])
+    ({"precision": "fp16"}, "must be exact or bf16"), ({"allow_fallback": "maybe"}, "must be true or false")])
 def test_unknown_options_are_refused_with_those_there_are(options, words):
     said = []
     assert create(options, said) is None

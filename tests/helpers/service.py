@@ -137,6 +137,13 @@ def serving(folder, **options):
         assert not thread.is_alive()
 
 
+def preparations(server):
+    """A list that gets the device of each model that the server prepares from now on."""
+    devices, prepare = [], server.registry.prepare
+    server.registry.prepare = lambda device, *rest: devices.append(device) or prepare(device, *rest)
+    return devices
+
+
 def core_ns(server):
     """Core time that the executions of all clients have taken: more than before once something has begun to run."""
     return sum(session.device.gate.used_ns for session in server.sessions())

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from helpers.processes import environment
+from helpers.service import preparations, serving
 from helpers.service_process import starter_in, stop
 from helpers.tree import ROOT
 
@@ -63,6 +64,19 @@ def test_one_that_ends_at_once(program, tmp_path):
 @pytest.mark.parametrize("runs", RUNS)
 def test_fork(runs, program, run):
     assert run(program(CLIENTS / "forks.c"), runs) == ""
+
+
+@pytest.mark.parametrize("devices,without_passes", [
+    ("0", set()), ("1", {"native_kernels"}), ("10", set()), ("01", set())])
+def test_the_reference_runs_definitions(devices, without_passes, program, run, tmp_path):
+    (tmp_path / "cache").mkdir()
+    for wanted in (1, 0):  # the second compilation finds the first one's files
+        with serving(tmp_path) as (path, server):
+            made = preparations(server)
+            assert run(program(CLIENTS / "reference.c"), str(tmp_path / "cache"), *devices, socket=path) == ""
+            assert [device.without_passes for device in made] == [without_passes] * wanted
+    name, = {path.stem for path in (tmp_path / "cache").iterdir()}
+    assert name.endswith("-reference") == bool(without_passes)
 
 
 def test_attributes_of_extensions(program, run, extended_driver):

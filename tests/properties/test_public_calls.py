@@ -345,7 +345,7 @@ LITERT = {"Interpreter"}
 """Raises what LiteRT raises (tests/litert)."""
 PLUMBING = {
     "PreparedModel.twin", "PreparedModel.perform", "PreparedModel.remember", "PreparedModel.narrowed",
-    "Device.narrowed", "Device.compile", "Stream.perform",
+    "Device.narrowed", "Device.variant", "Device.compile", "Stream.perform",
     "Buffer.check_role", "Buffer.read", "Buffer.misfit", "Buffer.place",
     "Buffer.store", "profile.add", "trace.Recorder.add",
     "Explanation.from_json", "conformance.Results.count", "vlog.log", "vlog.log_errors", "trace.mark", "trace.span",

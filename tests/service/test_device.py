@@ -167,6 +167,31 @@ def test_options_of_prepare(device):
     np.testing.assert_array_equal(kept[1], [-2, 2])
 
 
+def test_compiler_passes_left_out(server, tmp_path):
+    plain, other = (nnfast.connect(server.path, without_passes=names) for names in ((), ["native_kernels"]))
+    assert plain.without_passes == set() and other.without_passes == {"native_kernels"}
+    x = np.ones((1, 64), np.float32)
+    results = []
+    for device, left_out in ((plain, []), (other, ["native_kernels"])):
+        for _ in range(2):  # the second one comes from the files of the first
+            prepared = device.prepare(dense_model(), cache_dir=tmp_path / "cache")
+            explained = prepared.explain()
+            assert explained.without_passes == left_out
+            assert all((row["kernel"] == "numpy") == bool(left_out) for row in explained.rows)
+            results.append(prepared.run([x])[0])
+    for found in results[1:]:
+        np.testing.assert_allclose(found, results[0], rtol=1e-4, atol=1e-4)
+    assert len(list((tmp_path / "cache").iterdir())) == 4
+    weights = other.prepare(dense_model())
+    buffer = other.allocate(input_roles=[Role(weights, 0)])
+    buffer.copy_from(x)
+
+
+def test_unknown_passes_are_refused(server):
+    with pytest.raises(nnfast.InvalidArgument, match="connect: without_passes element 0 is 'row_fussion', must be"):
+        nnfast.connect(server.path, without_passes=["row_fussion"])
+
+
 def test_explain(device, local):
     theirs, ours = device.prepare(dense_model()).explain(), local.prepare(dense_model()).explain()
     assert str(theirs) == str(ours) and theirs.native == ours.native and theirs.to_json() == ours.to_json()

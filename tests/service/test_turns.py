@@ -344,10 +344,13 @@ def test_long_work_ends_with_the_driver(tmp_path):
 class SlowDevice:
     """Prepares a model in steps, until it may end."""
 
-    precision = None
+    precision, without_passes = None, frozenset()
 
     def __init__(self):
         self.began, self.end = threading.Event(), threading.Event()
+
+    def variant(self, **_):
+        return self
 
     def prepare(self, *_):
         self.began.set()

@@ -5,7 +5,8 @@ Integers are the same with and without a pass; floats stay within the bound of t
 
 A pass of FORMS has `lower(node, b)`, which emits an operation in another form if its own has no native kernel. A pass
 of STEPS has `refine(lowering)`, which replaces steps of a whole segment; they run in this order. The others have one
-caller each: share_memory `Lowering.alias`, drop_constants `PreparedModel`.
+caller each: share_memory `Lowering.alias`, drop_constants `PreparedModel`, native_kernels `Lowering.native`; the last
+is what nearly every plan does, so explain() tells of it only where it is left out.
 """
 
 from functools import cache
@@ -15,7 +16,7 @@ from ...forks import importing
 
 FORMS = ("nchw_to_nhwc", "widen_float16")
 STEPS = ("bf16_activations", "prefetch_weights", "row_fusion")
-NAMES = tuple(sorted((*FORMS, *STEPS, "share_memory", "drop_constants")))
+NAMES = tuple(sorted((*FORMS, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
 """Pass -> the precision that it requires."""

@@ -19,7 +19,7 @@ from ...driver.buffers import Role, dimensions
 from ...driver.cache_files import CacheFiles, check_token, descriptors_of
 from ...driver.capabilities import Capabilities, Performance
 from ...driver.closing import Closing
-from ...driver.device import check_options
+from ...driver.device import check_options, passes_of
 from ...driver.durations import check_deadline
 from ...errors import DeadObject, GeneralFailure, InvalidArgument
 from ...forks import importing
@@ -31,7 +31,7 @@ from .prepared import RemotePreparedModel, at_end
 from .session import ANSWER_SECONDS, ClientSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from ... import typed
@@ -43,14 +43,15 @@ RETRY_SECONDS, LONGEST_SECONDS = 0.02, 1e9
 
 
 def connect(path: typed.FilePath | None = None, precision: typed.Precision | None = None,
-            patience: float = 0.0) -> RemoteDevice:
+            patience: float = 0.0, without_passes: Iterable[str] = ()) -> RemoteDevice:
     """Connect to a driver's process (`nnfast serve`); returns a RemoteDevice, with the methods of nnfast.Device.
 
         device = nnfast.connect("driver.sock", patience=10)
 
-    path: of its socket; None: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision: as for nnfast.Device.
-    patience: seconds that the process has to start serving and to answer; 0: it must serve already, and has 30 s to
-    answer. Raises DeadObject if no process serves there or answers, InvalidArgument if it has another version.
+    path: of its socket; None: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision, without_passes: as for
+    nnfast.Device. patience: seconds that the process has to start serving and to answer; 0: it must serve already, and
+    has 30 s to answer. Raises DeadObject if no process serves there or answers, InvalidArgument if it has another
+    version.
     """
     if not is_number(patience) or patience != patience:
         raise InvalidArgument(f"connect: patience is {shown(patience)}, must be seconds")
@@ -58,7 +59,8 @@ def connect(path: typed.FilePath | None = None, precision: typed.Precision | Non
     until = time.monotonic() + min(patience, LONGEST_SECONDS)
     while True:
         try:
-            return RemoteDevice(path, precision, max(until - time.monotonic(), RETRY_SECONDS) if patience > 0 else None)
+            seconds = max(until - time.monotonic(), RETRY_SECONDS) if patience > 0 else None
+            return RemoteDevice(path, precision, seconds, without_passes)
         except DeadObject:
             if time.monotonic() >= until:
                 raise
@@ -94,12 +96,13 @@ class RemoteDevice(Closing):
     extensions: dict[str, RemoteExtension]
     pid: int
 
-    without_passes: frozenset[str] = frozenset()  # the driver's process always runs all of them (docs/passes.md)
+    without_passes: frozenset[str]
 
     def __init__(self, path: typed.FilePath | None, precision: typed.Precision | None = None,
-                 seconds: float | None = None) -> None:
+                 seconds: float | None = None, without_passes: Iterable[str] = ()) -> None:
         vlog.init()
         self._path, self._precision = path, precision
+        self.without_passes = passes_of(without_passes, "connect: without_passes")
         self.reconnect(seconds)
 
     @vlog.log_errors(vlog.MANAGER, "connect")
@@ -211,7 +214,7 @@ class RemoteDevice(Closing):
                 token, files = None, []
         shapes = list(plain_shapes(input_shapes).items()) or None
         message = protocol.Prepare(preference, priority, shapes, plain_keys(keep), deadline,
-                                   bytes(token) if files else None, launch)
+                                   bytes(token) if files else None, launch, without_passes=sorted(self.without_passes))
         return message, [self._models.descriptor(model), *files]
 
     def _launch(self, message, fds, model, done):
@@ -236,7 +239,8 @@ class RemoteDevice(Closing):
         """As Device.cached."""
         files = _open_files(cache)
         check_token(token)
-        return RemoteLoad(self, self._session, self._session.call(protocol.CheckCache(bytes(token)), files).number)
+        answer = self._session.call(protocol.CheckCache(bytes(token), sorted(self.without_passes)), files)
+        return RemoteLoad(self, self._session, answer.number)
 
     def submit_load(self, load: RemoteLoad, done: Callable[[RemotePreparedModel | None, Error | None], object],
                     deadline: float | None = None) -> None:
@@ -271,7 +275,8 @@ class RemoteDevice(Closing):
 
     def __repr__(self) -> str:
         asked = f", precision={self.precision!r}" if self.precision else ""
-        return f"<RemoteDevice {self._path}{asked}{'' if self.is_available else ', gone'}>"
+        without = f", without_passes={sorted(self.without_passes)}" if self.without_passes else ""
+        return f"<RemoteDevice {self._path}{asked}{without}{'' if self.is_available else ', gone'}>"
 
 
 class RemoteLoad:

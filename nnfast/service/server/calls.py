@@ -81,6 +81,7 @@ def get_unsupported(connection, message, fds):
 def prepare(connection, message, fds):
     session, launches = connection.session, message.launch
     check_options(message.preference, message.priority)
+    device = session.device.variant(message.precision, message.without_passes)
     try:
         with session.work(message.priority, message.deadline) as work:
             shapes = None if message.input_shapes is None else dict(message.input_shapes)
@@ -93,7 +94,7 @@ def prepare(connection, message, fds):
                 launches = False
             session.claim("prepared").release()  # raise now what would be refused after the work
             options = message.preference, message.priority, shapes, message.keep
-            prepared = session.server.registry.prepare(session.device, model, source, options, message.deadline, work)
+            prepared = session.server.registry.prepare(device, model, source, options, message.deadline, work)
             if message.token is not None:
                 save(prepared, _cache_files(fds[1:]), message.token)
             if message.num_threads > 0:
@@ -109,8 +110,9 @@ def check_cache(connection, message, fds):
     session = connection.session
     session.confirm()
     held = session.client.hold("a checked cache", descriptors=len(fds))
+    device = session.device.variant(without_passes=message.without_passes)
     with session.work():
-        return protocol.Number(session.add("load", session.device.cached(_cache_files(fds), message.token), held=held))
+        return protocol.Number(session.add("load", device.cached(_cache_files(fds), message.token), held=held))
 
 
 def load(connection, message, fds):

@@ -63,7 +63,8 @@ class Registry:
         if model.extensions:
             return device.prepare(model, *options, deadline)
         preference, priority, *rest = options
-        key = (_digests(source.content), source.content.nbytes, repr((preference, *rest, device.precision)))
+        key = (_digests(source.content), source.content.nbytes,
+               repr((preference, *rest, device.precision, sorted(device.without_passes))))
         while True:
             root = self._find(key, source)
             if root is not None:
@@ -73,19 +74,20 @@ class Registry:
                 if making is None:
                     mine = self._making[key] = _Making(work)
             if making is None:
-                root = self._make(key, mine, device.precision, model, source, options, deadline)
+                root = self._make(key, mine, device, model, source, options, deadline)
             else:
                 with work.aside(), making.work.helped(work):
                     making.wait(work)
             if root is None and (making or mine).is_for_one:
                 return device.prepare(model, *options, deadline)
 
-    def _make(self, key, making, precision, model, source, options, deadline):
-        """The root of a model, None for one that cannot be planned ahead."""
+    def _make(self, key, making, device, model, source, options, deadline):
+        """The root of a model for clients with a device as this one; None for one that cannot be planned ahead."""
         try:
             root = self._find(key, source)  # another call may have made it since the last look
             if root is None:
-                prepared = self._device(precision).prepare(model, *options, deadline)
+                own = self._device(device.precision).variant(without_passes=device.without_passes)
+                prepared = own.prepare(model, *options, deadline)
                 if prepared.executor.segment is None:
                     making.is_for_one = True
                 else:

@@ -10,7 +10,7 @@ from typing import Annotated
 from ...extras import msgspec
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 4
+VERSION = 5
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
@@ -118,7 +118,8 @@ class GetUnsupported(Message, tag=14):
 class Prepare(Message, tag=15):
     """Device.prepare of the attached model or file; with a token, its cache files are attached behind it.
 
-    launch: answer Launched first. num_threads: of a run, at most; 0: as many as the driver has. Answered by Prepared.
+    launch: answer Launched first. num_threads: of a run, at most; 0: as many as the driver has. precision: None: the
+    session's. without_passes: names of compiler passes to leave out. Answered by Prepared.
     """
 
     preference: str
@@ -129,12 +130,15 @@ class Prepare(Message, tag=15):
     token: bytes | None = None
     launch: bool = False
     num_threads: int = 0
+    precision: str | None = None
+    without_passes: list[str] = []
 
 
 class CheckCache(Message, tag=16):
-    """Device.cached of the attached files. Answered by Number."""
+    """Device.cached of the attached files, for a model without these compiler passes. Answered by Number."""
 
     token: bytes
+    without_passes: list[str] = []
 
 
 class Load(Message, tag=17):
