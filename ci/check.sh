@@ -99,6 +99,8 @@ vectors() {
     # Every kind at the level of this machine; at the lower levels what depends on kernels.
     nnfast vts "$NNFAST_SHARED/vts" --kind general --kind dynamic --kind coupling --kind failure \
         --kind loop_timeout || return 1
+    echo "definitions"
+    nnfast vts "$NNFAST_SHARED/vts" --via definitions --kind general | tail -n 1 || return 1
     for hal in canonical 1.0 1.1 1.2 1.3; do
         echo "a sample of all kinds, HAL $hal"
         nnfast vts "$NNFAST_SHARED/vts" --hal "$hal" --sample 100 | tail -n 1 || return 1

@@ -12,7 +12,7 @@ def add_arguments(parser):
                         help="kind of test, may be given several times (default: all that are built)")
     parser.add_argument("--hal", default="canonical", help="face of the driver: canonical (default) or 1.0 to 1.3")
     parser.add_argument("--via", default="local",
-                        help="way to the driver: local (default), burst, service, cache or ndk")
+                        help="way to the driver: local (default), burst, service, cache, ndk or definitions")
     parser.add_argument("--ops", metavar="LIST", help="operations with commas between: only tests that use no other")
     parser.add_argument("-k", dest="pattern", metavar="PATTERN", help="only tests whose name matches this expression")
     parser.add_argument("--sample", type=positive, metavar="N", help="only N tests of each kind, drawn by --seed")

@@ -22,7 +22,8 @@ FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": 
 OWN_DEVICE = "nnfast:Device"
 BURST = "burst"
 ROUTES = {"local": OWN_DEVICE, BURST: OWN_DEVICE, "service": "nnfast.service.spawn:service_device",
-          "cache": "nnfast.conformance.caching:CachedDevice", "ndk": "nnfast.conformance.ndk:NdkDevice"}
+          "cache": "nnfast.conformance.caching:CachedDevice", "ndk": "nnfast.conformance.ndk:NdkDevice",
+          "definitions": "nnfast.conformance.definitions:DefinitionsDevice"}
 """Ways to the driver, each with the device that takes it."""
 
 NDK_KINDS = ("general", "dynamic", "coupling", "failure", "loop_timeout", "memory_domain", "fenced", "deadline")
@@ -50,7 +51,7 @@ def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None,
     processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
     device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
     run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files;
-    "ndk": through the C library, canonical face only.
+    "ndk": through the C library, canonical face only; "definitions": without kernels.
     device: "module:callable" of the device to test, called with num_threads; a foreign one can be reached locally only.
     sample: that many tests of each kind, drawn by `seed`; None runs all. recorder: a trace.Recorder that takes the
     marks of all processes (those of one that dies are lost). folder: where each failed test is written, as a vector

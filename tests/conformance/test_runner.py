@@ -4,6 +4,7 @@ import pytest
 
 from helpers import vector_files
 from nnfast.conformance import pool, run, runner
+from nnfast.conformance.definitions import DefinitionsDevice
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 
@@ -14,6 +15,12 @@ def run_with(device, path, **options):
 @pytest.fixture
 def vectors(tmp_path):
     return vector_files.write(tmp_path / "add.json.gz", vector_files.add_test())
+
+
+def test_definitions_pass_without_kernels(vectors):
+    assert DefinitionsDevice().without_passes == {"native_kernels"}
+    results = run([vectors], via="definitions")
+    assert (results.passed, results.failed) == (6, 0)
 
 
 def only(results, kind):
@@ -237,6 +244,7 @@ def test_dynamic_leaves_out_models_with_control_flow(tmp_path):
     ({"hal": "2.0"}, "hal is '2.0', must be one of"),
     ({"via": "burst"}, "must be reached via local"),
     ({"via": "cache"}, "must be reached via local"),
+    ({"via": "definitions"}, "must be reached via local"),
     ({"kinds": ["nonsense"]}, "kind is 'nonsense'"),
     ({"ops": "ADD,FOO"}, "there is no operation FOO"),
     ({"ops": ""}, "ops is empty"),
