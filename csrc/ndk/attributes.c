@@ -3,16 +3,15 @@
 
 #include <stdlib.h>
 
-#include "compilation.h"
-#include "execution.h"
+#include "model.h"
+#include "session.h"
 
-static int check(const void *object, const char *extension, const void *data, size_t length)
+int ndk_check_attribute(const void *object, const char *extension, const void *data, size_t length)
 {
     return object && extension && (data || !length) ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_UNEXPECTED_NULL;
 }
 
-/* BAD_DATA for an extension that the driver does not have, and for an attribute that is there. */
-static int add(struct ndk_attributes *attributes, const char *extension, uint16_t code)
+int ndk_add_attribute(struct ndk_attributes *attributes, const char *extension, uint16_t code)
 {
     struct ndk_session *session;
     int result = ndk_session(&session);
@@ -37,28 +36,4 @@ static int add(struct ndk_attributes *attributes, const char *extension, uint16_
 void ndk_free_attributes(struct ndk_attributes *attributes)
 {
     free(attributes->tokens);
-}
-
-int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
-                                                     const char *extensionName, uint16_t attributeCodeWithinExtension,
-                                                     const void *data, size_t length)
-{
-    int code = check(compilation, extensionName, data, length);
-    if (code)
-        return code;
-    if (compilation->state != NDK_OPEN)
-        return ANEURALNETWORKS_BAD_STATE;
-    if (!compilation->is_single)
-        return ANEURALNETWORKS_BAD_DATA;
-    return add(&compilation->attributes, extensionName, attributeCodeWithinExtension);
-}
-
-int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution, const char *extensionName,
-                                                   uint16_t attributeCodeWithinExtension, const void *data,
-                                                   size_t length)
-{
-    int code = check(execution, extensionName, data, length);
-    if (!code)
-        code = ndk_check_single(execution);
-    return code ? code : add(&execution->attributes, extensionName, attributeCodeWithinExtension);
 }

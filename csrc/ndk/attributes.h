@@ -11,6 +11,11 @@ struct ndk_attributes {
     size_t count;
 };
 
+/* UNEXPECTED_NULL for arguments that must be there. */
+int ndk_check_attribute(const void *object, const char *extension, const void *data, size_t length);
+
+/* BAD_DATA for an extension that the driver does not have, and for an attribute that is there. */
+int ndk_add_attribute(struct ndk_attributes *attributes, const char *extension, uint16_t code);
 void ndk_free_attributes(struct ndk_attributes *attributes);
 
 #endif

@@ -125,6 +125,20 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
     return ANEURALNETWORKS_NO_ERROR;
 }
 
+int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
+                                                     const char *extensionName, uint16_t attributeCodeWithinExtension,
+                                                     const void *data, size_t length)
+{
+    int code = ndk_check_attribute(compilation, extensionName, data, length);
+    if (code)
+        return code;
+    if (compilation->state != NDK_OPEN)
+        return ANEURALNETWORKS_BAD_STATE;
+    if (!compilation->is_single)
+        return ANEURALNETWORKS_BAD_DATA;
+    return ndk_add_attribute(&compilation->attributes, extensionName, attributeCodeWithinExtension);
+}
+
 /* -- the end --------------------------------------------------------------------------------------------------------- */
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 {

@@ -224,7 +224,9 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
     return ANEURALNETWORKS_NO_ERROR;
 }
 
-int ndk_check_single(const ANeuralNetworksExecution *execution)
+/* Whether a setting that only a compilation for exactly one device has may be changed now: the device is looked at
+ * first. */
+static int check_single(const ANeuralNetworksExecution *execution)
 {
     if (!execution)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
@@ -235,7 +237,7 @@ int ndk_check_single(const ANeuralNetworksExecution *execution)
 
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure)
 {
-    int code = ndk_check_single(execution);
+    int code = check_single(execution);
     if (!code)
         execution->is_measured = measure;
     return code;
@@ -243,10 +245,20 @@ int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *executio
 
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration)
 {
-    int code = ndk_check_single(execution);
+    int code = check_single(execution);
     if (!code)
         execution->timeout = duration;
     return code;
+}
+
+int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution, const char *extensionName,
+                                                   uint16_t attributeCodeWithinExtension, const void *data,
+                                                   size_t length)
+{
+    int code = ndk_check_attribute(execution, extensionName, data, length);
+    if (!code)
+        code = check_single(execution);
+    return code ? code : ndk_add_attribute(&execution->attributes, extensionName, attributeCodeWithinExtension);
 }
 
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution, uint64_t duration)

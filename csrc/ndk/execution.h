@@ -38,10 +38,6 @@ struct ANeuralNetworksExecution {
     struct ndk_attributes attributes;
 };
 
-/* Whether a setting that only a compilation for exactly one device has may be changed now: the device is looked at
- * first. */
-int ndk_check_single(const ANeuralNetworksExecution *execution);
-
 /* Begins a run: BAD_STATE, with nothing done, unless the execution may be run now. */
 int ndk_begin(ANeuralNetworksExecution *execution);
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ends.h"
 #include "nnf/clock.h"
 #include "nnf/packet.h"
 #include "nnf/ring.h"
@@ -32,10 +33,11 @@ struct queue {
 };
 
 /* is_busy: somebody runs on it; is_over: to be closed when it is given back. serials: of the memories in its slots, from
- * slot 1 on. */
+ * slot 1 on. owner: serial of the prepared model. */
 struct ndk_lane {
     struct ndk_lane *next;
     struct ndk_prepared *prepared;
+    uint64_t owner;
     bool is_busy, is_over;
     struct queue requests, results;
     int64_t number;
@@ -49,16 +51,6 @@ struct ndk_lane {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of the flags of what is in it */
 static struct ndk_lane *lanes;
 static atomic_int lane_count; /* of all that are open, or about to be */
-
-void ndk_lanes_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void ndk_lanes_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
 
 /* -- opening and closing --------------------------------------------------------------------------------------------- */
 static bool make_queue(struct queue *queue)
@@ -171,6 +163,7 @@ static struct ndk_lane *open_lane(struct ndk_prepared *prepared, size_t arena_si
         return NULL;
     }
     lane->prepared = prepared;
+    lane->owner = prepared->serial;
     lane->is_busy = true;
     lane->requests.fd = lane->results.fd = -1;
     lane->count = count;
@@ -189,7 +182,7 @@ static struct ndk_lane *open_lane(struct ndk_prepared *prepared, size_t arena_si
     return lane;
 }
 
-/* -- in use ---------------------------------------------------------------------------------------------------------- */
+/* -- the end of others ----------------------------------------------------------------------------------------------- */
 static bool knows(const struct ndk_lane *lane, uint64_t serial)
 {
     for (size_t i = 0; i < lane->count; i++)
@@ -198,6 +191,53 @@ static bool knows(const struct ndk_lane *lane, uint64_t serial)
     return false;
 }
 
+/* Takes the idle lanes of a prepared model, or with a memory, out of the list, and marks the others. */
+static struct ndk_lane *take_out(uint64_t serial)
+{
+    struct ndk_lane *out = NULL, **link = &lanes;
+    while (*link) {
+        struct ndk_lane *lane = *link;
+        bool is_meant = lane->owner == serial || knows(lane, serial);
+        lane->is_over |= is_meant;
+        if (is_meant && !lane->is_busy) {
+            *link = lane->next;
+            lane->next = out;
+            out = lane;
+        } else {
+            link = &lane->next;
+        }
+    }
+    return out;
+}
+
+static void end(uint64_t serial)
+{
+    if (!lane_count)
+        return;
+    pthread_mutex_lock(&lock);
+    struct ndk_lane *out = take_out(serial);
+    pthread_mutex_unlock(&lock);
+    close_all(out);
+}
+
+/* Around fork(): nobody else has a hand on the list of lanes. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+    ndk_watch_ends(end);
+}
+
+/* -- in use ---------------------------------------------------------------------------------------------------------- */
 static bool fits(const struct ndk_lane *lane, size_t arena_size, const ANeuralNetworksMemory *const *memories,
                  size_t count)
 {
@@ -220,6 +260,7 @@ static void drop(struct ndk_lane *lane)
 struct ndk_lane *ndk_lane_take(struct ndk_prepared *prepared, size_t arena_size,
                                const ANeuralNetworksMemory *const *memories, size_t count)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct ndk_lane *found = NULL, *other = NULL;
     int of_model = 0;
     if (prepared->runs < RUNS_BEFORE) {
@@ -229,6 +270,7 @@ struct ndk_lane *ndk_lane_take(struct ndk_prepared *prepared, size_t arena_size,
     if (count > MOST_MEMORIES || prepared->lane_changes > MOST_CHANGES || arena_size > SIZE_MAX / 4 ||
         ndk_session_is_dead(prepared->session))
         return NULL;
+    pthread_once(&once, watch);
     pthread_mutex_lock(&lock);
     for (struct ndk_lane *lane = lanes; lane && !found; lane = lane->next)
         if (lane->prepared == prepared) {
@@ -313,45 +355,4 @@ int ndk_lane_exchange(struct ndk_lane *lane, const nnf_request_datum *request, s
         return ANEURALNETWORKS_OP_FAILED;
     *count = (size_t)found;
     return ANEURALNETWORKS_NO_ERROR;
-}
-
-/* -- the end of others ----------------------------------------------------------------------------------------------- */
-/* Takes the idle lanes of a prepared model (or of any), which know a memory (or all), out of the list, and marks the
- * others. */
-static struct ndk_lane *take_out(const struct ndk_prepared *prepared, const ANeuralNetworksMemory *memory)
-{
-    struct ndk_lane *out = NULL, **link = &lanes;
-    while (*link) {
-        struct ndk_lane *lane = *link;
-        bool is_meant = prepared ? lane->prepared == prepared : knows(lane, ndk_memory_serial(memory));
-        lane->is_over |= is_meant;
-        if (is_meant && !lane->is_busy) {
-            *link = lane->next;
-            lane->next = out;
-            out = lane;
-        } else {
-            link = &lane->next;
-        }
-    }
-    return out;
-}
-
-static void end(const struct ndk_prepared *prepared, const ANeuralNetworksMemory *memory)
-{
-    if (!lane_count)
-        return;
-    pthread_mutex_lock(&lock);
-    struct ndk_lane *out = take_out(prepared, memory);
-    pthread_mutex_unlock(&lock);
-    close_all(out);
-}
-
-void ndk_lanes_end(const struct ndk_prepared *prepared)
-{
-    end(prepared, NULL);
-}
-
-void ndk_lanes_forget(const ANeuralNetworksMemory *memory)
-{
-    end(NULL, memory);
 }

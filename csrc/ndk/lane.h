@@ -29,12 +29,4 @@ enum { NDK_LANE_ELEMENTS = 1024 };
 int ndk_lane_exchange(struct ndk_lane *lane, const struct nnf_request_datum *request, size_t size,
                       struct nnf_result_datum *result, size_t *count);
 
-/* Ends the lanes of a prepared model, which nobody uses, and those that know a memory. */
-void ndk_lanes_end(const struct ndk_prepared *prepared);
-void ndk_lanes_forget(const ANeuralNetworksMemory *memory);
-
-/* Around fork(): nobody else has a hand on the list of lanes. */
-void ndk_lanes_lock(void);
-void ndk_lanes_unlock(void);
-
 #endif

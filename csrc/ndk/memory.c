@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "desc.h"
+#include "ends.h"
 #include "execution.h"
 #include "hardware_buffer.h"
-#include "lane.h"
 
 enum { COPY_BYTES = 1 << 16 };
 
@@ -36,7 +36,6 @@ struct ANeuralNetworksMemory {
     uint64_t serial;
 };
 
-static atomic_ullong last_serial;
 
 static int create(int fd, int protect, size_t size, size_t offset, bool is_opaque, ANeuralNetworksMemory **memory)
 {
@@ -53,7 +52,7 @@ static int create(int fd, int protect, size_t size, size_t offset, bool is_opaqu
     made->offset = offset;
     made->is_opaque = is_opaque;
     made->has_value = true;
-    made->serial = ++last_serial;
+    made->serial = ndk_serial();
     pthread_mutex_init(&made->lock, NULL);
     *memory = made;
     return ANEURALNETWORKS_NO_ERROR;
@@ -121,7 +120,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 {
     if (!memory)
         return;
-    ndk_lanes_forget(memory);
+    ndk_say_end(memory->serial);
     if (memory->session) {
         ndk_session_release(memory->session, "memory", memory->number);
         ndk_session_unref(memory->session);

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lane.h"
+#include "ends.h"
 
 #define LONGEST_NS UINT64_C(1000000000000000000)
 
@@ -195,6 +195,7 @@ int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *se
     if (!made)
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     made->references = 1;
+    made->serial = ndk_serial();
     made->preference = settings->preference;
     made->priority = settings->priority;
     made->is_reference = settings->is_reference;
@@ -213,7 +214,7 @@ void ndk_prepared_unref(struct ndk_prepared *prepared)
 {
     if (!prepared || --prepared->references)
         return;
-    ndk_lanes_end(prepared);
+    ndk_say_end(prepared->serial);
     if (prepared->can_run)
         ndk_session_release(prepared->session, "prepared", prepared->number);
     ndk_session_unref(prepared->session);

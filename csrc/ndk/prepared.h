@@ -7,8 +7,9 @@
 
 /* number: in the session. can_run: false for a model that compiles and never runs: contradictory shapes, or values of
  * constants that its operations do not take; it has no number. next: of the same model.
- * spins: runs may keep a
- * processor busy while they wait for their results. runs, lane_changes: of lane.c. stored: the files of a cache that it was last found in, or put into; under the lock of the model. */
+ * serial: see ends.h. stored: the files of a cache
+ * that it was last found in, or put into; under the lock of the model. spins: runs may keep a processor busy while they
+ * wait for their results. runs, lane_changes: of lane.c. */
 struct ndk_prepared {
     struct ndk_prepared *next;
     atomic_int references;
@@ -16,6 +17,7 @@ struct ndk_prepared {
     bool is_reference, can_run;
     struct ndk_session *session;
     int64_t number;
+    uint64_t serial;
     struct ndk_cache_stamp stored;
     bool spins;
     atomic_int runs, lane_changes;

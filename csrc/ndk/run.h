@@ -25,6 +25,9 @@ bool ndk_run_omits(const struct ndk_run *run, uint32_t place);
 /* Dimensions that the request tells of an argument; 0 where the model does. */
 uint32_t ndk_run_rank(const struct ndk_run *run, uint32_t place);
 
+/* Finds the places of arguments in the arena, and the memories. */
+void ndk_run_lay_out(struct ndk_run *run);
+
 /* Copies between the caller's memory and an arena; size: of an output, as the driver has it. */
 void ndk_run_copy_in(const struct ndk_run *run, uint8_t *arena);
 void ndk_run_copy_out(const struct ndk_run *run, const uint8_t *arena, uint32_t output, uint64_t size);

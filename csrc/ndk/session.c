@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lane.h"
 #include "object.h"
 #include "session_parts.h"
 #include "start.h"
@@ -142,7 +141,6 @@ bool ndk_session_is_dead(const struct ndk_session *session)
 
 static void before_fork(void)
 {
-    ndk_lanes_lock();
     pthread_mutex_lock(&current_lock);
     if (current)
         pthread_mutex_lock(&current->lock);
@@ -153,7 +151,6 @@ static void after_fork(void)
     if (current)
         pthread_mutex_unlock(&current->lock);
     pthread_mutex_unlock(&current_lock);
-    ndk_lanes_unlock();
 }
 
 /* The session is the parent's: the driver accepts messages of the process that connected only. Its objects stay, for
