@@ -179,6 +179,26 @@ static inline Memory *shared(size_t size, void **bytes)
     return memory;
 }
 
+static inline AHardwareBuffer *blob(uint32_t size, uint64_t usage)
+{
+    AHardwareBuffer_Desc desc = {.width = size, .height = 1, .layers = 1, .format = AHARDWAREBUFFER_FORMAT_BLOB,
+                                 .usage = usage};
+    AHardwareBuffer *buffer = NULL;
+    IS(AHardwareBuffer_allocate(&desc, &buffer), 0);
+    return buffer;
+}
+
+/* The memory of a BLOB, which nothing else refers to. */
+static inline Memory *blob_memory(uint32_t size)
+{
+    AHardwareBuffer *buffer =
+        blob(size, AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN);
+    Memory *memory = NULL;
+    IS(ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &memory), OK);
+    AHardwareBuffer_release(buffer);
+    return memory;
+}
+
 /* Every way to compute; returns what the run came to, wherever it is told. */
 enum way { COMPUTE, START, BURST, FENCED, WAYS };
 

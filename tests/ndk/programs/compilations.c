@@ -30,6 +30,8 @@ static void create_for_devices(void)
     IS(ANeuralNetworksCompilation_createForDevices(open, both, 1, &compilation), S);
     for (uint32_t count = 1; count <= 2; count++) {
         IS(ANeuralNetworksCompilation_createForDevices(model, both, count, &compilation), OK);
+        ANeuralNetworksCompilation_free(compilation); /* unfinished */
+        IS(ANeuralNetworksCompilation_createForDevices(model, both, count, &compilation), OK);
         IS(ANeuralNetworksCompilation_finish(compilation), OK);
         ANeuralNetworksCompilation_free(compilation);
     }
@@ -37,12 +39,16 @@ static void create_for_devices(void)
     ANeuralNetworksModel_free(model);
 }
 
-static void settings(void)
+/* Settings of a compilation for so many devices; 0: for none that is named. */
+static void settings_for(uint32_t devices)
 {
     static const int priorities[] = {0, 89, 91, 99, 101, 109, 111};
+    static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
+    const Device *both[] = {device(0), device(1)};
     Model *model = plain_add();
     Compilation *compilation;
-    IS(ANeuralNetworksCompilation_create(model, &compilation), OK);
+    IS(devices ? ANeuralNetworksCompilation_createForDevices(model, both, devices, &compilation)
+               : ANeuralNetworksCompilation_create(model, &compilation), OK);
     IS(ANeuralNetworksCompilation_setPreference(NULL, 1), N);
     IS(ANeuralNetworksCompilation_setPreference(compilation, 40), D);
     IS(ANeuralNetworksCompilation_setPreference(compilation, -1), D);
@@ -54,15 +60,22 @@ static void settings(void)
     for (int priority = 110; priority >= 90; priority -= 10)
         IS(ANeuralNetworksCompilation_setPriority(compilation, priority), OK);
     IS(ANeuralNetworksCompilation_setTimeout(NULL, 1000000000), N);
-    IS(ANeuralNetworksCompilation_setTimeout(compilation, 1000000000), D); /* not for one device */
+    IS(ANeuralNetworksCompilation_setTimeout(compilation, UINT64_MAX), devices == 1 ? OK : D);
     IS(ANeuralNetworksCompilation_finish(NULL), N);
     IS(ANeuralNetworksCompilation_finish(compilation), OK);
     IS(ANeuralNetworksCompilation_setPreference(compilation, 1), S);
     IS(ANeuralNetworksCompilation_setPriority(compilation, 100), S);
     IS(ANeuralNetworksCompilation_setTimeout(compilation, 1), S);
+    IS(ANeuralNetworksCompilation_setCaching(compilation, "/tmp", token), S);
     IS(ANeuralNetworksCompilation_finish(compilation), S);
     ANeuralNetworksCompilation_free(compilation);
     ANeuralNetworksModel_free(model);
+}
+
+static void settings(void)
+{
+    for (uint32_t devices = 0; devices <= 2; devices++)
+        settings_for(devices);
 }
 
 static void timeouts(void)

@@ -137,6 +137,48 @@ static void metadata(void)
     }
 }
 
+/* A convolution by 1 x 1 filters with a scale for each of two channels. */
+static Compilation *per_channel(const float scales[2], Model **made)
+{
+    static const uint32_t image[] = {1, 1, 1, 2}, filter[] = {2, 1, 1, 2}, given[] = {0, 1, 2}, out[] = {5},
+                          in[] = {0, 1, 2, 3, 4, 4, 6};
+    static const int32_t same = ANEURALNETWORKS_PADDING_SAME, stride = 1, none = ANEURALNETWORKS_FUSED_NONE;
+    ANeuralNetworksSymmPerChannelQuantParams params = {0, 2, scales};
+    *made = new_model();
+    add(*made, (Type){ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 4, image, 0.5f, 0});
+    add(*made, (Type){ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL, 4, filter, 0, 0});
+    add(*made, (Type){ANEURALNETWORKS_TENSOR_INT32, 1, TWO, 0, 0});
+    add(*made, INT);
+    add(*made, INT);
+    add(*made, (Type){ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 4, image, 100, 0});
+    add(*made, INT);
+    IS(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(*made, 1, &params), OK);
+    IS(ANeuralNetworksModel_setOperandValue(*made, 3, &same, 4), OK);
+    IS(ANeuralNetworksModel_setOperandValue(*made, 4, &stride, 4), OK);
+    IS(ANeuralNetworksModel_setOperandValue(*made, 6, &none, 4), OK);
+    IS(ANeuralNetworksModel_addOperation(*made, ANEURALNETWORKS_CONV_2D, 7, in, 1, out), OK);
+    IS(ANeuralNetworksModel_identifyInputsAndOutputs(*made, 3, given, 1, out), OK);
+    return compiled(finished(*made));
+}
+
+static void scales_of_channels(void)
+{
+    static const float scales[] = {1, 2}, others[] = {1, 3};
+    Model *models[3];
+    Compilation *compilations[] = {per_channel(scales, &models[0]), per_channel(scales, &models[1]),
+                                   per_channel(others, &models[2])};
+    for (int i = 1; i < 3; i++) {
+        Desc *desc = new_desc();
+        IS(ANeuralNetworksMemoryDesc_addInputRole(desc, compilations[0], 1, 1), OK);
+        IS(ANeuralNetworksMemoryDesc_addInputRole(desc, compilations[i], 1, 1), i == 1 ? OK : D);
+        ANeuralNetworksMemoryDesc_free(desc);
+    }
+    for (int i = 0; i < 3; i++) {
+        ANeuralNetworksCompilation_free(compilations[i]);
+        ANeuralNetworksModel_free(models[i]);
+    }
+}
+
 /* What is copied where, and what comes of it: memories of 8, 4 and 16 bytes, and G, H (float [1, 2]), R (float [2]), Q
  * (float [2, 1]) of the device. */
 static void copies(void)
@@ -312,7 +354,8 @@ static void open_shapes(void)
 }
 
 static const struct test tests[] = {
-    {"descriptors", descriptors}, {"dimensions", dimensions}, {"metadata", metadata}, {"copies", copies},
+    {"descriptors", descriptors}, {"dimensions", dimensions}, {"metadata", metadata},
+    {"scales_of_channels", scales_of_channels}, {"copies", copies},
     {"runs", runs}, {"no_constants", no_constants}, {"open_shapes", open_shapes},
 };
 MAIN(tests)

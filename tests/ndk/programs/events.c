@@ -233,6 +233,76 @@ static void bursts(void)
     end();
 }
 
+/* Two executions on one burst at once: each OK or BAD_STATE, at least one OK. */
+struct part_of_burst {
+    Execution *execution;
+    Burst *burst;
+    int code;
+};
+
+static void *compute_on_burst(void *argument)
+{
+    struct part_of_burst *part = argument;
+    part->code = ANeuralNetworksExecution_burstCompute(part->execution, part->burst);
+    return NULL;
+}
+
+static void two_threads_on_a_burst(void)
+{
+    begin();
+    for (int i = 0; i < 20; i++) {
+        struct sums sums[] = {{{1, 2}, {3, 4}, {0}, 0}, {{5, 6}, {7, 8}, {0}, 0}};
+        Burst *burst;
+        pthread_t thread;
+        IS(ANeuralNetworksBurst_create(compilation, &burst), OK);
+        struct part_of_burst parts[] = {{new_execution(compilation), burst, -1}, {new_execution(compilation), burst, -1}};
+        give(parts[0].execution, &sums[0]);
+        give(parts[1].execution, &sums[1]);
+        IS(pthread_create(&thread, NULL, compute_on_burst, &parts[0]), 0);
+        compute_on_burst(&parts[1]);
+        pthread_join(thread, NULL);
+        TRUE_(parts[0].code == OK || parts[1].code == OK);
+        for (int k = 0; k < 2; k++) {
+            TRUE_(parts[k].code == OK || parts[k].code == S);
+            TRUE_(parts[k].code || sums[k].z[0] == sums[k].x[0] + sums[k].y[0]);
+            ANeuralNetworksExecution_free(parts[k].execution);
+        }
+        ANeuralNetworksBurst_free(burst);
+    }
+    end();
+}
+
+/* A burst and a memory that it has seen end in either order. */
+static void memories_and_bursts_end(void)
+{
+    begin();
+    for (int burst_first = 0; burst_first < 2; burst_first++)
+        for (int runs = 1; runs <= 20; runs += 19) { /* by messages, and through rings */
+            struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
+            float *bytes;
+            Memory *memory = shared(8, (void **)&bytes);
+            Burst *burst;
+            Execution *execution = new_execution(compilation);
+            IS(ANeuralNetworksBurst_create(compilation, &burst), OK);
+            IS(ANeuralNetworksExecution_setReusable(execution, true), OK);
+            IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, sums.x, 8), OK);
+            IS(ANeuralNetworksExecution_setInput(execution, 1, NULL, sums.y, 8), OK);
+            IS(ANeuralNetworksExecution_setInput(execution, 2, NULL, &sums.activation, 4), OK);
+            IS(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, 8), OK);
+            for (int i = 0; i < runs; i++)
+                IS(ANeuralNetworksExecution_burstCompute(execution, burst), OK);
+            TRUE_(bytes[0] == 4 && bytes[1] == 6);
+            ANeuralNetworksExecution_free(execution);
+            if (burst_first)
+                ANeuralNetworksBurst_free(burst);
+            ANeuralNetworksMemory_free(memory);
+            if (!burst_first)
+                ANeuralNetworksBurst_free(burst);
+            munmap(bytes, 8);
+        }
+    end();
+}
+
 /* Two threads on one execution, in all pairs of ways: each OK or BAD_STATE, at least one OK; of one that is not reusable
  * at most one. */
 struct part {
@@ -273,7 +343,8 @@ static void two_threads(void)
 
 static const struct test tests[] = {
     {"start_compute", start_compute}, {"sync_fences", sync_fences}, {"failed_fence", failed_fence},
-    {"dependencies", dependencies}, {"chain", chain}, {"open_outputs_behind_fences", open_outputs_behind_fences}, {"bursts", bursts},
-    {"two_threads", two_threads},
+    {"dependencies", dependencies}, {"chain", chain}, {"open_outputs_behind_fences", open_outputs_behind_fences},
+    {"bursts", bursts}, {"two_threads_on_a_burst", two_threads_on_a_burst},
+    {"memories_and_bursts_end", memories_and_bursts_end}, {"two_threads", two_threads},
 };
 MAIN(tests)

@@ -60,9 +60,11 @@ static void set_from_memory(void)
 {
     int (*const functions[])(Execution *, int32_t, const Type *, const Memory *, size_t, size_t) = {
         ANeuralNetworksExecution_setInputFromMemory, ANeuralNetworksExecution_setOutputFromMemory};
-    Memory *memory = shared(20, NULL);
+    Memory *memories[] = {shared(20, NULL), blob_memory(20)};
     float values[2];
-    for (int i = 0; i < 2; i++) {
+    for (int k = 0; k < 4; k++) {
+        int i = k / 2;
+        Memory *memory = memories[k % 2];
         Execution *execution = begin();
         IS(functions[i](NULL, 0, NULL, memory, 0, 8), N);
         IS(functions[i](execution, 0, NULL, NULL, 0, 8), N);
@@ -80,14 +82,15 @@ static void set_from_memory(void)
              : ANeuralNetworksExecution_setInput(execution, 0, NULL, values, 8), S);
         end(execution);
     }
-    ANeuralNetworksMemory_free(memory);
+    ANeuralNetworksMemory_free(memories[0]);
+    ANeuralNetworksMemory_free(memories[1]);
 }
 
 static void padding(void)
 {
     struct sums sums = {{1, 2}, {3, 4}, {0}, 0};
     char x[64] = {0}, z[64];
-    Memory *memory = shared(64, NULL);
+    Memory *memories[] = {shared(64, NULL), blob_memory(64)};
     Execution *execution = begin();
     IS(ANeuralNetworksExecution_enableInputAndOutputPadding(NULL, true), N);
     IS(ANeuralNetworksExecution_enableInputAndOutputPadding(execution, false), OK);
@@ -98,7 +101,10 @@ static void padding(void)
     IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, x, 3), D);
     IS(ANeuralNetworksExecution_enableInputAndOutputPadding(execution, true), S);
     IS(ANeuralNetworksExecution_setOutput(execution, 0, NULL, z, 3), D);
-    IS(ANeuralNetworksExecution_setInputFromMemory(execution, 1, NULL, memory, 0, 3), D);
+    for (int i = 0; i < 2; i++) {
+        IS(ANeuralNetworksExecution_setInputFromMemory(execution, 1, NULL, memories[i], 0, 3), D);
+        IS(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memories[i], 0, 3), D);
+    }
     IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, x, 64), OK);
     IS(ANeuralNetworksExecution_setInput(execution, 1, NULL, sums.y, 8), OK);
     IS(ANeuralNetworksExecution_setInput(execution, 2, NULL, &sums.activation, 4), OK);
@@ -107,7 +113,68 @@ static void padding(void)
     memcpy(sums.z, z, 8);
     TRUE_(sums.z[0] == 4 && sums.z[1] == 6);
     end(execution);
-    ANeuralNetworksMemory_free(memory);
+    /* Whether there is padding is settled once an argument is set, in whatever way. */
+    for (int setter = 0; setter < 6; setter++) {
+        Memory *memory = memories[setter % 2];
+        execution = begin();
+        switch (setter) {
+        case 0: case 1: IS(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 8), OK); break;
+        case 2: case 3: IS(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, 8), OK); break;
+        case 4: IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, sums.x, 8), OK); break;
+        default: IS(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sums.z, 8), OK); break;
+        }
+        IS(ANeuralNetworksExecution_enableInputAndOutputPadding(execution, true), S);
+        IS(ANeuralNetworksExecution_enableInputAndOutputPadding(execution, false), S);
+        end(execution);
+    }
+    ANeuralNetworksMemory_free(memories[0]);
+    ANeuralNetworksMemory_free(memories[1]);
+}
+
+/* What needs a compilation for exactly one device. */
+static void two_devices(void)
+{
+    const Device *both[] = {device(0), device(1)};
+    model = plain_add();
+    IS(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation), OK);
+    IS(ANeuralNetworksCompilation_finish(compilation), OK);
+    Execution *execution = new_execution(compilation);
+    IS(ANeuralNetworksExecution_setTimeout(NULL, 1000000000), N);
+    IS(ANeuralNetworksExecution_setTimeout(execution, 1000000000), D);
+    IS(ANeuralNetworksExecution_setMeasureTiming(execution, false), D);
+    IS(ANeuralNetworksExecution_setMeasureTiming(execution, true), D);
+    end(execution);
+}
+
+/* [3, 4] with [4], which is repeated over the rows. */
+static void broadcasts(void)
+{
+    static const uint32_t wide[] = {3, 4}, row[] = {4}, in[] = {0, 1, 2}, given[] = {0, 1}, out[] = {3};
+    static const float y[] = {1, 2, 3, 4};
+    for (int multiplies = 0; multiplies < 2; multiplies++) {
+        float x[12], z[12] = {0};
+        int32_t none = 0;
+        model = new_model();
+        add(model, (Type){ANEURALNETWORKS_TENSOR_FLOAT32, 2, wide, 0, 0});
+        add(model, FLOAT_OF(row));
+        add(model, INT);
+        add(model, (Type){ANEURALNETWORKS_TENSOR_FLOAT32, 2, wide, 0, 0});
+        IS(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4), OK);
+        IS(ANeuralNetworksModel_addOperation(model, multiplies ? ANEURALNETWORKS_MUL : ANEURALNETWORKS_ADD, 3, in, 1, out),
+           OK);
+        IS(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, given, 1, out), OK);
+        compilation = compiled(finished(model));
+        Execution *execution = new_execution(compilation);
+        for (int i = 0; i < 12; i++)
+            x[i] = (float)(i + 5);
+        IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, x, sizeof x), OK);
+        IS(ANeuralNetworksExecution_setInput(execution, 1, NULL, y, sizeof y), OK);
+        IS(ANeuralNetworksExecution_setOutput(execution, 0, NULL, z, sizeof z), OK);
+        IS(ANeuralNetworksExecution_compute(execution), OK);
+        for (int i = 0; i < 12; i++)
+            TRUE_(z[i] == (multiplies ? x[i] * y[i % 4] : x[i] + y[i % 4]));
+        end(execution);
+    }
 }
 
 static void settings(void)
@@ -294,6 +361,7 @@ static void open_shapes(void)
             IS(ANeuralNetworksExecution_setInput(execution, 0, &five, x, 20), OK);
             IS(ANeuralNetworksExecution_setInput(execution, 1, &one, x, 4), OK);
             IS(ANeuralNetworksExecution_setInput(execution, 2, NULL, &none, 4), OK);
+            IS(ANeuralNetworksExecution_setOutput(execution, 0, &HUGE_TYPE, z, 20), D);
             IS(ANeuralNetworksExecution_setOutput(execution, 0, NULL, z, rows[i].length), OK);
             IS(ANeuralNetworksExecution_compute(execution), rows[i].code);
             IS(ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank), rows[i].code);
@@ -479,7 +547,8 @@ static void loops(void)
 
 static const struct test tests[] = {
     {"free_unstarted", free_unstarted}, {"set_input", set_input}, {"set_output", set_output},
-    {"set_from_memory", set_from_memory}, {"padding", padding}, {"settings", settings}, {"timing", timing},
+    {"set_from_memory", set_from_memory}, {"padding", padding}, {"two_devices", two_devices},
+    {"broadcasts", broadcasts}, {"settings", settings}, {"timing", timing},
     {"timeouts", timeouts}, {"only_once", only_once}, {"again_and_again", again_and_again},
     {"missing_arguments", missing_arguments}, {"rank_and_dimensions", rank_and_dimensions},
     {"open_shapes", open_shapes}, {"never_runs", never_runs}, {"gigantic_output", gigantic_output},

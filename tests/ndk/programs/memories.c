@@ -25,15 +25,6 @@ static void shared_memory(void)
     close(fd);
 }
 
-static AHardwareBuffer *blob(uint32_t size, uint64_t usage)
-{
-    AHardwareBuffer_Desc desc = {.width = size, .height = 1, .layers = 1, .format = AHARDWAREBUFFER_FORMAT_BLOB,
-                                 .usage = usage};
-    AHardwareBuffer *buffer = NULL;
-    IS(AHardwareBuffer_allocate(&desc, &buffer), 0);
-    return buffer;
-}
-
 static void hardware_buffers(void)
 {
     enum { USAGE = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN };
@@ -114,6 +105,49 @@ static void constants_in_a_file(void)
     ANeuralNetworksModel_free(model);
     ANeuralNetworksMemory_free(memory);
     close(fd);
+}
+
+/* z = (x + c) + d for [3, 4] constants at bytes 20 and 200 of a BLOB. */
+static void constants_in_a_blob(void)
+{
+    enum { COUNT = 12, USAGE = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN };
+    static const uint32_t dims[] = {3, 4}, first[] = {0, 1, 3}, then[] = {4, 2, 3}, in[] = {0}, middle[] = {4}, out[] = {5};
+    Type type = {ANEURALNETWORKS_TENSOR_FLOAT32, 2, dims, 0, 0};
+    AHardwareBuffer *buffer = blob(300, USAGE);
+    float x[COUNT], z[COUNT];
+    int32_t none = 0;
+    void *bytes;
+    Memory *memory;
+    IS(AHardwareBuffer_lock(buffer, USAGE, -1, NULL, &bytes), 0);
+    for (int i = 0; i < COUNT; i++) {
+        float c = (float)(10 * i), d = 1000;
+        x[i] = (float)i;
+        memcpy((char *)bytes + 20 + 4 * i, &c, 4);
+        memcpy((char *)bytes + 200 + 4 * i, &d, 4);
+    }
+    IS(AHardwareBuffer_unlock(buffer, NULL), 0);
+    IS(ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &memory), OK);
+    Model *model = new_model();
+    for (int i = 0; i < 6; i++)
+        add(model, i == 3 ? INT : type);
+    IS(ANeuralNetworksModel_setOperandValueFromMemory(model, 1, memory, 20, sizeof x), OK);
+    IS(ANeuralNetworksModel_setOperandValueFromMemory(model, 2, memory, 200, sizeof x), OK);
+    IS(ANeuralNetworksModel_setOperandValue(model, 3, &none, 4), OK);
+    IS(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, middle), OK);
+    IS(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, then, 1, out), OK);
+    IS(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, in, 1, out), OK);
+    Compilation *compilation = compiled(finished(model));
+    Execution *execution = new_execution(compilation);
+    IS(ANeuralNetworksExecution_setInput(execution, 0, NULL, x, sizeof x), OK);
+    IS(ANeuralNetworksExecution_setOutput(execution, 0, NULL, z, sizeof z), OK);
+    IS(ANeuralNetworksExecution_compute(execution), OK);
+    for (int i = 0; i < COUNT; i++)
+        TRUE_(z[i] == (float)(11 * i + 1000));
+    ANeuralNetworksExecution_free(execution);
+    ANeuralNetworksCompilation_free(compilation);
+    ANeuralNetworksModel_free(model);
+    ANeuralNetworksMemory_free(memory);
+    AHardwareBuffer_release(buffer);
 }
 
 static void constants_beyond_the_end_of_a_file(void)
@@ -205,6 +239,7 @@ static void read_only_memory_as_output(void)
 static const struct test tests[] = {
     {"from_fd", from_fd}, {"shared_memory", shared_memory}, {"hardware_buffers", hardware_buffers},
     {"pictures_are_no_constants", pictures_are_no_constants}, {"constants_in_a_file", constants_in_a_file},
+    {"constants_in_a_blob", constants_in_a_blob},
     {"constants_beyond_the_end_of_a_file", constants_beyond_the_end_of_a_file}, {"arguments", arguments},
     {"read_only_memory_as_output", read_only_memory_as_output},
 };

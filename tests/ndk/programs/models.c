@@ -95,6 +95,33 @@ static void channel_scales(void)
     ANeuralNetworksModel_free(model);
 }
 
+/* Only one type has scales of channels. */
+static void channel_scales_of_other_types(void)
+{
+    static const struct {
+        int32_t type;
+        uint32_t rank;
+        float scale;
+    } rows[] = {
+        {ANEURALNETWORKS_FLOAT32, 0, 0}, {ANEURALNETWORKS_INT32, 0, 0}, {ANEURALNETWORKS_UINT32, 0, 0},
+        {ANEURALNETWORKS_BOOL, 0, 0}, {ANEURALNETWORKS_FLOAT16, 0, 0}, {ANEURALNETWORKS_TENSOR_FLOAT32, 2, 0},
+        {ANEURALNETWORKS_TENSOR_INT32, 2, 0}, {ANEURALNETWORKS_TENSOR_FLOAT16, 2, 0},
+        {ANEURALNETWORKS_TENSOR_BOOL8, 2, 0}, {ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 2, 1},
+        {ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED, 2, 1}, {ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 2, 1},
+        {ANEURALNETWORKS_TENSOR_QUANT16_SYMM, 2, 1}, {ANEURALNETWORKS_TENSOR_QUANT16_ASYMM, 2, 1},
+        {ANEURALNETWORKS_MODEL, 0, 0}, {10000, 0, 0}, {10001, 2, 0},
+    };
+    static const uint32_t dims[] = {2, 4};
+    static const float scales[] = {1, 2, 3, 4};
+    ANeuralNetworksSymmPerChannelQuantParams params = {1, 4, scales};
+    Model *model = new_model();
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        add(model, (Type){rows[i].type, rows[i].rank, rows[i].rank ? dims : NULL, rows[i].scale, 0});
+        IS(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(model, (int32_t)i, &params), D);
+    }
+    ANeuralNetworksModel_free(model);
+}
+
 static void set_operand_value(void)
 {
     static const char bytes[256];
@@ -118,9 +145,8 @@ static void set_operand_value(void)
     ANeuralNetworksModel_free(model);
 }
 
-static void set_value_from_memory(void)
+static void set_value_from(Memory *memory)
 {
-    Memory *memory = shared(20, NULL);
     Model *model = new_model();
     add(model, FLOAT_OF(ONE));
     IS(ANeuralNetworksModel_setOperandValueFromMemory(NULL, 0, memory, 0, 4), N);
@@ -137,6 +163,12 @@ static void set_value_from_memory(void)
     IS(ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory, 0, 8), S);
     ANeuralNetworksModel_free(model);
     ANeuralNetworksMemory_free(memory);
+}
+
+static void set_value_from_memory(void)
+{
+    set_value_from(shared(20, NULL));
+    set_value_from(blob_memory(20));
 }
 
 static void set_value_from_model(void)
@@ -183,6 +215,20 @@ static void oem_parts(void)
     TRUE_(!supported);
     IS(ANeuralNetworksCompilation_createForDevices(model, &one, 1, &compilation), OK);
     IS(ANeuralNetworksCompilation_finish(compilation), D);
+    /* Nothing can be had of a compilation that failed. */
+    Execution *execution = (Execution *)1;
+    ANeuralNetworksMemoryDesc *desc;
+    uint32_t value;
+    IS(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(compilation, 0, &value), S);
+    IS(ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(compilation, 0, &value), S);
+    IS(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(compilation, 0, &value), S);
+    IS(ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(compilation, 0, &value), S);
+    IS(ANeuralNetworksExecution_create(compilation, &execution), S);
+    TRUE_(!execution);
+    IS(ANeuralNetworksMemoryDesc_create(&desc), OK);
+    IS(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1), D);
+    IS(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 1), D);
+    ANeuralNetworksMemoryDesc_free(desc);
     ANeuralNetworksCompilation_free(compilation);
     ANeuralNetworksModel_free(model);
 }
@@ -395,7 +441,8 @@ static void asked_again(void)
 static const struct test tests[] = {
     {"asked_again", asked_again},
     {"create", create}, {"add_operand", add_operand}, {"operand_types", operand_types},
-    {"channel_scales", channel_scales}, {"set_operand_value", set_operand_value},
+    {"channel_scales", channel_scales}, {"channel_scales_of_other_types", channel_scales_of_other_types},
+    {"set_operand_value", set_operand_value},
     {"set_value_from_memory", set_value_from_memory}, {"set_value_from_model", set_value_from_model},
     {"oem_parts", oem_parts}, {"add_operation", add_operation}, {"identify", identify}, {"relax", relax},
     {"finish", finish}, {"graphs", graphs}, {"found_at_the_end_only", found_at_the_end_only},
