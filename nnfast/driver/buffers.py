@@ -269,7 +269,7 @@ def _role(device, path, kind, role):
     prepared = role.prepared if isinstance(role, Role) else None
     made_by = getattr(prepared, "device", None)  # perhaps a variant of the device, which shares its models
     if getattr(made_by, "models", None) is not device.models or prepared not in device.models:
-        raise InvalidArgument(f"{path}: is not a model that this device prepared")
+        raise foreign(path, role)
     graph = prepared.model.main
     listed = graph.inputs if kind == INPUT else graph.outputs
     if not is_whole(role.index) or not 0 <= role.index < len(listed):
@@ -277,6 +277,13 @@ def _role(device, path, kind, role):
     if not is_number(role.frequency) or not 0 < role.frequency <= 1:
         raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
     return (id(prepared.executor.form), kind, role.index), graph.operands[listed[role.index]]
+
+
+def foreign(path, role):
+    """The InvalidArgument for a role that is none of this device."""
+    if not isinstance(role, Role):
+        return InvalidArgument(f"{path}: is {shown(role)}, must be a Role")
+    return InvalidArgument(f"{path}: prepared is {shown(role.prepared)}, must be a model that this device prepared")
 
 
 def dimensions(dims, what):

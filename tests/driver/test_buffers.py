@@ -72,8 +72,9 @@ def test_allocate_refuses_bad_roles(device):
     prepared, other = device.prepare(relu_model(count=2)), type(device)(1).prepare(relu_model())
     good = Role(prepared, 0)
     for inputs, outputs, text in (
-        ((), (), "needs at least one role"), ([Role(None, 0)], (), "not a model that this device prepared"),
-        ((), [Role(None, 0)], "not a model"), ([Role(other, 0)], (), "not a model"), ([7], (), "not a model"),
+        ((), (), "needs at least one role"), ([7], (), r"input_roles\[0\]: is 7, must be a Role"),
+        ([Role(None, 0)], (), r"input_roles\[0\]: prepared is None, must be a model that this device prepared"),
+        ((), [good, Role(None, 0)], r"output_roles\[1\]: prepared is None"), ([Role(other, 0)], (), "that this device"),
         ([Role(prepared, 2)], (), "index is 2, the model has 2 inputs"), ((), [Role(prepared, -1)], "index is -1"),
         ([Role(prepared, 0, 10.0)], (), "frequency is 10"), ([Role(prepared, 0, 0.0)], (), "frequency is 0"),
         ((), [Role(prepared, 0, -0.5)], "frequency is -0.5"), ([good, good], (), "is listed already"),

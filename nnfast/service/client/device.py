@@ -15,7 +15,7 @@ from ... import config, vlog
 from ...checks import called, chosen_from, is_number, sequence, shown, whole
 from ...checks import path as checked_path
 from ...driver.arguments import plain_keys, plain_shapes
-from ...driver.buffers import Role, dimensions
+from ...driver.buffers import Role, dimensions, foreign
 from ...driver.cache_files import CacheFiles, check_token, descriptors_of
 from ...driver.capabilities import Capabilities, Performance
 from ...driver.closing import Closing
@@ -268,7 +268,7 @@ class RemoteDevice(Closing):
     def _use(self, path, role):
         prepared = role.prepared if isinstance(role, Role) else None
         if not isinstance(prepared, RemotePreparedModel) or prepared.session is not self._session:
-            raise InvalidArgument(f"{path}: is not a model that this device prepared")
+            raise foreign(path, role)
         if not is_number(role.frequency) or not 0 < role.frequency <= 1:
             raise InvalidArgument(f"{path}: frequency is {shown(role.frequency)}, must be above 0 and at most 1")
         return protocol.Use(prepared.number, whole(role.index, f"{path}: index", 0, UINT32_MAX), float(role.frequency))
