@@ -60,7 +60,7 @@ library() { # flags, options of the sanitizer: programs made by a compiler of th
     chmod +x "$folder/library/cc"
     "$folder/library/cc" -std=c11 -O1 -fno-omit-frame-pointer -fPIC -fvisibility=hidden -pthread -Icsrc -Icsrc/include \
         -Innfast/include -shared -Wl,--version-script=csrc/ndk/libneuralnetworks.map -Wl,-soname,libneuralnetworks.so \
-        csrc/ndk/*.c -ldl -o "$folder/library/libneuralnetworks.so"
+        csrc/ndk/*.c csrc/fmq/*.c -ldl -o "$folder/library/libneuralnetworks.so"
     # The loader asks this variable before the place of the library that linkers leave in a program.
     env PYTHONPATH="$root" PATH="$folder/library:$PATH" LD_LIBRARY_PATH="$folder/library" "$2" python -m pytest -q \
         -p no:cacheprovider tests/ndk/test_programs.py tests/ndk/test_driver.py tests/ndk/test_examples.py
