@@ -10,8 +10,8 @@ enum {
     LOOK_NS = 1000000,
     GRACE_NS = 5000000,
     SLICE_NS = 2000000,  /* core time that a client may be ahead of another before it stops for that one */
-    CREDIT_NS = 20000000 /* core time by which one that comes back from being idle may be behind the others, and one
-                          * that nobody waited for may be ahead of them */
+    CREDIT_NS = 4000000  /* core time by which one that comes back from being idle may be behind the others, and one
+                          * that nobody waited for may be ahead of them: two slices, enough to go first at once */
 };
 
 /* An execution that waits, on its own stack. */
@@ -197,6 +197,8 @@ void nnf_fair_leave(nnf_client *client, int threads, int64_t spent_ns)
     client->running--;
     fair->running -= threads;
     fair->moved_ns = nnf_now_ns();
+    if (fair->running == 0 && !fair->first && client->share_ns > fair->floor_ns)
+        fair->floor_ns = client->share_ns; /* nobody wanted the cores meanwhile: nothing is to be made up for */
     let_in(fair);
     pthread_mutex_unlock(&fair->mutex);
 }

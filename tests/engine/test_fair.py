@@ -200,11 +200,12 @@ def test_numpy_steps_take_their_turn(clients):
     assert not waiting.is_alive() and first.gate.used_ns > 0 and second.gate.used_ns > 0
 
 
-def in_line(fair, turn, name, order, workers):
-    """One more that waits for its turn."""
+def in_line(fair, turn, name, order, workers, seconds=0):
+    """One more that waits for its turn, and uses it for so long."""
     def work():
         with turn.use():
             order.append(name)
+            time.sleep(seconds)
 
     workers.append(threading.Thread(target=work))
     workers[-1].start()
@@ -259,6 +260,29 @@ def order_after_idle_times():
 def test_who_used_idle_cores_pays_little_back():
     """200 ms and 90 ms alone: the one is as far ahead as the other when both want the core, but for what came last."""
     assert any(order_after_idle_times() == ["long", "short"] for _ in range(MANY_TRIES))
+
+
+def turns_of_a_newcomer():
+    """Turns of 3 ms that a client which has done nothing yet gets before one that has used the idle core for 60 ms: all
+    want it at the same time."""
+    fair, (known, newcomer) = native.Fair(1), (native.Gate(1), native.Gate(1))
+    known.join(fair)
+    newcomer.join(fair)
+    with native.Turn(known, 1).use():
+        time.sleep(0.06)
+    order, workers = [], []
+    with native.Turn(newcomer, 1).use():
+        in_line(fair, native.Turn(known, 1), "known", order, workers)
+        for _ in range(20):
+            in_line(fair, native.Turn(newcomer, 1), "newcomer", order, workers, seconds=0.003)
+    for worker in workers:
+        worker.join(HANG_SECONDS)
+    return order.index("known")
+
+
+def test_a_newcomer_is_not_far_ahead():
+    """Clients in numbers, each new, would keep one for long that was alone before."""
+    assert any(turns_of_a_newcomer() <= 4 for _ in range(MANY_TRIES))
 
 
 def test_nobody_waits_long_for_what_cannot_be_stopped():

@@ -17,7 +17,7 @@ typedef struct nnf_fair {
     _Atomic int32_t running;   /* threads of the executions that have been let in */
     struct nnf_waiter *first;  /* in no order */
     _Atomic uint32_t waiting;  /* how many there are, for a look without the mutex */
-    int64_t floor_ns;          /* share of the last one that was let in after a wait; it only grows */
+    int64_t floor_ns;          /* share of the last one let in after a wait, or that left the cores idle; it grows */
     int64_t moved_ns;          /* when an execution was let in, or stopped, last */
     _Atomic uint32_t forks;    /* of the process whose executions are counted */
 } nnf_fair;
