@@ -80,20 +80,58 @@ def test_a_large_model_is_freed_by_the_sweeper(raw, server, monkeypatch):
     assert all(len(part) >= LARGE for part in taken)
 
 
-def test_garbage_is_collected_when_nothing_runs():
-    script = """
-import gc, weakref
+COLLECTING = """
+import gc, threading, weakref
 from nnfast.service.server import sweeper
-sweeper.COLLECT_SECONDS = 0.01
+sweeper.COLLECT_SECONDS = sweeper.LOOK_SECONDS = 0.001
+sweeper.SOME, sweeper.MANY = {some}, {many}
 class Thing: pass
-one = Thing(); one.self = one; seen = weakref.ref(one)
+def garbage(count):
+    things = [Thing() for _ in range(count)]
+    for thing in things: thing.self = thing
+    gc.collect(1)
+    gone = threading.Event()
+    weakref.finalize(things[0], gone.set)
+    return gone
+before = garbage(100)
+looked = threading.Semaphore(0)
 idle = []
-ours = sweeper.Sweeper(lambda: bool(idle))
-ours.collect_garbage(); del one
-made = [Thing()]; made[0].self = made[0]; later = weakref.ref(made.pop())
-assert gc.get_threshold()[2] == sweeper.NEVER
-ours.start(); idle.append(True)
-while later() is not None: pass
-ours.stop()
+def is_idle():
+    looked.release()
+    return bool(idle)
+ours = sweeper.Sweeper(is_idle)
+ours.collect_garbage()
+assert before.is_set() and gc.get_threshold()[2] == sweeper.NEVER
+gone = garbage(2000)
+ours.start()
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=GUARD)
+
+
+def collecting(then, some=1000, many=1 << 30):
+    subprocess.run([sys.executable, "-c", COLLECTING.format(some=some, many=many) + then], check=True, timeout=GUARD)
+
+
+def test_garbage_is_collected_when_nothing_runs():
+    collecting("""
+for _ in range(5): looked.acquire()
+assert not gone.is_set()
+idle.append(True)
+gone.wait()
+""")
+
+
+def test_much_garbage_is_collected_though_calls_run():
+    collecting("gone.wait()", many=1000)
+
+
+def test_no_collection_without_a_reason():
+    """One stops every thread for milliseconds: that some seconds have passed is none."""
+    collecting("""
+idle.append(True)
+counts = []
+gc.callbacks.append(lambda phase, info: counts.append(info["generation"]))
+ours._queue.put(()), ours._queue.put(())
+while not ours._queue.empty(): pass
+ours.stop(); ours._thread.join()
+assert 2 not in counts and not gone.is_set()
+""", some=1 << 30)
