@@ -8,7 +8,8 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md",
-         "SECURITY.md": "reporting.md", "examples/README.md": "examples.md"}
+         "SECURITY.md": "reporting.md", "examples/README.md": "examples.md",
+         "packaging/README.md": "packaging.md"}
 """File of the repository -> page."""
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 

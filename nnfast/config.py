@@ -109,6 +109,12 @@ def passed_listeners():
     return max(0, count)
 
 
+def notify_address():
+    """Address at which systemd wants to be told of this process' state (sd_notify); None where it does not."""
+    found = os.environ.get("NOTIFY_SOCKET", "")
+    return "\0" + found[1:] if found.startswith("@") else found if found.startswith("/") else None
+
+
 def get_int(name, low):
     """Whole-number value of a knob, at least `low`; None when unset. Raises InvalidArgument on anything else."""
     text = get(name)

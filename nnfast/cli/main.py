@@ -26,6 +26,7 @@ COMMANDS = {
     "check": "hold every operator of a .tflite file against LiteRT's reference kernels",
     "trace": "sum up a trace by layer and phase",
     "serve": "be the driver's process for any number of clients (nnfast.connect)",
+    "health": "tell whether the driver's process answers: exit code 0 or 1",
     "library": "where libneuralnetworks.so and its headers are, for compilers of C programs",
     "top": "show who uses the driver's process, how much and how fast",
     "vts": "run conformance vectors against the driver",

@@ -1,12 +1,15 @@
 """`nnfast serve`: the driver as a process, for any number of clients (docs/service.md)."""
 
+import logging
 import os
 import signal
 
 from .. import config
 from ..errors import InvalidArgument
 from .output import positive, seconds
+from .service_log import FORMATS, LEVELS, set_up
 
+log = logging.getLogger("nnfast.service")
 M_MMAP_THRESHOLD, LARGE_BLOCK = -3, 256 << 10
 STACK_BYTES = 1 << 20
 """Of each thread: there is one for every call at a time."""
@@ -33,6 +36,11 @@ def add_arguments(parser):
                         help="files of each client in the driver's address space")
     parser.add_argument("--extensions", metavar="FILE", help="which executable may use which vendor extensions "
                         "(default: all may use all that are installed)")
+    parser.add_argument("--metrics", metavar="ADDRESS", help="serve figures for Prometheus at http://ADDRESS/metrics: "
+                        "[HOST:]PORT (default host: 127.0.0.1), or the path of a Unix socket, with a /")
+    parser.add_argument("--log-format", choices=FORMATS, default="text", help="of the lines on stderr (default text)")
+    parser.add_argument("--log-level", choices=LEVELS, default="warning", help="least level of the lines on stderr: "
+                        "info adds sessions and refusals (default warning; NNFAST_VLOG adds lines by tag)")
     parser.add_argument("--drain", type=seconds, default=30.0, metavar="SECONDS",
                         help="time that running calls get at a shutdown (default 30)")
     parser.add_argument("--exit-idle", type=seconds, metavar="SECONDS", help="end after so long without clients")
@@ -42,7 +50,8 @@ def main(args):
     from .._native.threads import MAX_THREADS, default_threads
     from ..extensions import load_installed
     from ..service.server.allowlist import Allowlist
-    from ..service.server.listening import listen, passed_sockets, remove
+    from ..service.server.listening import listen, passed_sockets, remove, tell_systemd
+    from ..service.server.metrics import Metrics, listener_at
     from ..service.server.quotas import Quotas
     from ..service.server.server import Options, Server
 
@@ -57,19 +66,31 @@ def main(args):
     load_installed()
     options = Options(threads, args.memory_limit, quotas, allowlist, args.drain, args.exit_idle)
     path, listeners = None, passed_sockets()
+    page = listener_at(args.metrics) if args.metrics else None
     if not listeners:
         path = args.socket or config.socket_path()
         listeners = [listen(path)]
     prepare_process(args.memory_limit)
+    lines = set_up(args.log_format, args.log_level)
     server = Server(listeners, options)
+    metrics = Metrics(server, page) if page else None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     server.sweeper.collect_garbage()
     mark = path and os.stat(path)
+    log.info("serving at %s, %d thread%s", path or "the sockets of systemd", threads, "" if threads == 1 else "s")
+    if metrics:
+        metrics.start()
+        log.info("metrics at %s", metrics.address)
+    tell_systemd("READY=1")
     try:
         server.serve()
     finally:
+        if metrics:
+            metrics.stop()
         remove(path, mark)
+        log.info("served %d session%s", server.opened, "" if server.opened == 1 else "s")
+        lines.finish()
     return 0
 
 

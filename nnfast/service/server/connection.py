@@ -170,6 +170,8 @@ class Connection:
 
     def _answer(self, message, things=()):
         """Send an answer; things: descriptors, which are closed afterwards, and objects that own theirs."""
+        if isinstance(message, protocol.Failure):
+            self.session.server.count_refusal(message.status)
         fds = [thing if isinstance(thing, int) else thing.fileno() for thing in things]
         try:
             self.channel.send(message, fds)

@@ -6,7 +6,7 @@ import os
 import socket
 import stat
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ... import config
 from ...errors import InvalidArgument
@@ -28,8 +28,17 @@ def passed_sockets():
     return listeners
 
 
-def listen(path):
-    """A listening socket at `path`, for this user alone. One that nobody serves at any more is replaced.
+def tell_systemd(state):
+    """Tell systemd, if it has started this process and asks for it, as sd_notify does: "READY=1"."""
+    address = config.notify_address()
+    if address is not None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock, suppress(OSError):
+            sock.setblocking(False)
+            sock.sendto(state.encode(), address)
+
+
+def listen(path, kind=socket.SOCK_SEQPACKET):
+    """A listening socket of a kind at `path`, for this user alone. One that nobody serves at any more is replaced.
 
     Raises InvalidArgument where somebody serves already, something else is in the way, or the folder does not exist.
     Only nnfast's own folder is made where it does not.
@@ -40,8 +49,8 @@ def listen(path):
     elif not os.path.isdir(folder):
         raise InvalidArgument(f"{path}: folder {folder} does not exist")
     with _alone_in(folder):
-        _clear(path)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        _clear(path, kind)
+        listener = socket.socket(socket.AF_UNIX, kind)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # each message tells who has sent it
         before = os.umask(0o177)
         try:
@@ -86,15 +95,15 @@ def _alone_in(folder):
         os.close(fd)
 
 
-def _clear(path):
+def _clear(path, kind):
     """Remove a socket that nobody listens at."""
     try:
-        kind = os.lstat(path).st_mode
+        mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(kind):
+    if not stat.S_ISSOCK(mode):
         raise InvalidArgument(f"{path}: exists and is not a socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+    with socket.socket(socket.AF_UNIX, kind) as probe:
         probe.setblocking(False)  # a process that is stopped may have a full queue
         try:
             probe.connect(path)

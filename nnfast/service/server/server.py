@@ -23,7 +23,7 @@ from ..._native.rings import Calls
 from ...driver.capabilities import device_version
 from ...driver.device import Device
 from ...engine.budget import Budget
-from ...errors import DeviceUnavailable, Error, InvalidArgument, ResourceExhaustedTransient
+from ...errors import DeviceUnavailable, Error, ErrorStatus, InvalidArgument, ResourceExhaustedTransient
 from ...forks import renewed
 from ..wire import protocol
 from ..wire.channel import Channel, Malformed, Wake
@@ -90,6 +90,7 @@ class Server:
         self.calls = Calls()
         self.sweeper = Sweeper(lambda: not self.calls.count)
         self.latency, self.began, self.opened, self.refused = Histogram(), time.monotonic(), 0, 0
+        self.refusals = {status.name: 0 for status in ErrorStatus if status}  # calls answered with an error
         self._listeners, self._sessions, self._unauthenticated = listeners, {}, {}
         self._devices = {}
         self._lock = renewed(threading.Lock())
@@ -167,6 +168,11 @@ class Server:
         if self._stopping:
             with self._lock:
                 self._ended.notify_all()
+
+    def count_refusal(self, status):
+        """Count a call that is answered with an error of this status."""
+        with self._lock:
+            self.refusals[ErrorStatus(status).name] += 1
 
     def left(self, connection):
         """Forget a connection that has ended."""
@@ -325,6 +331,8 @@ class Server:
                 self.clients.forget(client)
             raise
         self._forget(channel, close=False)
+        log.info("session %d has begun: process %d of user %d, %s", number, client.pid, client.uid,
+                 session.executable or "unknown executable")
         if client.peer is not peer:
             peer.close()
         elif peer.pidfd >= 0:
@@ -404,13 +412,13 @@ class Server:
         try:
             session.close()
         finally:
+            log.info("session %d has ended: process %d", session.number, session.client.pid)
             with self._lock:
                 self._sessions.pop(session.number, None)
                 self._over.append(session)
                 self._used = time.monotonic()
                 self._ended.notify_all()
             self._wake.set()
-        log.info("session %d has ended: process %d", session.number, session.client.pid)
 
     def _settle(self):
         """Forget sessions that have ended, and clients without sessions. Runs on the server's own thread."""
