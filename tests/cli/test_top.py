@@ -1,7 +1,9 @@
 """`nnfast top`: what it makes of the statistics, and the command beside a driver's process."""
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,11 +11,12 @@ import time
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 import nnfast
 from helpers.commands import ROOT, assert_one_error_line, call, outside
 from nnfast.cli import top
-from nnfast.cli.output import console
 from nnfast.service.wire.histogram import Histogram
 
 MODEL = ROOT / "nnfast" / "data" / "digits_int8.tflite"
@@ -41,9 +44,9 @@ def stats(uptime, clients, **changes):
             "models": [{"name": "net", "users": 2, "weights_bytes": 2 << 20, "arena_bytes": 512 << 10}], **changes}
 
 
-def text_of(found):
-    out = console()
-    out.print(*top.tables(found))
+def text_of(found, width=200):
+    out = Console(file=io.StringIO(), width=width, highlight=False)
+    out.print(*top.tables(found, width))
     return out.file.getvalue()
 
 
@@ -87,6 +90,31 @@ def test_what_is_shown():
     assert row.split() == ["101", "camera", "net", "1", "4.0", "112", "us", "10.2", "ms", "3.0", "MiB", "20.0"], row
     assert next(line for line in text.splitlines() if " net " in line and "camera" not in line).split() == \
         ["net", "2", "2.0", "MiB", "512", "KiB"]
+
+
+@pytest.mark.parametrize("width", [*range(40, 130, 5), 200])
+def test_any_width(width):
+    """No line is wider than the terminal, and no figure is cut: columns go, and the caption tells which."""
+    busy = {**client(1, 12345670, 2000, [100] * 39 + [9000], names=("mobilenet_v2_1.0_224_int8", "模型" * 9)),
+            "pid": 123456, "memory_bytes": int(9999.9 * (1 << 20))}
+    other = {**client(22, 5, 1, [77]), "executable": "/opt/" + "very_long_program_name" * 2}
+    found = top.view(stats(20.0, [busy, other]))
+    text = text_of(found, width)
+    lines = text.splitlines()
+    assert all(cell_len(line) <= width for line in lines), text
+    head = next(line for line in lines if "process" in line)
+    row = next(line for line in lines if "123456" in line)
+    wanted = {"executions/s": "1,234,567", "p99": "10.2 ms", "memory": "9,999.9 MiB", "process": "123456",
+              "p50": "112 us"}
+    for name, figure in wanted.items():
+        shown = f"{name} " in f"{head} "
+        assert (figure in row) == shown
+        assert shown or re.search(rf"too narrow for\b[^;]*\b{name}\b", " ".join(text.split())), text
+    assert "process" in head and "executions/s" in head and "p50" in head
+    if width >= 120:
+        assert "too narrow" not in text and "models" in head
+    if width >= 80:
+        assert "executable" in head and "memory" in head
 
 
 def test_no_driver(capsys, tmp_path):
