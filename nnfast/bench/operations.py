@@ -6,6 +6,13 @@ import numpy as np
 
 from . import peak
 
+MOST_PERCENT = 115
+"""Nothing is faster than the machine's limit: figures beyond it by more than measurements err were taken while other
+programs kept the machine from its best."""
+
+MOST_DOUBTFUL = 0.05
+"""Share of a model's time in such operations up to which the others say how near the whole is to the limit."""
+
 
 def measure(prepared, arrays, runs, meter=None):
     """Rows of the operations of a prepared model, in order: median of `runs` runs that are timed step by step.
@@ -83,7 +90,8 @@ def compare(rows, limits, threads):
     limits: of peak.limits, for `threads`. The bound is whatever takes longer at the machine's best: the arithmetic, as
     much as was possible on the fastest level, or one read of all bytes from memory; percent is that time over the
     measured one. Values come from the level of memory that holds those of the operation, weights from the level that
-    holds those of the whole model. percents: of what was possible on each level.
+    holds those of the whole model. percents: of what was possible on each level. usable: False where the percent would
+    be above MOST_PERCENT; it is None then.
     """
     sizes = peak.cache_sizes()
     all_weights = sum(row["packed_bytes"] for row in rows)
@@ -104,12 +112,18 @@ def compare(rows, limits, threads):
         reached = next(iter(row["percents"].values()), None)
         if reached is not None and (row["percent"] is None or reached > row["percent"]):
             row["percent"], row["bound"] = reached, "arithmetic"
+        row["usable"] = row["percent"] is None or row["percent"] <= MOST_PERCENT
+        if not row["usable"]:
+            row["percent"], row["percents"] = None, {}
     return rows
 
 
 def total(rows):
-    """Sum of the rows: us, operations, bytes, and the percent of the limit that the whole reaches (None unknown)."""
-    spent = sum(row["us"] for row in rows)
+    """Sum of the rows: us, operations, bytes, and the percent of the limit that the whole reaches (None unknown).
+    usable: False where too much of the time is in rows that are not; percent is None then.
+    """
+    spent, usable = sum(row["us"] for row in rows), sum(row["us"] for row in rows if row["usable"])
     at_best = sum(row["us"] * row["percent"] / 100 for row in rows if row["percent"] is not None)
+    is_usable = usable >= (1 - MOST_DOUBTFUL) * spent
     return {"us": spent, "operations": sum(row["operations"] for row in rows), "bytes": sum(r["bytes"] for r in rows),
-            "percent": 100 * at_best / spent if spent else None}
+            "percent": 100 * at_best / usable if usable and is_usable else None, "usable": is_usable}

@@ -269,12 +269,15 @@ def table_of_operations(model, document):
         return [str(row["index"]), row["operation"], "x".join(map(str, row["shape"] or ())), row["kernel"],
                 f"{row['us']:,.1f}", f"{100 * row['share']:.1f}",
                 "" if row["rate"] is None else f"{row['rate']:,.1f}", row["unit"], row["bound"],
-                "" if percent is None else f"[{colour}]{percent:.0f}",
+                "[dim]busy" if not row["usable"] else "" if percent is None else f"[{colour}]{percent:.0f}",
                 *(f"{row['percents'][level]:.0f}" if level in row["percents"] else "" for level in slower)]
 
     slower = [row["isa"] for before, row in zip(model["peaks"], model["peaks"][1:]) if before["types"] == row["types"]]
     total = model["total"]
-    whole = "" if total["percent"] is None else f", {total['percent']:.0f} % of the machine's limit"
+    whole = ", the machine was busy: no share of its limit" if not total["usable"] else \
+        "" if total["percent"] is None else f", {total['percent']:.0f} % of the machine's limit"
+    busy = "" if all(row["usable"] for row in model["operations"]) else \
+        "; busy: beyond the limit, which was measured while others used the machine: measure again when they do not"
     count = len(model["operations"])
     peaks = ", ".join(f"{row['types']} {row['isa']} {row['rate']:,.0f} {row['unit']}" for row in model["peaks"])
     return rich_table(
@@ -283,5 +286,5 @@ def table_of_operations(model, document):
          *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],
         "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
-        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else ""),
+        + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else "") + busy,
         folded=("operation", "kernel"))

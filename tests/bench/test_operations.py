@@ -57,6 +57,19 @@ def test_what_has_no_limit_has_no_percent():
     assert operations.total([nothing, unknown])["percent"] == 0
 
 
+def test_figures_of_a_busy_machine_are_none():
+    """What seems faster than the limit was measured beside others: 7,783 % says nothing."""
+    fine, edge, busy, read = operations.compare(
+        [row(90, work=7_200_000), row(10, work=1_150_000), row(10, work=77_830_000), row(1, values=900_000)], LIMITS, 1)
+    assert [one["usable"] for one in (fine, edge, busy, read)] == [True, True, False, False]
+    assert fine["percent"] == pytest.approx(80) and edge["percent"] == pytest.approx(115)
+    assert (busy["percent"], busy["percents"], read["percent"]) == (None, {}, None)
+    whole = operations.total([fine, edge, read])
+    assert whole["usable"] and whole["percent"] == pytest.approx((90 * 80 + 10 * 115) / 100)
+    whole = operations.total([fine, edge, busy])
+    assert not whole["usable"] and whole["percent"] is None
+
+
 def test_rows_of_a_model():
     b = nnfast.ModelBuilder()
     x = b.input("TENSOR_FLOAT32", (1, 4, 4, 2))
