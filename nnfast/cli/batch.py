@@ -10,7 +10,7 @@ from ..batch.sources import open_sources
 from ..batch.store import digest_of
 from ..tflite import metadata
 from . import shapes
-from .output import Output, add_device_arguments, device_of, positive, progress
+from .output import Output, add_device_arguments, device_of, positive, progress, waiting
 from .run import add_picture_arguments, recipe_of
 
 CHUNK = 64
@@ -53,8 +53,9 @@ def main(args):
     with open(args.model, "rb") as stream:
         model_digest = digest_of(stream.read())
     device = device_of(args)
-    model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
-    prepared = device.prepare(model, input_shapes=input_shapes)
+    with waiting("prepare"):
+        model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
+        prepared = device.prepare(model, input_shapes=input_shapes)
 
     def recipe():
         return recipe_of(args, [] if file is None else metadata.facts(args.model, file)[0])

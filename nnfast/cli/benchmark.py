@@ -22,6 +22,7 @@ from .output import (
     progress,
     rich_table,
     tracing,
+    waiting,
 )
 
 OPERATION_RUNS = 30
@@ -67,7 +68,8 @@ def main(args):
         return main_throughput(args, output)
     with tracing(args.trace, "nnfast benchmark"):
         device = device_of(args)
-        subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
+        with waiting("prepare"):
+            subjects = [load(path, device, args.relaxed, args.shape) for path in args.models]
         limits = measure_limits(device.num_threads) if args.per_op else None
         with progress("benchmark") as move, opened(args.via or (), device) as others:
             with trace.pause():

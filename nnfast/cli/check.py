@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from .. import config
 from ..errors import InvalidArgument
 from . import arrays, shapes
-from .output import Output, table
+from .output import Output, table, waiting
 
 NARROWEST = 8
 """Characters of a tensor's name that the table shows at least."""
@@ -38,7 +38,8 @@ def main(args):
     output = Output(args.json)
     subject = Subject(args.model)
     calls, source = read_inputs(args, subject)
-    report = check(subject, calls, Peer(args.litert_python or config.get("NNFAST_LITERT_PYTHON") or None))
+    with waiting("every operator, here and in LiteRT"):
+        report = check(subject, calls, Peer(args.litert_python or config.get("NNFAST_LITERT_PYTHON") or None))
     output.say(f"model   {args.model}")
     output.say(f"inputs  {source}")
     output.say(f"beside  {report.version}, {report.resolver}")

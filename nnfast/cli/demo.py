@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import MissingPackage
 from ..extras import needed
-from .output import Output, check_target, positive, table
+from .output import Output, check_target, positive, table, waiting
 
 MODELS = {"float32": "digits_float32.tflite", "int8": "digits_int8.tflite"}
 GREY_LEVELS = 16
@@ -59,7 +59,8 @@ def main(args):
     check_target(args.output)
     count = args.threads or threads.default_threads()
     images, labels = held_out_digits()
-    answers = [classify(name, file, images, labels, count) for name, file in MODELS.items()]
+    with waiting("classify"):
+        answers = [classify(name, file, images, labels, count) for name, file in MODELS.items()]
     machine = f"{platform.machine()} {kernels.level()}, {count} thread{'s' if count > 1 else ''}"
     output.say(f"{len(labels)} handwritten digits that the models never saw, one at a time on {machine}")
     output.say()

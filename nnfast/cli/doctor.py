@@ -18,7 +18,7 @@ from ..errors import DeadObject, Error
 from ..extras import EXTRAS
 from ..version import __version__
 from .main import one_line
-from .output import Output
+from .output import Output, waiting
 
 FINE, ODD, BAD = "ok", "odd", "BAD"
 """Verdicts: well; worth knowing; something does not work."""
@@ -54,7 +54,8 @@ def main(args):
         check(findings)
     if not findings.count(BAD):  # else the rest only says the same again
         for check in (processor, limits, self_test, extensions, cache, socket, library, peers):
-            check(findings)
+            with waiting(check.__name__.replace("_", " ")):
+                check(findings)
     width = min(shutil.get_terminal_size((WIDTH, 0)).columns, 120) if sys.stdout.isatty() else WIDTH
     output.say("\n".join(lines_of(findings.rows, width)))
     output.say()

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from ..errors import GeneralFailure, InvalidArgument
-from .output import Output, check_target
+from .output import Output, check_target, waiting
 
 PICTURES = (".png", ".svg", ".pdf")
 RENDER_SECONDS = 300
@@ -29,14 +29,16 @@ def main(args):
     for path in filter(None, (args.dot, args.image)):
         check_target(path)
     program = find_program(args.image) if args.image else None
-    model = nnfast.load(args.model)
-    text = to_dot(resolve(model, registered()))
+    with waiting("load"):
+        model = nnfast.load(args.model)
+        text = to_dot(resolve(model, registered()))
     if args.dot:
         with open(args.dot, "w", encoding="utf-8") as stream:
             stream.write(text)
         output.say(f"{args.dot}: {len(model.main.operations)} operations, {len(model.main.operands)} operands")
     if args.image:
-        render(program, text, args.image)
+        with waiting("draw"):
+            render(program, text, args.image)
         output.say(f"{args.image}: drawn by {program}")
     if not args.dot and not args.image:
         output.say(text.rstrip("\n"))

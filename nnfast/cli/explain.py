@@ -3,7 +3,7 @@
 import json
 
 from ..model.types import CONSTANT_LIFETIMES
-from .output import Output, add_device_arguments, device_of
+from .output import Output, add_device_arguments, device_of, waiting
 
 
 def add_arguments(parser):
@@ -16,8 +16,9 @@ def main(args):
     import nnfast
 
     output = Output(args.json)
-    model = nnfast.load(args.model, args.relaxed)
-    explanation = device_of(args).prepare(model).explain()
+    with waiting("prepare"):
+        model = nnfast.load(args.model, args.relaxed)
+        explanation = device_of(args).prepare(model).explain()
     weights = weight_bytes(model)
     output.say(str(explanation))
     output.say(f"weights {weights:,} B in the model")

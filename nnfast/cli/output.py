@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -13,6 +14,9 @@ from ..errors import InvalidArgument
 
 MOST = 1 << 60
 """Larger numbers mean nothing as bytes or counts, and the system's calls do not take them."""
+
+
+PATIENCE_SECONDS = 1.0
 
 
 def positive(text):
@@ -155,6 +159,27 @@ def rich_table(title, columns, rows, caption=None, folded=()):
     for row in rows:
         made.add_row(*row)
     return made
+
+
+@contextmanager
+def waiting(text):
+    """A sign of life on stderr while the block takes longer than PATIENCE_SECONDS, where that is a terminal and rich is
+    installed: for what nobody can count."""
+    if not sys.stderr.isatty() or find_spec("rich") is None:
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(f"{text} ...")
+    late = threading.Timer(PATIENCE_SECONDS, status.start)
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        late.join()
+        status.stop()
 
 
 @contextmanager

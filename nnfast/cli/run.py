@@ -20,6 +20,7 @@ from .output import (
     positive,
     table,
     tracing,
+    waiting,
 )
 
 MAX_RUNS = 5
@@ -159,14 +160,15 @@ def main(args):
     labels = read_labels(args.labels) if args.labels else None
     with tracing(args.trace, "nnfast run"):
         device = device_of(args)
-        model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
-        known_inputs, known_outputs, note = read_metadata(args, file)
-        with trace.span("LA", "PC", "prepare"):
-            prepared = device.prepare(model, input_shapes=input_shapes)
+        with waiting("prepare"):
+            model, input_shapes, file = shapes.load(args.model, args.shape, args.relaxed)
+            known_inputs, known_outputs, note = read_metadata(args, file)
+            with trace.span("LA", "PC", "prepare"):
+                prepared = device.prepare(model, input_shapes=input_shapes)
         calls, sequence, source = read_input(args, prepared.inputs, known_inputs)
-        with trace.span("LA", "PWU", "first run"), trace.span("LA", "PE", "run"):
+        with waiting("first run"), trace.span("LA", "PWU", "first run"), trace.span("LA", "PE", "run"):
             outputs, _ = run_calls(prepared, calls, sequence)
-        with trace.pause():
+        with waiting("measure"), trace.pause():
             spent = measure(prepared, calls, sequence)
         if trace.recorder is not None:
             with trace.span("LA", "PE", "run"):

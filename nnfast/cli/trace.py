@@ -1,6 +1,6 @@
 """`nnfast trace`: a trace, checked and summed up by layer and phase."""
 
-from .output import Output, positive, table
+from .output import Output, positive, table, waiting
 
 SHOWN = 15
 
@@ -16,8 +16,9 @@ def main(args):
     from ..bench import marks
 
     output = Output(args.json)
-    roots = marks.read(args.trace)
-    cells, found = marks.totals(roots), marks.details(roots)
+    with waiting("read"):
+        roots = marks.read(args.trace)
+        cells, found = marks.totals(roots), marks.details(roots)
     phases = [phase for phase in marks.PHASES if any(key[1] == phase for key in cells)]
     layers = [layer for layer in marks.LAYERS if any(key[0] == layer for key in cells)]
     output.say("milliseconds by layer and phase; parts of an execution (inputs, outputs to results) are counted in it")

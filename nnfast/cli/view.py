@@ -8,7 +8,7 @@ from ..errors import Error
 from ..model.types import CONSTANT_LIFETIMES, LifeTime, operation_name, type_name
 from . import arrays, shapes
 from .main import one_line
-from .output import Output, add_device_arguments, check_target, device_of, seconds
+from .output import Output, add_device_arguments, check_target, device_of, seconds, waiting
 from .view_page import page
 
 WIDTH, HEIGHT, BETWEEN, BELOW = 220, 48, 28, 40
@@ -32,9 +32,11 @@ def main(args):
     output = Output(args.json)
     target = args.output or os.path.splitext(os.path.basename(args.model))[0] + ".html"
     check_target(target)
-    model, input_shapes, _ = shapes.load(args.model, args.shape, args.relaxed)
-    prepared = device_of(args).prepare(model, input_shapes=input_shapes)
-    times, why = measured(prepared, args.seconds) if args.seconds else ({}, "not measured")
+    with waiting("prepare"):
+        model, input_shapes, _ = shapes.load(args.model, args.shape, args.relaxed)
+        prepared = device_of(args).prepare(model, input_shapes=input_shapes)
+    with waiting("measure"):
+        times, why = measured(prepared, args.seconds) if args.seconds else ({}, "not measured")
     document = document_of(os.path.basename(args.model), model, prepared.explain(), times, why)
     with open(target, "w", encoding="utf-8") as stream:
         stream.write(page(document))
