@@ -33,6 +33,7 @@ COMMANDS = {
     "stress": "crash and stress tests: clients that load, run, die and hang, each in a process of its own",
     "randgraph": "run random graphs, beside the definitions of their operations",
     "fuzz": "try inputs that are wrong or odd: files, messages, sessions; guided by coverage",
+    "completion": "print a script that completes commands and options in bash, zsh or fish",
     "demo": "classify handwritten digits with the models that come with nnfast",
 }
 
