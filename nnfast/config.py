@@ -1,12 +1,12 @@
 """The one table of knobs; the only place that reads the environment."""
 
 import os
-from dataclasses import dataclass
 
 from .errors import InvalidArgument
+from .record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Knob:
     """An environment variable: name, default (as text), and one line of help.
 

@@ -1,7 +1,6 @@
 """The interface for an operation's `lower`: slots, constants, temporaries and emission of steps."""
 
 from bisect import bisect_right
-from dataclasses import replace
 from functools import cache
 from math import prod
 
@@ -12,6 +11,7 @@ from ..engine.reference import compute
 from ..engine.rows import new_row
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
+from ..record import replace
 from . import passes
 from .packing import Packing, fact
 

@@ -1,6 +1,5 @@
 """Operations of a graph as Nodes, with the operand facts known so far."""
 
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
@@ -10,12 +9,13 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..model.types import QUANTIZED_TYPES, LifeTime, operation_name
 from ..ops.base import Node, Tensor
 from ..ops.registry import lookup
+from ..record import record
 
 MAX_RANK = 64
 """Largest rank of a numpy array."""
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Known:
     """Facts known about an operand: shape as in ops.base.Tensor, effective quantization, value, presence.
 

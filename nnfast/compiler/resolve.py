@@ -1,6 +1,5 @@
 """Resolves extensions of a model, of vendors and nnfast's own: replaces type codes by definitions [NN 9.3]."""
 
-from dataclasses import replace
 from math import prod
 
 from ..errors import InvalidArgument
@@ -8,6 +7,7 @@ from ..model import own
 from ..model.types import UINT32_MAX, Definition, is_extension, operation_name, type_name
 from ..model.validate import graph_paths
 from ..ops.own import EXTENSION
+from ..record import replace
 
 
 def resolve(model, extensions):

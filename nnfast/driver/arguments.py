@@ -1,7 +1,6 @@
 """Checks and conversions of the arrays that a caller passes to run, and of prepare's options about operands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -10,6 +9,7 @@ from .._native.threads import now_ns
 from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, OperandType
+from ..record import replace
 from .profile import active_profile
 from .tensors import array_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
 from ..forks import renewed
 from ..model.types import UINT32_MAX, Definition, type_name
+from ..record import record
 from .memory import FileBytes, Memory
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ INPUT, OUTPUT = "input", "output"
 _NO_VALUE = "has no value yet; copy into it or run a model into it first"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Role:
     """A use of a buffer: as input or output number `index` of a prepared model.
 
@@ -189,7 +189,7 @@ class Buffer:
         return f"<Buffer {self.token} {type_name(self.type)} {list(self.dims)}: {state}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NamedBuffer:
     """Stands for a buffer of which only the token is known, where a request is checked without its device."""
 

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 
 from .._native import kernels
 from ..checks import shown
 from ..errors import InvalidArgument
+from ..record import record
 from ..version import __version__
 
 TOKEN_BYTES = 32
@@ -16,7 +16,7 @@ MODEL_FILES, DATA_FILES = 1, 1
 _MOST_DESCRIPTORS = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CacheFiles:
     """Cache files that a client passes: `model` and `data`, each a tuple with one open file descriptor (int).
 

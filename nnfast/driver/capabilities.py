@@ -12,13 +12,13 @@ import math
 import os
 import platform
 import threading
-from dataclasses import dataclass
 
 from .. import config, vlog
 from .._native import kernels
 from ..errors import InvalidArgument
 from ..forks import importing, renewed
 from ..model.types import DTYPES, OperandType
+from ..record import record
 
 FORMAT = 1
 OTHERS = ("relaxed_scalar", "relaxed_tensor", "branch", "loop")
@@ -32,7 +32,7 @@ _lock = renewed(threading.Lock())
 _answers = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Performance:
     """Execution time and power of a workload relative to the reference CPU: 1.0 = the same, lower is better."""
 
@@ -40,7 +40,7 @@ class Performance:
     power: float
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Capabilities:
     """Performance per operand type (ascending), of relaxed float32 on scalars and tensors, and of one IF and WHILE.
 

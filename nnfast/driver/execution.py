@@ -2,7 +2,6 @@
 
 import threading
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 
 from .. import observe, trace
@@ -13,13 +12,14 @@ from ..engine.segment import ControlStep, check_go_on
 from ..errors import GeneralFailure, MissedDeadlineTransient
 from ..forks import importing, renewed
 from ..model.types import OperationType
+from ..record import record
 from .durations import DEFAULT_LOOP_TIMEOUT_NS, deadline_to_ns, loop_timeout_to_ns
 from .rounds import native_rounds
 
 PRIORITIES = ("low", "medium", "high")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limits:
     """What can end an execution early: a Cancel flag, a deadline (0 = none), the time each WHILE may take.
 

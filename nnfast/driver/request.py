@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..checks import flag, is_whole, sequence, shown
 from ..errors import InvalidArgument
+from ..record import record
 
 if TYPE_CHECKING:
     from .. import typed
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RequestArgument:
     """Location of one argument: `length` bytes from byte `offset` of pool number `pool`.
 
@@ -39,7 +39,7 @@ class RequestArgument:
                 break
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """Arguments in the order of the model's inputs and outputs, states included, and the memory pools they are in.
 
@@ -67,7 +67,7 @@ class Request:
                                               f"an nnfast.RequestArgument")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OutputShape:
     """Dimensions of one output (0 = unknown), and whether its memory was large enough [NN 3.14]."""
 
@@ -75,7 +75,7 @@ class OutputShape:
     is_sufficient: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Timing:
     """Durations in microseconds; None if not measured [NN 3.15]."""
 
@@ -83,7 +83,7 @@ class Timing:
     in_driver_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ExecutionResult:
     """Result of an execution; the values are in the pools. shapes: an OutputShape per output."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..checks import shown
 from ..errors import InvalidArgument
 from ..model.quant import round_half_away
 from ..model.types import OperandType
+from ..record import record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BOOL = np.dtype(np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TensorInfo:
     """One input or output of a prepared model: name, shape (None = unknown), numpy dtype, NNAPI type, quantization.
 

@@ -1,10 +1,10 @@
 """Resources for the executions of one prepared model: threads, a turn at the client's gate, memory."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from .._native.threads import Team, Turn
 from ..errors import Error, ResourceExhaustedTransient
+from ..record import record
 
 NO_LOCK = "can't allocate lock"
 """Text of the RuntimeError of threading.Lock when memory runs out."""
@@ -32,7 +32,7 @@ class Owner:
     __slots__ = ("__weakref__",)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Resources:
     """threads: most threads of a run; turn: place at the client's Gate, or None; budget: the client's, or None.
 

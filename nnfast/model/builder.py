@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import index as as_index
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from .. import vlog
 from ..checks import flag as checked_flag
 from ..checks import sequence, shown
 from ..errors import InvalidArgument
+from ..record import replace
 from .mapped import may_vanish
 from .types import (
     DTYPES,

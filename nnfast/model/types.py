@@ -7,7 +7,6 @@ One set of types is used inside nnfast; the versioned HAL faces convert at the e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from math import prod
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..checks import shown
 from ..forks import importing
+from ..record import field, record, replace
 
 if TYPE_CHECKING:
     from typing import Any
@@ -270,7 +270,7 @@ def _name(names, kind, what):
     return f"{what} {shown(kind)}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ChannelQuant:
     """Per-channel scales of TENSOR_QUANT8_SYMM_PER_CHANNEL along dimension `dim` [NN 2.2]."""
 
@@ -278,7 +278,7 @@ class ChannelQuant:
     scales: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Operand:
     """One operand of a (sub)graph.
 
@@ -333,7 +333,7 @@ class Operand:
         return prod(self.dims) * self.dtype.itemsize
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Operation:
     """One operation: type code, input and output operand indexes in its own (sub)graph."""
 
@@ -342,7 +342,7 @@ class Operation:
     outputs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Subgraph:
     """Operands and the operations over them, in execution order; inputs and outputs are operand indexes."""
 
@@ -352,7 +352,7 @@ class Subgraph:
     outputs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class State:
     """A value that a stream carries from call to call.
 
@@ -368,7 +368,7 @@ ARITHMETICS = "nnapi", "litert"
 """Whose integers a model computes, where the two differ: those of the standard, or of LiteRT's reference kernels."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """Names that a model file gives to inputs and outputs under a key of its own.
 
@@ -382,7 +382,7 @@ class Signature:
     is_loaded: bool = True
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
+@record(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Model:
     """A whole model: main graph, subgraphs of IF and WHILE, and the relaxed-float32 flag.
 

@@ -1,11 +1,11 @@
 """A constant whose values are not there, because nothing that is left to do needs them."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..errors import GeneralFailure
+from ..record import replace
 
 SCALES = np.dtype(np.float64)
 """What the scales of channels pass for where they are withheld."""

@@ -5,7 +5,6 @@ need values), `compute` (the defining numpy implementation) and, where it pays, 
 look at the operation through a `Node`, so that a rule reads the same at model time, at prepare and at execution.
 """
 
-from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..model.types import (
     dtype_of,
     type_name,
 )
+from ..record import field, record, replace
 
 MOST_NUMBERS = 1024
 """Most values read from an input that has one per dimension; more than this is always an error."""
@@ -47,7 +47,7 @@ class ValueUnknown(Exception):
         self.operand = operand
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Tensor:
     """An operand from the point of view of one operation.
 
@@ -76,7 +76,7 @@ class Tensor:
         return self.shape is not None and None not in self.shape
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Slot:
     """One operand of a signature: name, type token (abbreviation or variable), optional or variadic."""
 
@@ -176,7 +176,7 @@ def forms(*texts_and_since, sets):
     return tuple(Signature(text, sets, since) for text, since in texts_and_since)
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class OpDef:
     """One operation: of the standard, of a vendor's extension, or of nnfast's own (ops/own.py).
 

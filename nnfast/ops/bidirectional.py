@@ -5,13 +5,13 @@ auxiliary input links layers: with auxiliary weights both directions read it bes
 them it is the backward direction's only input (parallel linking).
 """
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from .._native.movement import Concatenate
 from .._native.recurrent import Pair
+from ..record import replace
 from . import recurrent
 from .base import forms
 

@@ -3,11 +3,11 @@
 Both directions must be of one kind (CIFG, peephole, projection, layer norm), as in the reference.
 """
 
-from dataclasses import replace
 
 import numpy as np
 
 from ..model.types import OperationType
+from ..record import replace
 from . import bidirectional, lstm, lstm_steps, recurrent
 from .base import OpDef
 

@@ -1,12 +1,12 @@
 """IF and WHILE: rules for their subgraphs [NN 10.1-10.3]. driver/execution.py runs them."""
 
-from dataclasses import dataclass
 
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, OperandType, OperationType, type_name
+from ..record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ControlDef:
     """An operation that runs other graphs: check(model, graph, operation, path) raises InvalidArgument."""
 

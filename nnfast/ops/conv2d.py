@@ -1,6 +1,5 @@
 """CONV_2D [NN 14.3]."""
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -9,6 +8,7 @@ from .._native import conv
 from .._native.movement import IndexedCopy, StridedCopy
 from ..model import quant
 from ..model.types import OperandType, OperationType
+from ..record import record
 from . import requantize, window
 from .base import OpDef, Tensor, check_activation, forms, is_quant8
 
@@ -85,7 +85,7 @@ def _compute(node, inputs):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Placement:
     """Strides, in elements, of inputs and outputs of a step that computes several products or scatters its output.
 
@@ -138,7 +138,7 @@ def _lower(node, b):
     return reason
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Matrix:
     """The matrix [units, depth of a window] of a product, from weights [units, ..., channels].
 

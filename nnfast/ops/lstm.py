@@ -4,11 +4,11 @@ Which kind of cell it is follows from the optional inputs that are present, so i
 the next: coupled input and forget gates (CIFG, no input_to_input_weights), peephole, projection, layer norm.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..model.types import OperationType
+from ..record import record
 from . import lstm_steps, recurrent
 from .base import OpDef, Signature, forms
 
@@ -135,7 +135,7 @@ def _product(rows, weights):
     return rows @ weights.T
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Cell:
     """The float64 parameters of an LSTM cell; None for absent ones. Dicts are by gate name.
 

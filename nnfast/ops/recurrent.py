@@ -1,6 +1,5 @@
 """Shared by the recurrent operations: activations [NN 13.8], shape rules, the time axis."""
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -9,6 +8,7 @@ from .._native import conv, kernels
 from .._native.recurrent import Walk
 from ..model.quant import activation_float
 from ..model.types import Activation
+from ..record import record
 from . import window
 
 SUMS_FROM = 4
@@ -64,7 +64,7 @@ def time_first(node, sequence):
 
 
 # -- native --------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Path:
     """How one direction of a layer traverses its sequences.
 

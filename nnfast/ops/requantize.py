@@ -3,17 +3,17 @@
 All three have the input as operand 0, the weights as operand 1 and the bias as operand 2.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..model import quant
 from ..model.types import OperandType
 from ..model.withheld import Withheld
+from ..record import record
 from .base import is_quant8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Requantizer:
     """Prepared step from accumulators to codes; multiplier and exponent are int32 arrays of 1 or `channels` values.
 
@@ -33,7 +33,7 @@ class Requantizer:
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class RealRequantizer:
     """As Requantizer, with the real multiplier in double, float64 of 1 or `channels` values, and one rounding."""
 

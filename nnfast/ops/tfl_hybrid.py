@@ -2,7 +2,6 @@
 image at a time, multiplies integers, and scales the sums.
 """
 
-from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -11,6 +10,7 @@ import numpy as np
 from .._native import conv
 from .._native.elementwise import ROW_BYTES, CentreRows, QuantizeRowsF32, ScaleRows
 from ..model.quant import activation_float, round_half_away
+from ..record import replace
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .tfl import own
 from .tfl_int16 import (

@@ -2,17 +2,17 @@
 run time, a row at a time.
 """
 
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._native.recurrent import LstmHybrid
+from ..record import record, replace
 from . import lstm, recurrent, rnn
 from .tfl import own
 from .tfl_hybrid import asymmetric, symmetric
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Weights:
     """A matrix of codes as float64, and its scale."""
 

@@ -1,11 +1,11 @@
 """TFLite's BATCH_MATMUL with broadcast batch dimensions, of any rank."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..model.types import OperandType
+from ..record import replace
 from . import batch_matmul
 from .base import Node
 from .movement import MOST_DIMENSIONS, copy_order

@@ -3,9 +3,9 @@
 Inside nnfast every pair of sizes is (height, width); the standard's operands come width first.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from ..record import record
 
 AXES = ("height", "width")
 PADDINGS = (("padding_top", "padding_bottom"), ("padding_left", "padding_right"))
@@ -23,7 +23,7 @@ def forms_of(tensors, end, dilated=False):
             for extra, since in more]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Window:
     """Geometry of one sliding window; every field is a (height, width) pair.
 

@@ -1,12 +1,12 @@
 """From the tensors of a subgraph of a file to a canonical graph: what every translation of an operator works on."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, Operand, OperandType, State
+from ..record import replace
 from .follow import Follower
 from .graph import MAX_CREATED, Graph, frozen
 from .narrow import block_scales, is_narrow, products, real, widened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,7 @@ from ..ops.own import BY_NAME as OWN
 from ..ops.own import EXTENSION
 from ..ops.registry import lookup
 from ..ops.window import AXES, PADDINGS, SCHEME_SAME
+from ..record import replace
 from .schema import DTYPES as FILE_DTYPES
 from .schema import OPTIONS, VERSION, Builtin, TensorType
 from .write import encode

@@ -4,7 +4,6 @@ Files say shapes, but those of an input that is to have another size do not hold
 did not know. What operations infer holds.
 """
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..model.types import LifeTime, operation_name
 from ..ops.base import Node, Tensor, ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
+from ..record import replace
 
 MAX_FOLDED = 4096
 """Most elements of a result that is folded during translation: shapes and parts of them."""

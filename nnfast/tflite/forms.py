@@ -1,11 +1,11 @@
 """Table of the quantized operator forms that the standard lacks, and helpers of their translations."""
 
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 
 from ..forks import importing
+from ..record import replace
 from .schema import Builtin, TensorType
 
 CODES = (TensorType.INT8, TensorType.UINT8)

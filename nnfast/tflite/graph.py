@@ -1,6 +1,5 @@
 """A canonical graph under construction: its operands and operations, whatever file they come from."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..model.types import (
     OperationType,
 )
 from ..ops.own import BY_NAME as OWN_OPERATIONS
+from ..record import replace
 from .schema import TensorType
 
 T = OperandType

@@ -6,12 +6,12 @@ of its own and is planned anew. TFL_SET_ITEM has the shape of the list whatever 
 """
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 
 from ..model.types import Operation
 from ..ops.own import BY_NAME
+from ..record import replace
 
 _SAME_NUMBER = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RANK_0", "RANK_1", "PACK")
 """Operations that pass a single number through."""

@@ -4,9 +4,9 @@ The metadata is a flatbuffer in one of the buffers; files that it refers to are 
 """
 
 import zipfile
-from dataclasses import dataclass
 
 from ..errors import InvalidArgument
+from ..record import record
 from .reader import ModelFile
 
 LABELS = 2, 3
@@ -15,7 +15,7 @@ MAX_LABELS = 1 << 22
 """Size limit of a label file in bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Facts:
     """Of one input or output: mean and std of its normalization, (value - mean) / std, () where there is none, and the
     class names of its label file, None where there is none.

@@ -3,7 +3,6 @@
 During construction, own types and operations are held as objects; `coded` replaces them by their codes at the end.
 """
 
-from dataclasses import replace
 from math import isfinite
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..errors import Error
 from ..model import own
 from ..model.types import Definition, LifeTime, Operand, OperandType
 from ..ops.own import BY_NAME as OWN_OPERATIONS
+from ..record import replace
 from .schema import DTYPES as FILE_DTYPES
 from .schema import TensorType
 

@@ -2,12 +2,12 @@
 bidirectional layers, groups of channels, tensors of more dimensions than an operation takes.
 """
 
-from dataclasses import replace
 from math import prod
 from types import SimpleNamespace
 
 import numpy as np
 
+from ..record import replace
 from .graph import frozen
 from .schema import Builtin, TensorType
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..forks import importing
 from ..model.file import is_saved
 from ..model.mapped import read_file
 from ..model.types import ARITHMETICS, Signature
+from ..record import record, replace
 from .apart import apart
 from .builder import Builder
 from .schema import CUSTOM, DTYPES, operator_name
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 METADATA = "TFLITE_METADATA"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class FileTensor:
     """A tensor of the file.
 
@@ -71,7 +71,7 @@ class FileTensor:
         return values
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FileOperator:
     """An operator of the file: its place, builtin code, name, tensor indexes (-1 = omitted) and options.
 
@@ -89,7 +89,7 @@ class FileOperator:
     intermediates: tuple = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FileGraph:
     """A subgraph of the file: FileTensors, FileOperators, and the tensor indexes of its inputs and outputs."""
 
@@ -99,7 +99,7 @@ class FileGraph:
     outputs: tuple
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FileSignature:
     """A signature of the file: its key, the number of its subgraph, and {name: tensor index} of inputs and outputs."""
 

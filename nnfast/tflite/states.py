@@ -4,7 +4,6 @@ Every graph that uses one gets its value by an input of its own behind the file'
 and WHILE pass these on, so that all graphs of a model share them; those of the main graph become Model.states.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ..errors import UnsupportedOperator
 from ..model.types import LifeTime, Operand, OperandType, Operation, dtype_of, is_raw
 from ..ops.own import BY_NAME
+from ..record import replace
 
 
 class Generator(NamedTuple):

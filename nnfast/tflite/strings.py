@@ -1,10 +1,10 @@
 """Tensors of strings, whose elements become their numbers among the Strings of a model (ops/tfl_strings.py)."""
 
-from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InvalidArgument, UnsupportedOperator
+from ..record import replace
 from .schema import Builtin, TensorType
 
 B = Builtin

@@ -1,7 +1,6 @@
 """Translates a file's subgraphs, each operator by its function in the table of translations."""
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
@@ -10,6 +9,7 @@ from .. import pace
 from ..errors import Error, UnsupportedOperator
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
+from ..record import record
 from .follow import learn
 from .forms import form
 from .lists import with_items_set
@@ -36,7 +36,7 @@ MOST_INLINED = 1 << 17
 """Most operators and tensors of inlined bodies; those of a malicious file may refer to each other."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Reference:
     """A subgraph of the file that operators call, with the variables that it uses (states.py).
 

@@ -1,7 +1,7 @@
 """STABLEHLO_COMPOSITE: inlines the subgraph of its decomposition."""
 
-from dataclasses import replace
 
+from ..record import replace
 from .own import extends
 from .schema import Builtin
 

@@ -1,11 +1,11 @@
 """Rows by number or key: GATHER, EMBEDDING_LOOKUP, HASHTABLE_LOOKUP, TOPK_V2."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..model.types import OperandType, OperationType
+from ..record import replace
 from .rules import FLOATS, FLOATS_QUANT8_INT, translates
 from .schema import Builtin, TensorType
 from .values import MAX_FOLDED, constant_like, fold, foldable

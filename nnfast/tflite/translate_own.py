@@ -1,10 +1,10 @@
 """TFLite operators, or forms of them, that NNAPI lacks, as nnfast's own operations."""
 
-from dataclasses import replace
 
 import numpy as np
 
 from ..model.types import OperandType, OperationType
+from ..record import replace
 from .graph import frozen
 from .own import extends, new_size, scalar, translate
 from .own import resize as resized

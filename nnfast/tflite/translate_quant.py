@@ -1,8 +1,8 @@
 """QUANTIZE and DEQUANTIZE, and widening of float16 weights."""
 
-from dataclasses import replace
 
 from ..model.types import OperandType, OperationType
+from ..record import replace
 from .rules import FLOATS, QUANT8, translates
 from .schema import Builtin, TensorType
 

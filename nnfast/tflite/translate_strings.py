@@ -1,9 +1,9 @@
 """SKIP_GRAM and hash tables, between strings and int64. Strings are numbers here (strings.py)."""
 
-from dataclasses import replace
 
 import numpy as np
 
+from ..record import replace
 from .graph import frozen
 from .own import extends, scalar, translate
 from .schema import Builtin, TensorType

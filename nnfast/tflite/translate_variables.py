@@ -4,8 +4,8 @@ A variable becomes an input and an output of the model that Model.states ties. T
 first value, which has to be known while loading.
 """
 
-from dataclasses import replace
 
+from ..record import replace
 from .own import extends, operand
 from .schema import Builtin
 from .states import know, value_of

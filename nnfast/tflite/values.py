@@ -1,11 +1,11 @@
 """Constants and broadcasts that translations make up, and results that are known while translating."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..model.types import DTYPES, OperandType, OperationType
+from ..record import replace
 from .follow import MAX_FOLDED
 from .graph import MAX_CREATED, frozen
 from .schema import TensorType

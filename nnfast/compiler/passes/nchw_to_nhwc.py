@@ -1,12 +1,12 @@
 """Runs operations on NCHW images by NHWC kernels: the same values in another order [NN 13.9]."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..._native.movement import StridedCopy
 from ...ops.base import Node
+from ...record import replace
 
 WHY = "kernels take NHWC: images are transposed once and stay NHWC between operations"
 

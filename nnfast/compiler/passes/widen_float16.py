@@ -1,6 +1,5 @@
 """Runs float16 operations by float32 kernels: widen the inputs, compute, round the results once [NN 13.10]."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -9,6 +8,7 @@ from ..._native.elementwise import Convert
 from ...errors import InvalidArgument
 from ...model.types import OperandType
 from ...ops.base import Node
+from ...record import replace
 
 WHY = "float32 kernels compute float16: inputs are widened, results rounded once"
 
