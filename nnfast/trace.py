@@ -10,7 +10,6 @@ benchmark, PI initialisation, PP preparation, PC compilation, PE execution, PT t
 execution: PIO inputs and outputs, PTR transformation, PCO computation, PR results.
 """
 
-import json
 import os
 import threading
 from time import monotonic_ns
@@ -18,6 +17,7 @@ from time import monotonic_ns
 from . import observe
 from .checks import path as checked_path
 from .errors import InvalidArgument
+from .forks import importing
 
 recorder = None
 """The Recorder that takes marks, or None."""
@@ -40,6 +40,9 @@ class Recorder:
 
     def to_json(self):
         """All marks in the Trace Event Format (complete events, microseconds since the first)."""
+        with importing:
+            import json
+
         origin = min((event[1] for event in self.events), default=0)
         rows = [{"name": name, "cat": name.rpartition("[NN_")[2][:2], "ph": "X", "ts": (begin - origin) / 1000,
                  "dur": (end - begin) / 1000, "pid": pid, "tid": tid, "args": facts}

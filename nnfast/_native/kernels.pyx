@@ -1,6 +1,6 @@
 """The kernel registry, the instruction level in force, and the sizes that follow from the caches."""
 
-from pathlib import Path
+import os
 
 from .. import config
 from ..errors import InvalidArgument
@@ -134,17 +134,28 @@ def table():
 def _data_caches(folder):
     """{level: (bytes, processors that share it)} of processor 0, as Linux tells; without what it does not tell."""
     found = {}
-    for index in sorted(Path(folder).glob("index*")):
+    try:
+        entries = sorted(os.listdir(folder))
+    except OSError:
+        return found
+    for entry in entries:
+        if not entry.startswith("index"):
+            continue
+        index = os.path.join(folder, entry)
         try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            level, kind, size = _text(index, "level"), _text(index, "type"), _text(index, "size")
             if kind != "Instruction":
-                sharing = index / "shared_cpu_map"
-                mask = sharing.read_text().replace(",", "") if sharing.exists() else "1"
+                mask = _text(index, "shared_cpu_map").replace(",", "") if "shared_cpu_map" in os.listdir(index) else "1"
                 digits, unit = size[:len(size) - 1], size[len(size) - 1:]
                 found[int(level)] = int(digits) * {"K": 1 << 10, "M": 1 << 20}[unit], int(mask, 16).bit_count()
         except (OSError, ValueError, LookupError):
             continue
     return found
+
+
+def _text(folder, name):
+    with open(os.path.join(folder, name)) as stream:
+        return stream.read().strip()
 
 
 def cache_sizes(folder="/sys/devices/system/cpu/cpu0/cache"):

@@ -6,7 +6,6 @@ are kept in a small LRU cache by shapes and values.
 """
 
 from collections import OrderedDict
-from hashlib import blake2b
 from math import prod
 from threading import Lock
 
@@ -17,7 +16,7 @@ from ..engine.arena import place
 from ..engine.resources import Owner
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
 from ..errors import GeneralFailure, InvalidArgument
-from ..forks import renewed
+from ..forks import importing, renewed
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
 from ..ops.registry import lookup
@@ -268,7 +267,12 @@ def _own(array):
 
 def identity(array):
     """A short key that identifies the value of an array."""
-    return array.tobytes() if array.nbytes <= WHOLE_VALUES else blake2b(np.ascontiguousarray(array)).digest()
+    if array.nbytes <= WHOLE_VALUES:
+        return array.tobytes()
+    with importing:
+        from hashlib import blake2b  # brings OpenSSL
+
+    return blake2b(np.ascontiguousarray(array)).digest()
 
 
 def _memory(lowering, go_on):

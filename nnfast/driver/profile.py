@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING
 
 from .. import observe
 from .._native.threads import now_ns
+from ..forks import importing
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -33,6 +33,13 @@ def row_times(segment, times):
         first, last = row["steps"]
         yield row, sum(ns for _, ns in times[position:position + last - first])
         position += last - first
+
+
+def _json(value):
+    with importing:
+        import json
+
+    return json.dumps(value)
 
 
 class profile:
@@ -91,11 +98,11 @@ class profile:
 
     def to_json(self) -> str:
         """The rows as JSON text."""
-        return json.dumps(self.rows)
+        return _json(self.rows)
 
     def chrome_trace(self) -> str:
         """The runs as a Chrome / Perfetto trace (JSON text)."""
-        return json.dumps({"traceEvents": self._events})
+        return _json({"traceEvents": self._events})
 
     def __str__(self) -> str:
         total = sum(row["ns"] for row in self.rows) or 1

@@ -205,7 +205,7 @@ QUANTIZED_TYPES = QUANT8_ASYMM_TYPES | {_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT1
 SYMMETRIC_TYPES = frozenset((_T.TENSOR_QUANT16_SYMM, _T.TENSOR_QUANT8_SYMM, _T.TENSOR_QUANT8_SYMM_PER_CHANNEL))
 """Types with zero point 0."""
 
-FLOAT32_TINY, FLOAT32_MAX = (float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+FLOAT32_TINY, FLOAT32_MAX = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 """Smallest and largest scale."""
 UINT32_MAX = 0xFFFFFFFF
 """Largest dimension, and most bytes of an operand."""

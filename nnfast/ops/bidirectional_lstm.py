@@ -3,7 +3,6 @@
 Both directions must be of one kind (CIFG, peephole, projection, layer norm), as in the reference.
 """
 
-
 import numpy as np
 
 from ..model.types import OperationType

@@ -1,6 +1,5 @@
 """IF and WHILE: rules for their subgraphs [NN 10.1-10.3]. driver/execution.py runs them."""
 
-
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, OperandType, OperationType, type_name
 from ..record import record

@@ -4,7 +4,6 @@ Which kind of cell it is follows from the optional inputs that are present, so i
 the next: coupled input and forget gates (CIFG, no input_to_input_weights), peephole, projection, layer norm.
 """
 
-
 import numpy as np
 
 from ..model.types import OperationType

@@ -3,7 +3,6 @@
 All three have the input as operand 0, the weights as operand 1 and the bias as operand 2.
 """
 
-
 import numpy as np
 
 from ..model import quant

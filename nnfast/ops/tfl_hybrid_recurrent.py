@@ -2,7 +2,6 @@
 run time, a row at a time.
 """
 
-
 import numpy as np
 
 from .._native.recurrent import LstmHybrid

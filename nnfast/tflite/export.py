@@ -27,8 +27,8 @@ from ..ops.own import EXTENSION
 from ..ops.registry import lookup
 from ..ops.window import AXES, PADDINGS, SCHEME_SAME
 from ..record import replace
+from .schema import BUILTINS, OPTIONS, VERSION, Builtin, TensorType
 from .schema import DTYPES as FILE_DTYPES
-from .schema import OPTIONS, VERSION, Builtin, TensorType
 from .write import encode
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class _Graph:
         else:
             raise _Refused("is not written to .tflite files")
         outputs = map(self.tensor, operation.outputs)
-        return self.file.operator(Builtin[RENAMED.get(name, name)], inputs, outputs, **options or {})
+        return self.file.operator(BUILTINS[RENAMED.get(name, name)], inputs, outputs, **options or {})
 
     def control(self, operation):
         """IF, or WHILE whose values that the loop does not change become its results too."""
@@ -314,7 +314,7 @@ class _Graph:
         if all(self.graph.operands[k].lifetime == LifeTime.NO_VALUE for k in norm):
             norm = ()
         options = {name: node.scalar(name) for name in scalars}
-        return self.file.operator(Builtin[node.op.name], map(self.tensor, (*operation.inputs[:count], *norm)),
+        return self.file.operator(BUILTINS[node.op.name], map(self.tensor, (*operation.inputs[:count], *norm)),
                                   [self.tensor(operation.outputs[output])], **options)
 
     def node(self, operation, name):
@@ -456,8 +456,8 @@ _RECURRENT = {
 _OWN = {
     "TFL_COPY": _copy, "TFL_RANK_0": _named(Builtin.SQUEEZE, squeeze_dims=[0]),
     "TFL_RANK_1": lambda export, operation: _to_shape(export, operation, [1]),
-    **{f"TFL_{name}": _own_activated(Builtin[name]) for name in ("ADD", "DIV", "MUL", "SUB")},
-    **{f"TFL_{name}": _named(Builtin[name]) for name in (
+    **{f"TFL_{name}": _own_activated(BUILTINS[name]) for name in ("ADD", "DIV", "MUL", "SUB")},
+    **{f"TFL_{name}": _named(BUILTINS[name]) for name in (
         *(name for name in sorted(PLAIN - {"SELECT"}) if f"TFL_{name}" in OWN), "BITCAST", "CAST", "FLOOR_DIV",
         "FLOOR_MOD", "SQUARE", "SQUARED_DIFFERENCE")},
 }

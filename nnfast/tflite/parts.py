@@ -9,7 +9,7 @@ import numpy as np
 
 from ..record import replace
 from .graph import frozen
-from .schema import Builtin, TensorType
+from .schema import Builtin, TensorType, operator_name
 
 B = Builtin
 PARTED = {}
@@ -79,13 +79,13 @@ class Parts:
     def run(self, code, inputs, outputs, **options):
         """One operator on tensors; None: omitted."""
         places = [tuple(-1 if t is None else t.index for t in side) for side in (inputs, outputs)]
-        part = replace(self.op, code=code, name=code.name, inputs=places[0], outputs=places[1],
+        part = replace(self.op, code=code, name=operator_name(code), inputs=places[0], outputs=places[1],
                        options=SimpleNamespace(**options), custom="")
         self.b.graphs.operator(self.b, part)
 
     def same(self, inputs, outputs):
         """The operator itself on other tensors."""
-        self.run(B(self.op.code), inputs, outputs, **vars(self.op.options))
+        self.run(self.op.code, inputs, outputs, **vars(self.op.options))
 
     def reshaped(self, t, dims):
         """The tensor reshaped."""

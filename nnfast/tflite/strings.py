@@ -1,6 +1,5 @@
 """Tensors of strings, whose elements become their numbers among the Strings of a model (ops/tfl_strings.py)."""
 
-
 import numpy as np
 
 from ..errors import InvalidArgument, UnsupportedOperator

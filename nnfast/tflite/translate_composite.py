@@ -1,6 +1,5 @@
 """STABLEHLO_COMPOSITE: inlines the subgraph of its decomposition."""
 
-
 from ..record import replace
 from .own import extends
 from .schema import Builtin

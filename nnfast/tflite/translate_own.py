@@ -1,6 +1,5 @@
 """TFLite operators, or forms of them, that NNAPI lacks, as nnfast's own operations."""
 
-
 import numpy as np
 
 from ..model.types import OperandType, OperationType
@@ -8,7 +7,7 @@ from ..record import replace
 from .graph import frozen
 from .own import extends, new_size, scalar, translate
 from .own import resize as resized
-from .schema import Builtin, TensorType
+from .schema import BUILTINS, Builtin, TensorType
 from .values import created
 
 B = Builtin
@@ -41,7 +40,7 @@ _OPTIONS = {
 """Operators whose options become scalars after their tensors."""
 
 
-@extends(*(B[name] for name in _PLAIN), *(B[name] for name in _OPTIONS))
+@extends(*(BUILTINS[name] for name in (*_PLAIN, *_OPTIONS)))
 def plain(b, op):
     """The operator unchanged."""
     options = [getattr(op.options, name) for name in _OPTIONS.get(op.name, ())]

@@ -1,6 +1,5 @@
 """QUANTIZE and DEQUANTIZE, and widening of float16 weights."""
 
-
 from ..model.types import OperandType, OperationType
 from ..record import replace
 from .rules import FLOATS, QUANT8, translates

@@ -1,6 +1,5 @@
 """SKIP_GRAM and hash tables, between strings and int64. Strings are numbers here (strings.py)."""
 
-
 import numpy as np
 
 from ..record import replace

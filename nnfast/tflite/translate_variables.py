@@ -4,7 +4,6 @@ A variable becomes an input and an output of the model that Model.states ties. T
 first value, which has to be known while loading.
 """
 
-
 from ..record import replace
 from .own import extends, operand
 from .schema import Builtin

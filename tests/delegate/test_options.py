@@ -5,7 +5,7 @@ import re
 import pytest
 
 from helpers.tree import ROOT
-from nnfast.tflite.schema import OPTIONS, OPTIONS_2, TABLES, Builtin
+from nnfast.tflite.schema import BUILTINS, OPTIONS, OPTIONS_2, TABLES
 
 KINDS = {"BOOL": "?", "INT": "i", "LONG": "q", "FLOAT": "f", "ENUM": "b", "KIND": "b", "INTS": "[i]", "LONGS": "[q]",
          "FLOATS": "[f]"}
@@ -14,15 +14,15 @@ ROWS = re.findall(r"^(LEFT|PLAIN|OPTIONS)\((\w+), (\d+)(?:, (\d), (\d+), (.*))?\
 
 
 def test_all_operators_are_there_once():
-    assert sorted(name for _, name, *_ in ROWS) == sorted(Builtin.__members__)
+    assert sorted(name for _, name, *_ in ROWS) == sorted(BUILTINS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[1] for row in ROWS])
 def test_operator(row):
     kind, name, code, union, number, members = row
-    assert int(code) == Builtin[name]
+    assert int(code) == BUILTINS[name]
     found = [(1, OPTIONS), (2, OPTIONS_2)]
-    expected = [(which, *table[Builtin[name]]) for which, table in found if Builtin[name] in table]
+    expected = [(which, *table[BUILTINS[name]]) for which, table in found if BUILTINS[name] in table]
     if kind != "OPTIONS":
         assert kind == "LEFT" or not expected
         return

@@ -7,6 +7,7 @@ from nnfast.model.types import OperationType
 from nnfast.ops.own import BY_NAME
 from nnfast.tflite.own import EXTENDED
 from nnfast.tflite.rules import TRANSLATIONS
+from nnfast.tflite.schema import operator_name
 from nnfast.tflite.translate import extension, translation
 
 assert translation("no operator") is None and extension("no operator") is None  # imports all translations
@@ -23,7 +24,7 @@ def rows(title):
 def test_every_translation_is_in_the_table():
     names = [row[0] for row in rows("Translated")]
     assert names == sorted(names) and len(names) == len(set(names))
-    assert set(names) == {code if isinstance(code, str) else code.name for code in TRANSLATIONS}
+    assert set(names) == {code if isinstance(code, str) else operator_name(code) for code in TRANSLATIONS}
 
 
 def test_the_table_names_operations_that_exist():
@@ -36,4 +37,4 @@ def test_the_table_names_operations_that_exist():
 def test_every_operation_of_our_own_is_in_the_table():
     names = [row[0] for row in rows("Operations of nnfast's own")]
     assert names == sorted(names) and len(names) == len(set(names))
-    assert set(names) == {code if isinstance(code, str) else code.name for code in EXTENDED}
+    assert set(names) == {code if isinstance(code, str) else operator_name(code) for code in EXTENDED}

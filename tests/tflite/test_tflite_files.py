@@ -14,7 +14,7 @@ from nnfast.model.types import OperandType
 from nnfast.tflite import load
 from nnfast.tflite.own import EXTENDED
 from nnfast.tflite.rules import TRANSLATIONS
-from nnfast.tflite.schema import Builtin
+from nnfast.tflite.schema import BUILTINS
 from nnfast.tflite.translate import AREAS, OWN_AREAS, extension, translation
 
 T = OperandType
@@ -22,10 +22,10 @@ RNG = np.random.default_rng(5)
 
 
 def test_every_builtin_number_is_the_schema_s():
-    for code in Builtin:
-        assert getattr(tflite.BuiltinOperator, code.name) == code
+    for name, code in BUILTINS.items():
+        assert getattr(tflite.BuiltinOperator, name) == code
     assert translation("no operator") is None and extension("no operator") is None
-    assert {code for code in {*TRANSLATIONS, *EXTENDED} if not isinstance(code, str)} == {*Builtin}
+    assert {code for code in {*TRANSLATIONS, *EXTENDED} if not isinstance(code, str)} == {*BUILTINS.values()}
 
 
 def test_every_file_of_translations_is_looked_into():

@@ -72,10 +72,11 @@ def compiler_passes():
 
 def operators():
     from nnfast.tflite.rules import TRANSLATIONS
+    from nnfast.tflite.schema import operator_name
     from nnfast.tflite.translate import translation
 
     assert translation("no operator") is None  # imports them all
-    return [{"OPERATOR": code.name} for code in TRANSLATIONS if not isinstance(code, str)]
+    return [{"OPERATOR": operator_name(code)} for code in TRANSLATIONS if not isinstance(code, str)]
 
 
 def commands():
