@@ -1,17 +1,17 @@
 """Checked decoding of a `.tflite` file: nothing in it is used before it is known to be sound.
 
-`decode` turns the bytes into plain records. Every read passes through `_Decoder`, which checks tables, vtables,
+`decode` turns the bytes into plain records. Every read passes through `Tables`, which checks tables, vtables,
 vectors, strings and alignment against the file's size; then `_check_model` holds the records against each other:
 indexes, shapes, sizes, quantization, and that operators only read what exists.
 """
 
-import struct
 from math import inf, prod
 from types import SimpleNamespace
 
 import numpy as np
 
 from .. import pace
+from .._native.tables import Layout, Tables
 from ..errors import InvalidArgument
 from .schema import (
     BLOCKWISE,
@@ -38,135 +38,38 @@ MAX_BYTES = (1 << 31) - 1
 NORMALIZATION = 1
 """Number of NormalizationOptions among the options of a process unit."""
 
-_U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
-_SCALARS = {c: struct.Struct("<" + c) for c in "bB?iIfqQ"}
-_VECTORS = {"i": np.dtype("<i4"), "f": np.dtype("<f4"), "q": np.dtype("<i8"), "B": np.dtype("u1"), "H": np.dtype("<u2")}
+_LAYOUT = Layout({
+    name: (*fields,
+           *((("options_place", OPTIONS_SLOTS[name], "place options", None),) if name in OPTIONS_SLOTS else ()),
+           *(((f"{held}_place", slot, f"place {held}", None) for held, slot in INDEX_SLOTS.items())
+             if name == "DimensionMetadata" else ()),
+           *((("options_2_place", OPTIONS_2_SLOT, "place builtin_options_2", None),) if name == "Operator" else ()))
+    for name, fields in TABLES.items()})
 _DEFAULTS = {name: {f[0]: f[3] for f in fields} for name, fields in TABLES.items()}
 
 
-class _Decoder:
-    """Reads tables of TABLES out of `data`, or raises InvalidArgument with the place."""
+def _tables(data, label):
+    return Tables(data, label, _LAYOUT, MAX_TABLES, pace.step)
 
-    def __init__(self, data, label):
-        self.data, self.label, self.size = data, label, len(data)
-        self.tables = 0
-        # Without shared parts a file cannot hold more than its own size; leave room for what writers do share.
-        self.budget = 4 * self.size + 4096
 
-    def fail(self, path, text):
-        raise InvalidArgument(f"{self.label}: {path}: {text}")
+def _read_indexes(decoder, model):
+    """Give every sparse level its `segments` and `indices`: numbers, () where it has none."""
+    for g, graph in enumerate(model.subgraphs):
+        for t, tensor in enumerate(graph.tensors):
+            for k, level in enumerate(tensor.sparsity.dim_metadata if tensor.sparsity else ()):
+                path = f"model.subgraph[{g}].tensor[{t}].sparsity.dim_metadat[{k}]"
+                for held in INDEX_SLOTS:
+                    numbers = _index_vector(decoder, getattr(level, f"{held}_type"), getattr(level, f"{held}_place"),
+                                            f"{path}.{held}")
+                    setattr(level, held, numbers)
 
-    def spend(self, path, amount):
-        """Count work that sharing one vector or string many times would multiply."""
-        self.budget -= amount
-        if self.budget < 0:
-            self.fail(path, "the file refers to the same content too often")
 
-    def target(self, place, path):
-        """Position that the forward offset at `place` leads to, with room for four bytes."""
-        position = place + _U32.unpack_from(self.data, place)[0]
-        if position == place or position % 4 or position + 4 > self.size:
-            self.fail(path, f"offset at byte {place} leads to byte {position}, outside the file of {self.size} bytes"
-                      " or misaligned")
-        return position
-
-    def vector(self, place, width, path):
-        """(first byte, count) of the vector that the offset at `place` leads to."""
-        position = self.target(place, path)
-        count = _U32.unpack_from(self.data, position)[0]
-        start = position + 4
-        if start + count * width > self.size:
-            self.fail(path, f"vector of {count} elements at byte {position} runs past the end of the file")
-        return start, count
-
-    def slots(self, position, path):
-        """Function (slot, width, name) -> place of a field or None, for the table at `position`."""
-        pace.step()
-        self.tables += 1
-        if self.tables > MAX_TABLES:
-            self.fail(path, f"the file has more than {MAX_TABLES} tables")
-        data = self.data
-        vtable = position - _I32.unpack_from(data, position)[0]
-        if vtable < 0 or vtable % 2 or vtable + 4 > self.size:
-            self.fail(path, f"vtable at byte {vtable} is outside the file or misaligned")
-        vtable_size, = _U16.unpack_from(data, vtable)
-        table_size, = _U16.unpack_from(data, vtable + 2)
-        if vtable_size < 4 or vtable_size % 2 or vtable + vtable_size > self.size:
-            self.fail(path, f"vtable at byte {vtable} has {vtable_size} bytes and does not fit")
-        if table_size < 4 or position + table_size > self.size:
-            self.fail(path, f"table at byte {position} has {table_size} bytes and does not fit")
-
-        def place_of(slot, width, name):
-            entry = 4 + 2 * slot
-            if entry + 2 > vtable_size:
-                return None
-            offset, = _U16.unpack_from(data, vtable + entry)
-            if not offset:
-                return None
-            if offset < 4 or offset + width > table_size or (position + offset) % width:
-                self.fail(path, f"field {name} lies at {offset} of {table_size} bytes or is misaligned")
-            return position + offset
-
-        return place_of
-
-    def table(self, kind, position, path):
-        """SimpleNamespace of the table's fields; vectors of scalars are read-only numpy views."""
-        place_of = self.slots(position, path)
-        values = dict(_DEFAULTS[kind])
-        for name, slot, field, _ in TABLES[kind]:
-            if field in _SCALARS:
-                scalar = _SCALARS[field]
-                place = place_of(slot, scalar.size, name)
-                if place is not None:
-                    values[name], = scalar.unpack_from(self.data, place)
-                continue
-            place = place_of(slot, 4, name)
-            if place is not None:
-                values[name] = self.reference(field, place, f"{path}.{name}")
-        if kind in OPTIONS_SLOTS:
-            values["options_place"] = place_of(OPTIONS_SLOTS[kind], 4, "options")
-        if kind == "DimensionMetadata":
-            for name, slot in INDEX_SLOTS.items():
-                values[name] = self._index_vector(values[f"{name}_type"], place_of(slot, 4, name), f"{path}.{name}")
-        if kind == "Operator":
-            values["options_2_place"] = place_of(OPTIONS_2_SLOT, 4, "builtin_options_2")
-        return SimpleNamespace(**values)
-
-    def _index_vector(self, kind, place, path):
-        """Numbers of a sparse level, () where it has none."""
-        if not kind or place is None:
-            return ()
-        if kind not in INDEX_VECTORS:
-            self.fail(path, f"is of type {kind}, must be 1 to {max(INDEX_VECTORS)}")
-        return self.table(INDEX_VECTORS[kind], self.target(place, path), path).values
-
-    def reference(self, field, place, path):
-        """Value of a field that is held by offset."""
-        if field == "present":
-            return True
-        if field == "str":
-            start, count = self.vector(place, 1, path)
-            self.spend(path, count)
-            return bytes(self.data[start:start + count]).decode("utf-8", "replace")
-        if field[0] != "[":
-            return self.table(field, self.target(place, path), path)
-        item = field[1:-1]
-        if item in _VECTORS:
-            dtype = _VECTORS[item]
-            start, count = self.vector(place, dtype.itemsize, path)
-            if item != "B":
-                self.spend(path, count)
-            return np.frombuffer(self.data, dtype, count, start)
-        start, count = self.vector(place, 4, path)
-        self.spend(path, count)
-        if count > MAX_TABLES:
-            self.fail(path, f"has {count} elements, more than {MAX_TABLES}")
-        base = path[:-1]
-        tables = []
-        for k in range(count):
-            at = f"{base}[{k}]"
-            tables.append(self.table(item, self.target(start + 4 * k, at), at))
-        return tables
+def _index_vector(decoder, kind, place, path):
+    if not kind or place is None:
+        return ()
+    if kind not in INDEX_VECTORS:
+        decoder.fail(path, f"is of type {kind}, must be 1 to {max(INDEX_VECTORS)}")
+    return decoder.table(INDEX_VECTORS[kind], decoder.target(place, path), path).values
 
 
 def decode(data, label):
@@ -177,8 +80,9 @@ def decode(data, label):
     Raises InvalidArgument, one line with the place, for whatever is wrong.
     """
     check_identifier(data[:8], label)
-    decoder = _Decoder(data, label)
+    decoder = _tables(data, label)
     model = decoder.table("Model", decoder.target(0, "root"), "model")
+    _read_indexes(decoder, model)
     _place_names(model)
     _check_model(decoder, model)
     return model
@@ -189,7 +93,7 @@ def decode_metadata(data, label):
 
     Raises InvalidArgument for whatever is wrong.
     """
-    decoder = _Decoder(memoryview(data), f"{label}: metadata")
+    decoder = _tables(memoryview(data), f"{label}: metadata")
     if len(data) < 8:
         decoder.fail("root", f"has {len(data)} bytes")
     model = decoder.table("ModelMetadata", decoder.target(0, "root"), "model")
