@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,6 @@ from .. import vlog
 from .._native.engine import aligned_bytes
 from ..checks import is_number, is_whole, sequence, shown, whole
 from ..errors import GeneralFailure, InvalidArgument
-from ..forks import renewed
 from ..model.types import UINT32_MAX, Definition, type_name
 from ..record import record
 from .memory import FileBytes, Memory
@@ -200,34 +197,6 @@ class NamedBuffer:
         """Accept: only the device knows the roles."""
 
 
-class Tokens:
-    """The live buffers of a device by token; freed tokens are reused, last freed first [NN 6.3]."""
-
-    def __init__(self):
-        self._lock = renewed(threading.Lock())
-        self._free, self._next = [], 1
-        self._live = weakref.WeakValueDictionary()
-
-    def add(self, operand, dims, roles, budget):
-        """A new Buffer."""
-        with self._lock:
-            token = self._free.pop() if self._free else self._next
-            self._next = max(self._next, token + 1)
-        buffer = Buffer(token, operand, dims, roles, budget)
-        self._live[token] = buffer
-        weakref.finalize(buffer, self._free.append, token)
-        if vlog.mask & vlog.MEMORY:
-            vlog.log(vlog.MEMORY, "%r: allocated for %d roles", buffer, len(roles))
-        return buffer
-
-    def find(self, token):
-        """The live buffer with this token. Raises InvalidArgument if there is none."""
-        buffer = self._live.get(token)
-        if buffer is None:
-            raise InvalidArgument(f"token {token}: no buffer of this device has it")
-        return buffer
-
-
 def allocate(device, dims, input_roles, output_roles):
     """See Device.allocate."""
     dims = dimensions(dims, "allocate:")
@@ -259,9 +228,12 @@ def allocate(device, dims, input_roles, output_roles):
         raise GeneralFailure(f"allocate: the roles are of {first.type.name}, there are no buffers for types of "
                              f"extensions; use client memory")
     try:
-        return device.tokens.add(first, dims, roles, device.budget)
+        buffer = device.tokens.add(lambda token: Buffer(token, first, dims, roles, device.budget))
     except MemoryError as error:
         raise GeneralFailure(f"allocate: out of memory: {error}") from None
+    if vlog.mask & vlog.MEMORY:
+        vlog.log(vlog.MEMORY, "%r: allocated for %d roles", buffer, len(roles))
+    return buffer
 
 
 def _role(device, path, kind, role):

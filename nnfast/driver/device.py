@@ -19,12 +19,12 @@ from ..errors import InvalidArgument
 from ..extensions import chosen
 from ..forks import importing
 from ..model.types import VERSIONS, Model
-from .buffers import Tokens, allocate
 from .client import client_of
 from .closing import Closing
 from .execution import PRIORITIES
 from .prepared import PreparedModel
 from .team import team_of
+from .tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -264,6 +264,9 @@ class Device(Closing):
         leave it open; 0 = unknown. Raises InvalidArgument for a bad role or roles that differ in type, quantization or
         shape; GeneralFailure if there is not enough memory.
         """
+        with importing:
+            from .buffers import allocate
+
         return allocate(self, dims, input_roles, output_roles)
 
     def narrowed(self, num_threads: int) -> Device:

@@ -4,6 +4,7 @@ If the plan is one native program and nothing observes the run, `quick` executes
 Everything else takes the general path, which computes the results or raises what is wrong.
 """
 
+from functools import partial
 from math import prod
 from weakref import WeakSet
 
@@ -22,6 +23,7 @@ from ..errors import (
     ResourceExhaustedPersistent,
     ResourceExhaustedTransient,
 )
+from ..forks import importing
 from .arguments import as_given, as_stored, check_output, initial_value, taken_inputs
 from .closing import ClosedGraph
 from .execution import NO_LIMITS, PRIORITIES, GraphRunner
@@ -236,6 +238,14 @@ class Executor:
         return list(out)
 
     # -- requests ------------------------------------------------------------------------------------------------------
+    def bind(self, request):
+        """pools.Arguments of a Request. Raises InvalidArgument."""
+        with importing:
+            from .pools import bind_request
+
+        self.bind = partial(bind_request, self.form)  # from now on without this function
+        return self.bind(request)
+
     def perform_request(self, arguments, limits, began, measure_timing=False):
         """ExecutionResult of a bound request (pools.Arguments) within Limits; began: start of the call in nanoseconds.
         Raises as PreparedModel.execute.

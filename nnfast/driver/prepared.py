@@ -27,7 +27,6 @@ from .closing import Closing
 from .durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
 from .execution import limits_of
 from .executor import Executor
-from .pools import bind_request, failed
 from .real import run_real
 from .signature import signature_of
 from .stream import Stream
@@ -252,12 +251,12 @@ class PreparedModel(Closing):
         try:
             with trace.span("LD", "PE", "execute") as mark:
                 mark.switch("LD", "PIO", "request")
-                arguments = bind_request(self.executor.form, request)
+                arguments = self.executor.bind(request)
                 mark.switch("LD", "PE", "execute")
                 limits = limits_of(deadline, loop_timeout, began)
                 return self.executor.perform_request(arguments, limits, began, measure_timing)
         except Error as error:
-            failed(request, error)
+            _failed(request, error)
             raise
 
     def submit_request(self, request: Request, done: Callable[[ExecutionResult | None, Error | None], object],
@@ -290,7 +289,7 @@ class PreparedModel(Closing):
             deadline_ns = deadline_to_ns(deadline, now_ns(), "execute_fenced")
             return execute_fenced(self, request, wait_for, measure_timing, deadline_ns, loop_timeout_ns, duration_ns)
         except Error as error:
-            failed(request, error)
+            _failed(request, error)
             raise
 
     def release_idle(self) -> None:
@@ -417,6 +416,13 @@ def _tell_plan(prepared, spent_ns):
               prepared.preference, prepared.priority, prepared.num_threads)
     for line in str(prepared.explain()).splitlines():
         vlog.log(vlog.COMPILATION, "%s", line)
+
+
+def _failed(request, error):
+    with importing:
+        from .pools import failed
+
+    failed(request, error)
 
 
 def _gone():

@@ -7,7 +7,6 @@ header (8), bytes of the file (8); then the header and the constants as records.
 import os
 import stat
 import struct
-import zlib
 
 import numpy as np
 
@@ -33,9 +32,7 @@ def save(model, path):
     except (TypeError, OverflowError, ValueError, AttributeError) as error:
         raise InvalidArgument(f"main: the model cannot be saved: {error}") from None
     start = _START.pack(MAGIC, VERSION, 0, len(header), end)
-    total = zlib.crc32(start[_SUMMED:])
-    for chunk in chunks:
-        total = zlib.crc32(chunk, total)
+    total = _checksum([start[_SUMMED:], *chunks])
     try:
         with open(path, "wb") as stream:
             stream.write(_START.pack(MAGIC, VERSION, total, len(header), end))
@@ -49,6 +46,16 @@ def _records():
     with importing:
         from . import records
     return records
+
+
+def _checksum(chunks):
+    with importing:
+        import zlib
+
+    total = 0
+    for chunk in chunks:
+        total = zlib.crc32(chunk, total)
+    return total
 
 
 def is_saved(source):
@@ -90,6 +97,6 @@ def decoded(data):
     start = align(_START.size + header)
     if end != len(data) or start > end:
         raise InvalidArgument(f"has {len(data)} bytes, must have {end}, and {start} before the constants")
-    if zlib.crc32(data[_SUMMED:]) != total:
+    if _checksum([data[_SUMMED:]]) != total:
         raise InvalidArgument("is damaged: its checksum is not that of its content")
     return _records().decode(data[_START.size:_START.size + header]), np.frombuffer(data, np.uint8)[start:]
