@@ -74,7 +74,7 @@ def _part(b, op, place):
 def _scalars(b, op, has_norm):
     """Clips, scales of the gates' sums, and the quantization of the hidden state.
 
-    The standard subtracts the zero point where LiteRT adds it.
+    The standard subtracts the zero point; LiteRT too before a projection, otherwise it adds it.
     """
     if len(op.intermediates) != 5:
         b.refuse(op, f"has {len(op.intermediates)} intermediate tensors, must have 5")
@@ -89,8 +89,9 @@ def _scalars(b, op, has_norm):
     scale, zero_point = found[4]
     if not -127 <= zero_point <= 127:
         b.refuse(op, f"hidden state has zero point {zero_point}, must be in [-127, 127]")
+    zero_point = zero_point if b.tensor(op, 16) is not None else -zero_point
     clips = op.options.cell_clip, op.options.proj_clip
-    return [*(b.real(real, value) for value in (*clips, *scales)), b.i32(-zero_point), b.real(real, scale)]
+    return [*(b.real(real, value) for value in (*clips, *scales)), b.i32(zero_point), b.real(real, scale)]
 
 
 def _steps(b, op, x, axis, steps):
