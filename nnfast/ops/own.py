@@ -40,6 +40,7 @@ FAMILIES = {
         "TFL_QUANTIZED_SQRT": 4075, "TFL_QUANTIZED_TANH": 4028,
         "TFL_INT16_LOGISTIC": 3014, "TFL_INT16_TANH": 3028, "TFL_INT16_SOFTMAX": 3025,
     },
+    "tfl_log_softmax": {"TFL_QUANTIZED_LOG_SOFTMAX": 4050},
     "tfl_basic_lstm": {"TFL_BASIC_LSTM": 4016},
     "tfl_hybrid_recurrent": {"TFL_HYBRID_LSTM": 2044, "TFL_HYBRID_RNN": 2035},
     "tfl_svdf": {"TFL_INT8_SVDF": 3027, "TFL_HYBRID_SVDF": 2027},

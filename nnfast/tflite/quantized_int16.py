@@ -42,6 +42,13 @@ def tanh(b, op):
     translate(b, op, "TFL_QUANTIZED_TANH")
 
 
+@takes(_codes8, Builtin.LOG_SOFTMAX)
+def log_softmax(b, op):
+    """LOG_SOFTMAX of codes."""
+    _one_input(b, op)
+    translate(b, op, "TFL_QUANTIZED_LOG_SOFTMAX")
+
+
 @takes(lambda *tensors: _codes8(*tensors) or is_int16(*tensors), Builtin.GELU)
 def gelu(b, op):
     """GELU of codes."""
