@@ -252,7 +252,7 @@ class Builder(Rules, Graph):
 
     def _copy(self, index, t):
         source = self.operands[index]
-        if source.type not in FLOATS_QUANT8_INT or not source.dims or source.dims.count(0) > 1:
+        if source.type not in FLOATS_QUANT8_INT or not 1 <= len(source.dims) <= 4 or source.dims.count(0) > 1:
             target = self.like(index, t.name)
             self.emit_own("TFL_COPY", (index,), (target,))
             return target

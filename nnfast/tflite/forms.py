@@ -13,7 +13,7 @@ FORMS = {}
 """Builtin code -> [(applies(first input, second input, output), function(builder, operator))]; if the second input is
 omitted, as an LSTM's may be, the third one is passed instead."""
 HYBRIDS = {
-    Builtin.FULLY_CONNECTED, Builtin.SVDF, Builtin.RNN, Builtin.LSTM,
+    Builtin.CONV_2D, Builtin.FULLY_CONNECTED, Builtin.SVDF, Builtin.RNN, Builtin.LSTM,
     Builtin.UNIDIRECTIONAL_SEQUENCE_RNN, Builtin.UNIDIRECTIONAL_SEQUENCE_LSTM, Builtin.BIDIRECTIONAL_SEQUENCE_RNN,
     Builtin.BIDIRECTIONAL_SEQUENCE_LSTM,
 }

@@ -16,6 +16,8 @@ PARTED = {}
 """Builtin code -> function(Parts) that does an operator by others."""
 PROBABILITIES = (1 / 256,), (0,)
 """Scales and zero points of SOFTMAX of uint8."""
+BARE, ONE = SimpleNamespace(scales=(), zero_points=()), SimpleNamespace(scales=(1.0,), zero_points=(0,))
+"""Quantizations: none, and that of real values that are the codes."""
 MOST_GROUPS = 1024
 MOST_RANK = 4
 _INT32_MAX = (1 << 31) - 1
@@ -87,6 +89,12 @@ class Parts:
         """The operator itself on other tensors."""
         self.run(self.op.code, inputs, outputs, **vars(self.op.options))
 
+    def recoded(self, t, like):
+        """The codes of a tensor in the quantization of another one, or of none."""
+        codes = self.new(t, self.b.dims(self.op, t) or t.dims, scales=like.scales, zero_points=like.zero_points)
+        self.run(B.BITCAST, [t], [codes])
+        return codes
+
     def reshaped(self, t, dims):
         """The tensor reshaped."""
         result = self.new(t, dims)
@@ -95,7 +103,8 @@ class Parts:
 
 
 # -- ranks -----------------------------------------------------------------------------------------------------------
-@parted(B.SOFTMAX, B.LOG_SOFTMAX, B.L2_NORMALIZATION, B.LOGISTIC, B.TANH, B.RELU, B.RELU6, B.RELU_N1_TO_1, B.HARD_SWISH)
+@parted(B.SOFTMAX, B.LOG_SOFTMAX, B.L2_NORMALIZATION, B.LOGISTIC, B.TANH, B.RELU, B.RELU6, B.RELU_N1_TO_1,
+        B.HARD_SWISH, B.QUANTIZE)
 def rows(p):
     """Operators on the last dimension or on single elements, as operators on a matrix."""
     x, out = p.tensor(0), p.b.result(p.op)
@@ -128,14 +137,19 @@ def _fixed_softmax(p, x, out):
 
 @parted(B.AVERAGE_POOL_2D, B.MAX_POOL_2D)
 def pools(p):
-    """Pools of integers without quantization, as of codes in one, which they keep."""
+    """Pools of integers without quantization, or into another one, as of codes, which they keep."""
     x, out = p.tensor(0), p.b.result(p.op)
-    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or x.type != out.type or x.scales or \
-            out.scales or p.op.options.activation:
+    is_plain = not x.scales and not out.scales
+    is_recoded = p.b.arithmetic == "litert" and len(x.scales) == len(out.scales) == 1 and \
+        (x.scales, x.zero_points) != (out.scales, out.zero_points)
+    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or x.type != out.type or \
+            not is_recoded and (not is_plain or p.op.options.activation):
         p.refuse("has no form for these tensors")
-    codes, result = (p.new(t, t.dims, scales=(1.0,), zero_points=(0,)) for t in (x, out))
-    p.run(B.BITCAST, [x], [codes])
-    p.same([codes], [result])
+    if is_recoded:
+        p.same([p.recoded(x, out)], [out])
+        return
+    result = p.new(out, out.dims, scales=ONE.scales, zero_points=ONE.zero_points)
+    p.same([p.recoded(x, ONE)], [result])
     p.run(B.BITCAST, [result], [out])
 
 
@@ -170,16 +184,58 @@ def elementwise(p):
         p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
     small = merged(*shapes) if len(shapes) == 2 else [(prod(shape),) for shape in shapes]
     if len(small[0]) > MOST_RANK:
-        p.refuse(f"broadcasts along more than {MOST_RANK} groups of dimensions")
+        p.same([_widened(p, t, dims, whole) for t, dims in zip(tensors, shapes)], [out])
+        return
     result = p.new(out, np.broadcast_shapes(*small))
     p.same([p.reshaped(t, dims) for t, dims in zip(tensors, small)], [result])
     p.run(B.RESHAPE, [result, p.ints(whole)], [out], new_shape=None)
 
 
+def _widened(p, t, dims, whole):
+    """The tensor repeated to a whole shape."""
+    if dims == whole:
+        return t
+    wide = p.new(t, whole)
+    p.run(B.BROADCAST_TO, [t, p.ints(whole)], [wide])
+    return wide
+
+
+@parted(B.CONCATENATION)
+def joined(p):
+    """int16 tensors of other quantizations, whose codes LiteRT keeps; 8-bit ones of rank 5 and more as matrices."""
+    tensors, out = [p.tensor(place) for place in range(len(p.op.inputs))], p.b.result(p.op)
+    kinds, shapes = {t.type for t in (*tensors, out)}, [p.dims(t) for t in tensors]
+    if p.op.options.activation or None in shapes or len(kinds) > 1 or not out.scales or \
+            not all(t.scales for t in tensors):
+        p.refuse("has no form for these tensors")
+    if out.type == TensorType.INT16 and p.b.arithmetic == "litert" and \
+            any((t.scales, t.zero_points) != (out.scales, out.zero_points) for t in tensors):
+        p.same([p.recoded(t, out) for t in tensors], [out])
+        return
+    rank, axis = len(shapes[0]), p.op.options.axis
+    if rank <= MOST_RANK or not -rank <= axis < rank:
+        p.refuse("has no form for these tensors")
+    axis %= rank
+    if len({(*dims[:axis], *dims[axis + 1:]) for dims in shapes}) > 1:
+        p.refuse(f"joins shapes {' and '.join(str(list(dims)) for dims in shapes[:2])}, which do not go together")
+    rows = prod(shapes[0][:axis])
+    size = sum(dims[axis] for dims in shapes)
+    result = p.new(out, (rows, size * prod(shapes[0][axis + 1:])))
+    p.run(B.CONCATENATION, [p.reshaped(t, (rows, prod(dims[axis:]))) for t, dims in zip(tensors, shapes)], [result],
+          axis=1, activation=0)
+    p.run(B.RESHAPE, [result, p.ints((*shapes[0][:axis], size, *shapes[0][axis + 1:]))], [out], new_shape=None)
+
+
 @parted(B.BATCH_MATMUL)
 def batches(p):
-    """Matrix products with equal batch dimensions, merged into one."""
+    """Matrix products with equal batch dimensions, merged into one; those of int8 codes into int32 as of bare integers,
+    whose zero points LiteRT leaves out.
+    """
     x, y, out = p.tensor(0), p.tensor(1), p.b.result(p.op)
+    if out.type == TensorType.INT32 and x.type == y.type == TensorType.INT8 and x.scales and y.scales and \
+            p.b.arithmetic == "litert":
+        p.same([p.recoded(t, BARE) for t in (x, y)], [out])
+        return
     shapes = [p.dims(t) for t in (x, y)]
     if None in shapes or min(map(len, shapes)) < 2 or len(y.scales) > 1 or TensorType.INT8 != x.type != y.type:
         p.refuse("has no form for these tensors")
@@ -261,8 +317,10 @@ def _units(p, t, start, count):
 def dequantize(p):
     """DEQUANTIZE with scales and zero points for channels, as the arithmetic of its formula."""
     x, out = p.tensor(0), p.b.result(p.op)
-    if len(x.scales) < 2 or x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or \
-            out.type != TensorType.FLOAT32:
+    if len(x.scales) < 2:
+        rows(p)
+        return
+    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or out.type != TensorType.FLOAT32:
         p.refuse("has no form for these tensors")
     rank = len(p.dims(x) or x.shape)
     points, scales = (p.reals(out, values, (-1, *(1,) * (rank - 1 - x.channel_dim)))

@@ -35,7 +35,8 @@ def _between_integers(x, y, out):
     types = x.type, out.type
     if not x.scales or not out.scales or any(code not in _INTEGERS for code in types):
         return False
-    return types[0] != types[1] or (x.scales, x.zero_points) != (out.scales, out.zero_points)
+    return types[0] != types[1] or types[0] not in CODES or \
+        (x.scales, x.zero_points) != (out.scales, out.zero_points)
 
 
 @takes(_between_integers, Builtin.QUANTIZE)
@@ -55,10 +56,12 @@ def _means(x, y, out):
 
 
 @takes(_means, Builtin.MEAN)
-@takes(lambda x, y, out: x.type == out.type == TensorType.UINT8 and bool(x.scales), Builtin.SUM)
+@takes(_codes, Builtin.SUM)
 @takes(lambda x, y, out: x.type == out.type != TensorType.UINT8 and _codes(x, y, out), Builtin.REDUCE_PROD)
 def reduce(b, op):
-    """MEAN, SUM and REDUCE_PROD of codes; SUM only of uint8, as LiteRT's results for other types are not sums."""
+    """MEAN, SUM and REDUCE_PROD of codes; SUM of signed codes, which LiteRT's reference kernel reads as bytes without a
+    sign, as of uint8.
+    """
     b.check_counts(op, 2)
     check_ratio(b, op)
     translate(b, op, f"TFL_REQUANTIZE_{op.name.removeprefix('REDUCE_')}", (b.i32(int(op.options.keep_dims)),))

@@ -43,6 +43,8 @@ def gather(b, op):
     if indices.dims or len(dims) == 1:
         b.emit(OperationType.GATHER, inputs, (b.output(op, result),))
         return
+    if len(dims) > 4:
+        b.refuse(op, f"takes a single index of rank {len(dims)}, which NNAPI's RESHAPE behind it does not")
     row = b.temporary(code, (*dims[:axis], 1, *dims[axis + 1:]), *b.quant(op, out))
     b.emit(OperationType.GATHER, inputs, (row,))
     b.reshape(op, row, code, result, target=b.output(op, result))

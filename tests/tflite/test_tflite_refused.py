@@ -7,7 +7,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from helpers.tflite.cases import CASES as SINGLE
-from helpers.tflite.cases import codes, f, ints, value
+from helpers.tflite.cases import f, ints, value
 from helpers.tflite.cases_layers import CASES as LAYERS
 from helpers.tflite.cases_layers import OPTIONS, SCORES, detection
 from helpers.tflite.file_builder import Op, Tensor, build
@@ -60,7 +60,6 @@ def changed(name, reason, place=None, with_=None, **changes):
     changed("resize_nearest", "takes one of them", fields={"AlignCorners": True, "HalfPixelCenters": True}),
     changed("grouped_conv", "these make no groups", 0, f(1, 5, 5, 5)),
     changed("transpose_conv", "four values of at least 1", 0, ints(1, 7, 5)),
-    (One("SUM", [codes("int8", 4), ints(0)], [((), "int8")], quants={"*": (0.5, 3)}), "TENSOR_FLOAT32"),
 ])
 def test_refused(one, reason):
     with pytest.raises(UnsupportedOperator) as caught:
