@@ -251,6 +251,8 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
     in_place = place is None and not once and not is_computed \
         and zero_point == (0 if weights.dtype == np.int8 else 128) and conv.lines_q8_suits(win, channels, signed)
     blocks = conv.LinesBlocks(win, channels) if in_place else None
+    by_patches = not in_place and place is None and matrix.taps is None and not once and not is_computed \
+        and not matrix.is_turned and conv.winograd_q8_suits(win, shape[1], units, channels)
 
     def scales():
         """int32 multipliers and exponents of the units of all groups."""
@@ -259,6 +261,9 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
         return [np.ascontiguousarray(np.broadcast_to(np.int32(v), units * groups)) for v in scale]
 
     def pack():
+        if by_patches:
+            return conv.pack_winograd_q8(np.ascontiguousarray(weights.value), node["bias"].value, zero_point,
+                                         source.zero_point, *scales())
         codes = matrix.value()
         if in_place:
             codes = blocks.spread(codes, zero_point)
@@ -271,11 +276,16 @@ def _emit_quantized(node, b, matrix, shape, groups, place, is_computed, target):
         b.emit(conv.PackQ8((matrix.slot(b), b.slot(node["bias"]), packed), units, depth, groups,
                            (weights.dtype, zero_point), source.zero_point, signed, *scales(), once))
     else:
-        packed = b.const(b.packed([weights], np.uint8, pack,
-                                  lambda found: conv.fits_conv2d_q8(found, units, depth, groups, once)))
+        def fits(found):
+            if by_patches:
+                return conv.fits_winograd_q8(found, units, channels)
+            return conv.fits_conv2d_q8(found, units, depth, groups, once)
+
+        packed = b.const(b.packed([weights], np.uint8, pack, fits))
     slots = b.slot(source), packed, target
-    if in_place:
-        b.emit(conv.Conv2dLinesQ8(slots, *shape, source.zero_point, output, signed))
+    if in_place or by_patches:
+        step = conv.Conv2dLinesQ8 if in_place else conv.Conv2dWinogradQ8
+        b.emit(step(slots, *shape, source.zero_point, output, signed))
         return
     scale = None
     if once:

@@ -148,7 +148,8 @@ def test_every_kind_of_step_is_tested(device):
             record = Stored(nnfast.Device(num_threads=threads).prepare(model)).record
             for step in () if record is None else record.steps:
                 met.update(type(each).__name__ for each in (step, *getattr(step, "steps", ())))
-    assert stored_steps._KINDS.keys() - met <= {"Conv2dLinesQ8", "Bands", "ClampF32", "Conv2dLineF32"}
+    assert stored_steps._KINDS.keys() - met <= {"Conv2dLinesQ8", "Conv2dWinogradQ8", "Bands", "ClampF32",
+                                                "Conv2dLineF32"}
 
 
 # -- what no model leads to --------------------------------------------------------------------------------------------

@@ -45,6 +45,11 @@ def winograd(units, depth, groups):
     return conv.pack_winograd_f32(np.ones((units, 3, 3, depth), np.float32))
 
 
+def winograd_q8(units, depth, groups):
+    bias, multiplier, exponent = codes(units)
+    return conv.pack_winograd_q8(np.ones((units, 3, 3, depth), np.uint8), bias, 3, 5, multiplier, exponent)
+
+
 def recurrent(units, depth, groups):
     return native.pack_gemv_f32(np.ones((units, depth), np.float32), dense(units))
 
@@ -86,8 +91,8 @@ def in_a_program_by_rows(units, depth, groups):
     return packed
 
 
-WAYS = f32, f32_on_three_threads, q8, bf16, winograd, recurrent, gates, depthwise, in_a_program, \
-    in_a_program_by_rows
+WAYS = f32, f32_on_three_threads, q8, bf16, winograd, winograd_q8, recurrent, gates, depthwise, \
+    in_a_program, in_a_program_by_rows
 
 
 @pytest.fixture(autouse=True)

@@ -151,10 +151,10 @@ static int32_t sum_of(const uint8_t *weights, size_t depth, uint8_t flip)
 
 enum { MOST_RIGHT = 20 }; /* bits by which a simple panel may shift right */
 
-/* One channel of a panel's header. Returns whether it is simple. */
-static int pack_channel(size_t depth, int32_t sum, const nnf_conv2d_q8_scheme *s, size_t channel, int32_t *header,
-                        size_t width)
+int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *s, size_t channel,
+                               int32_t *header, size_t width)
 {
+    const int32_t sum = sum_of(weights, depth, s->flip);
     const int64_t zu = s->input_zero_point, zw = s->weight_zero_point, terms = (int64_t)depth;
     const int64_t constant = s->bias[channel] - zu * sum + terms * zu * zw;
     const int64_t others = terms * 255 * (128 + (zw < 0 ? -zw : zw));
@@ -184,8 +184,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         memset(body + 4 * width * whole, 0, 4 * width * (groups - whole));
         for (size_t j = 0; j < here; j++) {
             const uint8_t *from = weights + (first + j) * depth;
-            const int32_t sum = sum_of(from, depth, scheme->flip);
-            simple &= pack_channel(depth, sum, scheme, first + j, header + j, width);
+            simple &= nnf_pack_conv2d_q8_channel(depth, from, scheme, first + j, header + j, width);
             if (4 * whole < depth) {
                 unsigned char last[NNF_CONV2D_Q8_GROUP] = {0};
                 for (size_t i = 4 * whole; i < depth; i++)

@@ -3,13 +3,13 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "conv2d_pairs_avx2.h"
 #include "conv2d_requantize_avx2.h"
 #include "nnf/unroll.h"
 
 enum {
     M = 30,              /* rows that share widened weights */
-    N = 16,
-    HIGH = 6,            /* rows whose sums are in registers at once */
+    N = NNF_PAIRS_N,
     FEW = 3,             /* rows for which widening apart does not pay */
     BLOCK = 8,           /* groups of a vector */
     CHUNK = 8 * BLOCK,   /* groups of weights that are widened at once, 8 KB: they stay in the level 1 cache */
@@ -69,71 +69,6 @@ INLINE void widen_weights(const int8_t *w, size_t count, __m256i *to, const int 
     }
 }
 
-/* sum += a * w, pair by pair. Of intrinsics gcc makes code that spills: all sixteen registers are in use. */
-INLINE void add_pairs(__m256i sum[2], const int32_t *a, __m256i low, __m256i high, const int vectors)
-{
-    __m256i x, product;
-    if (vectors == 2)
-        __asm__("vpbroadcastd %4, %0\n\t"
-                "vpmaddwd %5, %0, %1\n\t"
-                "vpmaddwd %6, %0, %0\n\t"
-                "vpaddd %1, %2, %2\n\t"
-                "vpaddd %0, %3, %3"
-                : "=&x"(x), "=&x"(product), "+x"(sum[0]), "+x"(sum[1])
-                : "m"(*a), "x"(low), "x"(high));
-    else
-        sum[0] = _mm256_add_epi32(sum[0], _mm256_madd_epi16(_mm256_set1_epi32(*a), low));
-}
-
-/* Sums of `rows` rows over `count` groups, added to `from`, which lies `step` further for each row. */
-INLINE void multiply(const int32_t *a, const __m256i *w, size_t count, const int32_t *from, size_t step, int32_t *sum,
-                     const int rows, const int vectors)
-{
-    __m256i s[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
-    }
-    for (size_t g = 0; g < count; g++, a += 2, w += 2 * vectors) {
-        NNF_UNROLL
-        for (int p = 0; p < 2; p++) {
-            const __m256i low = w[p * vectors], high = w[(p + 1) * vectors - 1];
-            NNF_UNROLL
-            for (int i = 0; i < rows; i++)
-                add_pairs(s[i], a + i * PITCH + p, low, high, vectors);
-        }
-    }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            ((__m256i *)(sum + i * N))[v] = s[i][v];
-    }
-}
-
-/* All rows, by tiles of about equal height, from pair `at` of them. */
-INLINE void multiply_rows(size_t rows, pairs *p, size_t at, size_t count, const int32_t *from, size_t step, const int vectors)
-{
-    const size_t tiles = (rows + HIGH - 1) / HIGH, height = rows / tiles, taller = rows % tiles;
-    for (size_t t = 0, i = 0; t < tiles; t++) {
-        const size_t here = height + (t < taller);
-        const int32_t *a = p->a + i * PITCH + at;
-        const __m256i *w = (const __m256i *)p->w;
-        int32_t *sum = p->sum + i * N;
-        switch (here) {
-        case 1: multiply(a, w, count, from + i * step, step, sum, 1, vectors); break;
-        case 2: multiply(a, w, count, from + i * step, step, sum, 2, vectors); break;
-        case 3: multiply(a, w, count, from + i * step, step, sum, 3, vectors); break;
-        case 4: multiply(a, w, count, from + i * step, step, sum, 4, vectors); break;
-        case 5: multiply(a, w, count, from + i * step, step, sum, 5, vectors); break;
-        default: multiply(a, w, count, from + i * step, step, sum, 6, vectors); break;
-        }
-        i += here;
-    }
-}
-
 /* Sums of a few rows, widened on the way: every weight is used only so often. */
 INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int32_t *sum, const int rows,
                          const int vectors)
@@ -189,7 +124,9 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
         if (from == 0 && t->groups > SLAB)
             widen_rows(t, first, least(SLAB, t->groups - first), p->a);
         widen_weights(w + first * (size_t)(32 * vectors), count, (__m256i *)p->w, vectors);
-        multiply_rows(t->rows, p, 2 * from, count, first ? sum : panel, first ? N : 0, vectors);
+        const nnf_pairs run = {.a = p->a + 2 * from, .pitch = PITCH, .w = (const __m256i *)p->w, .count = count,
+                               .from = first ? sum : panel, .step = first ? N : 0, .sum = sum};
+        nnf_pairs_rows(&run, t->rows, vectors);
     }
 }
 

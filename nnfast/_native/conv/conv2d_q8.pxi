@@ -14,6 +14,7 @@ from .engine import aligned_bytes
 cdef extern from "conv2d/conv2d.h":
     enum:
         NNF_CONV2D_Q8_BLOCK
+        NNF_CONV2D_Q8_GROUP
 
     ctypedef void (*nnf_conv2d_qu8_qs8c_nhwc_fn)(const nnf_conv2d_q8_tile *tile) noexcept nogil
     bint nnf_conv2d_q8_wide(size_t m, size_t k) nogil

@@ -129,11 +129,33 @@ class Conv2dLinesQ8(ConvolutionQ8):
         return step
 
 
+class Conv2dWinogradQ8(ConvolutionQ8):
+    input_zero_point: Byte
+    output: tuple[Byte, Byte, Byte]
+    signed: bool
+
+    def reach(self, plan):
+        accesses = super().reach(plan)
+        require(conv.winograd_q8_suits(self.window, self.batch, self.units, self.channels),
+                "a window for another kernel")
+        return accesses
+
+    def make(self, plan):
+        step = super().make(plan)
+        _check_packed(plan, step, lambda array: conv.fits_winograd_q8(array, self.units, self.channels))
+        return step
+
+
 def _check_packed_q8(plan, step, units, depth, raw):
+    """As _check_packed, of the weights of a product of this depth."""
+    _check_packed(plan, step, lambda array: conv.fits_conv2d_q8(array, units, depth, 1, raw))
+
+
+def _check_packed(plan, step, fits):
     """Check the size of packed weights now, and their shift counts once these have been read. Raises Misfit."""
     packed = plan.constant(step.slots[1], step.packed)
     require(packed.dtype == np.uint8 and packed.ndim == 1 and packed.nbytes == step.packed, "weights of another step")
-    plan.later(packed, lambda array: conv.fits_conv2d_q8(array, units, depth, 1, raw))
+    plan.later(packed, fits)
 
 
 class DepthwiseConv2DF32(StepWithArrays):

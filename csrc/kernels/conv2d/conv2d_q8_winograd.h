@@ -1,0 +1,79 @@
+/* 3x3 convolution of 8-bit codes with stride 1 by Winograd's F(2x2, 3x3), exact in integers: a patch of 4x4 inputs
+ * becomes 2x2 outputs with 16 products per pair of channels instead of 36.
+ *
+ *   v = B^T d B    m[k] = sum over input channels of v[k] * u[k]    4 y = A^T m A    with u = (2 G) g (2 G)^T
+ *
+ *   B^T rows: d0 - d2;  d1 + d2;  d2 - d1;  d1 - d3        2 G rows: 2 g0;  g0 + g1 + g2;  g0 - g1 + g2;  2 g2
+ *   A^T rows: m0 + m1 + m2;  m1 - m2 - m3
+ *
+ * G is scaled by 2, so that all of it is whole. Of codes |d| <= 255, and of weights less their zero point |g| <= 255,
+ * |v| <= 1,020 and |u| <= 2,295 fit 16 bits. Sums may wrap on the way: 4 y is right if it fits 32 bits, which up to
+ * NNF_WINOGRAD_Q8_CHANNELS it does whatever the codes and weights are. */
+#ifndef NNF_CONV2D_Q8_WINOGRAD_H
+#define NNF_CONV2D_Q8_WINOGRAD_H
+
+#include "conv2d.h"
+
+enum {
+    NNF_WINOGRAD_Q8_OUT = 2, NNF_WINOGRAD_Q8_IN = 4, NNF_WINOGRAD_Q8_PRODUCTS = 16,
+    NNF_WINOGRAD_Q8_CHANNELS = 917 /* 4 * 9 * 255 * 255 * channels < 2^31 */
+};
+
+/* Elements of the transformed inputs of a patch, [channels] and some behind them that count for nothing. */
+static inline size_t nnf_winograd_q8_pitch(size_t channels)
+{
+    return (channels + 15) / 16 * 16;
+}
+
+/* Patches side by side, the first of d[i][j] = x[i * row + j * channels + c], each of the others two columns further.
+ * v[k * stride + patch * pitch + c] for all 16 k; d is `pad` but where top <= i < bottom and, counted from the first
+ * patch, left <= j < right. Codes are int8 or uint8. Reads exactly those inputs, writes whole pitches. */
+typedef struct nnf_winograd_q8_run {
+    size_t patches, channels, row, stride;
+    size_t top, bottom, left, right; /* within 0..4 and 0..2 * patches + 2 */
+    int is_signed;
+    int16_t pad;
+} nnf_winograd_q8_run;
+
+typedef void (*nnf_conv2d_winograd_input_qu8_s16_nhwc_fn)(const nnf_winograd_q8_run *r, const uint8_t *x, int16_t *v);
+
+/* Where the outputs of a patch go: elements before the first one, and how many of 2x2 there are, each 1 or 2. */
+typedef struct nnf_winograd_q8_place {
+    size_t at;
+    int32_t height, width;
+} nnf_winograd_q8_place;
+
+/* Outputs of patches in the columns of one panel, as nnf_conv2d_q8_tile makes codes of sums. A panel has the form of
+ * conv2d.h for a depth of nnf_winograd_q8_depth, its weights 16 bits: [16][2 * groups][width][2], of each pair of
+ * channels the two side by side. */
+typedef struct nnf_winograd_q8_tile {
+    size_t patches, columns; /* 1..m, 1..n of the kernel */
+    size_t groups;           /* of 4 channels */
+    size_t pitch, stride;    /* elements of v from one patch to the next, and from one matrix to the next */
+    const int16_t *v;
+    const int32_t *w; /* panel, 64-byte aligned */
+    const nnf_winograd_q8_place *places;
+    uint8_t *c;
+    size_t row, pixel; /* elements between output rows and pixels */
+    int32_t zero_point, lo, hi; /* of the output, 0..255 */
+    uint8_t flip;               /* 0x80 when the output is signed */
+} nnf_winograd_q8_tile;
+
+typedef void (*nnf_conv2d_winograd_s16_qu8_tile_fn)(const nnf_winograd_q8_tile *tile);
+
+static inline size_t nnf_winograd_q8_groups(size_t channels)
+{
+    return (channels + NNF_CONV2D_Q8_GROUP - 1) / NNF_CONV2D_Q8_GROUP;
+}
+
+static inline size_t nnf_winograd_q8_depth(size_t channels)
+{
+    return 2 * NNF_WINOGRAD_Q8_PRODUCTS * NNF_CONV2D_Q8_GROUP * nnf_winograd_q8_groups(channels);
+}
+
+/* Packs a filter [units][3][3][channels] for kernels of n columns: nnf_pack_conv2d_q8_size bytes for the depth above.
+ * The scheme's input zero point is that of the codes as they are. */
+void nnf_pack_conv2d_winograd_q8(size_t units, size_t channels, size_t n, const uint8_t *filter,
+                                 const nnf_conv2d_q8_scheme *scheme, unsigned char *packed);
+
+#endif

@@ -1,0 +1,218 @@
+"""3x3 convolutions of codes by Winograd's method: the bytes of the sums in plain integers."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nnfast
+from helpers.convolutions import axis, sums
+from helpers.steps import at_level, every_level, run, run_all_ways
+from nnfast import ModelBuilder
+from nnfast._native import conv, kernels
+from nnfast.compiler import stored_plan
+from nnfast.compiler.stored_steps.base import Misfit
+from nnfast.model import quant
+from nnfast.model.records import Constants
+from nnfast.ops.window import Window
+
+WINOGRAD = [level for level in kernels.levels() if level in ("scalar", "avx2")]
+"""Levels with kernels of their own; the others run those of one of them."""
+
+needs_avx2 = pytest.mark.skipif("avx2" not in kernels.levels(), reason="the processor has no AVX2")
+
+
+def geometry(height, width, heads=(1, 1), tails=(1, 1)):
+    output = tuple(axis(n, 3, 1, 1, head, tail) for n, head, tail in zip((height, width), heads, tails))
+    return Window((height, width), (3, 3), (1, 1), (1, 1), tuple(heads), output)
+
+
+@st.composite
+def windows(draw):
+    """With padding from none to more than the filter, so that some windows meet no input."""
+    heads, tails = (draw(st.tuples(*[st.integers(0, 4)] * 2)) for _ in range(2))
+    height, width = (draw(st.integers(max(1, 3 - head - tail), 9)) for head, tail in zip(heads, tails))
+    return geometry(height, width, heads, tails)
+
+
+def codes(rng, dtype, kind, shape):
+    """Codes of a type: any of them, or the lowest and the highest, or one of these."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if kind == "any":
+        return rng.integers(low, high, shape, dtype, endpoint=True)
+    if kind == "extremes":
+        return rng.choice(np.array([low, high], dtype), shape)
+    return np.full(shape, low if kind == "lowest" else high, dtype)
+
+
+KINDS = st.sampled_from(("any", "any", "extremes", "lowest", "highest"))
+TYPES = st.sampled_from(((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8), (np.int8, np.uint8)))
+
+
+def check(level, data, win, batch, channels, units):
+    dtype, weight_dtype = data.draw(TYPES)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    x = codes(rng, dtype, data.draw(KINDS), (batch, *win.input, channels))
+    filter_ = codes(rng, weight_dtype, data.draw(KINDS), (units, 3, 3, channels))
+    zero_point, weight_zero_point, middle, *ends = (
+        data.draw(st.integers(np.iinfo(t).min, np.iinfo(t).max)) for t in (dtype, weight_dtype, *[dtype] * 3))
+    is_layer = data.draw(st.booleans())
+    bits = 12 if is_layer else 31
+    bias = rng.integers(-2**bits, 2**bits, units, np.int32)
+    multiplier = rng.integers(2**30, 2**31, units, np.int32)
+    exponent = rng.integers(*((-14, -5) if is_layer else (-31, 32)), units, np.int32)
+    output, signed = (middle, *sorted(ends)), dtype == np.int8
+    with at_level(level):
+        packed = conv.pack_winograd_q8(filter_, bias, weight_zero_point, zero_point, multiplier, exponent)
+        assert conv.fits_winograd_q8(packed, units, channels)
+
+    def steps():
+        step = conv.Conv2dWinogradQ8((0, 1, 2), win, batch, channels, units, zero_point, output, signed)
+        assert step.packed == packed.nbytes
+        return [step]
+
+    [actual] = run_all_ways(steps, [x, packed], [((batch, *win.output, units), dtype)], level)
+    exact = sums(x.astype(np.float64) - zero_point, filter_.astype(np.float64) - weight_zero_point, win)
+    total = quant.wrap32(exact.astype(np.int64) + bias)
+    expected = np.clip(quant.mbqm(total, multiplier, exponent) + middle, *output[1:]).astype(dtype)
+    assert np.array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("level", WINOGRAD)
+def test_bytes_of_plain_sums(level):
+    @settings(max_examples=200)
+    @given(st.data(), windows(), st.integers(1, 2), st.sampled_from((1, 2, 3, 4, 5, 15, 16, 17, 32, 33, 50)),
+           st.sampled_from((1, 7, 8, 9, 15, 16, 17, 24, 33, 40)))
+    def example(data, win, batch, channels, units):
+        check(level, data, win, batch, channels, units)
+
+    example()
+
+
+@pytest.mark.parametrize("level", WINOGRAD)
+@pytest.mark.parametrize("shape", [(30, 28, 33, 20), (57, 61, 16, 33), (7, 7, 200, 70), (12, 12, 300, 16)], ids=str)
+def test_several_blocks_and_tiles(level, shape):
+    height, width, channels, units = shape
+
+    @settings(max_examples=3)
+    @given(st.data())
+    def example(data):
+        check(level, data, geometry(height, width), 2, channels, units)
+
+    example()
+
+
+@pytest.mark.parametrize("level", WINOGRAD)
+@pytest.mark.parametrize("zero_points", [(0, 0), (255, 255), (0, 255)])
+def test_the_largest_sums(level, zero_points):
+    """917 channels of the farthest codes and weights: four times their sum is just below 2^31."""
+    win, (zero_point, weight_zero_point) = geometry(4, 4), zero_points
+    x, filter_ = np.full((1, 4, 4, 917), 255 - zero_point, np.uint8), np.full((8, 3, 3, 917), 255 - weight_zero_point,
+                                                                            np.uint8)
+    ones, zeros = np.ones(8, np.int32), np.zeros(8, np.int32)
+    multiplier, exponent = ones << 30, ones * -22
+    sign = -1 if zero_point != weight_zero_point else 1
+    with at_level(level):
+        packed = conv.pack_winograd_q8(filter_, zeros, weight_zero_point, zero_point, multiplier, exponent)
+    [actual] = run_all_ways(
+        lambda: [conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 917, 8, zero_point, (128, 0, 255), False)], [x, packed],
+        [((1, 4, 4, 8), np.uint8)], level)
+    total = np.int32([sign * 9 * 255 * 255 * 917])
+    assert abs(total) * 4 < 2**31 < abs(total) / 917 * 918 * 4
+    expected = 128 + quant.mbqm(total, multiplier[:1], exponent[:1])
+    assert (actual[:, 1:3, 1:3] == expected).all() and 60 < abs(int(expected[0]) - 128) < 127
+
+
+def test_refuses_other_windows_and_more_channels():
+    win = geometry(8, 8)
+    with pytest.raises(ValueError, match="must be 3x3 with stride and dilation 1"):
+        conv.Conv2dWinogradQ8((0, 1, 2), replace(win, stride=(2, 2), output=(4, 4)), 1, 16, 16, 0, (0, 0, 255), False)
+    with pytest.raises(ValueError, match="918 channels, must be at most 917"):
+        conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 918, 16, 0, (0, 0, 255), False)
+
+
+@pytest.mark.parametrize("level", WINOGRAD)
+def test_writes_its_output_only(level):
+    win, ones = geometry(7, 5), np.ones(17, np.int32)
+    memory = np.full(35 * 17 + 64, 7, np.uint8)
+    with at_level(level):
+        packed = conv.pack_winograd_q8(np.ones((17, 3, 3, 16), np.int8), ones, 0, 0, ones << 30, -ones)
+        step = conv.Conv2dWinogradQ8((0, 1, 2), win, 1, 16, 17, 0, (9, 9, 255), False)
+    run([step], [np.ones((1, 7, 5, 16), np.uint8), packed, memory[32:-32]])
+    assert np.all(memory[:32] == 7) and np.all(memory[-32:] == 7) and np.all(memory[32:-32] != 7)
+
+
+@needs_avx2
+def test_where_it_pays():
+    """Not for few channels or patches, nor for windows that it does not know."""
+    with at_level("avx2"):
+        def suits(win, channels, units):
+            return conv.winograd_q8_suits(win, 1, units, channels)
+
+        image = geometry(28, 28)
+        assert suits(image, 16, 16) and suits(image, 64, 64) and suits(image, 8, 16) and suits(geometry(4, 4), 256, 256)
+        assert not suits(image, 3, 64) and not suits(geometry(2, 2), 256, 256) and not suits(image, 918, 64)
+        assert not suits(replace(image, stride=(2, 2), output=(14, 14)), 64, 64)
+        assert not suits(replace(image, filter=(1, 3), head=(0, 1)), 64, 64)
+        assert not suits(replace(image, dilation=(2, 2), head=(2, 2)), 64, 64)
+
+
+def layer(units=24, channels=20):
+    """A CONV_2D of int8 codes with a scale for each channel."""
+    rng, b = np.random.default_rng(6), ModelBuilder("layer")
+    x = b.input("TENSOR_QUANT8_ASYMM_SIGNED", (1, 9, 11, channels), scale=0.5, zero_point=3)
+    weights = b.constant(rng.integers(-127, 128, (units, 3, 3, channels), np.int8),
+                         "TENSOR_QUANT8_SYMM_PER_CHANNEL", channel_quant=(0, rng.uniform(1e-3, 2e-3, units)))
+    bias = b.constant(rng.integers(-999, 999, units, np.int32), "TENSOR_INT32")
+    y = b.output("TENSOR_QUANT8_ASYMM_SIGNED", (1, 9, 11, units), scale=2.0, zero_point=-3)
+    b.operation("CONV_2D", [x, weights, bias, *(b.scalar(v) for v in (1, 1, 1, 1))], [y])
+    return b.build()
+
+
+@every_level
+def test_a_layer_is_the_same_at_every_level(level):
+    """And runs by this method where products of 16 bits are the fastest."""
+    x = np.random.default_rng(7).integers(-128, 128, (1, 9, 11, 20), np.int8)
+    with at_level("scalar"):
+        expected = nnfast.Device().prepare(layer()).run([x])[0]
+    with at_level(level):
+        prepared = nnfast.Device().prepare(layer())
+        assert prepared.run([x])[0].tobytes() == expected.tobytes()
+        [row] = prepared.explain().rows
+    assert ("nnf_conv2d_winograd_s16_qu8_tile__avx2" in row["kernel"]) == (level == "avx2")
+
+
+@needs_avx2
+def test_a_stored_plan():
+    """Restored as it was, and refused with shifts that kernels cannot do or for a layer of another kernel."""
+    with at_level("avx2"):
+        prepared, arrays, constants = nnfast.Device().prepare(layer()), {}, Constants()
+
+        def add(array):
+            data = constants.add(array)
+            arrays[data] = array.reshape(data.shape)
+            return data
+
+        record = stored_plan.plan_of(prepared.executor.segment, prepared.num_threads, add)
+        record = msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=stored_plan.PlanRecord)
+
+        def restore(record):
+            return stored_plan.restore(record, prepared.model, (), prepared.executor.resources, arrays.__getitem__,
+                                       lambda data: False)
+
+        assert [step.kernel for step in restore(record)[0].items[0].steps] \
+            == [step.kernel for step in prepared.executor.segment.items[0].steps]
+        [step] = record.steps
+        assert type(step).__name__ == "Conv2dWinogradQ8"
+        for changes in ({"channels": 3}, {"units": 48}, {"batch": 2}):
+            with pytest.raises(Misfit):
+                restore(msgspec.structs.replace(record, steps=[msgspec.structs.replace(step, **changes)]))
+        [(packed, fits)] = restore(record)[1]
+        assert fits(packed)
+        for array in (2, 3):  # shifts left and right of the first panel's first unit
+            spoilt = packed.copy()
+            spoilt.view(np.int32)[array * 16] = 32
+            assert not fits(spoilt)
