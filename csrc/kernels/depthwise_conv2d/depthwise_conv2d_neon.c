@@ -27,9 +27,13 @@ INLINE float32x4_t load(const block *b, const float *x, bool full, bool spread)
     return vld1q_f32(all);
 }
 
+INLINE float32x4_t clamp(float32x4_t lo, float32x4_t hi, float32x4_t v)
+{
+    return vminq_f32(hi, vmaxq_f32(lo, v)); /* both keep a NaN */
+}
+
 INLINE void store(const block *b, float *y, float32x4_t v, bool full)
 {
-    v = vminq_f32(b->hi, vmaxq_f32(b->lo, v)); /* both keep a NaN */
     if (full)
         vst1q_f32(y, v);
     else
@@ -65,7 +69,7 @@ INLINE void pixels(const nnf_depthwise *g, const block *b, const int count, cons
     for (int p = 0; p < count; p++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
-            store(b, y + (size_t)p * g->channels + 4 * v, sum[p][v], full);
+            store(b, y + (size_t)p * g->channels + 4 * v, clamp(b->lo, b->hi, sum[p][v]), full);
     }
 }
 
@@ -99,72 +103,88 @@ INLINE void any_row(const nnf_depthwise *g, const block *b, const int vectors, b
     }
 }
 
-/* 3x3, stride 1, four channels: `rows` output rows together, walking the image's columns. Each element is loaded once
- * and serves up to nine outputs. */
-INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, bool full, size_t row, float *y)
+/* Four channels of `rows` output rows of a 3x3 window of stride 1. */
+typedef struct rows_3x3 {
+    float32x4_t bias, w[9], lo, hi;
+    const float *line[6];      /* of the image; NULL outside */
+    size_t head, size, column; /* of the window, of the image, of an element: in floats */
+} rows_3x3;
+
+/* The column `at` floats behind the first of the first window: finishes the outputs left of it, adds to those at it, begins
+ * those right of it. Each element is loaded once and serves up to nine outputs. */
+INLINE void column_3x3(const rows_3x3 *s, const block *b, const int rows, bool full, size_t at, float32x4_t done[4],
+                       float32x4_t next[4], float32x4_t fresh[4], float *const y[4])
 {
-    const float32x4_t bias = vld1q_f32(b->w);
-    float32x4_t w[9], done[4], next[4];
-    const float *line[6];
+    NNF_UNROLL
+    for (int r = 0; r < rows; r++)
+        fresh[r] = s->bias;
+    const size_t inside = at - s->head; /* wraps left of the image */
+    if (inside < s->size) {
+        NNF_UNROLL
+        for (int i = 0; i < rows + 2; i++) {
+            if (!s->line[i])
+                continue;
+            const float32x4_t value = load(b, s->line[i] + inside, full, false);
+            NNF_UNROLL
+            for (int r = 0; r < rows; r++) {
+                if (i < r || i > r + 2)
+                    continue;
+                done[r] = vfmaq_f32(done[r], value, s->w[(i - r) * 3 + 2]);
+                next[r] = vfmaq_f32(next[r], value, s->w[(i - r) * 3 + 1]);
+                fresh[r] = vfmaq_f32(fresh[r], value, s->w[(i - r) * 3]);
+            }
+        }
+    }
+    const size_t left = at - 2 * s->column; /* wraps where no window ends */
+    if (left > at)
+        return;
+    NNF_UNROLL
+    for (int r = 0; r < rows; r++)
+        store(b, y[r] + left, clamp(s->lo, s->hi, done[r]), full);
+}
+
+/* Walks the image's columns; three at a time, so that sums change their role without a move. */
+INLINE void walk_3x3(const nnf_depthwise *g, const block *b, const int rows, bool full, size_t row, float *y)
+{
+    const size_t column = b->pixel, end = (g->x.out + 2) * column;
+    rows_3x3 s = {.bias = vld1q_f32(b->w), .lo = b->lo, .hi = b->hi, .head = g->x.head * column,
+                  .size = g->x.size * column, .column = column};
+    float32x4_t one[4], two[4], three[4];
+    float *to[4];
     NNF_UNROLL
     for (int t = 0; t < 9; t++)
-        w[t] = vld1q_f32(b->w + (1 + t) * BLOCK);
+        s.w[t] = vld1q_f32(b->w + (1 + t) * BLOCK);
     NNF_UNROLL
     for (int i = 0; i < rows + 2; i++) {
         const size_t at = row + (size_t)i - g->y.head; /* wraps above the image */
-        line[i] = at < g->y.size ? b->x + at * g->x.size * b->pixel : NULL;
+        s.line[i] = at < g->y.size ? b->x + at * s.size : NULL;
     }
     NNF_UNROLL
-    for (int r = 0; r < rows; r++)
-        done[r] = next[r] = bias;
-    const size_t row_size = g->x.out * g->channels;
-    size_t offset = 0;
-    for (size_t v = 0; v < g->x.out + 2; v++) {
-        float32x4_t fresh[4];
-        NNF_UNROLL
-        for (int r = 0; r < rows; r++)
-            fresh[r] = bias;
-        if (v - g->x.head < g->x.size) {
-            NNF_UNROLL
-            for (int i = 0; i < rows + 2; i++) {
-                if (!line[i])
-                    continue;
-                const float32x4_t value = load(b, line[i] + offset, full, false);
-                NNF_UNROLL
-                for (int r = 0; r < rows; r++) {
-                    if (i < r || i > r + 2)
-                        continue;
-                    done[r] = vfmaq_f32(done[r], value, w[(i - r) * 3 + 2]);
-                    next[r] = vfmaq_f32(next[r], value, w[(i - r) * 3 + 1]);
-                    fresh[r] = vfmaq_f32(fresh[r], value, w[(i - r) * 3]);
-                }
-            }
-            offset += b->pixel;
-        }
-        if (v >= 2) {
-            NNF_UNROLL
-            for (int r = 0; r < rows; r++)
-                store(b, y + (size_t)r * row_size, done[r], full);
-            y += g->channels;
-        }
-        NNF_UNROLL
-        for (int r = 0; r < rows; r++) {
-            done[r] = next[r];
-            next[r] = fresh[r];
-        }
+    for (int r = 0; r < rows; r++) {
+        one[r] = two[r] = s.bias;
+        to[r] = y + (size_t)r * g->x.out * column;
+    }
+    for (size_t at = 0; at < end; at += column) {
+        column_3x3(&s, b, rows, full, at, one, two, three, to);
+        if ((at += column) == end)
+            break;
+        column_3x3(&s, b, rows, full, at, two, three, one, to);
+        if ((at += column) == end)
+            break;
+        column_3x3(&s, b, rows, full, at, three, one, two, to);
     }
 }
 
 INLINE void some_rows_3x3(const nnf_depthwise *g, const block *b, bool full, size_t row, size_t rows, float *y)
 {
     if (rows == 4)
-        rows_3x3(g, b, 4, full, row, y);
+        walk_3x3(g, b, 4, full, row, y);
     else if (rows == 3)
-        rows_3x3(g, b, 3, full, row, y);
+        walk_3x3(g, b, 3, full, row, y);
     else if (rows == 2)
-        rows_3x3(g, b, 2, full, row, y);
+        walk_3x3(g, b, 2, full, row, y);
     else
-        rows_3x3(g, b, 1, full, row, y);
+        walk_3x3(g, b, 1, full, row, y);
 }
 
 /* Rows of the first channels of `rest`; returns how many channels these were. */
