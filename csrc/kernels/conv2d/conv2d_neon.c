@@ -214,12 +214,21 @@ void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x
 {
     const uint8x16_t flips = vdupq_n_u8(flip);
     for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        uint32x4_t sum = vdupq_n_u32(0);
+        uint32x4_t sum = vdupq_n_u32(0), more = sum; /* two, as a sum waits for its own additions */
         size_t k = 0;
-        for (; k + 16 <= n; k += 16) {
+        for (; k + 32 <= n; k += 32) {
+            const uint8x16_t first = veorq_u8(vld1q_u8(x + k), flips), second = veorq_u8(vld1q_u8(x + k + 16), flips);
+            vst1q_u8(to + k, first);
+            vst1q_u8(to + k + 16, second);
+            sum = vpadalq_u16(sum, vpaddlq_u8(first));
+            more = vpadalq_u16(more, vpaddlq_u8(second));
+        }
+        sum = vaddq_u32(sum, more);
+        if (k + 16 <= n) {
             const uint8x16_t codes = veorq_u8(vld1q_u8(x + k), flips);
             vst1q_u8(to + k, codes);
             sum = vpadalq_u16(sum, vpaddlq_u8(codes));
+            k += 16;
         }
         if (k + 8 <= n) {
             const uint8x8_t codes = veor_u8(vld1_u8(x + k), vget_low_u8(flips));

@@ -13,11 +13,20 @@ INLINE void accumulate(float32x4_t sum[ROWS], size_t live, const float *x, size_
     for (size_t r = 0; r < ROWS; r++)
         row[r] = w + (r < live ? r : live - 1) * k;
     size_t i = 0;
-    for (; i + 4 <= k; i += 4) {
+    for (; i + 8 <= k; i += 8) {
+        const float32x4_t first = vld1q_f32(x + i), second = vld1q_f32(x + i + 4);
+        NNF_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            sum[r] = vfmaq_f32(sum[r], first, vld1q_f32(row[r] + i));
+            sum[r] = vfmaq_f32(sum[r], second, vld1q_f32(row[r] + i + 4));
+        }
+    }
+    if (i + 4 <= k) {
         const float32x4_t value = vld1q_f32(x + i);
         NNF_UNROLL
         for (int r = 0; r < ROWS; r++)
             sum[r] = vfmaq_f32(sum[r], value, vld1q_f32(row[r] + i));
+        i += 4;
     }
     if (i < k) {
         const float32x4_t value = nnf_load_f32_neon(x + i, k - i);
