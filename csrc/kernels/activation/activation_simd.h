@@ -98,6 +98,15 @@ INLINE void unary(enum op op, size_t n, const float *x, float *y)
 void KERNEL(nnf_clamp_f32_flat)(size_t n, const float *x, float *y, float lo, float hi)
 {
     size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        V value[4];
+        NNF_UNROLL
+        for (size_t k = 0; k < 4; k++)
+            value[k] = between(all(lo), all(hi), load_whole(x + i + k * LANES));
+        NNF_UNROLL
+        for (size_t k = 0; k < 4; k++)
+            store_whole(y + i + k * LANES, value[k]);
+    }
     for (; i + LANES <= n; i += LANES)
         store_whole(y + i, between(all(lo), all(hi), load_whole(x + i)));
     if (i < n)

@@ -2,6 +2,8 @@
 #ifndef NNF_ELEMENTWISE_F32_SIMD_H
 #define NNF_ELEMENTWISE_F32_SIMD_H
 
+#include <stdbool.h>
+
 #include "nnf/unroll.h"
 
 enum op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_PRELU, OP_SQUARED_DIFFERENCE };
@@ -28,6 +30,26 @@ INLINE V apply(enum op op, V a, V b)
     }
 }
 
+enum { TOGETHER = 4 * LANES }; /* so many elements a round hide what the loop itself costs */
+
+/* As many rounds as there are elements for; returns how many these took. */
+INLINE size_t rounds(enum op op, size_t n, const float *a, const bool one_a, const float *b, const bool one_b, float *y,
+                     V low, V high)
+{
+    const V first_a = all(*a), first_b = all(*b);
+    size_t i = 0;
+    for (; i + TOGETHER <= n; i += TOGETHER) {
+        V value[TOGETHER / LANES];
+        NNF_UNROLL
+        for (size_t k = 0; k < TOGETHER; k += LANES)
+            value[k / LANES] = apply(op, one_a ? first_a : load_whole(a + i + k), one_b ? first_b : load_whole(b + i + k));
+        NNF_UNROLL
+        for (size_t k = 0; k < TOGETHER; k += LANES)
+            store_whole(y + i + k, between(low, high, value[k / LANES]));
+    }
+    return i;
+}
+
 INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const float *b, size_t step_b, float *y,
                    float lo, float hi)
 {
@@ -35,6 +57,12 @@ INLINE void binary(enum op op, size_t n, const float *a, size_t step_a, const fl
         return;
     const V low = all(lo), high = all(hi), first_a = all(*a), first_b = all(*b);
     size_t i = 0;
+    if (step_a && step_b)
+        i = rounds(op, n, a, false, b, false, y, low, high);
+    else if (step_a)
+        i = rounds(op, n, a, false, b, true, y, low, high);
+    else if (step_b)
+        i = rounds(op, n, a, true, b, false, y, low, high);
     for (; i + LANES <= n; i += LANES) {
         const V value = apply(op, step_a ? load_whole(a + i) : first_a, step_b ? load_whole(b + i) : first_b);
         store_whole(y + i, between(low, high, value));

@@ -2,6 +2,8 @@
 #ifndef NNF_ELEMENTWISE_INTEGER_SIMD_H
 #define NNF_ELEMENTWISE_INTEGER_SIMD_H
 
+#include <stdbool.h>
+
 #include "elementwise/elementwise.h"
 #include "elementwise/elementwise_ops.h"
 #include "nnf/unroll.h"
@@ -74,6 +76,27 @@ INLINE B byte(enum byte_op op, B a, B b)
     }
 }
 
+enum { TOGETHER = 4 * BYTES }; /* so many bytes a round hide what the loop itself costs */
+
+/* As many rounds as there are bytes for; returns how many these took. */
+INLINE size_t rounds(enum byte_op op, size_t n, const uint8_t *a, const bool one_a, const uint8_t *b, const bool one_b,
+                     uint8_t *y)
+{
+    const B first_a = u8_all(*a), first_b = u8_all(*b);
+    size_t i = 0;
+    for (; i + TOGETHER <= n; i += TOGETHER) {
+        B value[TOGETHER / BYTES];
+        NNF_UNROLL
+        for (size_t k = 0; k < TOGETHER; k += BYTES)
+            value[k / BYTES] = byte(op, one_a ? first_a : u8_load_whole(a + i + k),
+                                    one_b ? first_b : u8_load_whole(b + i + k));
+        NNF_UNROLL
+        for (size_t k = 0; k < TOGETHER; k += BYTES)
+            u8_store_whole(y + i + k, value[k / BYTES]);
+    }
+    return i;
+}
+
 INLINE void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                   uint8_t *y)
 {
@@ -81,6 +104,12 @@ INLINE void bytes(enum byte_op op, size_t n, const uint8_t *a, size_t step_a, co
         return;
     B left = u8_all(*a), right = u8_all(*b);
     size_t i = 0;
+    if (step_a && step_b)
+        i = rounds(op, n, a, false, b, false, y);
+    else if (step_a)
+        i = rounds(op, n, a, false, b, true, y);
+    else if (step_b)
+        i = rounds(op, n, a, true, b, false, y);
     for (; i + BYTES <= n; i += BYTES) {
         if (step_a)
             left = u8_load_whole(a + i);

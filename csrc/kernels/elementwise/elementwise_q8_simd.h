@@ -41,13 +41,28 @@ INLINE void some_codes(enum op op, const bool is_signed, size_t i, size_t count,
         codes_store(y + i, count, code);
 }
 
+/* Whole vectors from element i on, which operands are one code known; returns where they end. */
+INLINE size_t whole_codes(enum op op, const bool is_signed, size_t i, size_t n, const uint8_t *a, const size_t step_a,
+                          const uint8_t *b, const size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
+{
+    for (; i + CODES <= n; i += CODES)
+        some_codes(op, is_signed, i, CODES, a, step_a, b, step_b, y, p);
+    return i;
+}
+
 /* From element i on. */
 INLINE void binary_codes(enum op op, const bool is_signed, size_t i, size_t n, const uint8_t *a, size_t step_a,
                          const uint8_t *b, size_t step_b, uint8_t *y, const nnf_binary_q8 *p)
 {
     const nnf_binary_q8 q = *p; /* which no store of codes can change */
-    for (; i + CODES <= n; i += CODES)
-        some_codes(op, is_signed, i, CODES, a, step_a, b, step_b, y, &q);
+    if (step_a && step_b)
+        i = whole_codes(op, is_signed, i, n, a, 1, b, 1, y, &q);
+    else if (step_a)
+        i = whole_codes(op, is_signed, i, n, a, 1, b, 0, y, &q);
+    else if (step_b)
+        i = whole_codes(op, is_signed, i, n, a, 0, b, 1, y, &q);
+    else
+        i = whole_codes(op, is_signed, i, n, a, 0, b, 0, y, &q);
     if (i < n)
         some_codes(op, is_signed, i, (n - i) % CODES, a, step_a, b, step_b, y, &q);
 }
