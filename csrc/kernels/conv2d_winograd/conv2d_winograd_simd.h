@@ -38,20 +38,21 @@ INLINE void output_line(V *m, const int step)
 /* The channels of `live`. whole: every input is inside. */
 INLINE void input_block(const nnf_winograd_patch *p, const float *x, float *v, M live, bool whole)
 {
+    const size_t row = p->row, pixel = p->pixel, stride = p->stride;
     V d[IN * IN];
-    for (size_t j = 0; j < IN; j++) {
+    for (size_t j = 0; j < IN; j++, x += pixel) {
         NNF_UNROLL
         for (size_t i = 0; i < IN; i++) {
             const bool inside = whole || (i >= p->top && i < p->bottom && j >= p->left && j < p->right);
-            d[i * IN + j] = inside ? load(live, x + i * p->row + j * p->pixel) : zero();
+            d[i * IN + j] = inside ? load(live, x + i * row) : zero();
         }
         input_line(d + j, IN);
     }
     for (size_t i = 0; i < IN; i++) {
         input_line(d + i * IN, 1);
         NNF_UNROLL
-        for (size_t j = 0; j < IN; j++)
-            store(v + (i * IN + j) * p->stride, live, d[i * IN + j]);
+        for (size_t j = 0; j < IN; j++, v += stride)
+            store(v, live, d[i * IN + j]);
     }
 }
 
@@ -70,11 +71,12 @@ void KERNEL(nnf_conv2d_winograd_input_f32_nhwc)(const nnf_winograd_patch *p, con
 INLINE V output_block(const nnf_winograd_result *p, const float *m, const float *bias, float *y, M live, V sum)
 {
     const V lo = all(p->lo), hi = all(p->hi), offset = load(live, bias);
+    const size_t row = p->row, pixel = p->pixel, stride = p->stride, height = p->height, width = p->width;
     V d[IN * IN];
-    for (size_t j = 0; j < IN; j++) {
+    for (size_t j = 0; j < IN; j++, m += stride) {
         NNF_UNROLL
         for (size_t i = 0; i < IN; i++)
-            d[i * IN + j] = load(live, m + (i * IN + j) * p->stride);
+            d[i * IN + j] = load(live, m + i * IN * stride);
         output_line(d + j, IN);
     }
     for (size_t i = 0; i < OUT; i++) {
@@ -82,8 +84,8 @@ INLINE V output_block(const nnf_winograd_result *p, const float *m, const float 
         NNF_UNROLL
         for (size_t j = 0; j < OUT; j++) {
             sum = fmadd(d[i * IN + j], zero(), sum);
-            if (i < p->height && j < p->width)
-                store(y + i * p->row + j * p->pixel, live, between(lo, hi, add(d[i * IN + j], offset)));
+            if (i < height && j < width)
+                store(y + i * row + j * pixel, live, between(lo, hi, add(d[i * IN + j], offset)));
         }
     }
     return sum;
