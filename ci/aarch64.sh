@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The C sources for aarch64: every file with warnings as errors, kernel checks under an emulator with and without the
-# dot product. Skipped, with the reason, where there is no cross compiler or no qemu-user. `quick` leaves out the scalar
-# rows, which run as twins of the others anyway.
+# dot product, hot loops beside the limits of processors. Skipped, with the reason, where there is no cross compiler, no
+# qemu-user or no llvm-mca. `quick` leaves out the scalar rows, which run as twins of the others anyway.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
@@ -24,12 +24,13 @@ else
 fi
 export NNFAST_WERROR=1
 python3 ci/check_objects.py
+status=0
+python3 ci/aarch64_speed.py --brief || status=1
 if ! command -v qemu-aarch64 >/dev/null; then
     echo "aarch64: compiled; qemu-aarch64 is not installed: kernel checks skipped"
-    exit 0
+    exit $status
 fi
 python3 ci/build_checkkernels.py -o "$folder/checkkernels" -- -static
-status=0
 check() { # processor, level expected, options...
     local cpu=$1 level=$2 name
     shift 2
