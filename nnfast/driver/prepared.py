@@ -113,12 +113,13 @@ class PreparedModel(Closing):
         if vlog.mask & vlog.COMPILATION:
             _tell_plan(self, now_ns() - began)
 
-    def twin(self, device: Any, priority: typed.Priority) -> PreparedModel:
+    def twin(self, device: Any, preference: typed.Preference, priority: typed.Priority) -> PreparedModel:
         """The same model on another device. It shares the plan (there must be one) and packed weights, but has its own
-        working memory, priority and budget.
+        working memory, preference, priority and budget.
         """
         twin = type(self).__new__(type(self))
-        twin._set_up(device, self.model, self.model, self.options._replace(priority=priority))
+        options = self.options._replace(preference=preference, priority=priority)
+        twin._set_up(device, self.model, self.model, options)
         twin.executor.adopt(self.executor.segment.shared(twin.executor.resources))
         twin._start()
         return twin
@@ -132,7 +133,7 @@ class PreparedModel(Closing):
         executions can plan it."""
         if num_threads >= self.num_threads or self.executor.segment is None:
             return self
-        return self.twin(self.device.narrowed(num_threads), self.priority)
+        return self.twin(self.device.narrowed(num_threads), self.preference, self.priority)
 
     def _set_up(self, device, model, source, options):
         """Set what does not depend on the plan."""

@@ -104,7 +104,7 @@ def test_a_cancelled_run_says_so(prepared):
 
 
 def test_a_twin_shares_the_plan_and_no_working_memory(prepared):
-    twin = prepared.twin(nnfast.Device(1), "high")
+    twin = prepared.twin(nnfast.Device(1), "low_power", "high")
     assert twin.priority == "high" and prepared.priority == "medium"
     assert twin.executor.segment.items is prepared.executor.segment.items
     assert twin.run([X, X])[0].tobytes() == prepared.run([X, X])[0].tobytes()

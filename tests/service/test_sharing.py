@@ -23,7 +23,9 @@ from helpers.service import (
 from helpers.vendor_extensions import MONEY, unit
 from nnfast import Memory, ModelBuilder, Role
 from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
+from nnfast.service.server import calls
 from nnfast.service.server.allowlist import Allowlist
+from nnfast.service.server.model_reader import receive
 from nnfast.service.server.quotas import Quotas
 
 X = np.ones(4, np.float32)
@@ -53,6 +55,29 @@ def test_clients_share_the_weights_of_one_model(server):
     for device in devices:
         device.close()
     assert until(lambda: not server.registry.roots() and not server.registry._roots)
+
+
+def test_preferences_share_a_plan(server):
+    names = ["low_power", "fast_single_answer", "sustained_speed"]
+    with nnfast.connect(server.path) as device:
+        prepared = [device.prepare(dense_model(), name) for name in names]
+        root, = server.registry.roots()
+        assert len(root.users) == len(prepared)
+        assert [held.prepared.preference for held in server.sessions()[0].held()] == names
+
+
+def test_a_small_model_is_read_once(server, monkeypatch):
+    read = []
+    monkeypatch.setattr(calls, "receive", lambda fd, *rest: read.append(fd) or receive(fd, *rest))
+    one, other, large = dense_model(), dense_model(seed=1), dense_model(width=128)
+    with nnfast.connect(server.path) as device:
+        for model, count in ((one, 1), (one, 1), (other, 2), (one, 3), (large, 4), (large, 5)):
+            device.supported_operations(model)
+            results = device.prepare(model).run([np.ones(model.main.operands[0].dims, np.float32)])
+            np.testing.assert_array_equal(results[0], nnfast.Device(1).prepare(model).run(
+                [np.ones(model.main.operands[0].dims, np.float32)])[0])
+            assert len(read) == count + (model is large) * (count - 3)
+    assert until(lambda: not server.registry.roots())
 
 
 def test_the_server_counts_shared_weights_once(tmp_path):

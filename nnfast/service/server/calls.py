@@ -53,8 +53,11 @@ def _model(connection, fds, shapes=None):
     if not fds:
         raise InvalidArgument("service: a call about a model comes with the model's memory")
     session = connection.session
-    model, source = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists,
-                            shapes)
+    found = connection.kept_model.find(fds[0])
+    if found is None:
+        found = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists, shapes)
+        connection.kept_model.keep(*found)
+    model, source = found
     if model.extensions:
         session.confirm()
     return model, source
@@ -95,6 +98,9 @@ def prepare(connection, message, fds):
             session.claim("prepared").release()  # raise now what would be refused after the work
             options = message.preference, message.priority, shapes, message.keep
             prepared = session.server.registry.prepare(device, model, source, options, message.deadline, work)
+            root = getattr(prepared, "root", None)
+            if root is not None:  # kept as all clients have it: there is one in memory
+                connection.kept_model.keep(root.model, root.source)
             if message.token is not None:
                 save(prepared, _cache_files(fds[1:]), message.token)
             if message.num_threads > 0:

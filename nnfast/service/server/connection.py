@@ -14,6 +14,7 @@ from ..wire.failures import failure
 from . import burst, calls, executions
 from .arena import ServerArena
 from .held_memory import HeldMemory
+from .kept_model import KeptModel
 from .quotas import claim
 from .unread import Unread
 
@@ -48,6 +49,7 @@ class Connection:
                                  (session.latency, session.server.latency), session.server.calls, client.executions,
                                  session.cancels)
         channel.take_by(self.receiver.receive, self.receiver.buffer)
+        self.kept_model = KeptModel()
         self.long_lists = []  # of the model of the call that runs, which the sweeper frees
         self._pending_error = None  # error of a message without an answer: returned for the next call
         self._thread = threading.Thread(target=self._serve, name=f"nnfast-client-{session.number}", daemon=True)
@@ -66,6 +68,7 @@ class Connection:
         while True:
             try:
                 self._held = ()
+                self.kept_model.drop()
                 self._unread.end()
                 self.receiver.forget()
                 self.session.server.left(self)

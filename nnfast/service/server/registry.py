@@ -1,8 +1,8 @@
 """Compiled models shared by clients: one set of packed weights, as long as any client uses it.
 
 A model is compiled once, for the server; every client gets a twin with the same programs and weights, but its own
-priority, working memory and quota. Two models are the same if all their bytes are; a digest with a secret key only
-finds candidates.
+preference, priority, working memory and quota: plans depend on neither of the first two. Two models are the same if all
+their bytes are; a digest with a secret key only finds candidates.
 """
 
 import os
@@ -29,9 +29,9 @@ class Root:
         self.prepared, self.model, self.source, self.options = prepared, model, source, options
         self.users = weakref.WeakSet()
 
-    def twin(self, device, priority):
+    def twin(self, device, preference, priority):
         """A PreparedModel of a client's device over the same plan."""
-        twin = self.prepared.twin(device, priority)
+        twin = self.prepared.twin(device, preference, priority)
         twin.root = self
         if device.budget is not None:
             device.budget.share(self.source.nbytes, twin, "prepare: the model")
@@ -64,11 +64,11 @@ class Registry:
             return device.prepare(model, *options, deadline)
         preference, priority, *rest = options
         key = (_digests(source.content), source.content.nbytes,
-               repr((preference, *rest, device.precision, sorted(device.without_passes))))
+               repr((*rest, device.precision, sorted(device.without_passes))))
         while True:
             root = self._find(key, source)
             if root is not None:
-                return root.twin(device, priority)
+                return root.twin(device, preference, priority)
             with self._lock:
                 making = self._making.get(key)
                 if making is None:

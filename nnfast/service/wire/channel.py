@@ -31,6 +31,7 @@ ANCILLARY = socket.CMSG_SPACE(_SCM_MAX_FD * 4) + socket.CMSG_SPACE(_CREDENTIALS.
 """Bytes for what comes with a packet."""
 
 _FLAGS = socket.MSG_CMSG_CLOEXEC
+_CUT, _CONTROL_CUT = int(socket.MSG_TRUNC), int(socket.MSG_CTRUNC)  # comparing enumerations takes its time
 
 
 class Malformed(Exception):
@@ -193,10 +194,10 @@ class Channel:
         if sender != self.sender is not None:
             raise Impostor(f"service: a message on the connection of process {self.sender} is of process "
                            f"{sender or 'unknown'}; connect again, each process on its own")
-        if flags & socket.MSG_TRUNC:
+        if flags & _CUT:
             raise Malformed(f"service: a message of more than {len(self._buffer)} bytes")
         data = self._view[:count]
-        if flags & socket.MSG_CTRUNC or len(fds) - before > MAX_FDS:
+        if flags & _CONTROL_CUT or len(fds) - before > MAX_FDS:
             raise LostDescriptors(None if data[0] == _LARGE_MARK else self._decode_long(decoder, data))
         if data[0] == _LARGE_MARK:
             data = _read_large(data, fds, self._large)
