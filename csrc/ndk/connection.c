@@ -108,6 +108,7 @@ static int open_connection(struct ndk_session *session, struct ndk_connection **
 int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
 {
     int code = ANEURALNETWORKS_NO_ERROR;
+    struct ndk_buffer released = {0};
     *connection = NULL;
     pthread_mutex_lock(&session->lock);
     while (!session->is_dead && !session->idle && session->count >= session->most)
@@ -117,10 +118,14 @@ int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
     } else if (session->idle) {
         *connection = session->idle;
         session->idle = (*connection)->next_idle;
+        ndk_session_put_released(session, &released);
     } else {
         session->count++;
     }
     pthread_mutex_unlock(&session->lock);
+    if (released.size)
+        ndk_tell(*connection, &released, -1); /* if it fails, so does the call */
+    ndk_buffer_free(&released);
     if (code || *connection)
         return code;
     code = open_connection(session, connection);

@@ -84,6 +84,7 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model)
     free(model->inputs);
     free(model->outputs);
     free(model->order);
+    free(model->supported);
     free(model);
 }
 
@@ -424,10 +425,6 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksM
                                                           const ANeuralNetworksDevice *const *devices,
                                                           uint32_t numDevices, bool *supportedOps)
 {
-    struct ndk_session *session;
-    struct ndk_connection *connection;
-    struct ndk_buffer message = {0};
-    struct ndk_reader answer;
     if (!model || !devices || !supportedOps)
         return ANEURALNETWORKS_UNEXPECTED_NULL;
     if (!numDevices)
@@ -439,26 +436,8 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksM
         return code;
     /* A device whose query fails supports nothing. */
     for (uint32_t i = 0; i < model->operation_count; i++)
-        supportedOps[i] = false;
-    if (ndk_session(&session))
-        return ANEURALNETWORKS_NO_ERROR;
-    if (!ndk_take(session, &connection)) {
-        ndk_put_array(&message, 1);
-        ndk_put_int(&message, NDK_GET_UNSUPPORTED);
-        if (!ndk_call(connection, &message, model->fd, NDK_UNSUPPORTED, &answer, "getSupportedOperations")) {
-            for (uint32_t i = 0; i < model->operation_count; i++)
-                supportedOps[i] = true;
-            for (size_t count = ndk_get_array(&answer); count && !answer.failed; count--) {
-                ndk_get_array(&answer);
-                int64_t index = ndk_get_int(&answer);
-                ndk_skip(&answer);
-                if (!answer.failed && index >= 0 && index < model->operation_count)
-                    supportedOps[model->order[index]] = false;
-            }
-        }
-        ndk_buffer_free(&message);
-        ndk_give(connection);
-    }
-    ndk_session_unref(session);
+        supportedOps[i] = model->supported && model->supported[i];
+    if (!model->supported)
+        ndk_ask_supported(model, "getSupportedOperations", supportedOps);
     return ANEURALNETWORKS_NO_ERROR;
 }

@@ -45,7 +45,8 @@ struct ndk_operation {
 
 enum ndk_state { NDK_OPEN, NDK_READY, NDK_FAILED };
 
-/* order: the operations in an order in which they can run. fd: the model as the driver takes it, mapped at `map`.
+/* order: the operations in an order in which they can run. supported: of each operation, whether the device runs it, or
+ * NULL while that is not known. fd: the model as the driver takes it, mapped at `map`.
  * prepared: what the driver has made of it (prepared.h). lock: of prepared. */
 struct ANeuralNetworksModel {
     enum ndk_state state;
@@ -54,6 +55,7 @@ struct ANeuralNetworksModel {
     struct ndk_operation *operations;
     uint32_t operand_count, operand_room, operation_count, operation_room, input_count, output_count;
     uint32_t *inputs, *outputs, *order;
+    bool *supported;
     int fd;
     uint8_t *map;
     size_t map_size;
@@ -97,7 +99,11 @@ int ndk_pack(ANeuralNetworksModel *model);
 int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_operation *operation);
 
 /* Whether a packed model is valid: the driver's answer. */
-int ndk_check_model(const ANeuralNetworksModel *model);
+int ndk_check_model(ANeuralNetworksModel *model);
+
+/* Which operations of a packed model the device runs, in the order of addOperation; the code of a driver that does not
+ * say, BAD_DATA for a model that is not valid. where: for the log. */
+int ndk_ask_supported(const ANeuralNetworksModel *model, const char *where, bool *supported);
 
 /* Whether some part of the model has no meaning but to a vendor: OEM types and operations, and those of extensions. */
 bool ndk_has_foreign_parts(const ANeuralNetworksModel *model);

@@ -16,7 +16,8 @@ struct constant {
     size_t offset;
 };
 
-/* What is being packed. models: those that others refer to, in the order of their numbers. end: of the constants. */
+/* What is being packed. models: those that others refer to, in the order of their numbers. end: of the constants.
+ * hides_extents: sizes are 1, where they are known. */
 struct packing {
     struct ndk_buffer header;
     struct constant *constants;
@@ -24,7 +25,7 @@ struct packing {
     const ANeuralNetworksModel **models;
     size_t model_count, model_room;
     uint32_t prefixes[(1 << 16) / 32];
-    bool has_prefixes, failed;
+    bool has_prefixes, failed, hides_extents;
 };
 
 static size_t aligned(size_t size)
@@ -125,7 +126,9 @@ static void put_operand(struct packing *p, const struct ndk_operand *operand, en
     struct ndk_buffer *header = &p->header;
     ndk_put_array(header, 11);
     put_code(p, operand->type);
-    put_indexes(p, operand->dims, operand->rank);
+    ndk_put_array(header, operand->rank);
+    for (uint32_t i = 0; i < operand->rank; i++)
+        ndk_put_int(header, p->hides_extents && !operand->has_scales ? operand->dims[i] > 0 : operand->dims[i]);
     ndk_put_double(header, (double)operand->scale);
     ndk_put_int(header, operand->zero_point);
     ndk_put_int(header, lifetime);
@@ -329,6 +332,7 @@ int ndk_pack(ANeuralNetworksModel *model)
 }
 
 /* -- the driver's opinion -------------------------------------------------------------------------------------------- */
+/* Whether a model is valid. */
 static int ask(int fd, const char *where)
 {
     struct ndk_session *session;
@@ -351,6 +355,70 @@ static int ask(int fd, const char *where)
     return code;
 }
 
+static void read_unsupported(const ANeuralNetworksModel *model, struct ndk_reader *answer, bool *supported)
+{
+    for (uint32_t i = 0; i < model->operation_count; i++)
+        supported[i] = true;
+    for (size_t count = ndk_get_array(answer); count && !answer->failed; count--) {
+        ndk_get_array(answer);
+        int64_t index = ndk_get_int(answer);
+        ndk_skip(answer);
+        if (!answer->failed && index >= 0 && index < model->operation_count)
+            supported[model->order[index]] = false;
+    }
+}
+
+int ndk_ask_supported(const ANeuralNetworksModel *model, const char *where, bool *supported)
+{
+    struct ndk_session *session;
+    struct ndk_connection *connection;
+    struct ndk_buffer message = {0};
+    struct ndk_reader answer;
+    int code = ndk_session(&session);
+    if (code)
+        return code;
+    code = ndk_take(session, &connection);
+    if (!code) {
+        ndk_put_array(&message, 1);
+        ndk_put_int(&message, NDK_GET_UNSUPPORTED);
+        code = ndk_call(connection, &message, model->fd, NDK_UNSUPPORTED, &answer, where);
+        if (!code)
+            read_unsupported(model, &answer, supported);
+        ndk_buffer_free(&message);
+        ndk_give(connection);
+    }
+    ndk_session_unref(session);
+    return code;
+}
+
+/* The same question, with the answer kept: most programs that finish a model ask next what of it is supported. */
+static int ask_all(ANeuralNetworksModel *model)
+{
+    bool *supported = malloc(model->operation_count * sizeof *supported);
+    int code = supported ? ndk_ask_supported(model, "Model_finish", supported) : ANEURALNETWORKS_OUT_OF_MEMORY;
+    if (code)
+        free(supported);
+    else
+        model->supported = supported;
+    return code;
+}
+
+/* Whether the rules of an operation that hold before its model is finished look at sizes of dimensions, and not only at
+ * how many there are. Operations that differ in sizes alone are one question where they do not. */
+static bool looks_at_extents(int32_t type)
+{
+    switch (type) {
+    case ANEURALNETWORKS_CAST:
+    case ANEURALNETWORKS_FULLY_CONNECTED:
+    case ANEURALNETWORKS_IF:
+    case ANEURALNETWORKS_LSH_PROJECTION:
+    case ANEURALNETWORKS_MIRROR_PAD:
+    case ANEURALNETWORKS_REVERSE:
+    case ANEURALNETWORKS_WHILE: return true;
+    default: return type < 0 || type > ANEURALNETWORKS_REVERSE;
+    }
+}
+
 int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_operation *operation)
 {
     struct packing *p = calloc(1, sizeof *p);
@@ -361,6 +429,7 @@ int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_oper
     for (uint32_t i = 0; i < operation->input_count; i++)
         collect_operand(p, &model->operands[operation->inputs[i]]);
     collect_rest(p);
+    p->hides_extents = !looks_at_extents(operation->type);
     ndk_put_array(&p->header, 8);
     put_alone(p, model, operation);
     put_rest(p, model->relaxed);
@@ -380,13 +449,13 @@ int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_oper
     return code;
 }
 
-int ndk_check_model(const ANeuralNetworksModel *model)
+int ndk_check_model(ANeuralNetworksModel *model)
 {
     bool is_small = model->map_size <= SMALL_BYTES && !ndk_has_foreign_parts(model);
     struct ndk_question question = ndk_question(model->map, is_small ? model->map_size : 0);
     int code = is_small ? ndk_opinion(question) : NDK_NO_OPINION;
     if (code == NDK_NO_OPINION) {
-        code = ask(model->fd, "Model_finish");
+        code = is_small ? ask_all(model) : ask(model->fd, "Model_finish");
         if (is_small)
             ndk_keep_opinion(question, code);
     }

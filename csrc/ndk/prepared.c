@@ -10,6 +10,7 @@
 #include "ends.h"
 
 #define LONGEST_NS UINT64_C(1000000000000000000)
+enum { SMALL_BYTES = 1 << 16 };
 
 void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
 {
@@ -159,11 +160,18 @@ static int make(const ANeuralNetworksModel *model, const struct ndk_settings *se
 }
 
 /* -- of the model ---------------------------------------------------------------------------------------------------- */
+/* Whether runs may keep a processor busy while they wait: all that the driver, too, makes of a preference. */
+static bool may_spin(const struct ndk_settings *settings)
+{
+    return strcmp(settings->preference, "low_power") != 0;
+}
+
 static struct ndk_prepared *find(ANeuralNetworksModel *model, const struct ndk_settings *settings)
 {
+    bool spins = may_spin(settings);
     pthread_mutex_lock(&model->lock);
     struct ndk_prepared *found = model->prepared;
-    while (found && (found->preference != settings->preference || found->priority != settings->priority ||
+    while (found && (found->spins != spins || found->priority != settings->priority ||
                      found->is_reference != settings->is_reference || ndk_session_has_gone(found->session)))
         found = found->next;
     if (found)
@@ -196,10 +204,10 @@ int ndk_prepare(const ANeuralNetworksModel *model, const struct ndk_settings *se
         return ANEURALNETWORKS_OUT_OF_MEMORY;
     made->references = 1;
     made->serial = ndk_serial();
-    made->preference = settings->preference;
     made->priority = settings->priority;
     made->is_reference = settings->is_reference;
-    made->spins = strcmp(settings->preference, "low_power") != 0;
+    made->spins = may_spin(settings);
+    made->is_small = model->map_size <= SMALL_BYTES;
     int code = make(model, settings, made);
     if (code) {
         ndk_prepared_unref(made);
@@ -215,7 +223,9 @@ void ndk_prepared_unref(struct ndk_prepared *prepared)
     if (!prepared || --prepared->references)
         return;
     ndk_say_end(prepared->serial);
-    if (prepared->can_run)
+    if (prepared->can_run && prepared->is_small)
+        ndk_session_release_later(prepared->session, prepared->number);
+    else if (prepared->can_run)
         ndk_session_release(prepared->session, "prepared", prepared->number);
     ndk_session_unref(prepared->session);
     free(prepared);

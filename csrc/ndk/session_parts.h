@@ -7,7 +7,9 @@
 
 #include "session.h"
 
-/* lock: of the connections; events: the socket that the session lives as long as. most: connections that the driver
+enum { NDK_MOST_RELEASED = 32 };
+
+/* lock: of the connections, and of `released`: prepared models that the driver is not told of yet; events: the socket that the session lives as long as. most: connections that the driver
  * allows. */
 struct ndk_session {
     atomic_int references;
@@ -15,7 +17,8 @@ struct ndk_session {
     pthread_cond_t given;
     atomic_bool is_dead;
     int events;
-    int64_t number;
+    int64_t number, released[NDK_MOST_RELEASED];
+    size_t released_count;
     uint8_t key[64];
     size_t key_size;
     char *driver;
