@@ -27,8 +27,8 @@ def _noting(name):
     return method
 
 
-_NAMES = ("eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod",
-          "rmod", "pow", "rpow", "and", "or", "index", "int", "float", "bool", "hash")
+_NAMES = ("eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv",
+          "mod", "rmod", "pow", "rpow", "and", "or", "index", "int", "float", "bool", "hash")
 for _name in _NAMES:
     setattr(Extent, f"__{_name}__", _noting(f"__{_name}__"))
 

@@ -116,7 +116,7 @@ def check_cache(connection, message, fds):
     session = connection.session
     session.confirm()
     held = session.client.hold("a checked cache", descriptors=len(fds))
-    device = session.device.variant(without_passes=message.without_passes)
+    device = session.device.variant(message.precision, message.without_passes)
     with session.work():
         return protocol.Number(session.add("load", device.cached(_cache_files(fds), message.token), held=held))
 
@@ -129,6 +129,8 @@ def load(connection, message, fds):
     session.claim("prepared").release()
     with session.work(deadline=message.deadline):
         prepared = restore(message.deadline)
+        if message.num_threads > 0:
+            prepared = prepared.narrowed(message.num_threads)
     return _hand_out(session, prepared)
 
 

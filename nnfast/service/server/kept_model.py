@@ -2,33 +2,32 @@
 
 import os
 
-MOST_BYTES = 1 << 15
-"""Of a model that is kept beyond its call; its client is charged for it until another one comes."""
+MOST_BYTES = 1 << 13
+"""Of a model that is kept beyond its call; its client is charged for it until another one comes, or a release."""
 
 
 class KeptModel:
-    """Keeps one model as it was received. Used by the connection's thread alone."""
+    """Keeps one model as it was received. `find` and `keep` are for the connection's thread, `drop` for all."""
 
     def __init__(self):
-        self._model = self._source = None
+        self._kept = None
 
     def find(self, fd):
         """(Model, Source) of a descriptor that holds the bytes of the kept model, else None."""
-        if self._source is None:
+        kept = self._kept
+        if kept is None:
             return None
-        content = self._source.content
+        content = kept[1].content
         try:
             same = os.fstat(fd).st_size == content.nbytes and os.pread(fd, content.nbytes, 0) == content.tobytes()
         except OSError:
             return None  # whoever reads it next says why
-        return (self._model, self._source) if same else None
+        return kept if same else None
 
     def keep(self, model, source):
         """Keep this one in the place of another, if it is small; files are imported for the shapes of one call."""
-        self._model = self._source = None
-        if source.content.nbytes <= MOST_BYTES and not source.is_file:
-            self._model, self._source = model, source
+        self._kept = (model, source) if source.content.nbytes <= MOST_BYTES and not source.is_file else None
 
     def drop(self):
         """Keep nothing."""
-        self._model = self._source = None
+        self._kept = None

@@ -126,6 +126,7 @@ class Session:
                     gone.append((self._tables[kind].pop(number, None), self._charges.pop((kind, number), None)))
             for connection in list(self.connections):
                 connection.receiver.forget()
+                connection.kept_model.drop()
         lists = _long_lists(thing for thing, _ in gone)
         del gone  # outside of the lock: this frees memory
         self.server.sweeper.take(lists)
