@@ -1,5 +1,6 @@
 /* libnnfast_delegate.so: an external delegate of TFLite, which has the parts of a graph that nnfast supports run by the
  * driver's process (docs/delegate.md). */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +287,11 @@ static bool set(struct dlg_options *options, const char *key, const char *value)
                 options->priority = *known;
         return is_one_of(value, priorities);
     }
+    if (!strcmp(key, "cache_dir")) {
+        free(options->cache_dir);
+        options->cache_dir = strdup(value);
+        return *value && options->cache_dir;
+    }
     bool is_true = !strcmp(value, "true") || !strcmp(value, "True") || !strcmp(value, "1");
     options->allows_fallback = is_true;
     return is_true || !strcmp(value, "false") || !strcmp(value, "False") || !strcmp(value, "0");
@@ -298,6 +304,7 @@ static const struct {
     {"num_threads", "a number from 0, which means as many as the driver has, to 1024"},
     {"precision", "exact or bf16"},
     {"priority", "low, medium or high"},
+    {"cache_dir", "a folder"},
     {"allow_fallback", "true or false"},
 };
 
@@ -336,6 +343,7 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **keys, char **values, s
         if (!parse(&delegate->options, keys[i], values[i], line)) {
             if (report)
                 report(line);
+            free(delegate->options.cache_dir);
             free(delegate);
             return NULL;
         }
@@ -346,6 +354,7 @@ void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate)
 {
     if (delegate) {
         dlg_free_found(delegate->data);
+        free(((struct dlg_delegate *)delegate->data)->options.cache_dir);
         free(delegate->data);
     }
 }

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +9,7 @@
 
 #include "ndk/log.h"
 #include "ndk/object.h"
-#include "ndk/prepared.h"
+#include "prepare.h"
 
 enum { MOST_RANK = 64, INLINE = -1, ATTACHED = -2 };
 
@@ -188,16 +187,6 @@ static bool lay_out(const struct tfl_context *context, const struct dlg_graph *g
     return true;
 }
 
-static void put_shape(struct ndk_buffer *message, const struct tfl_ints *shape, bool is_place)
-{
-    bool is_scalar = !shape->size && is_place; /* which the driver has as a row of one */
-    ndk_put_array(message, is_scalar ? 1 : (size_t)shape->size);
-    if (is_scalar)
-        ndk_put_int(message, 1);
-    for (int i = 0; i < shape->size; i++)
-        ndk_put_int(message, shape->data[i]);
-}
-
 /* The call of a run, whose bytes are always the same, so that the driver may know it by them. */
 static void put_run(struct dlg_model *model)
 {
@@ -209,7 +198,7 @@ static void put_run(struct dlg_model *model)
     for (size_t i = 0; i < model->input_count; i++) {
         ndk_put_array(message, 2);
         ndk_put_int(message, (int64_t)model->inputs[i].offset);
-        put_shape(message, model->inputs[i].shape, true);
+        dlg_put_shape(message, model->inputs[i].shape, true);
     }
     if (model->has_shapes) {
         ndk_put_array(message, model->output_count);
@@ -223,43 +212,10 @@ static void put_run(struct dlg_model *model)
     ndk_put_nil(message);    /* deadline */
 }
 
-static void put_prepare(struct ndk_buffer *message, const struct dlg_options *options,
-                        const struct tfl_context *context, const struct dlg_graph *graph)
-{
-    bool is_file = !graph->is_open;
-    for (size_t i = 0; i < graph->input_count; i++)
-        is_file &= dlg_is_same(graph->shapes[i], input_of(context, graph, i)->dims);
-    ndk_put_array(message, 11);
-    ndk_put_int(message, NDK_PREPARE);
-    ndk_put_text(message, "sustained_speed");
-    ndk_put_text(message, options->priority);
-    if (is_file) {
-        ndk_put_nil(message);
-    } else {
-        ndk_put_array(message, graph->input_count);
-        for (size_t i = 0; i < graph->input_count; i++) {
-            ndk_put_array(message, 2);
-            ndk_put_int(message, (int64_t)i);
-            put_shape(message, input_of(context, graph, i)->dims, false);
-        }
-    }
-    ndk_put_nil(message); /* keep */
-    ndk_put_nil(message); /* deadline */
-    ndk_put_nil(message); /* token */
-    ndk_put_bool(message, false);
-    ndk_put_int(message, options->num_threads);
-    if (options->is_bf16)
-        ndk_put_text(message, "bf16");
-    else
-        ndk_put_nil(message);
-    ndk_put_passes(message, options->is_reference);
-}
-
 int dlg_compile(const struct dlg_options *options, const struct tfl_context *context, const struct dlg_graph *graph,
                 struct dlg_model *model)
 {
     struct ndk_connection *connection;
-    struct ndk_buffer message = {0};
     struct ndk_reader answer;
     dlg_free_model(model);
     int code = reach(&model->session, &connection);
@@ -267,9 +223,7 @@ int dlg_compile(const struct dlg_options *options, const struct tfl_context *con
         model->session = NULL;
         return code;
     }
-    put_prepare(&message, options, context, graph);
-    code = ndk_call(connection, &message, graph->fd, NDK_PREPARED, &answer, "compile");
-    ndk_buffer_free(&message);
+    code = dlg_prepare(connection, options, context, graph, &answer);
     if (!code) {
         read_model(&answer, graph, model);
         if (answer.failed)

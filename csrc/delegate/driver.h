@@ -6,9 +6,10 @@
 #include "ndk/msgpack.h"
 #include "ndk/session.h"
 
-/* What the user asks for. cache_dir: NULL for none. */
+/* What the user asks for. cache_dir: folder for compiled models, NULL for none. */
 struct dlg_options {
     const char *priority;
+    char *cache_dir;
     int num_threads;
     bool is_bf16, is_reference, allows_fallback;
 };

@@ -23,16 +23,22 @@ static uint64_t digest(const ANeuralNetworksModel *model)
     return hash;
 }
 
-/* Name of one of the two files; NULL without memory. */
-static char *name_of(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int part)
+char *ndk_cache_stem(const ANeuralNetworksModel *model, const struct ndk_settings *settings)
 {
     char token[2 * ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN + 1], *name;
     for (int i = 0; i < ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN; i++)
         snprintf(token + 2 * i, 3, "%02x", settings->cache->token[i]);
-    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s%s.%s", settings->cache->directory, token,
+    int size = asprintf(&name, "%s/nnfast-%s-%016llx-%s-%s%s", settings->cache->directory, token,
                         (unsigned long long)digest(model), settings->preference, settings->priority,
-                        settings->is_reference ? "-reference" : "", parts[part]);
+                        settings->is_reference ? "-reference" : "");
     return size < 0 ? NULL : name;
+}
+
+/* Name of one of the two files; NULL without memory. */
+static char *name_of(const char *stem, int part)
+{
+    char *name;
+    return asprintf(&name, "%s.%s", stem, parts[part]) < 0 ? NULL : name;
 }
 
 static void close_all(int fds[2])
@@ -42,12 +48,12 @@ static void close_all(int fds[2])
             close(fds[i]);
 }
 
-bool ndk_cache_open(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int fds[2])
+bool ndk_cache_open(const char *stem, int fds[2])
 {
     struct stat found;
     bool is_there = true;
     for (int i = 0; i < 2; i++) {
-        char *name = name_of(model, settings, i);
+        char *name = name_of(stem, i);
         fds[i] = name ? open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
         is_there &= fds[i] >= 0 && !fstat(fds[i], &found) && S_ISREG(found.st_mode) && found.st_size;
         free(name);
@@ -57,12 +63,11 @@ bool ndk_cache_open(const ANeuralNetworksModel *model, const struct ndk_settings
     return is_there;
 }
 
-bool ndk_cache_make(const ANeuralNetworksModel *model, const struct ndk_settings *settings,
-                    struct ndk_cache_files *files)
+bool ndk_cache_make(const char *stem, struct ndk_cache_files *files)
 {
     bool is_made = true;
     for (int i = 0; i < 2; i++) {
-        files->finals[i] = name_of(model, settings, i);
+        files->finals[i] = name_of(stem, i);
         if (!files->finals[i] || asprintf(&files->names[i], "%s-XXXXXX", files->finals[i]) < 0)
             files->names[i] = NULL;
         files->fds[i] = files->names[i] ? mkostemp(files->names[i], O_CLOEXEC) : -1; /* of mode 0600 */

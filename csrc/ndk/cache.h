@@ -39,16 +39,19 @@ struct ndk_cache_files {
     char *names[2], *finals[2];
 };
 
-/* Opens the files that a model was stored in; false if there are none. */
-bool ndk_cache_open(const ANeuralNetworksModel *model, const struct ndk_settings *settings, int fds[2]);
+/* Path of the files that a model is stored in, without what tells the two from each other; the caller's to free. NULL
+ * without memory. */
+char *ndk_cache_stem(const ANeuralNetworksModel *model, const struct ndk_settings *settings);
+
+/* Opens the files of a stem; false if there are none. */
+bool ndk_cache_open(const char *stem, int fds[2]);
 
 /* What two open files are now. */
 struct ndk_cache_stamp ndk_cache_look(const int fds[2]);
 bool ndk_cache_is_same(const struct ndk_cache_stamp *one, const struct ndk_cache_stamp *other);
 
-/* Makes files to store it in; false if they cannot be made. */
-bool ndk_cache_make(const ANeuralNetworksModel *model, const struct ndk_settings *settings,
-                    struct ndk_cache_files *files);
+/* Makes files to store a model in; false if they cannot be made. */
+bool ndk_cache_make(const char *stem, struct ndk_cache_files *files);
 
 /* Puts them in their place if they were written, or removes them. Returns what they are. */
 struct ndk_cache_stamp ndk_cache_end(struct ndk_cache_files *files, bool was_compiled);

@@ -4,30 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ends.h"
+#include "fields.h"
+#include "stored.h"
 
-#define LONGEST_NS UINT64_C(1000000000000000000)
 enum { SMALL_BYTES = 1 << 16 };
-
-void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (duration && duration < LONGEST_NS)
-        ndk_put_double(message, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + 1e-9 * (double)duration);
-    else
-        ndk_put_nil(message);
-}
-
-void ndk_put_passes(struct ndk_buffer *message, bool is_reference)
-{
-    ndk_put_array(message, is_reference);
-    if (is_reference)
-        ndk_put_text(message, "native_kernels");
-}
 
 /* -- in the driver --------------------------------------------------------------------------------------------------- */
 /* Takes the number of a prepared model from an answer. */
@@ -38,45 +21,30 @@ static int take_number(struct ndk_prepared *prepared, struct ndk_reader *answer)
 }
 
 /* The model of the cache's files, if the driver takes them. */
-static int load(struct ndk_prepared *prepared, const ANeuralNetworksModel *model, const struct ndk_settings *settings,
+static int load(struct ndk_prepared *prepared, const char *stem, const struct ndk_settings *settings,
                 struct ndk_connection *connection)
 {
-    struct ndk_buffer message = {0};
+    struct ndk_stored wanted = {.token = settings->cache->token, .is_reference = settings->is_reference,
+                                .timeout = settings->timeout};
     struct ndk_reader answer;
     int fds[2];
-    if (!ndk_cache_open(model, settings, fds))
+    if (!ndk_cache_open(stem, fds))
         return ANEURALNETWORKS_BAD_DATA;
-    ndk_put_array(&message, 3);
-    ndk_put_int(&message, NDK_CHECK_CACHE);
-    ndk_put_bytes(&message, settings->cache->token, sizeof settings->cache->token);
-    ndk_put_passes(&message, settings->is_reference);
-    int code = ndk_call_with(connection, &message, fds, 2, NDK_NUMBER, &answer, "Compilation_finish: cache");
-    ndk_buffer_free(&message);
+    int code = ndk_load_stored(connection, fds, &wanted, &answer);
     prepared->stored = ndk_cache_look(fds);
     close(fds[0]);
     close(fds[1]);
-    if (code)
-        return code;
-    int64_t number = ndk_get_int(&answer);
-    ndk_put_array(&message, 3);
-    ndk_put_int(&message, NDK_LOAD);
-    ndk_put_int(&message, number);
-    ndk_put_deadline(&message, settings->timeout);
-    code = ndk_call(connection, &message, -1, NDK_PREPARED, &answer, "Compilation_finish: cache");
-    ndk_buffer_free(&message);
-    if (!code)
-        code = take_number(prepared, &answer);
-    ndk_session_release(prepared->session, "load", number);
-    return code;
+    return code ? code : take_number(prepared, &answer);
 }
 
-static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *model,
+/* stem: of the files to store it in, or NULL. */
+static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *model, const char *stem,
                    const struct ndk_settings *settings, struct ndk_connection *connection)
 {
     struct ndk_cache_files files;
     struct ndk_buffer message = {0};
     struct ndk_reader answer;
-    bool stores = settings->cache && ndk_cache_make(model, settings, &files);
+    bool stores = stem && ndk_cache_make(stem, &files);
     int fds[NDK_MOST_FDS] = {model->fd, stores ? files.fds[0] : -1, stores ? files.fds[1] : -1};
     ndk_put_array(&message, 11);
     ndk_put_int(&message, NDK_PREPARE);
@@ -103,11 +71,10 @@ static int compile(struct ndk_prepared *prepared, const ANeuralNetworksModel *mo
 }
 
 /* Whether a cache holds the very files that a prepared model came from, or was put into. */
-static bool is_stored(const struct ndk_prepared *prepared, ANeuralNetworksModel *model,
-                      const struct ndk_settings *settings)
+static bool is_stored(const struct ndk_prepared *prepared, ANeuralNetworksModel *model, const char *stem)
 {
     int fds[2];
-    if (!ndk_cache_open(model, settings, fds))
+    if (!ndk_cache_open(stem, fds))
         return false;
     struct ndk_cache_stamp found = ndk_cache_look(fds);
     close(fds[0]);
@@ -125,9 +92,12 @@ static void store(struct ndk_prepared *prepared, ANeuralNetworksModel *model, co
     struct ndk_cache_files files;
     struct ndk_buffer message = {0};
     struct ndk_reader answer;
-    if (!prepared->can_run || is_stored(prepared, model, settings) || ndk_take(prepared->session, &connection))
+    char *stem = prepared->can_run ? ndk_cache_stem(model, settings) : NULL;
+    if (!stem || is_stored(prepared, model, stem) || ndk_take(prepared->session, &connection)) {
+        free(stem);
         return;
-    if (ndk_cache_make(model, settings, &files)) {
+    }
+    if (ndk_cache_make(stem, &files)) {
         ndk_put_array(&message, 3);
         ndk_put_int(&message, NDK_STORE);
         ndk_put_int(&message, prepared->number);
@@ -140,6 +110,7 @@ static void store(struct ndk_prepared *prepared, ANeuralNetworksModel *model, co
         pthread_mutex_unlock(&model->lock);
     }
     ndk_give(connection);
+    free(stem);
 }
 
 static int make(const ANeuralNetworksModel *model, const struct ndk_settings *settings, struct ndk_prepared *prepared)
@@ -150,8 +121,10 @@ static int make(const ANeuralNetworksModel *model, const struct ndk_settings *se
         code = ndk_take(prepared->session, &connection);
     if (code)
         return code;
-    if (!settings->cache || load(prepared, model, settings, connection))
-        code = compile(prepared, model, settings, connection);
+    char *stem = settings->cache ? ndk_cache_stem(model, settings) : NULL;
+    if (!stem || load(prepared, stem, settings, connection))
+        code = compile(prepared, model, stem, settings, connection);
+    free(stem);
     ndk_give(connection);
     prepared->can_run = !code;
     /* The model is valid. What the driver cannot run of the standard compiles, and fails when it is computed; only what

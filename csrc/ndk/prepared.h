@@ -30,11 +30,4 @@ void ndk_prepared_unref(struct ndk_prepared *prepared);
 /* Forgets all that a model keeps. */
 void ndk_prepared_forget(ANeuralNetworksModel *model);
 
-/* Names of the compiler passes to leave out, as Prepare and CheckCache take them. */
-void ndk_put_passes(struct ndk_buffer *message, bool is_reference);
-
-/* Time `duration` nanoseconds from now as the driver takes it, in seconds of CLOCK_MONOTONIC; nil for 0, and for what is
- * further away than any execution. */
-void ndk_put_deadline(struct ndk_buffer *message, uint64_t duration);
-
 #endif

@@ -7,7 +7,7 @@
 #define NDK_MODEL_MAGIC "NNFMDL02"
 
 enum {
-    NDK_VERSION = 5,
+    NDK_VERSION = 6,
     NDK_MAX_PACKET = 1 << 16,
     NDK_MAX_CALL = 1 << 18,
     NDK_LINE = 64, /* alignment of arrays in the arena, and of constants */

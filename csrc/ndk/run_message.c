@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "fields.h"
 #include "run.h"
 
 /* numbers: of the memories in the session. */

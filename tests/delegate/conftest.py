@@ -1,5 +1,7 @@
+import ctypes
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -43,6 +45,27 @@ def run_all(litert, driver):
                               capture_output=True, text=True, timeout=500, env=variables)
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def sha256(tmp_path_factory):
+    """sha256(bytes): what csrc/delegate/sha256.c makes of them, in two pieces."""
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler")
+    target = tmp_path_factory.mktemp("sha256") / "sha256.so"
+    source = ROOT / "csrc" / "delegate" / "sha256.c"
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(target)], check=True)
+    library = ctypes.CDLL(str(target))
+
+    def call(data):
+        hash_, digest, half = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32), len(data) // 2
+        library.dlg_sha256_begin(hash_)
+        library.dlg_sha256_add(hash_, data[:half], ctypes.c_size_t(half))
+        library.dlg_sha256_add(hash_, data[half:], ctypes.c_size_t(len(data) - half))
+        library.dlg_sha256_end(hash_, digest)
+        return digest.raw
 
     return call
 

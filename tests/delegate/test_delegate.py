@@ -1,6 +1,7 @@
 """nnfast as a delegate of LiteRT: what it takes, that the numbers are LiteRT's, and what becomes of everything else."""
 
 import ctypes
+import hashlib
 import json
 import os
 import subprocess
@@ -123,6 +124,38 @@ def test_devices_and_precisions(options, precision, without_passes, run_all, ser
     assert [(device.precision, device.without_passes) for device in devices] == [(precision, without_passes)]
 
 
+@pytest.mark.parametrize("options", [{}, {"precision": "bf16"}, {"num_threads": "1"}, {"device": "nnapi-reference"}],
+                         ids=str)
+def test_a_compiled_graph_is_found_again(options, run_all, served, tmp_path, monkeypatch):
+    """Also by a process that comes later; graphs of other bytes, shapes or options have files of their own."""
+    monkeypatch.setenv("NNFAST_KEY", str(tmp_path / "key"))
+    variables, prepared = served
+    folder, path = tmp_path / "cache", tmp_path / "model.tflite"
+    folder.mkdir()
+    path.write_bytes(network())
+    job = {"path": str(path), "options": {"cache_dir": str(folder), **options}, "calls": 2}
+    loaded = [run_all([job], **variables)[0][0] for _ in range(2)]
+    assert len(prepared) == 1 and len(list(folder.iterdir())) == 2
+    assert [row["outputs"] for row in loaded] == [loaded[0]["outputs"]] * 2 and loaded[0]["parts"] == 1
+    run_all([{**job, "options": {**job["options"], "priority": "low"}}], **variables)
+    assert len(prepared) == 2 and len(list(folder.iterdir())) == 4
+    for file in folder.iterdir():
+        file.write_bytes(b"something else")
+    row = run_all([job], **variables)[0][0]
+    assert row["outputs"] == loaded[0]["outputs"] and len(prepared) == 3
+
+
+def test_a_folder_that_is_not_there_is_passed_over(run, tmp_path):
+    check(run(network(), options={"cache_dir": str(tmp_path / "none")}), 1)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000])
+def test_files_are_named_by_sha256(size, sha256):
+    data = np.random.default_rng(size).bytes(size)
+    assert sha256(data) == hashlib.sha256(data).digest()
+
+
 def test_a_graph_that_is_not_taken_whole_may_be_refused(run):
     error = run(split(), options={"allow_fallback": "false"})["error"]
     assert "allow_fallback is false: node 1 (RNN) keeps a variable" in error or "delegate" in error.lower()
@@ -130,10 +163,11 @@ def test_a_graph_that_is_not_taken_whole_may_be_refused(run):
 
 @pytest.mark.parametrize("options,words", [
     ({"threads": "2"},
-     "there is no option 'threads'; there are device, num_threads, precision, priority, allow_fallback"),
+     "there is no option 'threads'; there are device, num_threads, precision, priority, cache_dir, allow_fallback"),
     ({"num_threads": "many"}, "option num_threads is 'many', must be a number"),
     ({"priority": "urgent"}, "must be low, medium or high"), ({"device": "gpu"}, "must be nnfast or nnapi-reference"),
-    ({"precision": "fp16"}, "must be exact or bf16"), ({"allow_fallback": "maybe"}, "must be true or false")])
+    ({"precision": "fp16"}, "must be exact or bf16"), ({"allow_fallback": "maybe"}, "must be true or false"),
+    ({"cache_dir": ""}, "option cache_dir is '', must be a folder")])
 def test_unknown_options_are_refused_with_those_there_are(options, words):
     said = []
     assert create(options, said) is None

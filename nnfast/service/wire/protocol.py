@@ -10,7 +10,7 @@ from typing import Annotated
 from ...extras import msgspec
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 5
+VERSION = 6
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
@@ -135,18 +135,21 @@ class Prepare(Message, tag=15):
 
 
 class CheckCache(Message, tag=16):
-    """Device.cached of the attached files, for a model without these compiler passes. Answered by Number."""
+    """Device.cached of the attached files, for a model of this precision (None: the session's) without these compiler
+    passes. Answered by Number."""
 
     token: bytes
     without_passes: list[str] = []
+    precision: str | None = None
 
 
 class Load(Message, tag=17):
-    """What CheckCache made. Answered by Prepared."""
+    """What CheckCache made. num_threads: as of Prepare. Answered by Prepared."""
 
     number: int
     deadline: float | None = None
     launch: bool = False
+    num_threads: int = 0
 
 
 class Allocate(Message, tag=18):
