@@ -53,8 +53,8 @@ def delegate(**options: Any) -> Any:
         interpreter = tflite.Interpreter("model.tflite", experimental_delegates=[nnfast.litert.delegate()])
 
     options: device "nnfast" or "nnapi-reference"; num_threads of a run, 0 for as many as the driver has; precision
-    "exact" or "bf16"; priority "low", "medium" or "high"; cache_dir: a folder for compiled models; allow_fallback: False
-    refuses models that nnfast does not run as a whole. None: as if not given.
+    "exact" or "bf16"; priority "low", "medium" or "high"; cache_dir: a folder for what is compiled; allow_fallback:
+    False refuses models that nnfast does not run as a whole. None: as if not given.
 
     Of ai-edge-litert, tflite-runtime and tensorflow the first is taken. Raises MissingPackage if there is none,
     InvalidArgument if the library was not built, and ValueError, from LiteRT, for options that are not known.

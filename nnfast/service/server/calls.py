@@ -49,14 +49,16 @@ def get_stats(connection, message, fds):
 
 # -- models ------------------------------------------------------------------------------------------------------------
 def _model(connection, fds, shapes=None):
-    """(Model, Source) of the first descriptor. shapes: of inputs, for which a file is imported."""
+    """(Model, Source) of the first descriptor: the connection's kept model, or a new one.
+
+    shapes: of inputs, for which a file is imported.
+    """
     if not fds:
         raise InvalidArgument("service: a call about a model comes with the model's memory")
     session = connection.session
     found = connection.kept_model.find(fds[0])
     if found is None:
         found = receive(fds[0], session.server.options.largest_model, session.client, connection.long_lists, shapes)
-        connection.kept_model.keep(*found)
     model, source = found
     if model.extensions:
         session.confirm()
@@ -72,6 +74,7 @@ def get_unsupported(connection, message, fds):
     with connection.session.work():
         try:
             model, source = _model(connection, fds)
+            connection.kept_model.keep(model, source)  # most are prepared next
         except UnsupportedOperator as error:  # of a file
             return protocol.Unsupported([(error.index, error.reason),
                                          *((index, reason) for _, index, reason in error.others)])
