@@ -1,17 +1,21 @@
 """Writes docs/performance.md: the peers beside each other, from the JSON of one interleaved run, with a plot per group.
 
-    python ci/performance_page.py peers.json [more.json] --cpu "..." --threads 1 2
+    python ci/performance_page.py peers.json [more.json] --cpu "..." --date ...
+    python ci/performance_page.py            # the plots alone, of the medians on the page
 
-The text of the page stays; tables go between its markers, plots into docs/performance_<group>.png.
+The text of the page stays; tables go between its markers, plots into docs/performance_<group>.svg. Needs nnfast[plot].
 """
 
 import argparse
 import json
 import re
+import sys
 from math import exp, log
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from nnfast.cli import plots
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OURS, ANCHOR = "nnfast", "litert-xnnpack"
@@ -19,38 +23,42 @@ EXACT = (ANCHOR, "onnxruntime", "openvino-f32")
 BF16, BF16_PEER = "nnfast-bf16", "openvino-default"
 NAMES = {OURS: "nnfast", ANCHOR: "LiteRT + XNNPACK", "onnxruntime": "ONNX Runtime", "openvino-f32": "OpenVINO",
          BF16: "nnfast bf16", BF16_PEER: "OpenVINO bf16"}
-COLOURS = {OURS: "#1b7f5c", ANCHOR: "#c98a2b", "onnxruntime": "#7a6fb0", "openvino-f32": "#4a86c5",
-           BF16: "#1b7f5c", BF16_PEER: "#4a86c5"}
+COLOURS = {OURS: "green", ANCHOR: "amber", "onnxruntime": "violet", "openvino-f32": "blue", BF16: "green",
+           BF16_PEER: "blue"}
 GROUPS = {"float32": "_f32$", "int8": "_int8$", "uint8": "_uint8$"}
 RECURRENT = ("asr_like_f32", "tts_like_f32", "tts_seq32_f32")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("json", nargs="+", help="what bench_peers.py wrote")
-    parser.add_argument("--cpu", required=True, help="the machine, in words")
-    parser.add_argument("--date", required=True, help="when it was measured")
+    parser.add_argument("json", nargs="*", help="what bench_peers.py wrote")
+    parser.add_argument("--cpu", help="the machine, in words")
+    parser.add_argument("--date", help="when it was measured")
     a = parser.parse_args()
+    if a.json and not (a.cpu and a.date):
+        parser.error("figures need --cpu and --date")
     rows = {}
     for path in a.json:
         for row in json.loads(Path(path).read_text())["results"]:
             if "median_ms" in row:
                 rows[row["model"], row["threads"], row["peer"]] = row
-    models = sorted({model for model, _, _ in rows})
-    threads = sorted({count for _, count, _ in rows})
     text = (DOCS / "performance.md").read_text()
-    text = replaced(text, "machine", f"{a.cpu}, {a.date}.")
-    text = replaced(text, "latency", "\n\n".join(latency(rows, models, count) for count in threads))
-    text = replaced(text, "bf16", "\n\n".join(reduced(rows, models, count) for count in threads))
-    text = replaced(text, "start", start(rows, models))
-    (DOCS / "performance.md").write_text(text)
+    rows = rows or rows_of_page(text)
+    models = sorted({model for model, _, _ in rows})
+    if a.json:
+        threads = sorted({count for _, count, _ in rows})
+        text = replaced(text, "machine", f"{a.cpu}, {a.date}.")
+        text = replaced(text, "latency", "\n\n".join(latency(rows, models, count) for count in threads))
+        text = replaced(text, "bf16", "\n\n".join(reduced(rows, models, count) for count in threads))
+        text = replaced(text, "start", start(rows, models))
+        (DOCS / "performance.md").write_text(text)
     for group, pattern in GROUPS.items():
         chosen = [m for m in models if re.search(pattern, m) and m not in RECURRENT]
-        plot(rows, chosen, (OURS, *EXACT), DOCS / f"performance_{group}.png", f"{group}, 1 thread")
-    plot(rows, [m for m in RECURRENT if m in models], (OURS, *EXACT), DOCS / "performance_recurrent.png",
+        plot(rows, chosen, (OURS, *EXACT), DOCS / f"performance_{group}.svg", f"{group}, 1 thread")
+    plot(rows, [m for m in RECURRENT if m in models], (OURS, *EXACT), DOCS / "performance_recurrent.svg",
          "recurrent, 1 thread")
     plot(rows, [m for m in models if (m, 1, BF16) in rows and m not in RECURRENT], (BF16, BF16_PEER),
-         DOCS / "performance_bf16.png", "bf16 where it is asked for, 1 thread")
+         DOCS / "performance_bf16.svg", "bf16 where it is asked for, 1 thread")
 
 
 def replaced(text, name, content):
@@ -128,36 +136,37 @@ def start(rows, models):
 
 
 def plot(rows, models, peers, path, title):
-    """Bars of speed relative to the first peer that is not ours: longer is faster."""
-    bar, gap, left, width = 15, 14, 270, 900
+    """Bars of speed relative to the first peer that is not ours, with what the 90th percentile and the shortest time of
+    each would be, where they are known: longer is faster."""
     reference = ANCHOR if ANCHOR in peers else peers[-1]
-    speeds = {m: {p: median(rows, m, 1, reference) / median(rows, m, 1, p) for p in peers
-                  if median(rows, m, 1, p) and median(rows, m, 1, reference)} for m in models}
-    if not any(speeds.values()):
-        return
-    longest = max(v for row in speeds.values() for v in row.values())
-    height = 70 + sum(len(row) * bar + gap for row in speeds.values()) + 34
-    image = Image.new("RGB", (width, height), "white")
-    draw = ImageDraw.Draw(image)
-    small, large = ImageFont.load_default(12), ImageFont.load_default(17)
-    draw.text((16, 12), f"Speed against {NAMES[reference]} (longer is faster): {title}", "#222222", large)
-    at = 48
-    scale = (width - left - 70) / longest
-    for model, row in speeds.items():
-        draw.text((16, at + len(row) * bar / 2 - 8), model, "#222222", small)
-        for peer, speed in row.items():
-            draw.rectangle((left, at, left + speed * scale, at + bar - 3), COLOURS[peer])
-            draw.text((left + speed * scale + 6, at - 2), f"{speed:.2f}x", "#222222", small)
-            at += bar
-        at += gap
-    x = left
-    for peer in [p for p in peers if any(p in row for row in speeds.values())]:
-        draw.rectangle((x, at + 6, x + 12, at + 18), COLOURS[peer])
-        draw.text((x + 18, at + 4), NAMES[peer], "#222222", small)
-        x += 40 + draw.textlength(NAMES[peer], small)
-    line = left + scale
-    draw.line((line, 44, line, at - gap + 4), "#999999")
-    image.save(path, optimize=True)
+    groups = []
+    for model in models:
+        anchor = median(rows, model, 1, reference)
+        known = [p for p in peers if anchor and median(rows, model, 1, p)]
+        for place, peer in enumerate(known):
+            row, speed = rows[model, 1, peer], anchor / median(rows, model, 1, peer)
+            ends = row.get("clean_p90_ms"), row.get("min_ms")
+            groups.append(plots.Bar(model if not place else "", [speed], f"{speed:.2f}x", None,
+                                    tuple(anchor / end for end in ends) if all(ends) else None, (COLOURS[peer],)))
+    if groups:
+        shown = [(COLOURS[p], NAMES[p]) for p in peers if any((m, 1, p) in rows for m in models)]
+        panel = plots.bars_panel(groups, f"times as fast as {NAMES[reference]}", title=f"Speed: {title}", legend=shown)
+        plots.save(plots.drawing([panel], 8.0), str(path))
+
+
+def rows_of_page(text):
+    """{(model, threads, peer): row} of the medians in the tables of a page."""
+    peers, rows = {name: peer for peer, name in NAMES.items()}, {}
+    for part in ("latency", "bf16"):
+        threads, columns = 0, []
+        for line in re.search(rf"<!-- {part} -->\n(.*?)\n<!-- end -->", text, re.DOTALL)[1].splitlines():
+            cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+            if head := re.match(r"model, (\d+) thread", cells[0]):
+                threads, columns = int(head[1]), [peers.get(cell) for cell in cells[1:]]
+            else:
+                rows |= {(cells[0], threads, peer): {"median_ms": float(cell)}
+                         for peer, cell in zip(columns, cells[1:]) if peer and re.fullmatch(r"[\d.]+", cell)}
+    return rows
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ EXTRAS = {
     "dask": ("dask", "distributed", "running on a cluster"),
     "distributed": ("distributed", "distributed", "running on a cluster"),
     "flatbuffers": ("flatbuffers", "tflite", "writing .tflite files"),
+    "matplotlib": ("matplotlib", "plot", "plots"),
     "msgspec": ("msgspec", "service", "saved models, the compilation cache and the driver's process"),
     "pyarrow": ("pyarrow", "distributed", "Parquet files"),
     "rich": ("rich", "cli", "tables and reports"),

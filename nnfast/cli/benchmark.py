@@ -11,6 +11,7 @@ import numpy as np
 from .. import trace
 from ..bench.ways import WAYS, opened
 from ..errors import InvalidArgument
+from ..extras import needed
 from . import arrays, shapes
 from .output import (
     Output,
@@ -38,7 +39,7 @@ def add_arguments(parser):
                                                              "futex, a pipe, a Unix socket and multiprocessing.Queue")
     parser.add_argument("--throughput", action="store_true", help="instead: items per second in batches of 1 to 32, by "
                                                                   "one client with all threads to one for each")
-    parser.add_argument("--plot", metavar="F", help="with --rings: also draw the table (PNG)")
+    parser.add_argument("--plot", metavar="F", help="with --rings: also draw the table (.png, .svg)")
     parser.add_argument("--via", action="append", choices=WAYS, metavar="WAY",
                         help="also through: burst (rings in shared memory, both ends polling), service (a driver's "
                              "process); both: a burst to that process too")
@@ -58,9 +59,11 @@ def main(args):
     for path in (args.html, args.plot):
         if path:
             check_target(path)
-    if args.plot and not args.plot.lower().endswith(".png"):
-        raise InvalidArgument(f"--plot: {args.plot} is not the name of a PNG file; use one that ends in .png")
+    if args.plot and not args.plot.lower().endswith((".png", ".svg")):
+        raise InvalidArgument(f"--plot: {args.plot} is not the name of a picture; use one that ends in .png or .svg")
     if args.rings:
+        if args.plot:
+            needed("matplotlib", "--plot")  # before what takes long
         return main_rings(args, output)
     if not args.models or args.plot:
         raise InvalidArgument("--plot: needs --rings" if args.models else "name a model file, or --rings")

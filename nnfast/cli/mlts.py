@@ -5,6 +5,7 @@ import time
 from .. import config
 from ..bench.ways import WAYS
 from ..errors import InvalidArgument
+from ..extras import needed
 from .mlts_text import machine_of, problems_of, table_of, total_of
 from .output import Output, check_target, positive, progress, seconds
 
@@ -34,6 +35,8 @@ def add_arguments(parser):
 
 
 def main(args):
+    if args.report:
+        needed("matplotlib", "--report")  # before what takes long
     from ..bench.mlts import manifest, results
     from ..bench.mlts.driver import Driver
     from ..bench.mlts.suite import FAILED, Options, Suite

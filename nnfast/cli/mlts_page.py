@@ -38,17 +38,22 @@ def _overview(models):
     """Two plots of all models: top-1 beside the baseline and what was published, and latency."""
     ran = [model for model in models if "latency" in model]
     figures = []
-    shares = [(model["name"], _shares_text(model), _sides(model, "top_1"), model["expected_top1"])
+    shares = [plots.Bar(model["name"], _sides(model, "top_1"), _shares_text(model), model["expected_top1"])
               for model in ran if "top_1" in model["values"]]
     if shares:
         figures.append(plots.figure("Top-1: nnfast, the baseline below it, and as a line what was published",
-                                    plots.bars(shares, 1.0)))
+                                    plots.bars(shares, "share", 1.0)))
     if ran:
-        figures.append(plots.figure("Latency of a step, median in ms",
-                                    plots.bars([(model["name"], f"{model['latency']['p50_ms']:.3f}",
-                                                 [model["latency"]["p50_ms"]], None) for model in ran])))
+        figures.append(plots.figure("Latency of a step, median and shortest to 90th percentile",
+                                    plots.bars([_median(model["name"], model["latency"]) for model in ran], "ms")))
     cards = "".join(f'<div class="card">{figure}</div>\n' for figure in figures)
     return f'<h2>Overview</h2>\n<div class="cards">\n{cards}</div>\n' if figures else ""
+
+
+def _median(label, times):
+    """The Bar of a summary of times."""
+    spread = times["min_ms"], times["p90_ms"]
+    return plots.Bar(label, [times["p50_ms"]], f"{times['p50_ms']:.3g}", None, spread)
 
 
 def _sides(model, key):
@@ -90,11 +95,12 @@ def _facts(model):
 def _accuracy(model):
     values = model["values"]
     if "top_1" in values:
-        rows = [(f"top-{k}", " / ".join(f"{value:.1%}" for value in _sides(model, f"top_{k}")),
-                 _sides(model, f"top_{k}"), model["expected_top1"] if k == 1 else None) for k in (1, 2, 3, 5)]
+        rows = [plots.Bar(f"top-{k}", _sides(model, f"top_{k}"),
+                          " / ".join(f"{value:.1%}" for value in _sides(model, f"top_{k}")),
+                          model["expected_top1"] if k == 1 else None) for k in (1, 2, 3, 5)]
         beside = " / baseline" if len(_sides(model, "top_1")) > 1 else ""
         return plots.figure(f"Share of photos with the true class among the best: nnfast{beside}",
-                            plots.bars(rows, 1.0))
+                            plots.bars(rows, "share", 1.0))
     rows = [(evaluators.TITLES[key], _sides(model, key), limit) for key, limit in model["limits"].items()
             if _sides(model, key)]
     return plots.figure("Largest errors, logarithmic", plots.errors(rows)) if rows else ""
@@ -110,16 +116,16 @@ def _latency(model):
 def _levels(model):
     if "levels" not in model:
         return ""
-    rows = [(level, f"{times['p50_ms']:.3f}", [times["p50_ms"]], None) for level, times in model["levels"].items()]
-    return plots.figure("Latency at each instruction level, median in ms, logarithmic",
-                        plots.bars(rows, logarithmic=True))
+    rows = [_median(level, times) for level, times in model["levels"].items()]
+    return plots.figure("Latency at each instruction level, median and shortest to 90th percentile, logarithmic",
+                        plots.bars(rows, "ms", logarithmic=True))
 
 
 def _preparing(model):
     made = model.get("compilation", {})
-    rows = [(title, f"{made[kind]['p50_ms']:.2f}", [made[kind]["p50_ms"]], None)
-            for kind, title in compilation.TITLES.items() if kind in made]
-    return plots.figure("Preparing the model, median in ms", plots.bars(rows)) if rows else ""
+    rows = [_median(title, made[kind]) for kind, title in compilation.TITLES.items() if kind in made]
+    return plots.figure("Preparing the model, median and shortest to 90th percentile", plots.bars(rows, "ms")) \
+        if rows else ""
 
 
 def _compilation(models):

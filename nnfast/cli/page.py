@@ -42,10 +42,6 @@ figcaption {{ font-size: .85rem; margin-bottom: .2rem }}
 @media (max-width: 40rem) {{ th, td {{ padding: .3em .5em }} }}
 ul {{ margin: .4rem 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere }}
 svg {{ display: block; width: 100%; max-width: 34rem; height: auto }}
-svg text {{ font: 11px system-ui, sans-serif; fill: var(--ink) }} svg .faint {{ fill: var(--faint) }}
-svg .end {{ text-anchor: end }} svg .middle {{ text-anchor: middle }}
-svg .one {{ fill: var(--one) }} svg .two {{ fill: var(--two) }} svg .track {{ fill: var(--line); opacity: .5 }}
-svg line {{ stroke: var(--faint); stroke-width: 1 }} svg .mark {{ stroke: var(--ink); stroke-width: 1.5 }}
 </style></head><body>
 """
 SCRIPT = """<script>

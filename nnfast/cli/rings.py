@@ -1,13 +1,8 @@
 """`nnfast benchmark --rings`: ways between two processes beside each other, as a table and a plot."""
 
-import math
 import os
 
 from .output import progress, rich_table
-
-COLOURS = {"ring": "#1b7f5c", "two": "#c98a2b"}
-OTHER = "#7a6fb0"
-WIDTH, BAR, LEFT = 900, 22, 250
 
 
 def measure(turns):
@@ -43,28 +38,20 @@ def _middle(summary, factor):
 
 
 def plot(document, path):
-    """Bars on logarithmic scales: one-way latency, and messages in a second."""
-    from PIL import Image, ImageDraw, ImageFont
+    """Bars on logarithmic scales: one-way latency, and messages in a second, with their middle halves."""
+    from . import plots
 
-    small, large = ImageFont.load_default(12), ImageFont.load_default(17)
-    panels = [("One way, microseconds (shorter is faster)",
-               {row["way"]: row["one_way_us"] for row in document["rows"] if row["one_way_us"]}, "{:.2f} us", 0.1),
-              ("Messages of 24 bytes, millions a second (longer is faster)",
-               {row["way"]: 1e-6 * row["messages_per_s"]["median"] for row in document["rows"]
-                if row["messages_per_s"]}, "{:.2f} M/s", 0.05)]
-    height = sum(44 + BAR * len(values) + 22 for _, values, _, _ in panels) + 28
-    image = Image.new("RGB", (WIDTH, height), "white")
-    draw, at = ImageDraw.Draw(image), 12
-    for title, values, form, least in panels:
-        draw.text((16, at), title, "#222222", large)
-        at += 34
-        scale = (WIDTH - LEFT - 110) / math.log(max(values.values()) / least)
-        for name, value in values.items():
-            length = max(2.0, math.log(value / least) * scale)
-            draw.text((16, at + 2), name, "#222222", small)
-            draw.rectangle((LEFT, at, LEFT + length, at + BAR - 6), COLOURS.get(name.split()[0].strip(","), OTHER))
-            draw.text((LEFT + length + 8, at + 1), form.format(value), "#222222", small)
-            at += BAR
-        at += 32
-    draw.text((16, at - 14), f"{document['cpu']}; logarithmic scales", "#666666", small)
-    image.save(path, optimize=True)
+    def panel(title, unit, key, factor, form):
+        rows = [plots.Bar(row["way"], [factor * row[key]["median"]], form.format(factor * row[key]["median"]), None,
+                          (factor * row[key]["low"], factor * row[key]["high"]), (_colour(row["way"]),))
+                for row in document["rows"] if row[key]]
+        return plots.bars_panel(rows, unit, logarithmic=True, title=title)
+
+    plots.save(plots.drawing([
+        panel("One way between two processes (shorter is faster)", "us", "round_trip_us", 0.5, "{:.2f} us"),
+        panel(f"Messages of {document['bytes']} bytes (longer is faster)", f"millions a second; {document['cpu']}",
+              "messages_per_s", 1e-6, "{:.2f} M/s")], 7.0), path)
+
+
+def _colour(way):
+    return {"ring": "green", "two": "amber"}.get(way.split()[0].strip(","), "violet")

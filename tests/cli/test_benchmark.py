@@ -17,7 +17,7 @@ from PIL import Image
 from rich.console import Console
 
 import nnfast
-from helpers.commands import assert_one_error_line, call
+from helpers.commands import assert_one_error_line, call, drawing
 from nnfast._native import bench as native_peak
 from nnfast.bench import peak, peers, throughput
 from nnfast.cli import benchmark
@@ -224,6 +224,7 @@ def test_three_figures():
 
 
 # -- rings -------------------------------------------------------------------------------------------------------------
+@drawing
 def test_rings(capsys, tmp_path):
     assert call("benchmark", "--rings", "--runs", 1, "--json", tmp_path / "r.json", "--plot", tmp_path / "r.png",
                 "--html", tmp_path / "r.html") == 0
@@ -240,7 +241,7 @@ def test_rings(capsys, tmp_path):
                                          ([MODEL, "--rings"], ["--rings: runs no models"]),
                                          ([MODEL, "--plot", "x.png"], ["--plot: needs --rings"]),
                                          (["--rings", "--plot", "absent/x.png"], ["folder absent does not exist"]),
-                                         (["--rings", "--plot", "x"], ["x is not the name of a PNG file"])])
+                                         (["--rings", "--plot", "x"], ["x is not the name of a picture"])])
 def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
     monkeypatch.chdir(tmp_path)
     assert call("benchmark", *args) == 2

@@ -1,11 +1,14 @@
 """`nnfast mlts`: table, JSON, CSV and page of small models, exit codes, bad input."""
 
 import json
+import math
+import re
+from xml.etree import ElementTree
 
 import pytest
 
 from helpers import mlts_data
-from helpers.commands import assert_one_error_line, call
+from helpers.commands import assert_one_error_line, call, drawing
 from helpers.pages import Page
 from nnfast.cli import plots
 from nnfast.cli.page import write_document
@@ -20,6 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@drawing
 def test_everything_at_once(folder, capsys):
     files = [folder / name for name in ("r.html", "r.json", "r.csv")]
     assert call("mlts", "--models", folder, "--seconds", 0, "--threads", 1, "--baseline", "reference", "--levels",
@@ -44,6 +48,7 @@ def test_everything_at_once(folder, capsys):
     assert whole.count("<svg") >= 2 + 3 * 4 and "prefers-color-scheme: dark" in whole and "http" not in whole
 
 
+@drawing
 def test_failures_are_told_and_the_exit_code_is_1(folder, capsys):
     (folder / "broken.tflite").write_bytes(b"<script>")
     (folder / "photos" / "digit-1.png").unlink()
@@ -57,6 +62,7 @@ def test_failures_are_told_and_the_exit_code_is_1(folder, capsys):
         "good", "failed", "failed", "failed"]
 
 
+@drawing
 def test_what_a_burst_does_not_carry_is_skipped(folder, capsys):
     assert call("mlts", "--models", folder, "--seconds", 0, "--via", "burst", "--report", folder / "r.html") == 0
     assert "2 good, 0 failed, 1 skipped" in capsys.readouterr().out
@@ -91,18 +97,47 @@ def test_bad_arguments(arguments, words, folder, capsys):
     assert_one_error_line(capsys, *words)
 
 
+@drawing
 def test_plots_of_any_numbers(tmp_path):
-    drawn = [plots.bars([]), plots.bars([("<a>", "0", [0.0], None)]), plots.bars([("n", "nan", [float("nan")], 2.0)]),
+    bar = plots.Bar
+    drawn = [plots.bars([]), plots.bars([bar("<a>", [0.0], "0")]), plots.bars([bar("n", [math.nan], "nan", 2.0)]),
+             plots.bars([bar("$x$ $y$ \\frac", [1.0, math.inf], "$1$", None, (0.5, 2.0))], "ms"),
              plots.histogram([1.0], {"p50": 1.0}), plots.histogram([1.0, 1.0, 9.0], {"p50": 1.0, "p99": 1.0}),
-             plots.bars([("n", "1", [1.0], None), ("m", "5", [5.0], None)], logarithmic=True),
-             plots.bars([], 1.0, True),
+             plots.bars([bar("n", [1.0], "1"), bar("m", [5.0], "5")], logarithmic=True),
+             plots.bars([], "ms", 1.0, True), plots.bars([bar("n", [0.0], "0")], logarithmic=True),
              plots.errors([("e", [0.0, 1e-12, 9.0], 4.0)])]
     write_document(tmp_path / "p.html", "a & b", "".join(plots.figure("<c>", svg) for svg in drawn))
     page = Page((tmp_path / "p.html").read_text())
     assert page.faults == [] and "<a>" in page.text and "<c>" in page.text
+    assert "$x$ $y$ \\frac" in page.text, "names are no formulas"
 
 
+@drawing
 def test_a_histogram_counts_every_time():
-    svg = plots.histogram([float(n) for n in range(1, 101)] + [1000.0], {"p50": 50.0, "p99": 99.0})
-    counts = [int(part.split(" at ")[0]) for part in svg.split("<title>")[1:]]
+    drawn = plots.histogram([float(n) for n in range(1, 101)] + [1000.0], {"p50": 50.0, "p99": 99.0})
+    counts = [patch.get_height() for patch in drawn.axes[0].patches]
     assert sum(counts) == 101 and counts[-1] == 3  # 99, the last mark, and what is longer
+
+
+@drawing
+def test_bars_have_axes_and_spread():
+    drawn = plots.bars([plots.Bar("a", [2.0, 1.0], "2 / 1", 1.5, (1.8, 2.5)), plots.Bar("b", [4.0], "4")], "ms")
+    axes, = drawn.axes
+    assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [(0, 2), (0, 1), (0, 4)]
+    assert axes.get_xlabel() == "ms" and axes.get_xlim()[1] >= 4 and axes.get_ylim()[0] > axes.get_ylim()[1]
+    assert list(axes.lines[0].get_xdata()) == [1.8, 2.5]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+
+
+@drawing
+def test_pictures_of_their_own_have_both_themes(tmp_path):
+    drawn = plots.bars([plots.Bar("a", [2.0], "2")], "ms")
+    for _ in range(2):
+        plots.save(drawn, str(tmp_path / "p.svg"))
+    text = (tmp_path / "p.svg").read_text()
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "prefers-color-scheme: dark" in text and text.count("var(--one)") == 1
+    for light, dark in plots.THEMES.values():
+        assert text.count(light) == text.count(dark) == 1, "only where the variables are given"
+    inline = plots.svg(drawn)
+    assert "http" not in inline and not re.search("#[0-9a-f]{6}", inline)

@@ -2,11 +2,18 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from nnfast.cli import main as command
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+drawing = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed (nnfast[plot])")
+"""On tests that draw plots."""
 
 
 def call(*args):

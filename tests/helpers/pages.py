@@ -1,6 +1,9 @@
 """Web pages that the commands write, read again."""
 
+import re
 from html.parser import HTMLParser
+
+URL = re.compile(r"url\(([^)]*)\)")
 
 
 class Page(HTMLParser):
@@ -23,7 +26,8 @@ class Page(HTMLParser):
         if tag in ("td", "th"):
             self.rows[-1].append("")
         for name, value in attributes:
-            if name in ("src", "href", "xlink:href", "action") or "url(" in (value or ""):
+            places = [value or ""] if name in ("src", "href", "xlink:href", "action") else URL.findall(value or "")
+            if any(not place.startswith("#") for place in places):
                 self.faults.append(f"{name} of {tag} is {value}")
         if tag in ("link", "img", "iframe", "object"):
             self.faults.append(f"has a {tag}")

@@ -103,6 +103,8 @@ except (nnfast.Error, ImportError) as error:
 @pytest.mark.parametrize("arguments, line", [
     (["benchmark", DIGITS, "--runs", "1"], "needs rich; pip install 'nnfast[cli]'"),
     (["run", DIGITS, "--image", "nnfast_demo.png"], "needs Pillow; pip install 'nnfast[image]'"),
+    (["benchmark", "--rings", "--plot", "r.png"], "--plot: needs matplotlib; pip install 'nnfast[plot]'"),
+    (["mlts", "--models", "x", "--report", "r.html"], "--report: needs matplotlib; pip install 'nnfast[plot]'"),
     (["serve", "--socket", "none.sock"], "needs msgspec; pip install 'nnfast[service]'"),
 ])
 def test_commands_say_so_too(arguments, line):
