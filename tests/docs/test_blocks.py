@@ -2,12 +2,8 @@
 
 import os
 import re
-import shlex
 import shutil
-import signal
-import subprocess
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +11,6 @@ import numpy as np
 import pytest
 
 import nnfast
-from helpers.service import serving
 from helpers.tflite.file_builder import Op, Tensor, build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,41 +56,6 @@ table, fds, quantum = other.descriptor.table(), other.descriptor.fds, other.desc
 def blocks(page, *languages):
     """(language, text) of the blocks of a page in these languages."""
     return [found for found in BLOCK.findall((ROOT / page).read_text()) if found[0] in languages]
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory):
-    """A folder with the commands of this installation."""
-    folder = tmp_path_factory.mktemp("tools")
-    for name, arguments in (("nnfast", "-m nnfast"), ("python", "")):
-        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments} "$@"\n')
-        (folder / name).chmod(0o755)
-    return folder
-
-
-@pytest.fixture
-def execute(tools, tmp_path, tmp_path_factory):
-    """execute(program, python=): what it prints in a folder of its own; it must end well, with nothing on stderr."""
-    with serving(tmp_path_factory.mktemp("driver")) as (socket, _):
-        def run(program, python=sys.executable, quiet=True):
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NNFAST_SOCKET": str(socket),
-                           "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NNFAST_KEY": str(tmp_path / "key")}
-            if python != sys.executable:
-                del environment["PYTHONPATH"]
-            with open(tmp_path / ".out", "w+") as out, open(tmp_path / ".err", "w+") as err:
-                process = subprocess.Popen([python, "-c", program], cwd=tmp_path, env=environment, stdout=out,
-                                           stderr=err, process_group=0)
-                try:
-                    code = process.wait(timeout=1800)
-                finally:
-                    with suppress(ProcessLookupError):  # what it has started and left
-                        os.killpg(process.pid, signal.SIGKILL)
-                printed, complaints = (file.seek(0) or file.read() for file in (out, err))
-            assert code == 0, printed + complaints
-            assert not quiet or complaints == ""
-            return printed
-
-        yield run
 
 
 def files(folder):
