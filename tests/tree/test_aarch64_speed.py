@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from helpers.tree import ROOT
 
 sys.path.insert(0, str(ROOT / "ci"))
