@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "object.h"
+#include "release.h"
 #include "session_parts.h"
 #include "start.h"
 

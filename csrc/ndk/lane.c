@@ -10,6 +10,7 @@
 #include "nnf/clock.h"
 #include "nnf/packet.h"
 #include "nnf/ring.h"
+#include "release.h"
 
 enum {
     RUNS_BEFORE = 8,       /* of a model, until it has a lane: opening one costs the driver a thread */

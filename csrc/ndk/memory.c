@@ -16,6 +16,7 @@
 #include "ends.h"
 #include "execution.h"
 #include "hardware_buffer.h"
+#include "release.h"
 
 enum { COPY_BYTES = 1 << 16 };
 

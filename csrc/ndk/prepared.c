@@ -8,6 +8,7 @@
 
 #include "ends.h"
 #include "fields.h"
+#include "release.h"
 #include "stored.h"
 
 enum { SMALL_BYTES = 1 << 16 };

@@ -1,4 +1,4 @@
-/* What session.c and connection.c know of a session. */
+/* What session.c, connection.c and release.c know of a session. */
 #ifndef NDK_SESSION_PARTS_H
 #define NDK_SESSION_PARTS_H
 
@@ -9,8 +9,8 @@
 
 enum { NDK_MOST_RELEASED = 32 };
 
-/* lock: of the connections, and of `released`: prepared models that the driver is not told of yet; events: the socket that the session lives as long as. most: connections that the driver
- * allows. */
+/* lock: of the connections, and of `released`: prepared models whose release the driver is not told of yet. events: the
+ * socket that the session lives as long as. most: connections that the driver allows. */
 struct ndk_session {
     atomic_int references;
     pthread_mutex_t lock;

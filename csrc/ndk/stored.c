@@ -2,6 +2,7 @@
 #include "stored.h"
 
 #include "fields.h"
+#include "release.h"
 #include "session.h"
 
 int ndk_load_stored(struct ndk_connection *connection, const int fds[2], const struct ndk_stored *wanted,
