@@ -106,11 +106,10 @@ def _packed(layer, state_out, cell_out, cleared, clear_count):
         size = 0
 
     def matrices():
-        if together:
-            return [np.concatenate(pair, 1) for pair in zip(_known(from_input), _known(weights))]
-        return _known(weights)
+        sides = (_known(from_input), _known(weights)) if together else (_known(weights),)
+        return list(zip(*sides))
 
-    half = node.relaxed and b.packed_fact(sources, lambda: _fits_half(matrices()))
+    half = node.relaxed and b.packed_fact(sources, lambda: _fits_half([m for side in matrices() for m in side]))
     near = native.packed_bytes_lstm(units, len(gates), len(seeing), size + layer.outputs, half)
     packed = b.packed(sources, np.float32, lambda: native.pack_lstm_f32(
         matrices(), _known(bias), _values(node, seeing, "cell_to_{}_weights"), half).reshape(-1),

@@ -71,25 +71,73 @@ def interleaved_rows(units, gates):
 def pack_lstm_f32(weights, bias, peephole=(), half=False):
     """Tiles of a layer, each its bias, peephole weights and weights [inputs, gates, 16]; float32 array.
 
-    weights: [units, inputs] of each gate, input beside recurrent side; bias: [units] of each gate; peephole: [units]
+    weights: matrices [units, inputs] that lie side by side, of each gate; bias: [units] of each gate; peephole: [units]
     of the gates but the cell's. half: the weights are stored as halves, two to a float.
     """
     head = [interleave(bias)]
     if peephole:
         head.append(interleave(peephole))
     tiles = head[0].shape[0]
-    matrix = interleave(weights).transpose(0, 3, 1, 2).reshape(tiles, len(weights) * NNF_LSTM_N * weights[0].shape[1])
-    if half:
-        matrix = matrix.astype(np.float16).view(np.float32)
-    parts = [*(part.reshape(tiles, -1) for part in head), matrix]
-    size = tile_floats(sum(part.shape[1] for part in parts))
-    packed = aligned_bytes(4 * tiles * size).view(np.float32).reshape(tiles, size)
     at = 0
-    for part in parts:
-        packed[:, at:at + part.shape[1]] = part
-        at += part.shape[1]
-    packed[:, at:] = 0
+    for part in head:
+        at += part.shape[1] * NNF_LSTM_N
+    inputs = 0
+    for matrix in weights[0]:
+        inputs += matrix.shape[1]
+    count = len(weights) * NNF_LSTM_N * inputs
+    size = tile_floats(at + (count // 2 if half else count))
+    packed = aligned_bytes(4 * tiles * size).view(np.float32).reshape(tiles, size)
+    place = 0
+    for part in head:
+        packed[:, place:place + part.shape[1] * NNF_LSTM_N] = part.reshape(tiles, -1)
+        place += part.shape[1] * NNF_LSTM_N
+    if half:
+        matrix = np.empty((tiles, count), np.float32)
+        fill_tiles(matrix, 0, weights)
+        packed[:, at:at + count // 2] = matrix.astype(np.float16).view(np.float32)
+        packed[:, at + count // 2:] = 0
+    else:
+        fill_tiles(packed, at, weights)
+        packed[:, at + count:] = 0
     return packed
+
+
+cdef int fill_tiles(float[:, ::1] packed, size_t at, weights) except -1:
+    """Write weights [inputs, gates, 16] into each tile, from `at` floats on; zeros fill the last."""
+    cdef const float[:, ::1] matrix
+    cdef size_t gates = len(weights), gate, done, inputs
+    for gate in range(gates):
+        done = 0
+        for found in weights[gate]:
+            matrix = np.ascontiguousarray(found, np.float32)
+            inputs = matrix.shape[1]
+            if inputs and matrix.shape[0]:
+                with nogil:
+                    fill_gate(&packed[0, at + (done * gates + gate) * NNF_LSTM_N], packed.shape[1],
+                              gates * NNF_LSTM_N, &matrix[0, 0], matrix.shape[0], inputs)
+            done += inputs
+    return 0
+
+
+cdef void fill_gate(float *to, size_t tile_size, size_t line, const float *rows, size_t units,
+                    size_t inputs) noexcept nogil:
+    """A gate of all tiles, in blocks of 16 inputs, whose lines stay near."""
+    cdef size_t number, first, unit, count, start, end, k
+    cdef float *tile
+    cdef const float *row
+    for number in range((units + NNF_LSTM_N - 1) // NNF_LSTM_N):
+        first = number * NNF_LSTM_N
+        count = min(<size_t>NNF_LSTM_N, units - first)
+        tile = to + number * tile_size
+        for start in range(0, inputs, 16):
+            end = min(start + 16, inputs)
+            for unit in range(count):
+                row = rows + (first + unit) * inputs
+                for k in range(start, end):
+                    tile[k * line + unit] = row[k]
+            for unit in range(count, NNF_LSTM_N):
+                for k in range(start, end):
+                    tile[k * line + unit] = 0
 
 
 def packed_bytes_lstm(units, gates, peepholes, inputs, half=False):
