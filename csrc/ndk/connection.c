@@ -106,10 +106,21 @@ static int open_connection(struct ndk_session *session, struct ndk_connection **
     return code;
 }
 
-int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
+/* Tells the driver what was released since the last call. */
+static void tell_released(struct ndk_connection *connection)
+{
+    struct ndk_buffer message = {0};
+    pthread_mutex_lock(&connection->session->lock);
+    ndk_session_put_released(connection->session, &message);
+    pthread_mutex_unlock(&connection->session->lock);
+    if (message.size)
+        ndk_tell(connection, &message, -1); /* if it fails, so does the call */
+    ndk_buffer_free(&message);
+}
+
+static int take(struct ndk_session *session, struct ndk_connection **connection)
 {
     int code = ANEURALNETWORKS_NO_ERROR;
-    struct ndk_buffer released = {0};
     *connection = NULL;
     pthread_mutex_lock(&session->lock);
     while (!session->is_dead && !session->idle && session->count >= session->most)
@@ -119,14 +130,10 @@ int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
     } else if (session->idle) {
         *connection = session->idle;
         session->idle = (*connection)->next_idle;
-        ndk_session_put_released(session, &released);
     } else {
         session->count++;
     }
     pthread_mutex_unlock(&session->lock);
-    if (released.size)
-        ndk_tell(*connection, &released, -1); /* if it fails, so does the call */
-    ndk_buffer_free(&released);
     if (code || *connection)
         return code;
     code = open_connection(session, connection);
@@ -140,6 +147,14 @@ int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
         session->all = *connection;
     }
     pthread_mutex_unlock(&session->lock);
+    return code;
+}
+
+int ndk_take(struct ndk_session *session, struct ndk_connection **connection)
+{
+    int code = take(session, connection);
+    if (!code)
+        tell_released(*connection);
     return code;
 }
 
