@@ -1,9 +1,11 @@
-"""Writes docs/performance.md: the peers beside each other, from the JSON of one interleaved run, with a plot per group.
+"""docs/performance.md: nnfast and its peers at each instruction level, from one small JSON file for each.
 
-    python ci/performance_page.py peers.json [more.json] --cpu "..." --date ...
-    python ci/performance_page.py            # the plots alone, of the medians on the page
+    python ci/performance_page.py add peers.json [more.json] --level avx2 --cpu "..." --date 2026-11-26
+    python ci/performance_page.py
 
-The text of the page stays; tables go between its markers, plots into docs/performance_<group>.svg. Needs nnfast[plot].
+The first keeps the medians and spread of a run (what bench_peers.py wrote) as docs/performance/<level>.json, and writes
+the page; the second writes the page alone, from the files that are there. Its text stays; tables go between its
+markers, plots into docs/performance/<level>_<group>.svg. Needs nnfast[plot].
 """
 
 import argparse
@@ -17,62 +19,162 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from nnfast.cli import plots
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-OURS, ANCHOR = "nnfast", "litert-xnnpack"
-EXACT = (ANCHOR, "onnxruntime", "openvino-f32")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+OURS, ANCHOR, OPENVINO = "nnfast", "litert-xnnpack", "openvino-f32"
+EXACT = (ANCHOR, "onnxruntime", OPENVINO)
 BF16, BF16_PEER = "nnfast-bf16", "openvino-default"
-NAMES = {OURS: "nnfast", ANCHOR: "LiteRT + XNNPACK", "onnxruntime": "ONNX Runtime", "openvino-f32": "OpenVINO",
+NAMES = {OURS: "nnfast", ANCHOR: "LiteRT + XNNPACK", "onnxruntime": "ONNX Runtime", OPENVINO: "OpenVINO",
          BF16: "nnfast bf16", BF16_PEER: "OpenVINO bf16"}
-COLOURS = {OURS: "green", ANCHOR: "amber", "onnxruntime": "violet", "openvino-f32": "blue", BF16: "green",
+COLOURS = {OURS: "green", ANCHOR: "amber", "onnxruntime": "violet", OPENVINO: "blue", BF16: "green",
            BF16_PEER: "blue"}
 GROUPS = {"float32": "_f32$", "int8": "_int8$", "uint8": "_uint8$"}
 RECURRENT = ("asr_like_f32", "tts_like_f32", "tts_seq32_f32")
+LEVELS = {"avx2": "AVX2", "avxvnni": "AVX-VNNI", "avx512": "AVX-512", "avx512vnni": "AVX-512 VNNI", "avx512amx": "AMX"}
+SATURATING = ("avx2", "avx512")  # where OpenVINO's 8-bit products saturate: shown in brackets, and no exact peer
+KEPT = ("model", "threads", "peer", "n", "median_ms", "min_ms", "clean_median_ms", "clean_p90_ms", "cpu_ms",
+        "prepare_s", "first_s", "cold_s", "rss_kib", "err")
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("json", nargs="*", help="what bench_peers.py wrote")
-    parser.add_argument("--cpu", help="the machine, in words")
-    parser.add_argument("--date", help="when it was measured")
-    a = parser.parse_args()
-    if a.json and not (a.cpu and a.date):
-        parser.error("figures need --cpu and --date")
-    rows = {}
-    for path in a.json:
-        for row in json.loads(Path(path).read_text())["results"]:
-            if "median_ms" in row:
-                rows[row["model"], row["threads"], row["peer"]] = row
-    text = (DOCS / "performance.md").read_text()
-    rows = rows or rows_of_page(text)
-    models = sorted({model for model, _, _ in rows})
-    if a.json:
-        threads = sorted({count for _, count, _ in rows})
-        text = replaced(text, "machine", f"{a.cpu}, {a.date}.")
-        text = replaced(text, "latency", "\n\n".join(latency(rows, models, count) for count in threads))
-        text = replaced(text, "bf16", "\n\n".join(reduced(rows, models, count) for count in threads))
-        text = replaced(text, "start", start(rows, models))
-        (DOCS / "performance.md").write_text(text)
+    add = parser.add_subparsers(dest="command").add_parser("add", help="keep a run, then write the page")
+    add.add_argument("json", nargs="+", help="what bench_peers.py wrote; of a row that several have, the last counts")
+    add.add_argument("--level", required=True, choices=LEVELS, help="NNFAST_CPU and PEER_ISA of the run")
+    add.add_argument("--cpu", required=True, help="the machine, in words")
+    add.add_argument("--date", required=True, help="when it was measured")
+    a = parser.parse_args(arguments)
+    if a.command == "add":
+        keep(a.json, a.level, a.cpu, a.date)
+    write_page()
+
+
+def keep(paths, level, cpu, date):
+    """Writes the file of a level: figures of each peer, model and number of threads, no samples."""
+    rows, versions = {}, {}
+    for path in paths:
+        try:
+            found = [row for row in json.loads(Path(path).read_text())["results"] if "median_ms" in row]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"{path}: not what bench_peers.py --json writes ({error!r})") from None
+        for row in found:
+            rows[row["model"], row["threads"], row["peer"]] = {name: _short(row[name]) for name in KEPT if name in row}
+            versions[row["peer"]] = row.get("version", "")
+    if not any(peer == OURS for _, _, peer in rows):
+        raise SystemExit(f"{', '.join(paths)}: no results of {OURS}; run bench_peers.py with --peers {OURS},...")
+    target = folder() / f"{level}.json"
+    target.parent.mkdir(exist_ok=True)
+    lines = ",\n".join("  " + json.dumps(rows[key]) for key in sorted(rows))
+    about = json.dumps({"level": level, "cpu": cpu, "date": date, "versions": versions}, indent=1)
+    target.write_text(f'{about[:-2]},\n "results": [\n{lines}\n ]\n}}\n')
+
+
+def _short(value):
+    """Five digits of a float: more than a median has."""
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def folder():
+    """Where files of levels and plots lie, beside the page."""
+    return PAGE.with_suffix("")
+
+
+class Run:
+    """The figures of a level."""
+
+    def __init__(self, path):
+        kept = json.loads(path.read_text())
+        self.level, self.cpu, self.date, self.versions = (kept[n] for n in ("level", "cpu", "date", "versions"))
+        self.rows = {(row["model"], row["threads"], row["peer"]): row for row in kept["results"]}
+        self.models = sorted({model for model, _, _ in self.rows})
+        self.threads = sorted({count for _, count, _ in self.rows})
+
+    def median(self, model, threads, peer):
+        """Milliseconds, of the quiet turns where there were any; None where the peer did not run the model."""
+        row = self.rows.get((model, threads, peer))
+        return None if row is None else row.get("clean_median_ms") or row["median_ms"]
+
+    def peers(self, threads):
+        return [p for p in EXACT if any((m, threads, p) in self.rows for m in self.models)]
+
+    def saturates(self, model, peer):
+        return peer == OPENVINO and self.level in SATURATING and not model.endswith("_f32")
+
+    def ahead(self, threads):
+        """{model: how far ahead of the fastest exact peer, of LiteRT, of an OpenVINO that saturates}; None without."""
+        found = {}
+        for model in self.models:
+            ours = self.median(model, threads, OURS)
+            theirs = {p: self.median(model, threads, p) for p in self.peers(threads)}
+            exact = [v for p, v in theirs.items() if v and not self.saturates(model, p)]
+            inexact = [v for p, v in theirs.items() if v and self.saturates(model, p)]
+            if ours and exact:
+                found[model] = (min(exact) / ours, theirs[ANCHOR] / ours if theirs.get(ANCHOR) else None,
+                                inexact[0] / ours if inexact else None)
+        return found
+
+
+def write_page():
+    """The page and its plots, from the files that are there."""
+    runs = [Run(path) for level in LEVELS if (path := folder() / f"{level}.json").exists()]
+    if not runs:
+        raise SystemExit(f"{folder()}: no file of a level; add one first")
+    text = PAGE.read_text()
+    text = replaced(text, "levels", summary(runs))
+    text = replaced(text, "latency", "\n\n".join(section(run) for run in runs))
+    with_bf16 = [run for run in runs if any(peer == BF16 for _, _, peer in run.rows)]
+    text = replaced(text, "bf16", "\n\n".join(of_bf16(run) for run in with_bf16))
+    text = replaced(text, "start", f"{machine(runs[-1])}\n\n{start(runs[-1])}")
+    PAGE.write_text(text)
+
+
+def machine(run):
+    versions = ", ".join(f"{NAMES[p]} {run.versions[p]}" for p in (OURS, *EXACT) if run.versions.get(p))
+    return f"{run.cpu}, {run.date}{f'; {versions}' if versions else ''}."
+
+
+def summary(runs):
+    """A row for each level: geometric means, and in how many rows nnfast is ahead."""
+    lines = ["| level | threads | ahead of the fastest exact peer | in rows | ahead of LiteRT | "
+             "of OpenVINO where it saturates |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for run in runs:
+        for threads in run.threads:
+            if found := run.ahead(threads).values():
+                fastest, anchor, inexact = ([v for v in column if v] for column in zip(*found, strict=True))
+                lines.append(f"| {LEVELS[run.level]} | {threads} | {times(fastest)} | {sum(v > 1 for v in fastest)} of "
+                             f"{len(fastest)} | {times(anchor)} | {times(inexact)} |")
+    return "\n".join(lines)
+
+
+def times(values):
+    return f"{exp(sum(map(log, values)) / len(values)):.2f}x" if values else ""
+
+
+def section(run):
+    """Tables and plots of a level."""
+    parts = [f"### {LEVELS[run.level]}\n{machine(run)}", *(latency(run, count) for count in run.threads)]
+    images = []
     for group, pattern in GROUPS.items():
-        chosen = [m for m in models if re.search(pattern, m) and m not in RECURRENT]
-        plot(rows, chosen, (OURS, *EXACT), DOCS / f"performance_{group}.svg", f"{group}, 1 thread")
-    plot(rows, [m for m in RECURRENT if m in models], (OURS, *EXACT), DOCS / "performance_recurrent.svg",
-         "recurrent, 1 thread")
-    plot(rows, [m for m in models if (m, 1, BF16) in rows and m not in RECURRENT], (BF16, BF16_PEER),
-         DOCS / "performance_bf16.svg", "bf16 where it is asked for, 1 thread")
+        chosen = [m for m in run.models if re.search(pattern, m) and m not in RECURRENT]
+        images.append(plot(run, chosen, (OURS, *EXACT), group))
+    images.append(plot(run, [m for m in RECURRENT if m in run.models], (OURS, *EXACT), "recurrent"))
+    return "\n\n".join([*parts, "\n".join(filter(None, images))])
+
+
+def of_bf16(run):
+    tables = [reduced(run, count) for count in run.threads]
+    chosen = [m for m in run.models if (m, 1, BF16) in run.rows and m not in RECURRENT]
+    image = plot(run, chosen, (BF16, BF16_PEER), "bf16")
+    return "\n\n".join(filter(None, [machine(run), *tables, image]))
 
 
 def replaced(text, name, content):
     """The page with new content between a pair of markers."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
     if not pattern.search(text):
-        raise SystemExit(f"docs/performance.md has no part {name}")
+        raise SystemExit(f"{PAGE}: no part <!-- {name} -->")
     return pattern.sub(lambda found: found[1] + content + found[2], text)
-
-
-def median(rows, model, threads, peer):
-    """Milliseconds, of the quiet turns where there were any; None where the peer did not run the model."""
-    row = rows.get((model, threads, peer))
-    return None if row is None else row.get("clean_median_ms") or row["median_ms"]
 
 
 def cell(value):
@@ -81,53 +183,43 @@ def cell(value):
     return f"{value:.3f}" if value < 1 else f"{value:.2f}"
 
 
-def geomean(values):
-    return exp(sum(map(log, values)) / len(values)) if values else float("nan")
-
-
-def latency(rows, models, threads):
-    peers = [p for p in EXACT if any((m, threads, p) in rows for m in models)]
+def latency(run, threads):
+    """Medians of all peers; in brackets those of products that saturate."""
+    peers, ahead = run.peers(threads), run.ahead(threads)
     lines = [f"| model, {threads} thread{'s' * (threads > 1)} | nnfast | {' | '.join(NAMES[p] for p in peers)} | "
              f"ahead of the fastest | ahead of LiteRT |", "| --- |" + " ---: |" * (len(peers) + 3)]
-    over_best, over_anchor = [], []
-    for model in models:
-        ours = median(rows, model, threads, OURS)
-        theirs = {p: median(rows, model, threads, p) for p in peers}
-        known = [v for v in theirs.values() if v]
-        if ours is None or not known:
-            continue
-        over_best.append(min(known) / ours)
-        anchor = theirs.get(ANCHOR)
-        over_anchor += [anchor / ours] if anchor else []
-        lines.append(f"| {model} | **{cell(ours)}** | {' | '.join(cell(theirs[p]) for p in peers)} | "
-                     f"{over_best[-1]:.2f}x | {f'{over_anchor[-1]:.2f}x' if anchor else ''} |")
-    lines.append(f"| geometric mean | | {' | '.join('' for _ in peers)} | {geomean(over_best):.2f}x | "
-                 f"{geomean(over_anchor):.2f}x |")
+    for model, (fastest, anchor, _) in ahead.items():
+        theirs = [f"({shown})" if shown and run.saturates(model, p) else shown
+                  for p in peers for shown in [cell(run.median(model, threads, p))]]
+        lines.append(f"| {model} | **{cell(run.median(model, threads, OURS))}** | {' | '.join(theirs)} | "
+                     f"{fastest:.2f}x | {f'{anchor:.2f}x' if anchor else ''} |")
+    columns = [[v for v in column if v] for column in zip(*ahead.values(), strict=True)] or [[], []]
+    lines.append(f"| geometric mean | | {' | '.join('' for _ in peers)} | {times(columns[0])} | {times(columns[1])} |")
     return "\n".join(lines)
 
 
-def reduced(rows, models, threads):
+def reduced(run, threads):
     lines = [f"| model, {threads} thread{'s' * (threads > 1)} | nnfast bf16 | OpenVINO bf16 | ahead | error, nnfast | "
              f"error, OpenVINO |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
-    for model in models:
-        ours, theirs = (median(rows, model, threads, p) for p in (BF16, BF16_PEER))
+    for model in run.models:
+        ours, theirs = (run.median(model, threads, p) for p in (BF16, BF16_PEER))
         if ours is None or theirs is None or not model.endswith("_f32") or model in RECURRENT:
             continue
-        errors = [max(rows[model, threads, p].get("err") or [float("nan")]) for p in (BF16, BF16_PEER)]
+        errors = [max(run.rows[model, threads, p].get("err") or [float("nan")]) for p in (BF16, BF16_PEER)]
         lines.append(f"| {model} | **{cell(ours)}** | {cell(theirs)} | {theirs / ours:.2f}x | {errors[0]:.2g} | "
                      f"{errors[1]:.2g} |")
-    return "\n".join(lines)
+    return "\n".join(lines) if len(lines) > 2 else ""
 
 
-def start(rows, models):
+def start(run):
     """Prepare, cold start and memory of one thread."""
-    peers = [p for p in (OURS, *EXACT) if any((m, 1, p) in rows for m in models)]
+    peers = [p for p in (OURS, *EXACT) if any((m, 1, p) in run.rows for m in run.models)]
     lines = ["| model | " + " | ".join(f"{NAMES[p]}: prepare / first ms, cold s, RSS MiB" for p in peers) + " |",
              "| --- |" + " ---: |" * len(peers)]
-    for model in models:
+    for model in run.models:
         cells = []
         for peer in peers:
-            row = rows.get((model, 1, peer))
+            row = run.rows.get((model, 1, peer))
             cells.append("" if row is None else
                          f"{row['prepare_s'] * 1e3:.0f} / {row['first_s'] * 1e3:.0f}, {row['cold_s']:.2f}, "
                          f"{row['rss_kib'] / 1024:.0f}")
@@ -135,38 +227,28 @@ def start(rows, models):
     return "\n".join(lines)
 
 
-def plot(rows, models, peers, path, title):
+def plot(run, models, peers, group):
     """Bars of speed relative to the first peer that is not ours, with what the 90th percentile and the shortest time of
-    each would be, where they are known: longer is faster."""
+    each would be, where they are known: longer is faster. The page's line for it, or ''.
+    """
     reference = ANCHOR if ANCHOR in peers else peers[-1]
-    groups = []
+    bars, shown = [], set()
     for model in models:
-        anchor = median(rows, model, 1, reference)
-        known = [p for p in peers if anchor and median(rows, model, 1, p)]
+        anchor = run.median(model, 1, reference)
+        known = [p for p in peers if anchor and run.median(model, 1, p)]
+        shown.update(known)
         for place, peer in enumerate(known):
-            row, speed = rows[model, 1, peer], anchor / median(rows, model, 1, peer)
+            row, speed = run.rows[model, 1, peer], anchor / run.median(model, 1, peer)
             ends = row.get("clean_p90_ms"), row.get("min_ms")
-            groups.append(plots.Bar(model if not place else "", [speed], f"{speed:.2f}x", None,
-                                    tuple(anchor / end for end in ends) if all(ends) else None, (COLOURS[peer],)))
-    if groups:
-        shown = [(COLOURS[p], NAMES[p]) for p in peers if any((m, 1, p) in rows for m in models)]
-        panel = plots.bars_panel(groups, f"times as fast as {NAMES[reference]}", title=f"Speed: {title}", legend=shown)
-        plots.save(plots.drawing([panel], 8.0), str(path))
-
-
-def rows_of_page(text):
-    """{(model, threads, peer): row} of the medians in the tables of a page."""
-    peers, rows = {name: peer for peer, name in NAMES.items()}, {}
-    for part in ("latency", "bf16"):
-        threads, columns = 0, []
-        for line in re.search(rf"<!-- {part} -->\n(.*?)\n<!-- end -->", text, re.DOTALL)[1].splitlines():
-            cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-            if head := re.match(r"model, (\d+) thread", cells[0]):
-                threads, columns = int(head[1]), [peers.get(cell) for cell in cells[1:]]
-            else:
-                rows |= {(cells[0], threads, peer): {"median_ms": float(cell)}
-                         for peer, cell in zip(columns, cells[1:]) if peer and re.fullmatch(r"[\d.]+", cell)}
-    return rows
+            bars.append(plots.Bar("" if place else model, [speed], f"{speed:.2f}x", None,
+                                  tuple(anchor / end for end in ends) if all(ends) else None, (COLOURS[peer],)))
+    if not bars:
+        return ""
+    title, path = f"{LEVELS[run.level]}, {group}, 1 thread", folder() / f"{run.level}_{group}.svg"
+    legend = [(COLOURS[p], NAMES[p]) for p in peers if p in shown]
+    panel = plots.bars_panel(bars, f"times as fast as {NAMES[reference]}", title=f"Speed: {title}", legend=legend)
+    plots.save(plots.drawing([panel], 8.0), str(path))
+    return f"![{title}]({folder().name}/{path.name})"
 
 
 if __name__ == "__main__":
