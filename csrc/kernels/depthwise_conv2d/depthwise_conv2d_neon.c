@@ -110,8 +110,8 @@ typedef struct rows_3x3 {
     size_t head, size, column; /* of the window, of the image, of an element: in floats */
 } rows_3x3;
 
-/* The column `at` floats behind the first of the first window: finishes the outputs left of it, adds to those at it, begins
- * those right of it. Each element is loaded once and serves up to nine outputs. */
+/* The column `at` floats behind the first of the first window: finishes the outputs left of it, adds to those at it,
+ * begins those right of it. Each element is loaded once and serves up to nine outputs. */
 INLINE void column_3x3(const rows_3x3 *s, const block *b, const int rows, bool full, size_t at, float32x4_t done[4],
                        float32x4_t next[4], float32x4_t fresh[4], float *const y[4])
 {

@@ -42,7 +42,8 @@ INLINE size_t rounds(enum op op, size_t n, const float *a, const bool one_a, con
         V value[TOGETHER / LANES];
         NNF_UNROLL
         for (size_t k = 0; k < TOGETHER; k += LANES)
-            value[k / LANES] = apply(op, one_a ? first_a : load_whole(a + i + k), one_b ? first_b : load_whole(b + i + k));
+            value[k / LANES] = apply(op, one_a ? first_a : load_whole(a + i + k),
+                                     one_b ? first_b : load_whole(b + i + k));
         NNF_UNROLL
         for (size_t k = 0; k < TOGETHER; k += LANES)
             store_whole(y + i + k, between(low, high, value[k / LANES]));
