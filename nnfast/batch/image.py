@@ -37,7 +37,7 @@ def load(path, mode="RGB"):
     pillow = needed("PIL.Image")
     try:
         with pillow.open(path) as image:
-            pixels = np.asarray(image.convert(mode))
+            pixels = np.asarray(image if image.mode == mode else image.convert(mode))
     except pillow.UnidentifiedImageError:
         raise InvalidArgument(f"{path}: not a picture in a known format") from None
     except FileNotFoundError:
@@ -59,10 +59,22 @@ def resize(pixels, height, width):
     """Bytes [height, width, channels] of pixels resized by two-tap bilinear interpolation with half-pixel centres."""
     rows, row_share = _taps(pixels.shape[0], height)
     columns, column_share = _taps(pixels.shape[1], width)
-    source = pixels.astype(np.float32)
-    across = source[:, columns[0]] * (1 - column_share)[:, None] + source[:, columns[1]] * column_share[:, None]
-    result = across[rows[0]] * (1 - row_share)[:, None, None] + across[rows[1]] * row_share[:, None, None]
-    return np.floor(result + np.float32(0.5)).astype(np.uint8)
+    channels = pixels.shape[2]
+    used, places = np.unique(rows, return_inverse=True)  # most rows of a large picture are between the taps
+    source = pixels[used].reshape(len(used), -1)
+    values = [(column[:, None] * channels + np.arange(channels)).reshape(-1) for column in columns]
+    across = _between(source, values, np.repeat(column_share, channels), 1)
+    result = _between(across, places.reshape(2, -1), row_share[:, None], 0)
+    result += np.float32(0.5)
+    return result.astype(np.uint8).reshape(height, width, channels)
+
+
+def _between(array, taps, share, axis):
+    """Float32 values between the first and the second taps along an axis. taps: two arrays of indices; share: of the
+    second."""
+    result = array.take(taps[0], axis) * (1 - share)
+    result += array.take(taps[1], axis) * share
+    return result
 
 
 def _taps(size, target):

@@ -28,6 +28,23 @@ def test_resize_is_two_tap_bilinear_with_half_pixel_centres():
     np.testing.assert_array_equal(image.resize(ramp, 1, 2)[0, :, 0], [40, 0])
 
 
+@pytest.mark.parametrize("size, target", [((9, 14), (4, 5)), ((40, 31), (7, 31)), ((3, 5), (10, 17)), ((1, 6), (2, 1)),
+                                          ((64, 64), (64, 64)), ((90, 7), (3, 90))])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_resize_is_the_plain_formula(size, target, channels):
+    pixels = np.random.default_rng(4).integers(0, 256, (*size, channels), np.uint8)
+    expected = np.empty((*target, channels), np.uint8)
+    (rows, row_share), (columns, column_share) = map(image._taps, size, target)
+    one = np.float32(1)
+    for y in range(target[0]):
+        for x in range(target[1]):
+            up, down = (pixels[row, columns[0][x]] * (one - column_share[x]) + pixels[row, columns[1][x]] *
+                        column_share[x] for row in (rows[0][y], rows[1][y]))
+            expected[y, x] = np.floor(up * (one - row_share[y]) + down * row_share[y] + np.float32(0.5))
+    found = image.resize(pixels, *target)
+    assert found.dtype == np.uint8 and found.tobytes() == expected.tobytes()
+
+
 def test_resize_treats_both_axes_alike():
     pixels = np.random.default_rng(1).integers(0, 256, (13, 7, 3)).astype(np.uint8)
     turned = image.resize(pixels.transpose(1, 0, 2), 4, 5).transpose(1, 0, 2)
