@@ -6,6 +6,7 @@ A model travels once to each worker, under the digest of its content, and is com
 thread, as Dask runs as many tasks at once as a worker has threads. Needs dask and distributed: nnfast[distributed].
 """
 
+import ctypes
 import os
 import pickle
 import tempfile
@@ -37,9 +38,18 @@ ROUNDS = 2
 ATTEMPTS = 20
 """Times that a chunk begins anew because a worker was lost, at most."""
 GONE = "the scheduler is gone; what is finished is kept, the same command goes on"
+FREE_PORT = "127.0.0.1:0"
+"""Where the scheduler of workers of this machine serves its pages: not where another one may do."""
 RUNNING = "running"
 """The status of a Client whose scheduler is there."""
 CONNECT_SECONDS, WORKERS_SECONDS = 10.0, 60.0
+
+TRIMMED = "65536"
+"""MALLOC_TRIM_THRESHOLD_ of the workers that Dask starts, unless its configuration says otherwise."""
+KEPT_BYTES = 64 << 20
+"""Freed memory that malloc keeps for what follows, in each of its arenas; the largest block that it takes from there
+is half of it."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 _contents, _made, _registered = {}, {}, WeakKeyDictionary()
 _lock = renewed(threading.RLock())
@@ -61,6 +71,7 @@ class ContentPlugin(distributed.WorkerPlugin):
 
     def setup(self, worker):
         """Called by Dask on each worker."""
+        keep_freed_memory()
         with _lock:
             _contents[self.digest] = self._data
 
@@ -70,6 +81,16 @@ class ContentPlugin(distributed.WorkerPlugin):
             _contents.pop(self.digest, None)
             for key in [key for key in _made if key[0] == self.digest]:
                 del _made[key]
+
+
+def keep_freed_memory():
+    """Have malloc keep freed memory for the next item, in workers whose malloc Dask told to give all of it back: the
+    page faults of a picture's arrays would take longer than their arithmetic. Another setting of the environment stays.
+    """
+    libc = ctypes.CDLL(None)
+    if os.environ.get("MALLOC_TRIM_THRESHOLD_") == TRIMMED and hasattr(libc, "mallopt"):  # musl has none
+        libc.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
+        libc.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES // 2)
 
 
 def _made_of(digest, options, make):
@@ -246,6 +267,7 @@ def connected(scheduler=None, workers=None, threads=None):
         if scheduler is None:
             count = max(1, (threads or Device().num_threads) // workers)
             with distributed.LocalCluster(n_workers=workers, threads_per_worker=count, dashboard_address=None,
+                                          scheduler_kwargs={"dashboard_address": FREE_PORT},
                                           silence_logs="CRITICAL") as cluster, distributed.Client(cluster) as client:
                 yield client
             return

@@ -67,7 +67,7 @@ def main(args):
     with runner.Run(args.output, source, runner.outputs_of(prepared), args.chunk, options, args.overwrite) as run:
         before = run.done
         try:
-            reason = compute(args, run, model, prepared, source)
+            starting, reason = compute(args, run, model, prepared, source)
         except KeyboardInterrupt:
             print(f"nnfast: {run.finished_items()} of {run.count} items are finished and kept; the same command goes "
                   "on", file=sys.stderr)
@@ -83,26 +83,28 @@ def main(args):
     if reason:
         output.say(f"each item ran alone: {reason}")
     if computed:
-        output.say(f"{spent:.1f} s, {computed / spent:.1f} items/s")
-    output.finish({**report, "output": args.output, "computed": computed, "seconds": spent})
+        started = f", {starting:.1f} s of them to reach workers" if args.workers or args.scheduler else ""
+        output.say(f"{spent:.1f} s{started}; {computed / (spent - starting):.1f} items/s")
+    output.finish({**report, "output": args.output, "computed": computed, "seconds": spent, "starting": starting})
     return int(report["failed"] > 0)
 
 
 def compute(args, run, model, prepared, source):
-    """Compute and keep what is missing; returns why items do not run in batches as asked, or ""."""
+    """Compute and keep what is missing; returns (seconds before workers were there, why items do not run in batches as
+    asked, or "")."""
     if not run.missing:
-        return ""
+        return 0.0, ""
     if args.workers or args.scheduler:
-        compute_on_workers(args, run, model, prepared, source)
-        return ""
+        return compute_on_workers(args, run, model, prepared, source), ""
     with progress("batch") as move, \
             runner.results_of(prepared, source, run.missing, args.batch, args.clients) as results:
         for number, part in runner.parts_of(results, run.missing, run.outputs, mover(run, move)):
             run.keep(number, part)
-        return results.reason
+        return 0.0, results.reason
 
 
 def compute_on_workers(args, run, model, prepared, source):
+    began = time.perf_counter()
     from ..distributed import Chunks, ModelOnWorkers, connected
 
     device = prepared.device
@@ -110,10 +112,12 @@ def compute_on_workers(args, run, model, prepared, source):
                                without_passes=tuple(sorted(device.without_passes)))
     with connected(args.scheduler, args.workers, args.threads) as client, progress("batch") as move, \
             Chunks(client, reference, source, run.outputs, args.batch) as chunks:
+        starting = time.perf_counter() - began
         moved = mover(run, move)
         for number, part in chunks.parts(run.missing):
             run.keep(number, part)
             moved(len(part.places) + len(part.failed))
+    return starting
 
 
 def mover(run, move):

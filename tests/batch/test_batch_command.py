@@ -253,6 +253,20 @@ def test_a_full_disk_is_one_line(tmp_path, model):
     assert batch(model, images, output=out, chunk=40)[0] == 0
 
 
+def test_a_disk_that_has_room_for_the_parts_alone(tmp_path, model):
+    images, out = save_pictures(tmp_path / "many", 60), tmp_path / "out.npy"
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500)); " \
+           "from nnfast.cli.main import main; raise SystemExit(main(sys.argv[1:]))"
+    arguments = ["batch", str(model), str(images), "--output", str(out), "--chunk", "4"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True,
+                          timeout=300, env=environment())
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert f"{out}: cannot be written: " in done.stderr and "the same command goes on" in done.stderr
+    assert not out.exists()
+    code, document = batch(model, images, output=out, chunk=4)
+    assert (code, document["computed"], document["written"]) == (0, 0, 60)
+
+
 def test_two_processes_cannot_share_an_output(tmp_path, model, images, capsys):
     out = tmp_path / "out.npy"
     with store.Store(str(out), {"model": "m"}):

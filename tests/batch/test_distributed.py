@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -100,14 +101,23 @@ def test_arrays_that_do_not_fit(model, change, text):
         cluster.map_blocks(str(model), change(da.from_array(rows_of(4))))
 
 
+def test_two_clusters_of_one_machine():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Port")
+        with cluster.connected(workers=1, threads=1) as one, cluster.connected(workers=1, threads=1) as other:
+            assert one.scheduler.address != other.scheduler.address
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("end", [".npy", ".zarr"])
 def test_batch_on_workers_is_batch(tmp_path, model, images, end):
     if end == ".zarr":
         pytest.importorskip("zarr")
     here, there = tmp_path / f"here{end}", tmp_path / f"there{end}"
-    assert batch(model, images, output=here, chunk=3)[0] == 1
-    assert batch(model, images, output=there, chunk=3, workers=2, threads=2)[0] == 1
+    code, document = batch(model, images, output=here, chunk=3)
+    assert (code, document["starting"]) == (1, 0)
+    code, document = batch(model, images, output=there, chunk=3, workers=2, threads=2)
+    assert code == 1 and 0 < document["starting"] < document["seconds"]
     read = np.load if end == ".npy" else lambda path: __import__("zarr").open(path)["y0"][:]
     assert read(here).tobytes() == read(there).tobytes()
     for name in (".failed.csv", ".json", *([".items.csv"] if end == ".npy" else [])):
@@ -127,13 +137,13 @@ def prepared_run(tmp_path, model, images):
         yield run, cluster.ModelOnWorkers(loaded), source, expected
 
 
-def kept_parts(client, prepared_run, disturb):
-    """Compute all chunks; disturb(client) after the third."""
+def kept_parts(client, prepared_run, disturb, after=(3,)):
+    """Compute all chunks; disturb(client) when so many are there."""
     run, reference, source, expected = prepared_run
     with cluster.Chunks(client, reference, source, run.outputs, 1) as chunks:
         for count, (number, part) in enumerate(chunks.parts(run.missing)):
             run.keep(number, part)
-            if count == 2:
+            if count + 1 in after:
                 disturb(client)
     report = run.finish()
     assert (count + 1, report["written"], report["failed"]) == (23, 22, 1)
@@ -147,6 +157,65 @@ def test_workers_that_are_killed(prepared_run):
 
     with cluster.connected(workers=2, threads=2) as client:
         kept_parts(client, prepared_run, kill)
+
+
+def test_workers_that_are_killed_again_and_again(prepared_run):
+    kills = []
+
+    def kill(client):
+        pid = next(iter(client.run(os.getpid, on_error="ignore").values()), None)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            kills.append(pid)
+
+    with cluster.connected(workers=2, threads=2) as client:
+        kept_parts(client, prepared_run, kill, range(2, 23, 5))
+    assert len(set(kills)) >= 3
+
+
+KILLED = """
+import os, signal, sys
+from nnfast.batch import runner
+from nnfast.cli.main import main
+keep, kept = runner.Run.keep, []
+
+def killing(run, number, part):
+    keep(run, number, part)
+    kept.append(number)
+    if len(kept) == 6:
+        os.killpg(0, signal.SIGKILL)
+
+runner.Run.keep = killing
+raise SystemExit(main(sys.argv[1:]))
+"""
+"""`nnfast batch` that kills itself and its workers after six chunks."""
+
+
+def test_whole_runs_that_are_killed(tmp_path, model, images):
+    here, there = tmp_path / "here.npy", tmp_path / "there.npy"
+    assert batch(model, images, output=here, chunk=1)[0] == 1
+    arguments = ["batch", model, images, "--output", there, "--chunk", 1, "--workers", 2, "--threads", 2]
+    codes = []
+    while 1 not in codes:
+        codes.append(subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], env=environment(),
+                                    start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    timeout=300).returncode)
+        parts = len(list(tmp_path.glob("there.npy.parts/part-*.npz")))
+        assert codes[-1] == 1 or parts == 6 * len(codes)  # none is lost, none is computed again
+    assert codes == [-signal.SIGKILL] * 3 + [1]
+    for end in ("", ".failed.csv", ".items.csv", ".json"):
+        assert (tmp_path / f"here.npy{end}").read_bytes() == (tmp_path / f"there.npy{end}").read_bytes()
+
+
+def test_workers_keep_freed_memory(client):
+    """Dask's workers give freed memory back at once, which costs a page fault for each page of each array."""
+    cluster.register(client, b"of no use")
+    blocks = "[None for _ in range(200) if b'x' * (1 << 20)]"
+    faults = f"(lambda used: [used(0).ru_minflt, {blocks}, used(0).ru_minflt])(__import__('resource').getrusage)"
+    assert set(client.run(eval, "__import__('os').environ['MALLOC_TRIM_THRESHOLD_']").values()) == {cluster.TRIMMED}
+    client.run(eval, blocks)
+    for before, _, after in client.run(eval, faults).values():
+        assert after - before < 200 * 16  # of 256 pages each
 
 
 def test_workers_that_come_in_the_middle(prepared_run):
@@ -224,6 +293,47 @@ def test_a_scheduler_that_is_not_there(tmp_path, model, images, capsys, monkeypa
     assert_one_error_line(capsys, "--scheduler tcp://127.0.0.1:9: cannot be reached")
     assert batch(model, images, output=tmp_path / "o.npy", scheduler="what://")[0] == 2
     assert_one_error_line(capsys, "--scheduler what://: cannot be reached")
+
+
+def test_what_is_finished_outlives_a_scheduler_that_is_not_there(tmp_path, model, images, capsys, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
+    out, keep = tmp_path / "out.npy", runner.Run.keep
+
+    def interrupted(run, number, part):
+        keep(run, number, part)
+        if number == 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.Run, "keep", interrupted)
+        assert batch(model, images, output=out, chunk=4)[0] == 130
+    capsys.readouterr()
+    assert batch(model, images, output=out, chunk=4, scheduler="tcp://127.0.0.1:9")[0] == 2
+    assert_one_error_line(capsys, "--scheduler tcp://127.0.0.1:9: cannot be reached")
+    assert batch(model, images, output=out, chunk=4)[1]["computed"] == 23 - 8
+
+
+def test_wrong_dtypes_are_told_before_workers_are_asked(tmp_path, model, capsys):
+    np.save(tmp_path / "x.npy", rows_of(4).astype(np.float32))
+    assert batch(model, tmp_path / "x.npy", output=tmp_path / "o.npy", scheduler="tcp://127.0.0.1:9")[0] == 2
+    assert_one_error_line(capsys, "x.npy: array for input x: dtype is float32, must be uint8")
+
+
+def test_a_full_disk_while_workers_compute(tmp_path, model, images):
+    code = "import resource, sys; from nnfast.cli.main import main\n" \
+           "from nnfast.batch import runner; finish, kept = runner.Run.keep, []\n" \
+           "def keep(run, number, part):\n" \
+           "    if len(kept) == 3: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" \
+           "    finish(run, number, part); kept.append(number)\n" \
+           "runner.Run.keep = keep; raise SystemExit(main(sys.argv[1:]))"
+    out = tmp_path / "out.npy"
+    arguments = ["batch", model, images, "--output", out, "--chunk", 2, "--workers", 2, "--threads", 2]
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
+                          env=environment(), timeout=300)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "cannot be written: File too large; what is finished is kept, the same command goes on" in done.stderr
+    assert len(list(tmp_path.glob("out.npy.parts/part-*.npz"))) == 3 and not out.exists()
+    assert batch(model, images, output=out, chunk=2)[1]["computed"] == 23 - 2 * 3
 
 
 def test_a_scheduler_without_workers(tmp_path, model, images, capsys, monkeypatch):
