@@ -1,7 +1,10 @@
 """Other engines beside nnfast, where they are installed."""
 
+import os
 import time
 from importlib import import_module
+
+import numpy as np
 
 from ..conformance.litert.process import find, package_version
 
@@ -30,6 +33,55 @@ class LiteRT:
             self._interpreter.set_tensor(index, array)
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
+
+
+def find_onnxruntime():
+    """The module of ONNX Runtime, or None where it is not installed."""
+    try:
+        return import_module("onnxruntime")
+    except ImportError:
+        return None
+
+
+def onnx_file(path):
+    """The conversion of a model file: NAME.onnx beside it or in the folder onnx there. None if there is none."""
+    folder, name = os.path.split(os.path.splitext(path)[0] + ".onnx")
+    found = [where for where in (os.path.join(folder, name), os.path.join(folder, "onnx", name))
+             if os.path.isfile(where)]
+    return found[0] if found else None
+
+
+class OnnxRuntime:
+    """A conversion of a model in ONNX Runtime on the processor. run(arrays) -> list of arrays, numpy in and out.
+
+    Inputs beyond those of the model hold its states and get zeros. Raises RuntimeError if it does not take the file or
+    the shapes.
+    """
+
+    def __init__(self, path, threads, shapes):
+        module = find_onnxruntime()
+        self.name = f"ONNX Runtime {module.__version__}"
+        options = module.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.log_severity_level = 4
+        try:
+            self._session = module.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # of ONNX Runtime, which has its own kinds
+            raise RuntimeError(str(error)) from None
+        entries = self._session.get_inputs()
+        self._names = [entry.name for entry in entries[:len(shapes)]]
+        self._states = {entry.name: np.zeros([size if isinstance(size, int) else 1 for size in entry.shape], np.float32)
+                        for entry in entries[len(shapes):]}
+        for entry, shape in zip(entries, shapes):
+            if len(entry.shape) != len(shape) or any(isinstance(size, int) and size != found
+                                                     for size, found in zip(entry.shape, shape)):
+                raise RuntimeError(f"input {entry.name} has the shape {entry.shape} in {path}")
+
+    def run(self, arrays):
+        try:
+            return self._session.run(None, {**dict(zip(self._names, arrays)), **self._states})
+        except Exception as error:  # of ONNX Runtime
+            raise RuntimeError(str(error)) from None
 
 
 def find_openvino():

@@ -1,4 +1,5 @@
-"""Items per second of a model, in batches and by several clients at once, beside LiteRT with the same, and OpenVINO."""
+"""Items per second of a model, in batches and by several clients at once, beside LiteRT and ONNX Runtime with the same,
+and OpenVINO with its hint for throughput."""
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -48,17 +49,25 @@ def ways(threads):
 
 
 def measure(path, prepared, inputs, turns=5, batches=BATCHES, progress=None):
-    """([Row], notes): nnfast and, where they are installed, LiteRT and OpenVINO with its hint for throughput, in turns.
+    """([Row], notes): nnfast, first by one client of one thread, and, where they are installed, LiteRT, ONNX Runtime
+    (if there is a conversion of the model, see peers.onnx_file) and OpenVINO with its hint for throughput, in turns.
 
     prepared: the model, whose nnfast.Model is kept, on all threads; inputs: of one item.
     progress(done, total): called after each turn.
     """
     threads, notes, contestants = prepared.num_threads, [], []
-    found = {"LiteRT": peers.find(), "OpenVINO": peers.find_openvino()}
+    found = {"LiteRT": peers.find(), "ONNX Runtime": peers.find_onnxruntime(), "OpenVINO": peers.find_openvino()}
     notes += [f"{name} is not installed" for name, module in found.items() if module is None]
-    others = {"LiteRT": _litert, "OpenVINO": _openvino}
+    others = {"LiteRT": _litert, "ONNX Runtime": _onnxruntime, "OpenVINO": _openvino}
     others = {name: others[name] for name, module in found.items() if module is not None}
+    if "ONNX Runtime" in others and peers.onnx_file(path) is None:
+        del others["ONNX Runtime"]
+        notes.append("ONNX Runtime has no .onnx of the model's name to run")
     made = []
+    narrow = prepared.narrowed(1)
+    if narrow is not prepared:  # what the others are multiples of
+        made.append(narrow)
+        contestants.append(_contestant("nnfast", 1, 1, 1, _mapped(narrow, inputs, 1)))
     for batch in batches:
         wide, values = prepared, inputs
         if batch > 1:
@@ -105,7 +114,13 @@ def _mapped(prepared, values, clients):
 
 def _litert(path, values, batch, threads):
     """LiteRT: an interpreter for each client, which share the executions."""
-    return [_litert_clients(path, values, batch, clients, each) for clients, each in ways(threads)]
+    return [_clients(peers.LiteRT, path, values, batch, clients, each) for clients, each in ways(threads)]
+
+
+def _onnxruntime(path, values, batch, threads):
+    """ONNX Runtime: a session for each client."""
+    file = peers.onnx_file(path)
+    return [_clients(peers.OnnxRuntime, file, values, batch, clients, each) for clients, each in ways(threads)]
 
 
 def _openvino(path, values, batch, threads):
@@ -114,8 +129,8 @@ def _openvino(path, values, batch, threads):
     return [_contestant(engine.name, batch, clients, max(1, threads // clients), partial(engine.run_many, values))]
 
 
-def _litert_clients(path, values, batch, clients, threads):
-    engines = [peers.LiteRT(path, threads, [array.shape for array in values]) for _ in range(clients)]
+def _clients(engine, path, values, batch, clients, threads):
+    engines = [engine(path, threads, [array.shape for array in values]) for _ in range(clients)]
     engines[0].run(values)  # raises: it does not run this
     pool = ThreadPoolExecutor(clients)
 

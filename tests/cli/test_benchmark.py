@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from nnfast.cli.output import console
 from nnfast.driver import capabilities
 
 MODEL = Path(nnfast.__file__).parent / "data" / "digits_int8.tflite"
+SHAPE = [8, 8, 1]
 LIMITS = {"threads": [1], "arithmetic": [{**row, "unit": peak.UNITS[row["types"]], "rates": {1: 10.0}}
                                          for row in native_peak.peak_rows()],
           "reads": [{"level": level, "bytes": 1, "rates": {1: 10.0}} for level in ("L1", "L2", "L3", "memory")]}
@@ -253,6 +255,7 @@ def test_bad_input_of_rings(capsys, tmp_path, monkeypatch, args, words):
 def short(monkeypatch):
     monkeypatch.setattr(throughput, "TURN_SECONDS", 0.001)
     monkeypatch.setattr(peers, "find_openvino", lambda: None)
+    monkeypatch.setattr(peers, "find_onnxruntime", lambda: None)
 
 
 def test_throughput_of_all_ways(capsys, tmp_path, alone, short):
@@ -261,7 +264,7 @@ def test_throughput_of_all_ways(capsys, tmp_path, alone, short):
     assert "items/s" in text and "LiteRT is not installed" in text
     model, = json.loads((tmp_path / "t.json").read_text())["models"]
     assert [(row["batch"], row["clients"], row["threads"]) for row in model["rows"]] == [
-        (batch, clients, threads) for batch in (1, 2, 4, 8, 16, 32) for clients, threads in ((1, 2), (2, 1))]
+        (1, 1, 1), *((batch, *way) for batch in (1, 2, 4, 8, 16, 32) for way in ((1, 2), (2, 1)))]
     assert all(row["engine"] == "nnfast" and row["turns"] == 2 for row in model["rows"])
     assert all(0 < row["items_per_second"] <= row["best"] for row in model["rows"])
 
@@ -285,8 +288,10 @@ def test_throughput_beside_a_peer(tmp_path, monkeypatch, short):
     inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
     found, notes = throughput.measure(str(MODEL), prepared, inputs, turns=1, batches=(1, 4))
     assert [(row.engine.split()[0], row.batch, row.clients) for row in found] == [
-        (engine, batch, clients) for batch in (1, 4) for engine in ("nnfast", "LiteRT") for clients in (1, 2)]
-    assert notes == ["OpenVINO is not installed"] and model is not None and ResizedInterpreter.made == {4: 3}
+        ("nnfast", 1, 1),
+        *((engine, batch, clients) for batch in (1, 4) for engine in ("nnfast", "LiteRT") for clients in (1, 2))]
+    assert notes == ["ONNX Runtime is not installed", "OpenVINO is not installed"]
+    assert model is not None and ResizedInterpreter.made == {4: 3}
 
 
 def test_throughput_beside_openvino(tmp_path, alone, short, monkeypatch):
@@ -306,7 +311,64 @@ def test_throughput_without_batches(alone, short):
     prepared = nnfast.Device(1).prepare(model := b.build())
     found, notes = throughput.measure("sum", prepared, [np.ones((3, 4), np.float32)], turns=1)
     assert [(row.batch, row.clients, row.threads) for row in found] == [(1, 1, 1)] and model is not None
-    assert notes[2].startswith("no batches: ")
+    assert notes[3].startswith("no batches: ")
+
+
+class FakeSession:
+    """Of ONNX Runtime: one input of batches of 1 or of any batch, and a state; counts its runs."""
+
+    batch, runs = 1, 0
+
+    def __init__(self, path, options, providers):
+        assert options.intra_op_num_threads >= 1 and providers == ["CPUExecutionProvider"]
+
+    def get_inputs(self):
+        return [SimpleNamespace(name="x", shape=[self.batch, *SHAPE]), SimpleNamespace(name="state", shape=[1, 4])]
+
+    def run(self, names, feed):
+        assert names is None and list(feed) == ["x", "state"] and not feed["state"].any()
+        type(self).runs += 1
+        return [feed["x"]]
+
+
+@pytest.mark.parametrize("any_batch", [False, True])
+def test_throughput_beside_onnxruntime(tmp_path, alone, short, monkeypatch, any_batch):
+    session = type("Session", (FakeSession,), {"batch": "n" if any_batch else 1})
+    module = SimpleNamespace(__version__="9.1", InferenceSession=session, SessionOptions=SimpleNamespace)
+    monkeypatch.setattr(peers, "find_onnxruntime", lambda: module)
+    path = tmp_path / MODEL.name
+    path.write_bytes(MODEL.read_bytes())
+    prepared = nnfast.Device(2).prepare(model := nnfast.load(path))
+    inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
+    _, notes = throughput.measure(str(path), prepared, inputs, turns=1, batches=(1,))
+    assert "ONNX Runtime has no .onnx of the model's name to run" in notes and session.runs == 0
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / f"{MODEL.stem}.onnx").touch()
+    found, notes = throughput.measure(str(path), prepared, inputs, turns=1, batches=(1, 4))
+    rows = [(row.engine, row.batch, row.clients) for row in found if row.engine.startswith("ONNX")]
+    assert rows == [("ONNX Runtime 9.1", batch, clients) for batch in (1, 4)[:1 + any_batch] for clients in (1, 2)]
+    assert session.runs > 0 and model is not None
+    refused = f"ONNX Runtime does not run batches of 4: input x has the shape [1, {SHAPE[0]}, {SHAPE[1]}, {SHAPE[2]}]"
+    assert any(note.startswith(refused) for note in notes) != any_batch
+
+
+@pytest.mark.parametrize("broken", ["__init__", "run"])
+def test_onnxruntime_that_fails_does_not_end_the_rest(tmp_path, alone, short, monkeypatch, broken):
+    class Fail(Exception):
+        pass
+
+    def fail(*_arguments, **_options):
+        raise Fail("a node\nis unknown")
+
+    session = type("Session", (FakeSession,), {broken: fail})
+    module = SimpleNamespace(__version__="9.1", InferenceSession=session, SessionOptions=SimpleNamespace)
+    monkeypatch.setattr(peers, "find_onnxruntime", lambda: module)
+    monkeypatch.setattr(peers, "onnx_file", lambda path: "model.onnx")
+    prepared = nnfast.Device(1).prepare(model := nnfast.load(MODEL))
+    inputs = [np.zeros(prepared.inputs[0].shape, prepared.inputs[0].dtype)]
+    found, notes = throughput.measure(str(MODEL), prepared, inputs, turns=1, batches=(1, 2))
+    assert [row.engine for row in found] == ["nnfast"] * 2 and model is not None
+    assert "ONNX Runtime does not run batches of 1: a node is unknown" in notes
 
 
 def test_throughput_takes_no_other_ways(capsys):
