@@ -96,6 +96,11 @@ def socket_path():
     return get("NNFAST_SOCKET") or os.path.join(base if os.path.isabs(base) else cache_folder(), "nnfast.sock")
 
 
+def trim_threshold():
+    """Bytes of freed memory beyond which malloc gives it back, as the environment says (text); None if it does not."""
+    return os.environ.get("MALLOC_TRIM_THRESHOLD_")
+
+
 def passed_listeners():
     """How many listening sockets systemd has passed to this process, from descriptor 3 on; they are passed once."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()):

@@ -21,6 +21,7 @@ from .batch import runner
 from .batch.store import digest_of
 from .checks import path as checked_path
 from .checks import whole
+from .config import trim_threshold
 from .driver.device import Device
 from .driver.mapping import MOST_BATCH
 from .errors import Error, InvalidArgument
@@ -88,7 +89,7 @@ def keep_freed_memory():
     page faults of a picture's arrays would take longer than their arithmetic. Another setting of the environment stays.
     """
     libc = ctypes.CDLL(None)
-    if os.environ.get("MALLOC_TRIM_THRESHOLD_") == TRIMMED and hasattr(libc, "mallopt"):  # musl has none
+    if trim_threshold() == TRIMMED and hasattr(libc, "mallopt"):  # musl has none
         libc.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         libc.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES // 2)
 
