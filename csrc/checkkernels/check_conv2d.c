@@ -232,6 +232,8 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     const size_t groups = nnf_conv2d_q8_groups(p->depth, k);
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n, k));
     nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
+    if (kernel->isa == NNF_ISA_AVX2)
+        nnf_mark_conv2d_q8(p->columns, p->depth, n, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
         for (size_t j = 0; j < p->columns; j += step) {
@@ -244,6 +246,19 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
             };
             ((nnf_conv2d_qu8_qs8c_nhwc_fn)kernel->fn)(&tile);
         }
+    }
+}
+
+/* Any weights, or small ones, or the largest of which kernels may add the products in 16 bits, and those above. */
+static void fill_weights(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip)
+{
+    static const int8_t edges[] = {32, -32, 16, -16, 33, -33, 17, -17};
+    const size_t kind = nnf_check_below(c, 4), shift = 1 + nnf_check_below(c, 5);
+    const size_t edge = nnf_check_below(c, sizeof edges);
+    nnf_check_fill_bytes(c, weights, count);
+    for (size_t i = 0; kind && i < count; i++) {
+        const int weight = (int8_t)weights[i] >> shift;
+        weights[i] = (uint8_t)(kind == 1 ? edges[edge] : weight) ^ flip;
     }
 }
 
@@ -260,7 +275,8 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     nnf_check_fill_bytes(c, x, p.rows * p.lda);
     for (size_t i = 0; i < p.rows; i++)
         memset(x + i * p.lda + p.depth, 0, p.lda - p.depth);
-    nnf_check_fill_bytes(c, weights, p.columns * p.depth);
+    const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
+    fill_weights(c, weights, p.columns * p.depth, flip);
     for (size_t j = 0; j < p.columns; j++) {
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
         nnf_check_multiplier(c, multiplier + j, exponent + j, kind ? -31 : -12, kind ? 31 : -1);
@@ -269,7 +285,7 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     for (size_t i = 0; i < p.rows; i++)
         offset[i] = -zero_point * (int32_t)nnf_check_below(c, 255 * p.depth + 1);
     p.x = x, p.weights = weights, p.offset = nnf_check_below(c, 2) ? offset : NULL;
-    p.scheme = (nnf_conv2d_q8_scheme){.flip = nnf_check_below(c, 2) ? 0x80 : 0,
+    p.scheme = (nnf_conv2d_q8_scheme){.flip = flip,
                                       .weight_zero_point = zero_point,
                                       .input_zero_point = (int32_t)nnf_check_below(c, 256),
                                       .bias = bias, .multiplier = multiplier, .exponent = exponent};

@@ -1,4 +1,7 @@
 cdef extern from "nnf/kernel.h":
+    enum:
+        NNF_ISA_AVX2
+
     ctypedef void (*nnf_fn)() noexcept nogil
 
     ctypedef struct nnf_kernel:

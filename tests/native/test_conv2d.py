@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.convolutions import LARGE, cases, dense, sums
+from helpers.convolutions import LARGE, Window, cases, dense, sums
 from helpers.steps import at_level, every_level, run_all_ways
 from nnfast._native import conv, kernels
 from nnfast.model import quant
@@ -94,6 +94,48 @@ def test_q8_large(level, case):
         check_q8(case, level, data, "layer")
 
     check()
+
+
+SMALL = [(np.full(1, weight), code) for weight in (16, 17, -16, -17, 32, 33, -32, -33) for code in (0, 255)]
+SMALL += [(np.arange(-bound, bound + 1), None) for bound in (8, 20, 40)]
+"""Weights to choose from, around those of which eight or four products with codes fit 16 bits, and a code or any."""
+
+
+@every_level
+@pytest.mark.parametrize("depth", [16, 52, 300, 1100, 2100])
+def test_q8_of_small_weights(level, depth):
+    """Kernels may add their products in 16 bits; also where large weights are among them, and with many of them."""
+    rng = np.random.default_rng(depth)
+    window = Window((5, 7), (1, 1), (1, 1), (1, 1), (0, 0), (5, 7))
+    bias, multiplier, exponent = np.zeros(24, np.int32), np.full(24, 2**30, np.int32), np.full(24, -13, np.int32)
+    for weights, code in SMALL:
+        matrix = rng.choice(weights, (24, depth)).astype(np.int8)
+        for _ in range(depth // 100):
+            matrix[rng.integers(24), rng.integers(depth)] = rng.choice([-128, 127])
+        image = rng.integers(0, 256, (1, 5, 7, depth), np.uint8) if code is None else np.full((1, 5, 7, depth), code,
+                                                                                             np.uint8)
+        with at_level(level):
+            packed = conv.pack_conv2d_q8(matrix, bias, 0, 100, False, multiplier, exponent)
+        [actual] = run_all_ways(
+            lambda: [conv.Conv2dQ8((0, 1, 2), window, 1, depth, 24, (np.dtype(np.int8), 0), 100, (128, 0, 255), False)],
+            [image, packed], [((1, 5, 7, 24), np.uint8)], level)
+        total = (image.astype(np.int32) - 100) @ matrix.T.astype(np.int32)
+        assert np.array_equal(actual, np.clip(quant.mbqm(total, multiplier, exponent) + 128, 0, 255)), (weights, code)
+
+
+@pytest.mark.skipif("avx2" not in kernels.levels(), reason="the processor has no AVX2")
+def test_marks_of_small_weights_are_looked_at():
+    """Of 3 groups only ones that kernels can take: by eights they would read a group more."""
+    ones = np.ones(16, np.int32)
+    with at_level("avx2"):
+        for weight, groups, own, others in ((16, 4, 2, (0, 1)), (17, 4, 1, (0, 2)), (33, 4, 0, (1, 2)), (1, 3, 0, ()),
+                                            (1, 6, 1, (0,))):
+            packed = conv.pack_conv2d_q8(np.full((16, 4 * groups), weight, np.int8), ones, 0, 0, False, ones, -ones)
+            mark = packed[5 * 16 * 4 + 4:]
+            assert mark[0] == own and not mark[1:60].any()
+            for value in range(256):
+                mark[0] = value
+                assert conv.fits_conv2d_q8(packed, 16, 4 * groups) == (value in (own, *others))
 
 
 LINES = [level for level in kernels.levels() if level in ("scalar", "avx512amx")]

@@ -198,6 +198,55 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
     }
 }
 
+/* Whether in no column of `width` the positive or the negative weights under one 16-bit sum, over `each` groups, can
+ * take it out of range: 255 * 128 is in it. */
+static int are_small(const int8_t *w, size_t width, size_t each)
+{
+    for (size_t j = 0; j < width; j++) {
+        for (size_t half = 0; half < 2; half++) {
+            int up = 0, down = 0;
+            for (size_t g = 0; g < each; g++) {
+                for (size_t i = 0; i < 2; i++) {
+                    const int weight = w[(g * width + j) * NNF_CONV2D_Q8_GROUP + 2 * half + i];
+                    up += weight > 0 ? weight : 0;
+                    down -= weight < 0 ? weight : 0;
+                }
+            }
+            if (up > 128 || down > 128)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether that holds of all sums over `count` groups. */
+static int all_small(const int8_t *w, size_t width, size_t count, size_t each)
+{
+    int small = count % each == 0;
+    for (size_t g = 0; small && g < count; g += each)
+        small = are_small(w + g * width * NNF_CONV2D_Q8_GROUP, width, each);
+    return small;
+}
+
+void nnf_mark_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed)
+{
+    const size_t groups = nnf_conv2d_q8_groups(depth, NNF_CONV2D_Q8_GROUP), unit = NNF_CONV2D_Q8_MARKED;
+    for (size_t first = 0; first < columns; first += n) {
+        const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
+        const int8_t *w = nnf_conv2d_q8_weights((const int32_t *)packed, width);
+        uint8_t *marks = (uint8_t *)((int32_t *)packed + NNF_CONV2D_Q8_ARRAYS * width + 1);
+        for (size_t b = 0; b < NNF_CONV2D_Q8_MARKS && b * unit < groups; b++, w += unit * width * NNF_CONV2D_Q8_GROUP) {
+            const size_t count = groups - b * unit < unit ? groups - b * unit : unit;
+            marks[b] = NNF_CONV2D_Q8_PLAIN;
+            if (all_small(w, width, count, 4))
+                marks[b] = NNF_CONV2D_Q8_EIGHTS;
+            else if (all_small(w, width, count, 2))
+                marks[b] = NNF_CONV2D_Q8_FOURS;
+        }
+        packed += nnf_conv2d_q8_panel(width, groups);
+    }
+}
+
 int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed)
 {
     const size_t groups = nnf_conv2d_q8_groups(depth, k);
@@ -210,6 +259,11 @@ int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const u
             const uint32_t left = (uint32_t)header[NNF_CONV2D_Q8_LEFT * width + j];
             const uint32_t right = (uint32_t)header[NNF_CONV2D_Q8_RIGHT * width + j];
             far |= left > (simple ? 0 : 31) || right > (simple ? MOST_RIGHT : 31) || (simple && j < here && right == 0);
+        }
+        for (size_t g = 0; g < groups && g < NNF_CONV2D_Q8_MARKS * NNF_CONV2D_Q8_MARKED; g += NNF_CONV2D_Q8_MARKED) {
+            const size_t count = groups - g < NNF_CONV2D_Q8_MARKED ? groups - g : NNF_CONV2D_Q8_MARKED;
+            const int mark = nnf_conv2d_q8_mark(header, width, g);
+            far |= mark > NNF_CONV2D_Q8_EIGHTS || count % (mark == NNF_CONV2D_Q8_EIGHTS ? 4 : (size_t)mark + 1);
         }
         packed += nnf_conv2d_q8_panel(width, groups);
     }

@@ -1,5 +1,5 @@
-/* Sums of products of 16 bits, two at a time, in tiles of a few rows and 16 or 8 columns. Include only from files of AVX2
- * and levels above it. */
+/* Sums of products of 16 bits, two at a time, in tiles of a few rows and 16 or 8 columns. Include only from files of
+ * AVX2 and levels above it. */
 #ifndef NNF_CONV2D_PAIRS_AVX2_H
 #define NNF_CONV2D_PAIRS_AVX2_H
 

@@ -11,7 +11,8 @@ enum {
     M = 30,              /* rows that share widened weights */
     N = NNF_PAIRS_N,
     FEW = 3,             /* rows for which widening apart does not pay */
-    BLOCK = 8,           /* groups of a vector */
+    THREE = 3,           /* rows whose sums of bytes are in registers at once */
+    BLOCK = NNF_CONV2D_Q8_MARKED, /* groups of a vector */
     CHUNK = 8 * BLOCK,   /* groups of weights that are widened at once, 8 KB: they stay in the level 1 cache */
     SLAB = 4 * CHUNK,    /* groups of rows, 60 KB: they stream from level 2 */
     PITCH = 2 * SLAB + 2 * BLOCK
@@ -108,6 +109,118 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int3
     }
 }
 
+typedef int32_t group __attribute__((aligned(1), may_alias));
+
+/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits: what the marks of
+ * a panel allow. is_first: there are none before. */
+INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0, __m256i w1, const int vectors,
+                      const int is_first)
+{
+    __m256i x, y;
+    if (vectors == 2 && is_first)
+        __asm__("vpbroadcastd %2, %1\n\t"
+                "vpmaddubsw %3, %1, %0\n\t"
+                "vpmaddubsw %4, %1, %1"
+                : "=&x"(*low), "=&x"(*high)
+                : "m"(*(const group *)a), "x"(w0), "x"(w1));
+    else if (vectors == 2)
+        __asm__("vpbroadcastd %4, %0\n\t"
+                "vpmaddubsw %5, %0, %1\n\t"
+                "vpmaddubsw %6, %0, %0\n\t"
+                "vpaddw %1, %2, %2\n\t"
+                "vpaddw %0, %3, %3"
+                : "=&x"(x), "=&x"(y), "+x"(*low), "+x"(*high)
+                : "m"(*(const group *)a), "x"(w0), "x"(w1));
+    else {
+        x = _mm256_maddubs_epi16(_mm256_set1_epi32(*(const group *)a), w0);
+        *low = is_first ? x : _mm256_add_epi16(*low, x);
+    }
+}
+
+/* Sums of `rows` rows over `count` groups of unwidened codes at a, added to `from`. */
+INLINE void multiply_bytes(const uint8_t *a, size_t lda, const __m256i *w, size_t count, const int32_t *from,
+                           size_t step, int32_t *sum, const int rows, const int vectors, const int each)
+{
+    static const int16_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    __m256i s[THREE][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
+    }
+    for (size_t g = 0; g < count; g += (size_t)each, a += 4 * each, w += each * vectors) {
+        __m256i part[THREE][2];
+        NNF_UNROLL
+        for (int k = 0; k < each; k++) {
+            const __m256i w0 = w[k * vectors], w1 = w[(k + 1) * vectors - 1];
+            NNF_UNROLL
+            for (int i = 0; i < rows; i++)
+                add_bytes(&part[i][0], &part[i][1], a + (size_t)i * lda + 4 * k, w0, w1, vectors, k == 0);
+        }
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++) {
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                __m256i x = part[i][v];
+                __asm__("vpmaddwd %2, %0, %0\n\t"
+                        "vpaddd %0, %1, %1"
+                        : "+x"(x), "+x"(s[i][v])
+                        : "m"(ones));
+            }
+        }
+    }
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            ((__m256i *)(sum + i * N))[v] = s[i][v];
+    }
+}
+
+/* A run of groups of a panel, all of one mark: the sums of all rows from `from`, which lies `step` further for each. */
+typedef struct stretch {
+    const nnf_conv2d_q8_tile *tile;
+    const pairs *pairs;
+    const int8_t *weights;   /* of the panel */
+    size_t first, count, at; /* groups of the run, and pair of the widened rows where it begins */
+    const int32_t *from;
+    size_t step;
+    int32_t *sum;
+} stretch;
+
+INLINE void multiply_plain(const stretch *s, const int vectors)
+{
+    const nnf_pairs run = {.a = s->pairs->a + s->at, .pitch = PITCH, .w = (const __m256i *)s->pairs->w,
+                           .count = s->count, .from = s->from, .step = s->step, .sum = s->sum};
+    nnf_pairs_rows(&run, s->tile->rows, vectors);
+}
+
+INLINE void multiply_marked(const stretch *s, const int vectors, const int each)
+{
+    const nnf_conv2d_q8_tile *t = s->tile;
+    const __m256i *w = (const __m256i *)s->weights + s->first * (size_t)vectors;
+    const int32_t *from = s->from;
+    int32_t *sum = s->sum;
+    for (size_t i = 0; i < t->rows; i += THREE, sum += THREE * N, from += THREE * s->step) {
+        const uint8_t *a = t->a + i * t->lda + 4 * s->first;
+        switch (t->rows - i) {
+        case 1: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 1, vectors, each); break;
+        case 2: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 2, vectors, each); break;
+        default: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 3, vectors, each); break;
+        }
+    }
+}
+
+/* Each loop in a function of its own: together they make gcc move registers and leave loops unaligned. */
+#define APART static __attribute__((noinline)) void
+APART plain_wide(const stretch *s) { multiply_plain(s, 2); }
+APART plain_narrow(const stretch *s) { multiply_plain(s, 1); }
+APART fours_wide(const stretch *s) { multiply_marked(s, 2, 2); }
+APART fours_narrow(const stretch *s) { multiply_marked(s, 1, 2); }
+APART eights_wide(const stretch *s) { multiply_marked(s, 2, 4); }
+APART eights_narrow(const stretch *s) { multiply_marked(s, 1, 4); }
+
 /* The sums of one panel. Rows of one slab are widened already. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
@@ -119,14 +232,27 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     default: break;
     }
     const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
-    for (size_t first = 0; first < t->groups; first += CHUNK) {
-        const size_t count = least(CHUNK, t->groups - first), from = first % SLAB;
-        if (from == 0 && t->groups > SLAB)
-            widen_rows(t, first, least(SLAB, t->groups - first), p->a);
-        widen_weights(w + first * (size_t)(32 * vectors), count, (__m256i *)p->w, vectors);
-        const nnf_pairs run = {.a = p->a + 2 * from, .pitch = PITCH, .w = (const __m256i *)p->w, .count = count,
-                               .from = first ? sum : panel, .step = first ? N : 0, .sum = sum};
-        nnf_pairs_rows(&run, t->rows, vectors);
+    size_t widened = t->groups > SLAB ? SIZE_MAX : 0;
+    for (size_t first = 0, count; first < t->groups; first += count) {
+        const int mark = nnf_conv2d_q8_mark(panel, (size_t)(8 * vectors), first);
+        const size_t slab = first / SLAB * SLAB;
+        const size_t most = mark == NNF_CONV2D_Q8_PLAIN ? least(first / CHUNK * CHUNK + CHUNK, t->groups) : t->groups;
+        size_t last = first + BLOCK;
+        while (last < most && nnf_conv2d_q8_mark(panel, (size_t)(8 * vectors), last) == mark)
+            last += BLOCK;
+        count = least(last, most) - first;
+        const stretch run = {.tile = t, .pairs = p, .weights = w, .first = first, .count = count,
+                             .at = 2 * (first - slab), .from = first ? sum : panel, .step = first ? N : 0, .sum = sum};
+        switch (mark) {
+        case NNF_CONV2D_Q8_FOURS: (vectors == 2 ? fours_wide : fours_narrow)(&run); break;
+        case NNF_CONV2D_Q8_EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(&run); break;
+        default:
+            if (widened != slab)
+                widen_rows(t, slab, least(SLAB, t->groups - slab), p->a);
+            widened = slab;
+            widen_weights(w + first * (size_t)(32 * vectors), count, (__m256i *)p->w, vectors);
+            (vectors == 2 ? plain_wide : plain_narrow)(&run);
+        }
     }
 }
 

@@ -130,8 +130,9 @@ INLINE void finish(const nnf_winograd_q8_tile *t, const products *p, const nnf_c
         _Alignas(32) int32_t sum[NNF_WINOGRAD_Q8_OUT][NNF_WINOGRAD_Q8_OUT * N];
         output_sums((const __m256i *)p->m[0][patch], M * N / 8, (const __m256i *)t->w, (__m256i *)sum, vectors);
         row.rows = (size_t)place->width;
-        for (size_t i = 0; i < (size_t)place->height; i++)
-            nnf_conv2d_finish_rows(f, &row, t->columns, sum[i], t->c + place->at + i * t->row, vectors, simple, clipped);
+        uint8_t *c = t->c + place->at;
+        for (size_t i = 0; i < (size_t)place->height; i++, c += t->row)
+            nnf_conv2d_finish_rows(f, &row, t->columns, sum[i], c, vectors, simple, clipped);
     }
 }
 
