@@ -12,7 +12,6 @@ can be committed to a repository there, and survive `git clean` here.
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +43,9 @@ def main():
     if a.last < 1:
         parser.error(f"--last: is {a.last}, must be at least 1")
     branch = a.branch or git("rev-parse", "--abbrev-ref", "HEAD")
-    if not re.fullmatch(r"[0-9a-f]{40}", git("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}")):
+    try:
+        git("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}")
+    except subprocess.CalledProcessError:
         parser.error(f"--branch: there is no {branch}")
     folder = a.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +61,7 @@ def main():
         return subprocess.run(command, cwd=folder, env=environment).returncode
 
     asv("machine", "--yes")
-    code = asv("run", "--skip-existing-successful", "--interleave-rounds", "--show-stderr",
+    code = asv("run", "--skip-existing-successful", "--show-stderr",
                *(["--bench", a.bench] if a.bench else []), *(["--quick"] if a.quick else []),
                f"HASHFILE:{folder / 'commits.txt'}")
     if not any((folder / "results").glob("*/*.json")):
