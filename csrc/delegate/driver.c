@@ -9,6 +9,7 @@
 
 #include "ndk/log.h"
 #include "ndk/object.h"
+#include "ndk/release.h"
 #include "prepare.h"
 
 enum { MOST_RANK = 64, INLINE = -1, ATTACHED = -2 };
