@@ -44,3 +44,12 @@ def test_weights_may_lie_in_memory_in_any_way():
     apart, whole = [(rows[0][:, ::2], rows[1][:, ::2])] * 3, [(rows[0][:, ::2].copy(), rows[1][:, ::2].copy())] * 3
     bias = [np.zeros(20, np.float32)] * 3
     assert pack_lstm_f32(apart, bias).tobytes() == pack_lstm_f32(whole, bias).tobytes()
+
+
+@pytest.mark.parametrize("gate", [np.zeros((20, 6), np.float32), (np.zeros((19, 6), np.float32),),
+                                  (np.zeros((20, 5), np.float32),), (np.zeros((20, 6), np.float32),) * 2, ()])
+def test_gates_of_other_shapes_are_refused(gate):
+    weights = [(np.zeros((20, 6), np.float32),), gate]
+    for order in (weights, weights[::-1]):
+        with pytest.raises(ValueError, match="matrices \\[20, inputs\\]"):
+            pack_lstm_f32(order, [np.zeros(20, np.float32)] * 2)

@@ -55,7 +55,7 @@ def recurrent(units, depth, groups):
 
 
 def gates(units, depth, groups):
-    weights = [np.ones((units, depth), np.float32)] * 4
+    weights = [(np.ones((units, depth), np.float32),)] * 4
     return native.pack_lstm_f32(weights, [dense(units)] * 4, [dense(units)] * 3, groups == 2)
 
 
