@@ -82,12 +82,14 @@ def pack_lstm_f32(weights, bias, peephole=(), half=False):
     for part in head:
         at += part.shape[1] * NNF_LSTM_N
     units, inputs = len(bias[0]), 0
-    widths = [np.shape(matrix)[1:] for matrix in weights[0]]
+    shapes = tuple(map(np.shape, weights[0]))
+    for shape in shapes:
+        if len(shape) != 2 or shape[0] != units:
+            raise ValueError(f"pack_lstm_f32: each gate must have matrices [{units}, inputs], has one {shape}")
+        inputs += shape[1]
     for sides in weights:
-        if [np.shape(matrix) for matrix in sides] != [(units, *width) for width in widths if len(width) == 1]:
-            raise ValueError(f"pack_lstm_f32: each gate must have matrices [{units}, inputs] of the same widths")
-    for width in widths:
-        inputs += width[0]
+        if tuple(map(np.shape, sides)) != shapes:
+            raise ValueError(f"pack_lstm_f32: each gate must have matrices [{units}, inputs] of the same shapes")
     count = len(weights) * NNF_LSTM_N * inputs
     size = tile_floats(at + (count // 2 if half else count))
     packed = aligned_bytes(4 * tiles * size).view(np.float32).reshape(tiles, size)
