@@ -332,29 +332,6 @@ int ndk_pack(ANeuralNetworksModel *model)
 }
 
 /* -- the driver's opinion -------------------------------------------------------------------------------------------- */
-/* Whether a model is valid. */
-static int ask(int fd, const char *where)
-{
-    struct ndk_session *session;
-    struct ndk_connection *connection;
-    struct ndk_buffer message = {0};
-    struct ndk_reader answer;
-    int code = ndk_session(&session);
-    if (code)
-        return code;
-    code = ndk_take(session, &connection);
-    if (!code) {
-        ndk_put_array(&message, 2);
-        ndk_put_int(&message, NDK_CHECK);
-        ndk_put_text(&message, "aidl3");
-        code = ndk_call(connection, &message, fd, NDK_TEXT, &answer, where);
-        ndk_buffer_free(&message);
-        ndk_give(connection);
-    }
-    ndk_session_unref(session);
-    return code;
-}
-
 static void read_unsupported(const ANeuralNetworksModel *model, struct ndk_reader *answer, bool *supported)
 {
     for (uint32_t i = 0; i < model->operation_count; i++)
@@ -368,7 +345,8 @@ static void read_unsupported(const ANeuralNetworksModel *model, struct ndk_reade
     }
 }
 
-int ndk_ask_supported(const ANeuralNetworksModel *model, const char *where, bool *supported)
+/* Asks the driver whether a model is valid or, given `supported`, which of its operations it takes. */
+static int ask(const ANeuralNetworksModel *model, int fd, bool *supported, const char *where)
 {
     struct ndk_session *session;
     struct ndk_connection *connection;
@@ -379,16 +357,23 @@ int ndk_ask_supported(const ANeuralNetworksModel *model, const char *where, bool
         return code;
     code = ndk_take(session, &connection);
     if (!code) {
-        ndk_put_array(&message, 1);
-        ndk_put_int(&message, NDK_GET_UNSUPPORTED);
-        code = ndk_call(connection, &message, model->fd, NDK_UNSUPPORTED, &answer, where);
-        if (!code)
+        ndk_put_array(&message, supported ? 1 : 2);
+        ndk_put_int(&message, supported ? NDK_GET_UNSUPPORTED : NDK_CHECK);
+        if (!supported)
+            ndk_put_text(&message, "aidl3");
+        code = ndk_call(connection, &message, fd, supported ? NDK_UNSUPPORTED : NDK_TEXT, &answer, where);
+        if (!code && supported)
             read_unsupported(model, &answer, supported);
         ndk_buffer_free(&message);
         ndk_give(connection);
     }
     ndk_session_unref(session);
     return code;
+}
+
+int ndk_ask_supported(const ANeuralNetworksModel *model, const char *where, bool *supported)
+{
+    return ask(model, model->fd, supported, where);
 }
 
 /* The same question, with the answer kept: most programs that finish a model ask next what of it is supported. */
@@ -439,7 +424,7 @@ int ndk_check_operation(const ANeuralNetworksModel *model, const struct ndk_oper
     if (code == NDK_NO_OPINION) {
         code = seal(p, &fd, &size);
         if (!code) {
-            code = ask(fd, "Model_addOperation");
+            code = ask(model, fd, NULL, "Model_addOperation");
             close(fd);
             if (is_form)
                 ndk_keep_opinion(question, code);
@@ -455,7 +440,7 @@ int ndk_check_model(ANeuralNetworksModel *model)
     struct ndk_question question = ndk_question(model->map, is_small ? model->map_size : 0);
     int code = is_small ? ndk_opinion(question) : NDK_NO_OPINION;
     if (code == NDK_NO_OPINION) {
-        code = is_small ? ask_all(model) : ask(model->fd, "Model_finish");
+        code = is_small ? ask_all(model) : ask(model, model->fd, NULL, "Model_finish");
         if (is_small)
             ndk_keep_opinion(question, code);
     }
