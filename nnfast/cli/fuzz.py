@@ -1,7 +1,7 @@
 """`nnfast fuzz`: bytes of strangers and whole sessions, guided by coverage (docs/fuzz.md)."""
 
-from .output import Output, positive, progress, table
-from .stress import number, seed
+from .output import Output, above_zero, positive, progress, table
+from .stress import seed
 
 
 def add_arguments(parser):
@@ -9,7 +9,7 @@ def add_arguments(parser):
                         "(default: all; --list shows them)")
     parser.add_argument("--list", action="store_true", help="show the targets and end")
     parser.add_argument("--runs", type=positive, metavar="N", help="inputs of each target")
-    parser.add_argument("--minutes", type=number, metavar="M", help="of each target (default 1 without --runs)")
+    parser.add_argument("--minutes", type=above_zero(), metavar="M", help="of each target (default 1 without --runs)")
     parser.add_argument("--seed", type=seed, metavar="S", help="of all that is drawn (default: another each time)")
     parser.add_argument("--corpus", metavar="DIR", help="inputs to begin with, a folder for each target; gets what "
                         "reaches new code (default: those of nnfast, nothing is kept)")

@@ -1,29 +1,18 @@
 """`nnfast health`: whether the driver's process answers, as an exit code for service managers and containers."""
 
-import argparse
 import threading
 import time
 
 from .. import config
 from ..errors import DeadObject, Error
-from .output import Output
+from .output import Output, above_zero
 
 LONGEST_SECONDS = 3600.0
 
 
-def _patience(text):
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= LONGEST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of seconds above 0, up to 3600")
-    return value
-
-
 def add_arguments(parser):
     parser.add_argument("--socket", metavar="PATH", help="of the driver's process (default: as nnfast serve)")
-    parser.add_argument("--timeout", type=_patience, default=5.0, metavar="SECONDS",
+    parser.add_argument("--timeout", type=above_zero(LONGEST_SECONDS), default=5.0, metavar="SECONDS",
                         help="time that it has to answer (default 5)")
     Output.add_argument(parser)
 

@@ -41,6 +41,20 @@ def seconds(text):
     return value
 
 
+def above_zero(most=1e9):
+    """argparse type: a number above 0, up to `most`."""
+    def parse(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not a number above 0, up to {most:g}")
+        return value
+
+    return parse
+
+
 def add_device_arguments(parser):
     """--threads, --precision and --without-passes, as nnfast.Device takes them, and --relaxed, as nnfast.load does."""
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")

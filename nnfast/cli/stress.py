@@ -2,9 +2,7 @@
 
 import argparse
 
-from .output import Output, positive, progress, table
-
-MOST_SECONDS = 1e9
+from .output import Output, above_zero, positive, progress, table
 
 
 def add_arguments(parser):
@@ -13,29 +11,18 @@ def add_arguments(parser):
     parser.add_argument("--list", action="store_true", help="show the tests and end")
     parser.add_argument("--self-test", action="store_true", help="instead: provoke each outcome on purpose, and see "
                         "whether it is told from the others")
-    parser.add_argument("--minutes", type=number, default=1.0, metavar="N", help="of each test (default 1)")
+    parser.add_argument("--minutes", type=above_zero(), default=1.0, metavar="N", help="of each test (default 1)")
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of all that is drawn (default 1)")
     parser.add_argument("--via", default="local", help="where the driver is: local, in the clients' processes "
                         "(default), or service, in a process of its own")
     parser.add_argument("--models", metavar="DIR", help="folder with .tflite files (default: those of nnfast)")
     parser.add_argument("--threads", type=positive, metavar="N", help="of each client, instead of the test's number")
     parser.add_argument("--processes", type=positive, metavar="N", help="forked clients, instead of the test's number")
-    parser.add_argument("--limit", type=number, metavar="PERCENT", help="by which latency may grow in "
+    parser.add_argument("--limit", type=above_zero(), metavar="PERCENT", help="by which latency may grow in "
                         "performance_degradation (default 50)")
-    parser.add_argument("--grace", type=number, metavar="SECONDS", help="after a test's duration until it counts as "
+    parser.add_argument("--grace", type=above_zero(), metavar="SECONDS", help="after a test's duration until it counts as "
                         "HANG (default: 30, of the parallel tests 20)")
     Output.add_argument(parser)
-
-
-def number(text):
-    """argparse type: a number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text}: must be a number above 0 and at most {MOST_SECONDS:g}")
-    return value
 
 
 def seed(text):

@@ -1,32 +1,20 @@
 """`nnfast top`: a live table of the clients of a driver's process, and of the models that they share."""
 
-import argparse
 import json
 import os
 import sys
 import time
 
 from ..service.wire.histogram import percentile
-from .output import Output, check_target, console, rich_table
+from .output import Output, above_zero, check_target, console, rich_table
 
 WIDEST, LEAST = 40, 12
 """Characters of a name: at most, and where there is too little room for it."""
 
 
-def seconds(text):
-    """argparse type: a positive number of seconds."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
-    return value
-
-
 def add_arguments(parser):
     parser.add_argument("--socket", metavar="PATH", help="of the driver's process (default: as nnfast serve)")
-    parser.add_argument("--interval", type=seconds, default=1.0, metavar="SECONDS",
+    parser.add_argument("--interval", type=above_zero(1e6), default=1.0, metavar="SECONDS",
                         help="time between two tables (default 1)")
     parser.add_argument("--once", action="store_true", help="print one table, of all since the start, and exit")
     parser.add_argument("--json", metavar="FILE", help="also write what each table shows as a line of JSON ('-': to "

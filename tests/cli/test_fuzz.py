@@ -34,7 +34,7 @@ def test_list_shows_every_target(capsys):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["--target", "none"], "target is 'none', must be one of tflite"), (["--minutes", "0"], "0: must be a number"),
+    (["--target", "none"], "target is 'none', must be one of tflite"), (["--minutes", "0"], "above 0"),
     (["--runs", "0"], "'0' is not a whole number from 1"), (["--seed", "x"], "must be a whole number"),
     (["--seed", str(1 << 40)], "seed"), (["--replay", "x"], "--replay needs one --target"),
     (["--target", "packets", "--replay", "nowhere"], "nowhere: No such file or directory"),

@@ -67,4 +67,4 @@ def test_what_is_no_driver(capsys, tmp_path):
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "soon", "1e9"])
 def test_times_that_mean_nothing(value, capsys):
     assert call("health", "--timeout", value) == 2
-    assert_one_error_line(capsys, "--timeout", "seconds")
+    assert_one_error_line(capsys, "--timeout", "above 0")

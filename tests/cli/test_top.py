@@ -121,7 +121,7 @@ def test_no_driver(capsys, tmp_path):
     assert call("top", "--socket", tmp_path / "none.sock", "--once") == 2
     assert_one_error_line(capsys, "none.sock", "no driver's process", "nnfast serve")
     assert call("top", "--interval", "0") == 2
-    assert_one_error_line(capsys, "--interval", "positive")
+    assert_one_error_line(capsys, "--interval", "above 0")
 
 
 @pytest.fixture
