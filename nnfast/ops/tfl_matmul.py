@@ -32,6 +32,14 @@ def infer(node):
     return [(*batch, x[-2], y[-1])]
 
 
+def validate(node):
+    """Both factors are of one type; products of integers may be wider."""
+    x, y, output = node["x"].dtype, node["y"].dtype, node.outputs[0].dtype
+    if x != y or output != x and (x.kind not in "iu" or not np.can_cast(x, output, "safe")):
+        node.fail("y", f"factors of {x} and {y} with products of {output} do not go together, must be of one type, "
+                       "and products of integers of that or a wider one")
+
+
 def compute(node, inputs):
     """Products in the type of the output."""
     return [np.ascontiguousarray(np.matmul(*_matrices(node, inputs), dtype=node.outputs[0].dtype))]
@@ -92,4 +100,4 @@ def _in_order(b, tensor, order):
 
 _TYPES = {"T": FLOATS + INTEGERS, "U": FLOATS + INTEGERS, "V": FLOATS + INTEGERS}
 TFL_BATCH_MATMUL = own("TFL_BATCH_MATMUL", {"x:T y:U adj_x:bool adj_y:bool -> output:V": _TYPES}, compute, infer,
-                       lower=lower, multiply_adds=True)
+                       validate, lower=lower, multiply_adds=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._native.movement import CopyBytes, PutBox, SetItem
 from .movement import MOST_DIMENSIONS, copy_box, copy_choice
-from .tfl import ANY, INDEXES, is_same_kind, own
+from .tfl import ANY, INDEXES, MAX_RANK, is_same_kind, own
 
 
 # -- SLICE -----------------------------------------------------------------------------------------------------------
@@ -48,8 +48,13 @@ def _index(node):
     masks = [node.scalar(name) for name in MASKS]
     if not len(begin) == len(end) == len(strides):
         node.fail("begin", f"has {len(begin)} values, end {len(end)}, strides {len(strides)}, must have as many")
+    if len(begin) > MAX_RANK:
+        node.fail("begin", f"has {len(begin)} values, must have at most {MAX_RANK}")
     if 0 in strides:
         node.fail("strides", f"are {strides}, must not be 0")
+    ellipses = [k for k in range(len(begin)) if masks[2] >> k & 1]
+    if len(ellipses) > 1:
+        node.fail("ellipsis_mask", f"is {masks[2]}, which names the places {ellipses}, must name at most one")
     index, taken = [], sum(not (masks[2] | masks[3]) >> k & 1 for k in range(len(begin)))
     if taken > len(shape):
         node.fail("begin", f"has {taken} values, must have at most {len(shape)}")

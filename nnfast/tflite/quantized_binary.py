@@ -33,12 +33,16 @@ def squared_difference(b, op):
     translate(b, op, "TFL_QUANTIZED_SQUARED_DIFFERENCE")
 
 
-def _needs_scales(x, y, out):
+def _needs_scales(x, y, _):
     return y is not None and x.type in CODES and x.type == y.type and bool(x.scales) and bool(y.scales) and \
         (x.scales, x.zero_points) != (y.scales, y.zero_points)
 
 
-@takes(lambda x, y, out: _needs_scales(x, y, out) or is_int16(x, y, y), Builtin.EQUAL, Builtin.NOT_EQUAL)
+def _is_int16_pair(x, y, _):
+    return y is not None and is_int16(x, None, y)
+
+
+@takes(lambda *tensors: _needs_scales(*tensors) or _is_int16_pair(*tensors), Builtin.EQUAL, Builtin.NOT_EQUAL)
 @takes(_needs_scales, Builtin.LESS, Builtin.LESS_EQUAL, Builtin.GREATER, Builtin.GREATER_EQUAL)
 def comparison(b, op):
     """Comparisons of two quantizations, and of int16 values for equality."""

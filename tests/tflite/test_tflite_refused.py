@@ -67,6 +67,21 @@ def test_refused(one, reason):
     assert reason in caught.value.reason and caught.value.operator == one.kind
 
 
+# -- forms that no converter writes ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("one", [
+    One("STRIDED_SLICE", [f(2, 3, 4), ints(0, 0), ints(1, 1), ints(1, 1)], [((2, 3, 4), "float32")],
+        "StridedSliceOptions", {"EllipsisMask": 3}),
+    One("STRIDED_SLICE", [f(2, 3, 4), *[ints(*[1] * 40)] * 3], [((2, 3, 4), "float32")], "StridedSliceOptions",
+        {"NewAxisMask": -1}),
+    One("BATCH_MATMUL", [f(2, 3), f(3, 2)], [((2, 2), "int8")], "BatchMatMulOptions"),
+    One("EQUAL", [np.ones((2, 3), np.int16)], [((2, 3), "bool")], quants={"i0": (0.5, 0)}),
+])
+def test_odd_forms_are_refused_in_a_line(one):
+    with pytest.raises(InvalidArgument, match=rf"operator.0. {one.kind}: .*") as caught:
+        one.model()
+    assert "\n" not in str(caught.value)
+
+
 # -- shapes known while translating --------------------------------------------------------------------------------
 def shape_file(signature=None):
     """x -> SHAPE -> STRIDED_SLICE [0] -> PACK with 6 -> RESHAPE of x, as converters write a flattening."""
