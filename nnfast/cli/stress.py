@@ -20,8 +20,8 @@ def add_arguments(parser):
     parser.add_argument("--processes", type=positive, metavar="N", help="forked clients, instead of the test's number")
     parser.add_argument("--limit", type=above_zero(), metavar="PERCENT", help="by which latency may grow in "
                         "performance_degradation (default 50)")
-    parser.add_argument("--grace", type=above_zero(), metavar="SECONDS", help="after a test's duration until it counts as "
-                        "HANG (default: 30, of the parallel tests 20)")
+    parser.add_argument("--grace", type=above_zero(), metavar="SECONDS", help="after a test's duration until it "
+                        "counts as HANG (default: 30, of the parallel tests 20)")
     Output.add_argument(parser)
 
 

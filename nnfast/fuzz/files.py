@@ -15,6 +15,7 @@ from ..model.records import align
 from ..service.server import model_reader
 from ..service.wire.channel import sealed_memfd
 from ..service.wire.models import START, pack
+from . import flat
 from .signed import TOKEN, Mutator, change, damage, models
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -84,6 +85,16 @@ class TfliteFile:
         model = tried(lambda: load(data), InvalidArgument)
         if model is not None:
             prepare_and_run(model)
+
+    @staticmethod
+    def mutate(data, size, random):
+        """Facts of a file that is sound; or any bytes."""
+        if random.random() < 0.1:
+            return None
+        try:
+            return flat.changed(data, random)
+        except Exception:  # it is none, or became one that cannot be written
+            return None
 
 
 class ServiceModel:

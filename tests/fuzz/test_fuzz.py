@@ -6,9 +6,10 @@ from random import Random
 import numpy as np
 import pytest
 
+import nnfast
 from helpers.fuzz_targets import plant, without_atheris
 from nnfast.errors import InvalidArgument
-from nnfast.fuzz import TARGETS, chance, replay, run, runner
+from nnfast.fuzz import TARGETS, chance, flat, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
 from nnfast.fuzz.session_parts import other_values
 from nnfast.fuzz.sessions import Session
@@ -69,6 +70,22 @@ def test_seeds_corpus_and_changes_of_them_are_no_findings(name):
         data = random.choice(inputs)
         target.one(chance.mutated(target, data, TARGETS[name].most, random,
                                   lambda data, size: chance.changed(data, size, random, inputs)))
+
+
+def test_changes_of_facts_leave_files_that_are_read():
+    target, loaded, refused = load(TARGETS["tflite"].place), 0, 0
+    for number, data in enumerate([*target.seeds()] * 3):
+        try:
+            made = flat.changed(data, Random(number))
+        except (InvalidArgument, OverflowError, TypeError):
+            continue  # a number that the field cannot hold
+        assert made == flat.changed(data, Random(number)) != data
+        try:
+            nnfast.load(made)
+            loaded += 1
+        except InvalidArgument:
+            refused += 1
+    assert loaded > 5 and refused > 5
 
 
 def test_a_session_tells_what_it_does():
