@@ -336,6 +336,12 @@ class Node:
             self.fail(name, f"has {value.size} values, must have at most {MOST_NUMBERS}")
         return value.reshape(-1).tolist()
 
+    def element(self, name, array):
+        """The first element of what an input holds, of one that stands for a scalar."""
+        if not array.size:
+            self.fail(name, "has no value, must have one")
+        return array.reshape(-1)[0]
+
     def scalar(self, name, default=None):
         """Python value of a scalar input; `default` if the form has no such operand."""
         places = self._names.get(name)

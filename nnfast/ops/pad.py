@@ -68,7 +68,7 @@ def _pad_item(node, value):
     """The pad value as an element of the input; 8-bit types use its low byte as the code."""
     if is_quant8(node["input"]):
         value = value.astype(np.uint8).view(node["input"].dtype)
-    return value.reshape(-1)[0]
+    return node.element("pad_value", value)
 
 
 def compute_v2(node, inputs):

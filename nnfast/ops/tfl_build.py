@@ -19,7 +19,7 @@ def infer_fill(node):
 
 def compute_fill(node, inputs):
     """One value everywhere."""
-    return [np.full(dimensions(node, "dims"), inputs[1].reshape(-1)[0])]
+    return [np.full(dimensions(node, "dims"), node.element("value", inputs[1]))]
 
 
 def infer_range(node):
@@ -34,9 +34,9 @@ def infer_range(node):
 def compute_range(node, inputs):
     """start, start + delta and so on, summed up one by one as TFLite does."""
     (count,), dtype = infer_range(node)[0], node.outputs[0].dtype
-    steps = np.full(count, inputs[2].reshape(-1)[0], dtype)
+    steps = np.full(count, node.element("delta", inputs[2]), dtype)
     if count:
-        steps[0] = inputs[0].reshape(-1)[0]
+        steps[0] = node.element("start", inputs[0])
     return [np.add.accumulate(steps, dtype=dtype)]
 
 
@@ -51,7 +51,8 @@ def infer_one_hot(node):
 
 def compute_one_hot(node, inputs):
     """`on` where the index is, `off` elsewhere."""
-    indices, depth, on, off = inputs[0], node.scalar("depth"), inputs[2].reshape(-1)[0], inputs[3].reshape(-1)[0]
+    indices, depth = inputs[0], node.scalar("depth")
+    on, off = (node.element(name, array) for name, array in zip(("on", "off"), inputs[2:4]))
     axis = node.scalar("axis") % (indices.ndim + 1)
     counts = np.arange(depth).reshape([depth if k == axis else 1 for k in range(indices.ndim + 1)])
     return [np.where(np.expand_dims(indices, axis) == counts, on, off).astype(node.outputs[0].dtype)]
@@ -147,7 +148,7 @@ def infer_pad(node):
 
 def compute_pad(node, inputs):
     """A value, or the zero of the type, around the input."""
-    value = inputs[2].reshape(-1)[0] if node.has("value") else node.outputs[0].zero_point
+    value = node.element("value", inputs[2]) if node.has("value") else node.outputs[0].zero_point
     return [np.pad(inputs[0], _paddings(node), constant_values=value)]
 
 
@@ -158,7 +159,8 @@ def lower_pad(node, b):
         return f"rank is {len(source.shape)}, native up to {MOST_DIMENSIONS}"
     if node.has("value") and node["value"].value is None:
         return "the value is not a constant"
-    reason = fill_with(b, output, node["value"].value.reshape(-1)[0] if node.has("value") else output.zero_point)
+    value = node.element("value", node["value"].value) if node.has("value") else output.zero_point
+    reason = fill_with(b, output, value)
     if reason is not None:
         return reason
     item = source.dtype.itemsize

@@ -244,7 +244,7 @@ def infer_sparse(node):
 def compute_sparse(node, inputs):
     """The values at their indices, the default elsewhere."""
     indices, values = inputs[0], inputs[2].reshape(-1)
-    result = np.full(infer_sparse(node)[0], inputs[3].reshape(-1)[0])
+    result = np.full(infer_sparse(node)[0], node.element("default", inputs[3]))
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != result.ndim or len(values) not in (1, len(rows)):
         node.fail_run("indices", f"shape is {list(indices.shape)}, must be {len(values)} rows of {result.ndim}")

@@ -117,7 +117,7 @@ def _cosines(channels, coefficients):
 
 def compute_mfcc(node, inputs):
     """Mel energies of the spectrogram, their logarithms, and the cosine transform of these."""
-    spectrogram, rate = inputs[0], float(inputs[1].reshape(-1)[0])
+    spectrogram, rate = inputs[0], float(node.element("rate", inputs[1]))
     channels, coefficients = node.scalar("channels"), node.scalar("coefficients")
     if rate <= 0:
         node.fail_run("rate", f"is {rate:g}, must be above 0")
@@ -136,12 +136,12 @@ def lower_mfcc(node, b):
     spectrogram, rate = node["spectrogram"], node["rate"].value
     (*outer, bins), channels = spectrogram.shape, node.scalar("channels")
     rows, coefficients = prod(outer), node.scalar("coefficients")
-    if rate is None or rate.reshape(-1)[0] <= 0 or rows == 0:
+    if rate is None or node.element("rate", rate) <= 0 or rows == 0:
         return "the rate is computed or not above 0, or there are no windows"
     if channels > bins:
         return f"{channels} channels of {bins} frequencies, native up to as many"
     roots, energies, logarithms = (b.temp(4 * rows * count) for count in (bins, channels, channels))
-    filters = partial(_filters, node, bins, float(rate.reshape(-1)[0]))
+    filters = partial(_filters, node, bins, float(node.element("rate", rate)))
     b.emit(UnaryF32((b.slot(spectrogram), roots), "sqrt", rows * bins))
     _product(b, (roots, energies), rows, bins, channels, filters, FLOOR)
     b.emit(UnaryF32((energies, logarithms), "log", rows * channels))

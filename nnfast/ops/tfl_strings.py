@@ -93,9 +93,7 @@ def compute_skip_gram(node, inputs):
     strings = _TABLES.get(node.scalar("strings"))
     if strings is None:
         node.fail_run("strings", "is no table of strings of this process")
-    if inputs[0].size < 1:
-        node.fail_run("input", "has no string, must have one")
-    size, words = node.scalar("ngram_size"), words_of(strings.text(int(inputs[0].reshape(-1)[0])))
+    size, words = node.scalar("ngram_size"), words_of(strings.text(int(node.element("input", inputs[0]))))
     found = []
     if 0 < size <= len(words):
         for gram in _grams(words, size, node.scalar("max_skip_size"), node.scalar("include_all"), node.go_on):
@@ -123,10 +121,10 @@ def compute_find(node, inputs):
     """The value of each key; the default where there is none. Of equal keys the first counts."""
     wanted, keys, values, default = inputs
     if not keys.size:
-        return [np.full(wanted.shape, default.reshape(-1)[0], values.dtype)]
+        return [np.full(wanted.shape, node.element("default", default), values.dtype)]
     order = np.argsort(keys, kind="stable")
     places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), keys.size - 1)]
-    return [np.where(keys[places] == wanted, values[places], default.reshape(-1)[0]).astype(values.dtype)]
+    return [np.where(keys[places] == wanted, values[places], node.element("default", default)).astype(values.dtype)]
 
 
 TFL_HASHTABLE_FIND = own(

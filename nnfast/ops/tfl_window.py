@@ -29,7 +29,7 @@ def infer_dilate(node):
 
 def compute_dilate(node, inputs):
     """One value between those of the input."""
-    result = np.full(infer_dilate(node)[0], inputs[2].reshape(-1)[0], node.outputs[0].dtype)
+    result = np.full(infer_dilate(node)[0], node.element("value", inputs[2]), node.outputs[0].dtype)
     result[tuple(slice(None, None, d) for d in node.numbers("dilations"))] = inputs[0]
     return [result]
 
@@ -45,7 +45,7 @@ def infer_pad(node):
 def compute_pad(node, inputs):
     """One value between those of the input and at both ends, of which negative numbers cut off."""
     x = inputs[0]
-    result = np.full(infer_pad(node)[0], inputs[1].reshape(-1)[0], node.outputs[0].dtype)
+    result = np.full(infer_pad(node)[0], node.element("value", inputs[1]), node.outputs[0].dtype)
     there, here = [], []
     for n, size, a, i in zip(x.shape, result.shape, node.numbers("low"), node.numbers("interior")):
         step = i + 1
@@ -83,7 +83,7 @@ def compute_window(node, inputs):
     (shape,), x = infer_window(node), inputs[0]
     function = _FUNCTIONS[node.scalar("function")]
     windows, strides, dilations = (node.numbers(name) for name in ("window", "strides", "dilations"))
-    result = np.full(shape, inputs[1].reshape(-1)[0], node.outputs[0].dtype)
+    result = np.full(shape, node.element("start", inputs[1]), node.outputs[0].dtype)
     if result.size:
         for taps in product(*map(range, windows)):
             node.go_on()

@@ -12,7 +12,7 @@ from helpers.tflite.cases_layers import CASES as LAYERS
 from helpers.tflite.cases_layers import OPTIONS, SCORES, detection
 from helpers.tflite.file_builder import Op, Tensor, build
 from helpers.tflite.running import Const, One
-from nnfast.errors import InvalidArgument, UnsupportedOperator
+from nnfast.errors import Error, InvalidArgument, UnsupportedOperator
 from nnfast.tflite import load
 from nnfast.tflite.flexmap import decode
 
@@ -79,6 +79,23 @@ def test_refused(one, reason):
 def test_odd_forms_are_refused_in_a_line(one):
     with pytest.raises(InvalidArgument, match=rf"operator.0. {one.kind}: .*") as caught:
         one.model()
+    assert "\n" not in str(caught.value)
+
+
+NOTHING = np.zeros(0, np.float32)
+
+
+@pytest.mark.parametrize("one", [
+    One("FILL", [ints(2, 2), NOTHING], [((2, 2), "float32")]),
+    One("PADV2", [f(2, 3), Const(np.ones((2, 2), np.int32)), NOTHING], [((4, 5), "float32")]),
+    One("ONE_HOT", [np.arange(3, dtype=np.int32), value(4), NOTHING, NOTHING], [((3, 4), "float32")], "OneHotOptions",
+        {"Axis": -1}),
+    One("DILATE", [f(2, 3), ints(2, 2), NOTHING], [((3, 5), "float32")]),
+    One("SPARSE_TO_DENSE", [np.zeros((1, 1), np.int32), ints(3), f(1), NOTHING], [((3,), "float32")]),
+], ids=lambda one: one.kind)
+def test_what_stands_for_a_scalar_has_a_value(one):
+    with pytest.raises(Error, match=r"has no value, must have one|shape is \[0\]") as caught:
+        one.run()
     assert "\n" not in str(caught.value)
 
 
