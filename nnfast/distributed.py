@@ -6,6 +6,8 @@ A model travels once to each worker, under the digest of its content, and is com
 thread, as Dask runs as many tasks at once as a worker has threads. Needs dask and distributed: nnfast[distributed].
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import pickle
@@ -13,6 +15,7 @@ import tempfile
 import threading
 from collections import deque
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +32,13 @@ from .extras import needed
 from .forks import importing, renewed
 from .model.types import Model
 from .tflite import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Self
+
+    from . import typed
+    from .driver.prepared import PreparedModel
 
 dask, distributed, dask_array = needed("dask"), needed("distributed"), needed("dask.array")
 with importing:
@@ -66,17 +76,20 @@ class ContentPlugin(distributed.WorkerPlugin):
 
     idempotent = True
 
-    def __init__(self, data):
+    digest: str
+    name: str
+
+    def __init__(self, data: bytes) -> None:
         self.digest, self._data = digest_of(data), data
         self.name = f"nnfast-{self.digest}"
 
-    def setup(self, worker):
+    def setup(self, worker: Any) -> None:
         """Called by Dask on each worker."""
         keep_freed_memory()
         with _lock:
             _contents[self.digest] = self._data
 
-    def teardown(self, worker):
+    def teardown(self, worker: Any) -> None:
         """Called by Dask when the plugin is removed."""
         with _lock:
             _contents.pop(self.digest, None)
@@ -84,7 +97,7 @@ class ContentPlugin(distributed.WorkerPlugin):
                 del _made[key]
 
 
-def keep_freed_memory():
+def keep_freed_memory() -> None:
     """Have malloc keep freed memory for the next item, in workers whose malloc Dask told to give all of it back: the
     page faults of a picture's arrays would take longer than their arithmetic. Another setting of the environment stays.
     """
@@ -112,37 +125,41 @@ class ModelOnWorkers:
     the bytes with it, for schedulers without workers of their own.
     """
 
-    def __init__(self, model, input_shapes=None, embedded=False, **device):
+    digest: str
+    data: bytes | None
+
+    def __init__(self, model: Model | typed.FilePath, input_shapes: typed.InputShapes | None = None,
+                 embedded: bool = False, **device: Any) -> None:
         data = content_of(model)
         self.digest, self._embedded = digest_of(data), data if embedded else None
         self.data = data
         self._options = tuple(sorted((input_shapes or {}).items())), tuple(sorted(device.items()))
 
-    def __getstate__(self):
+    def __getstate__(self) -> tuple[Any, ...]:
         return self.digest, self._options, self._embedded
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.digest, self._options, self._embedded = state
         self.data = None
 
-    def __dask_tokenize__(self):
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
         return self.digest, self._options, self._embedded is not None
 
-    def prepared(self):
+    def prepared(self) -> tuple[Model, PreparedModel]:
         """(Model, PreparedModel) of this process, made when it is first asked for."""
         if self._embedded is not None:
             with _lock:
                 _contents.setdefault(self.digest, self._embedded)
         return _made_of(self.digest, self._options, self.prepare)
 
-    def prepare(self, data=None):
+    def prepare(self, data: bytes | None = None) -> tuple[Model, PreparedModel]:
         """(Model, PreparedModel), made now. data: its bytes, None: those of `data`."""
         shapes, device = map(dict, self._options)
         model = load(self.data if data is None else data)
         return model, Device(1, **device).prepare(model, input_shapes=shapes or None)
 
 
-def content_of(model):
+def content_of(model: Model | typed.FilePath) -> bytes:
     """Bytes of a Model, or of a model file by its path. Raises InvalidArgument."""
     if not isinstance(model, Model):
         path = checked_path(model, "distributed model:")
@@ -158,8 +175,8 @@ def content_of(model):
             return stream.read()
 
 
-def register(client, data, again=False):
-    """Have all workers of a client get these bytes, now and later; again: whether or not they were told already."""
+def register(client: Any, data: bytes, again: bool = False) -> None:
+    """Have all workers of a client get these bytes (data), now and later; again: also where they were told already."""
     plugin = ContentPlugin(data)
     with _lock:
         known = _registered.setdefault(client, set())
@@ -169,7 +186,7 @@ def register(client, data, again=False):
     client.register_plugin(plugin)
 
 
-def unregister(client, data):
+def unregister(client: Any, data: bytes) -> None:
     """Have the workers of a client drop these bytes."""
     digest = digest_of(data)
     with _lock:
@@ -180,8 +197,12 @@ def unregister(client, data):
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
-def map_blocks(model, array, client=None, batch=1, input_shapes=None, **device):
+def map_blocks(model: Model | typed.FilePath, array: Any, client: Any = None, batch: int = 1,
+               input_shapes: typed.InputShapes | None = None, **device: Any) -> Any:
     """A model over a Dask array with the items along the first axis, block by block. Lazy.
+
+        y = nnfast.distributed.map_blocks("model.tflite", dask.array.from_zarr("pictures.zarr"), batch=8)
+        y.to_zarr("scores.zarr")
 
     model: an nnfast.Model, or the path of a model file, with one input; array: of the input's dtype, with one more
     dimension than an item, or with the items' leading dimension of 1 left out. Its chunks along the other axes are
@@ -258,7 +279,8 @@ def _found(reference):
 
 # -- files: nnfast batch -----------------------------------------------------------------------------------------------
 @contextmanager
-def connected(scheduler=None, workers=None, threads=None):
+def connected(scheduler: str | None = None, workers: int | None = None,
+              threads: int | None = None) -> Iterator[Any]:
     """A Client of a scheduler's address, or of workers started on this machine, which end with the block.
 
     threads: of all workers together; None: the processors. Raises InvalidArgument if there is no scheduler or worker.
@@ -288,19 +310,19 @@ def connected(scheduler=None, workers=None, threads=None):
 
 class Chunks:
     """Computes the chunks of a run on the workers of a client, which keep what they need until the end of a `with`
-    block. reference: ModelOnWorkers; source: of batch.sources."""
+    block. reference: ModelOnWorkers; source: of batch.sources; outputs: as of runner.outputs_of."""
 
-    def __init__(self, client, reference, source, outputs, batch):
+    def __init__(self, client: Any, reference: ModelOnWorkers, source: Any, outputs: Sequence[Any], batch: int) -> None:
         self._client, self._reference = client, reference
         self._outputs, self._batch = outputs, batch
         self._source = pickle.dumps(source)
         self._arguments = digest_of(self._source), reference, outputs, batch
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._register(False)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         for data in (self._source, self._reference.data):
             unregister(self._client, data)
 
@@ -308,7 +330,7 @@ class Chunks:
         for data in (self._reference.data, self._source):
             register(self._client, data, again)
 
-    def parts(self, ranges):
+    def parts(self, ranges: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """(number, Part) of each chunk, in the order in which they are finished; bounded in number.
 
         A chunk whose worker is lost is computed again. Raises what ends a run.

@@ -31,7 +31,7 @@ class ErrorStatus(IntEnum):
 LONGEST_MESSAGE = 1000
 
 
-def one_line(text):
+def one_line(text: str) -> str:
     """The text with its line breaks escaped and, where it is too long for a message, without its middle."""
     if len(text) > LONGEST_MESSAGE:
         text = f"{text[:600]} ... {text[-200:]}"
@@ -78,6 +78,7 @@ class OutputInsufficientSize(Error):
     """An output buffer is too small; `.shapes` holds (dimensions, is_sufficient) per output."""
 
     status = ErrorStatus.OUTPUT_INSUFFICIENT_SIZE
+    shapes: list[Any]
 
     def __init__(self, message: str, shapes: Iterable[Any] = ()) -> None:
         super().__init__(message)
@@ -122,6 +123,10 @@ class UnsupportedOperator(InvalidArgument):
     """
 
     SHOWN = 16
+    operator: str
+    index: int
+    reason: str
+    others: tuple[tuple[str, int, str], ...]
 
     def __init__(self, operator: str, index: int, reason: str, others: Iterable[tuple[str, int, str]] = ()) -> None:
         found = ((operator, index, reason), *others)
@@ -134,7 +139,7 @@ class UnsupportedOperator(InvalidArgument):
         self.reason = reason
         self.others = tuple(others)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.operator, self.index, self.reason, self.others)
 
 

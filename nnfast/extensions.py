@@ -43,16 +43,18 @@ _registered, _lock = {}, renewed(threading.Lock())
 class Type(Definition):
     """An operand type of an extension.
 
-    id: its code there, 0 to 65535; dtype: of a scalar, or of one element of a tensor. parameters: structured dtype of
-    the bytes that must go with every operand of the type (Operand.extraParams); None: there are none. check(parameters)
-    may raise ValueError for those that it does not accept. extension: name of the Extension that it is part of.
+    id: its code there, 0 to 65535; dtype: of a scalar, or of one element of a tensor; is_tensor: False for a type of
+    scalars. parameters: structured dtype of the bytes that must go with every operand of the type
+    (Operand.extraParams); None: there are none. check(parameters) may raise ValueError for those that it does not
+    accept. extension: name of the Extension that it is part of.
     """
 
     name: str
     id: int
-    extension: Extension | None
+    extension: str | None
     is_tensor: bool
     dtype: typed.DType
+    parameters: typed.DType | None
 
     @vlog.log_errors(vlog.MANAGER, "extension type")
     def __init__(self, name: str, id: int, dtype: DTypeLike, is_tensor: bool = True,
@@ -105,6 +107,7 @@ class Type(Definition):
 class Operation(Definition):
     """An operation of an extension.
 
+    id: its code there, 0 to 65535.
     signature: operands as ``"n:N -> sequence:S"``: ``name:variable``; ``name?`` may be omitted, ``name*`` repeats.
     types: {variable: what it may be}, each a Type or the name of a type of the standard; operands that share a variable
     have the same type. All functions look at the operation through its `node` (ops.base.Node):
@@ -119,7 +122,8 @@ class Operation(Definition):
 
     name: str
     id: int
-    extension: Extension | None
+    extension: str | None
+    op: OpDef
 
     @vlog.log_errors(vlog.MANAGER, "extension operation")
     def __init__(self, name: str, id: int, signature: str, types: dict[str, Any], run: Callable[..., Any],
@@ -211,6 +215,8 @@ class Extension:
     """
 
     name: str
+    types: dict[int, Type]
+    operations: dict[int, Operation]
 
     @vlog.log_errors(vlog.MANAGER, "extension")
     def __init__(self, name: str, types: Iterable[Type] = (), operations: Iterable[Operation] = ()) -> None:
@@ -287,7 +293,7 @@ def load_installed(failed: Callable[[Any, Exception], object] | None = None) -> 
     return names
 
 
-def chosen(given):
+def chosen(given: Iterable[Extension | str] | None) -> dict[str, Extension]:
     """{name: Extension} of a device: all registered ones (None), or those listed, as objects or by registered name."""
     known = registered()
     if given is None:

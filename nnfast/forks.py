@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 10.0
 """So long a fork waits for an import; one that needs a lock which the forking thread holds would never end."""
 
 count = 0
-importing = RLock()
+importing: RLock = RLock()
 _renewed = WeakSet()
 
 

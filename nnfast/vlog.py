@@ -35,14 +35,14 @@ ALL = (1 << len(TAGS)) - 1
 
 _INFO = 20  # logging.INFO
 
-mask = 0
+mask: int = 0
 """Bits of the tags that are on."""
 
 _knob = ""
 _is_on, _handler = False, None  # the loggers let lines pass; what brings them to stderr
 
 
-def parse(text):
+def parse(text: str | None) -> tuple[int, list[str]]:
     """(mask, unknown tokens) of a value of the property: tags between spaces, commas or colons, `all` or 1."""
     bits, unknown = 0, []
     text = checked_text(text, "vlog: tags") if text is not None else ""

@@ -1,7 +1,13 @@
 """Results of a conformance run: one record per test and kind, their counts, and the worst errors seen."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 OUTCOMES = ("passed", "failed", "skipped", "not_applicable")
 MUTATION_COUNTS = ("tried", "refused", "accepted", "crashed")
@@ -11,6 +17,8 @@ MUTATION_COUNTS = ("tried", "refused", "accepted", "crashed")
 class TestResult:
     """One test of one kind.
 
+    name: of the test; kind: one of `nnfast vts --kind`; hal, via: the face and the way that it took; source: the file
+    it is from; outcome: "passed", "failed", "skipped" or "not_applicable"; reason: why, one line, "" where it passed.
     max_error: largest |actual - expected| over the compared outputs, None when nothing was compared.
     errors: operand type name -> (largest error, largest share of the tolerance used).
     parts: outcome of each form of the kind (dynamic: unspecified, insufficient); empty when it has one form.
@@ -26,15 +34,16 @@ class TestResult:
     source: str
     outcome: str
     reason: str = ""
-    errors: dict = field(default_factory=dict)
-    parts: dict = field(default_factory=dict)
-    tally: dict = field(default_factory=dict)
+    errors: dict[str, tuple[float, float]] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)
+    tally: dict[str, list[int]] = field(default_factory=dict)
 
     @property
-    def max_error(self):
+    def max_error(self) -> float | None:
+        """The largest error over all operand types, None when nothing was compared."""
         return max((error for error, _ in self.errors.values()), default=None)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """Plain dict; an error that is not finite becomes null, the reason tells about it."""
         row = {"name": self.name, "kind": self.kind, "hal": self.hal, "via": self.via, "outcome": self.outcome,
                "reason": self.reason, "max_error": _finite(self.max_error), "source": self.source}
@@ -47,31 +56,39 @@ class TestResult:
 
 @dataclass(slots=True)
 class Results:
-    """All results of a run, in the order of the files; counts as properties passed, failed, skipped, not_applicable."""
+    """All results of a run: tests, a TestResult for each in the order of the files, and the seconds that they took.
 
-    tests: list = field(default_factory=list)
+    Counts are properties: passed, failed, skipped, not_applicable.
+    """
+
+    tests: list[TestResult] = field(default_factory=list)
     seconds: float = 0.0
 
-    def count(self, outcome, kind=None):
+    def count(self, outcome: str, kind: str | None = None) -> int:
+        """Tests that ended so: "passed", "failed", "skipped" or "not_applicable". kind: of one kind, None for all."""
         return sum(test.outcome == outcome and kind in (None, test.kind) for test in self.tests)
 
     @property
-    def passed(self):
+    def passed(self) -> int:
+        """Tests whose every result was right."""
         return self.count("passed")
 
     @property
-    def failed(self):
+    def failed(self) -> int:
+        """Tests with a result, or a status, that is not right."""
         return self.count("failed")
 
     @property
-    def skipped(self):
+    def skipped(self) -> int:
+        """Tests that could not be run here; `reason` of each says why."""
         return self.count("skipped")
 
     @property
-    def not_applicable(self):
+    def not_applicable(self) -> int:
+        """Tests that this version or way of the driver does not have."""
         return self.count("not_applicable")
 
-    def by_kind(self):
+    def by_kind(self) -> dict[str, dict[str, int]]:
         """Kind, or "kind: form", -> {outcome: count}, in order of appearance."""
         table = {}
         for test in self.tests:
@@ -80,7 +97,7 @@ class Results:
                 table.setdefault(row, dict.fromkeys(OUTCOMES, 0))[outcome] += 1
         return table
 
-    def worst(self):
+    def worst(self) -> dict[str, tuple[float, float, str]]:
         """Operand type name -> (largest error, share of the tolerance used at most, test with that share)."""
         table = {}
         for test in self.tests:
@@ -89,7 +106,7 @@ class Results:
                 table[name] = (max(old[0], error), *((share, test.name) if share > old[1] else old[1:]))
         return dict(sorted(table.items()))
 
-    def mutations(self):
+    def mutations(self) -> dict[str, dict[str, int]]:
         """Rule -> {tried, refused, accepted, crashed: number of mutations}, over all tests of kind validation."""
         table = {}
         for test in self.tests:
@@ -99,7 +116,7 @@ class Results:
                     row[name] += count
         return table
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """The document that `nnfast vts --json` writes (design: counts, then one entry per test)."""
         worst = {name: {"max_error": _finite(error), "tolerance_used": _finite(share), "test": test}
                  for name, (error, share, test) in self.worst().items()}

@@ -1,10 +1,13 @@
 """Running conformance vectors over worker processes, so that a crash costs one test and all cores work."""
 
+from __future__ import annotations
+
 import json
 import os
 import random
 import re
 import time
+from typing import TYPE_CHECKING
 
 from ..checks import called, sequence, shown, text, whole
 from ..checks import path as checked_path
@@ -15,6 +18,12 @@ from .kinds import KINDS
 from .pool import Pool
 from .results import Results, TestResult
 from .vectors import collect, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from .. import typed
+    from ..trace import Recorder
 
 FACES = {"canonical": "aidl3", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2", "1.3": "1.3"}
 """Faces of the driver, each with the newest HAL version whose models it takes."""
@@ -42,21 +51,27 @@ TEST_SECONDS = 120.0
 TIMES_LONGER = {"validation": 5}
 """Kinds that get more time: a real network has thousands of mutations, each a preparation."""
 
-def run(paths, hal="canonical", via="local", kinds=None, ops=None, pattern=None, jobs=None, progress=None, threads=1,
-        device=OWN_DEVICE, sample=None, seed=1, recorder=None, folder=None):
+def run(paths: typed.FilePath | Sequence[typed.FilePath], hal: str = "canonical", via: str = "local",
+        kinds: str | Sequence[str] | None = None, ops: str | Sequence[str] | None = None, pattern: str | None = None,
+        jobs: int | None = None, progress: Callable[[int, int, TestResult], object] | None = None, threads: int = 1,
+        device: str = OWN_DEVICE, sample: int | None = None, seed: int | None = 1, recorder: Recorder | None = None,
+        folder: typed.FilePath | None = None) -> Results:
     """Run conformance vectors; returns Results.
 
-    paths: vector files or folders. kinds: names, default all that are built. ops: operation names (list, or a text
-    with commas): only tests that use no other. pattern: regular expression that test names must contain. jobs:
-    processes, default one per usable core. progress(done, total, result) is called after every test. threads: of the
-    device in each process. via: "local"; "burst": executions go through bursts only, and kinds that have none are not
-    run; "service": in a driver's process of its own for each worker; "cache": every model comes from cache files;
-    "ndk": through the C library, canonical face only; "definitions": without kernels.
-    device: "module:callable" of the device to test, called with num_threads; a foreign one can be reached locally only.
-    sample: that many tests of each kind, drawn by `seed`; None runs all. recorder: a trace.Recorder that takes the
-    marks of all processes (those of one that dies are lost). folder: where each failed test is written, as a vector
-    file and as a program.
-    Raises InvalidArgument for a wrong argument or a malformed vector.
+        results = nnfast.conformance.run("vts", kinds=["general"], sample=1000)
+        assert not results.failed, [test.reason for test in results.tests if test.outcome == "failed"]
+
+    paths: vector files or folders. hal: face of the driver, "canonical" or "1.0" to "1.3". kinds: names, default all
+    that are built. ops: operation names (list, or a text with commas): only tests that use no other. pattern: regular
+    expression that test names must contain. jobs: processes, default one per usable core. progress(done, total, result)
+    is called after every test. threads: of the device in each process. via: "local"; "burst": executions go through
+    bursts only, and kinds that have none are not run; "service": in a driver's process of its own for each worker;
+    "cache": every model comes from cache files; "ndk": through the C library, canonical face only; "definitions":
+    without kernels. device: "module:callable" of the device to test, called with num_threads; a foreign one can be
+    reached locally only. sample: that many tests of each kind, drawn by `seed`; None runs all. recorder: a
+    trace.Recorder that takes the marks of all processes (those of one that dies are lost). folder: where each failed
+    test is written, as a vector file and as a program. Raises InvalidArgument for a wrong argument or a malformed
+    vector.
     """
     if isinstance(paths, str | bytes | os.PathLike):
         paths = [paths]
@@ -109,7 +124,7 @@ def _has_bursts(kind, hal):
     return KINDS[kind].bursts and hal not in ("1.0", "1.1")
 
 
-def operations(ops):
+def operations(ops: str | Iterable[str] | None) -> set[str] | None:
     """Set of operation names, or None for all."""
     if ops is None:
         return None

@@ -27,7 +27,7 @@ class CacheFiles:
     data: Sequence[int]
 
 
-def version_string():
+def version_string() -> str:
     """Version of the driver; differs whenever compiled models or results may differ [NN 3.4]."""
     sizes = kernels.sizes()
     return _version_of(sizes["level1"], sizes["level2"])
@@ -40,7 +40,7 @@ def _version_of(*caches):
     return f"nnfast {__version__} {hashlib.sha256(f'{names} {caches}'.encode()).hexdigest()[:12]}"
 
 
-def descriptors_of(files):
+def descriptors_of(files: CacheFiles) -> tuple[int, int]:
     """(model descriptor, data descriptor). Raises InvalidArgument for a wrong count or anything but descriptors."""
     if not isinstance(files, CacheFiles):
         raise InvalidArgument(f"compilation cache: is {type(files).__name__}, must be an nnfast.CacheFiles")
@@ -58,7 +58,7 @@ def descriptors_of(files):
     return int(files.model[0]), int(files.data[0])
 
 
-def check_token(token):
+def check_token(token: bytes) -> None:
     """Raise InvalidArgument unless `token` is TOKEN_BYTES bytes."""
     if not isinstance(token, bytes | bytearray) or len(token) != TOKEN_BYTES:
         got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else f"a {type(token).__name__}"

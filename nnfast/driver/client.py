@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._native import threads
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _named = {}
 """Clients by name; "" is the client of devices without one. They live as long as the process."""
@@ -17,7 +23,8 @@ class Client:
     After a fork, executions of the parent do not count in the child.
     """
 
-    pacing = None
+    gate: Any
+    pacing: Callable[..., Any] | None = None
     """pacing(limits): context manager around each execution in Python, where clients share the interpreter."""
 
     def __init__(self) -> None:

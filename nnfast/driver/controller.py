@@ -196,9 +196,13 @@ class Controller:
 
         with prepared.burst(spin_us=50) as burst:
             y, = burst.run([x])
+
+    capacity, spin_us: as of PreparedModel.burst.
     """
 
     fallbacks: int
+
+    prepared: typed.Prepared
 
     def __init__(self, prepared: typed.Prepared, capacity: int = 1024, spin_us: int | None = None) -> None:
         def configure(slots, requests, results):

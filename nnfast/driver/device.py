@@ -73,6 +73,11 @@ class Device(Closing):
     without_passes: frozenset[str]
     client: Client
     extensions: dict[str, Extension]
+    budget: Budget | None
+    team: Any
+    gate: Any
+    tokens: Tokens
+    models: WeakSet[Any]
 
     @vlog.log_errors(vlog.MANAGER, "Device")
     def __init__(self, num_threads: int | None = None, memory_limit: int | None = None,
@@ -212,8 +217,9 @@ class Device(Closing):
             return prepared
 
     def compile(self, model: Model, options: Any, deadline: float | None = None, packing: Any = None) -> PreparedModel:
-        """A PreparedModel that is in no cache. options: preference, priority, input_shapes and keep, as of `prepare`;
-        packing: StoredPacking to plan with, for a model from a cache."""
+        """A PreparedModel that is in no cache. options: preference, priority, input_shapes and keep, and deadline
+        as of `prepare`; packing: StoredPacking to plan with, for a model from a cache.
+        """
         return PreparedModel(self, model, *options, deadline, packing=packing)
 
     def submit_prepare(self, model: Model, done: Callable[[PreparedModel | None, Error | None], object],
@@ -229,7 +235,7 @@ class Device(Closing):
     def submit_load(self, load: Callable[[float | None], PreparedModel],
                     done: Callable[[PreparedModel | None, Error | None], object],
                     deadline: float | None = None) -> None:
-        """As submit_prepare, for load(deadline) as returned by `cached`."""
+        """As submit_prepare, for load(deadline) as returned by `cached`; done: as there."""
         with importing:
             from .launch import submit_load
 
@@ -239,8 +245,9 @@ class Device(Closing):
     def prepare_from_cache(self, cache: CacheFiles, token: bytes, deadline: float | None = None) -> PreparedModel:
         """The model that prepare stored in these CacheFiles under this 32-byte token [NN 7.3].
 
-        Raises InvalidArgument for a wrong number of files; GeneralFailure if they do not hold exactly what was stored,
-        or were stored by another version of nnfast or for another machine.
+        cache, token: as given to prepare; deadline: absolute time.monotonic() seconds. Raises InvalidArgument for a
+        wrong number of files; GeneralFailure if they do not hold exactly what was stored, or were stored by another
+        version of nnfast or for another machine.
         """
         with importing:
             from .cache import prepare

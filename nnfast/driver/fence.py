@@ -50,7 +50,7 @@ class Descriptor:
         """The descriptor's number; -1 once it was given away."""
         return self.fd
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
 
@@ -65,6 +65,7 @@ class Fence:
     """
 
     __slots__ = ("descriptor", "_end", "_inode", "_claim", "__weakref__")
+    descriptor: Descriptor
 
     def __init__(self) -> None:
         self.descriptor, self._end, self._inode, self._claim = Descriptor(), -1, 0, [True]
@@ -174,7 +175,7 @@ class Fence:
             pass  # it is closed
         self._end = -1
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._end >= 0:
             os.close(self._end)
 

@@ -155,7 +155,7 @@ class Results(Closing):
         self._job.cancel.set()
         self._workers.dismiss()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.__dict__.get("_workers") is not None:
             self._drop()
 

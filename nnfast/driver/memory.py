@@ -111,7 +111,10 @@ class Memory:
         return mapped
 
     def part(self, offset: int, size: int, writable: bool = True) -> Memory:
-        """`size` bytes from `offset` as a Memory over the same mapping, without a descriptor of its own."""
+        """`size` bytes from `offset` as a Memory over the same mapping, without a descriptor of its own.
+
+        writable: False for a part that nothing is written to. Raises InvalidArgument.
+        """
         offset, size = self._range(offset, size)
         writable = flag(writable, "memory: writable")
         part = Memory.__new__(Memory)
@@ -214,7 +217,7 @@ class Memory:
                 raise GeneralFailure(f"memory: bytes {offset}..{offset + view.nbytes}: the file {problem}")
             done += moved
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
 

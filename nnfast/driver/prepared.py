@@ -81,6 +81,10 @@ class PreparedModel(Closing):
     priority: typed.Priority
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    options: Any
+    source: Model
+    spare: Any
+    executor: Any
 
     def __init__(self, device: Any, model: Model, preference: typed.Preference = "fast_single_answer",
                  priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
@@ -277,9 +281,10 @@ class PreparedModel(Closing):
                        duration: float | None = None) -> FencedExecution:
         """Launch an execution that starts once all fences of `wait_for` are signalled [NN 3.9].
 
-        wait_for: list of nnfast.Fence. duration: seconds that it may take from then on; the rest as execute. Every
-        output must have a known size. Returns a FencedExecution with `.fence` and `.info()`. Raises InvalidArgument at
-        once for a bad request or a fence in error; a later failure puts the returned fence into the error state.
+        wait_for: list of nnfast.Fence. duration: seconds that it may take from then on; request, measure_timing,
+        deadline and loop_timeout as of execute. Every output must have a known size. Returns a FencedExecution with
+        `.fence` and `.info()`. Raises InvalidArgument at once for a bad request or a fence in error; a later failure
+        puts the returned fence into the error state.
         """
         with importing:
             from .fenced import execute_fenced
@@ -390,7 +395,7 @@ class PreparedModel(Closing):
 
         return Explanation(self)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         made = type(self.device), self.num_threads, self.device.precision, sorted(self.device.without_passes)
         model = self.source if self.spare is None else self._whole()
         if model is not None:

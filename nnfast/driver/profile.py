@@ -10,6 +10,7 @@ from .._native.threads import now_ns
 from ..forks import importing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Self
 
     from ..model.types import Model
@@ -21,12 +22,12 @@ FACTS = ("index", "operation", "kernel", "output", "types", "work", "bytes", "pa
 _active = threading.local()
 
 
-def active_profile():
+def active_profile() -> profile | None:
     """The profile that this thread's runs report to, or None."""
     return getattr(_active, "profile", None)
 
 
-def row_times(segment, times):
+def row_times(segment: Any, times: Any) -> Iterator[tuple[dict[str, Any], int]]:
     """(row, nanoseconds) of every operation, from the (step, nanoseconds) of one run of a segment."""
     position = 0
     for row in segment.rows:
@@ -94,6 +95,7 @@ class profile:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
+        """A dict for each operation that ran: "model", the FACTS of the operation, "calls", and "ns" of all of them."""
         return list(self._rows.values())
 
     def to_json(self) -> str:

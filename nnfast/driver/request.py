@@ -27,7 +27,7 @@ class RequestArgument:
     dims: Sequence[int] = ()
     has_no_value: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (type(self.pool) is type(self.offset) is type(self.length) is int and type(self.dims) is tuple
                 and type(self.has_no_value) is bool):
             _settle(self, pool=_integer(self.pool, "pool"), offset=_integer(self.offset, "offset"),
@@ -54,7 +54,7 @@ class Request:
     outputs: Sequence[RequestArgument]
     pools: Sequence[typed.Pool]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("inputs", "outputs", "pools"):
             value = getattr(self, name)
             if type(value) is not tuple and type(value) is not list:

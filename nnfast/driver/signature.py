@@ -23,6 +23,7 @@ class SignatureRunner:
 
     inputs: dict[str, TensorInfo]
     outputs: dict[str, TensorInfo]
+    key: str
 
     def __init__(self, prepared: typed.Prepared, signature: Any, stream: Stream | None = None) -> None:
         self._prepared, self.key, self._places = prepared, signature.key, (signature.inputs, signature.outputs)

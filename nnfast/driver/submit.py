@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import CancelledError, Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import forks
 from .._native.threads import Cancel, now_ns
@@ -19,12 +19,11 @@ from .request import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from .. import typed
 
 
-class Execution(Future):
+class Execution(Future[Any]):
     """A Future of PreparedModel.submit. `cancel` also stops a running execution, at its next step. timing: Timing."""
 
     timing: Timing

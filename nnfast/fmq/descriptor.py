@@ -1,12 +1,18 @@
 """What two processes exchange to share a queue: the grantors, their files, the size of an element [NN 4.13]."""
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from .. import seals
 from ..checks import sequence, shown
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SYNCHRONIZED, UNSYNCHRONIZED_WRITE = 1, 2
 """Flavours of libfmq. Bursts use the first, and so do all queues here."""
@@ -43,13 +49,17 @@ class Descriptor:
     quantum: int
     flavor: int = SYNCHRONIZED
 
-    def table(self):
+    def table(self) -> bytes:
         """The grantors as libfmq lays them out: 24 bytes each."""
         return b"".join(RECORD.pack(g.flags, g.fd_index, g.offset, g.extent) for g in self.grantors)
 
     @classmethod
-    def from_table(cls, table, fds, quantum, flavor=SYNCHRONIZED):
-        """A descriptor from such bytes. Raises InvalidArgument when they are no whole records."""
+    def from_table(cls, table: bytes | bytearray, fds: Sequence[int], quantum: int,
+                   flavor: int = SYNCHRONIZED) -> Descriptor:
+        """A descriptor from such bytes. Raises InvalidArgument when they are no whole records.
+
+        table: as `table()` gives it; fds: descriptors of the files; quantum: bytes of an element; flavor: SYNCHRONIZED.
+        """
         if not isinstance(table, bytes | bytearray):
             raise InvalidArgument(f"message queue: the table is {shown(table)}, must be bytes")
         if len(table) % RECORD.size:
@@ -59,7 +69,7 @@ class Descriptor:
         return cls(tuple(Grantor(*fields) for fields in RECORD.iter_unpack(table)), fds, quantum, flavor)
 
 
-def check(descriptor, itemsize):
+def check(descriptor: Descriptor, itemsize: int) -> None:
     """Refuse what no queue of such elements can be, before anything is mapped: InvalidArgument with the reason."""
     _number("quantum", descriptor.quantum, 32)
     if descriptor.flavor != SYNCHRONIZED:

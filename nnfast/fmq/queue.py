@@ -49,6 +49,11 @@ class MessageQueue:
     needs an event flag, else InvalidArgument.
     """
 
+    descriptor: Descriptor
+    dtype: typed.DType
+    capacity: int
+    has_event_flag: bool
+
     def __init__(self, descriptor: Descriptor, dtype: DTypeLike, fds: Sequence[int], reset: bool) -> None:
         self._fds = fds
         self.dtype = dtype
@@ -72,7 +77,12 @@ class MessageQueue:
     @classmethod
     @vlog.log_errors(vlog.MEMORY, "message queue")
     def create(cls, dtype: DTypeLike, capacity: int, event_flag: bool = True) -> MessageQueue:
-        """A new queue that holds `capacity` elements. Raises ResourceExhaustedTransient when there is no memory."""
+        """A new queue that holds `capacity` elements. Raises ResourceExhaustedTransient when there is no memory.
+
+            queue = nnfast.fmq.MessageQueue.create(nnfast.fmq.REQUEST_DATUM, 1024)
+
+        dtype: of the elements; event_flag: whether either side may wait for the other.
+        """
         dtype, event_flag = _element(dtype), flag(event_flag, "message queue: event_flag")
         if not _is_whole(capacity) or not 1 <= capacity <= _MOST // dtype.itemsize:
             raise InvalidArgument(f"message queue: capacity is {shown(capacity)}, must be a whole number from 1 to "
@@ -218,7 +228,7 @@ class MessageQueue:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_fds", None):
             self._release()
 

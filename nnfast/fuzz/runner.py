@@ -1,5 +1,7 @@
 """Targets one after the other, each in a process of its own, and what is left of what they find."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..checks import called, chosen_from, is_number, sequence, shown, whole
 from ..checks import path as checked_path
@@ -20,6 +23,12 @@ from ..errors import GeneralFailure, InvalidArgument
 from ..stress.outcome import ending, one_line
 from .chance import CURRENT
 from .targets import TARGETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .. import typed
 
 HERE = Path(__file__).resolve().parent
 MOST_SEED, MOST_RUNS, MOST_MINUTES = (1 << 31) - 1, 1 << 40, 1e6
@@ -32,26 +41,28 @@ LINES = 400
 
 @dataclass(frozen=True, slots=True)
 class FuzzResult:
-    """What became of a target. runs: inputs tried; coverage: (first, last) counters reached, None where the inputs were
-    chosen by chance; corpus: inputs that reach something of their own; mib: most memory held; reason: what was found,
-    one line, or ""; file: the input, "" where none was kept.
+    """What became of a target. runs: inputs tried, in so many seconds; coverage: (first, last) counters reached, None
+    where the inputs were chosen by chance; corpus: inputs that reach something of their own; mib: most memory held;
+    reason: what was found, one line, or ""; file: the input, "" where none was kept.
     """
 
     target: str
     runs: int
     seconds: float
-    coverage: tuple | None
+    coverage: tuple[int, int] | None
     corpus: int
     mib: int
     reason: str = ""
     file: str = ""
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """Plain dict."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def run(targets=None, runs=None, minutes=None, seed=None, folder=None, corpus=None, progress=None):
+def run(targets: Sequence[str] | None = None, runs: int | None = None, minutes: float | None = None,
+        seed: int | None = None, folder: typed.FilePath | None = None, corpus: typed.FilePath | None = None,
+        progress: Callable[[int, int, str], object] | None = None) -> list[FuzzResult]:
     """Fuzz targets; returns a FuzzResult for each. A target ends with the first input that is a finding.
 
     targets: names of TARGETS, None for all. runs: inputs of each target; minutes: of each; 1 where neither is given,
@@ -91,7 +102,7 @@ def run(targets=None, runs=None, minutes=None, seed=None, folder=None, corpus=No
     return results
 
 
-def replay(target, files):
+def replay(target: str, files: Sequence[typed.FilePath]) -> tuple[str, str]:
     """Try inputs again in a process of its own; returns (what it told, what is wrong with one of them or "").
 
     target: of TARGETS; files: paths of inputs. Raises InvalidArgument.
@@ -185,7 +196,7 @@ def _keep(name, scratch, folder, reason, lines):
     return str(path)
 
 
-def replay_command(target, file):
+def replay_command(target: str, file: typed.FilePath) -> str:
     """The line of a shell that tries an input again."""
     return f"nnfast fuzz --target {target} --replay {shlex.quote(str(file))}"
 

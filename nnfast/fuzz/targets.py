@@ -5,8 +5,14 @@ of corpus/. mutate(data, size, random), where there is one, changes what lies be
 a change of any bytes. tell, where there is one: a function that gets what a replay prints.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class Target:
     most: int
 
 
-def load(place):
+def load(place: str) -> Any:
     """An instance of the class at a place."""
     module, _, name = place.partition(":")
     return getattr(import_module(module, __package__), name)()

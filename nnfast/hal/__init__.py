@@ -7,14 +7,28 @@ Methods return statuses, or tuples that begin with one, and never raise for what
 last refusal on this thread is in `device.last_error()` and in the log "nnfast". docs/hal.md has every method.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from ..forks import importing
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from . import convert as convert
+    from . import utils as utils
+    from . import v1_0 as v1_0
+    from . import v1_1 as v1_1
+    from . import v1_2 as v1_2
+    from . import v1_3 as v1_3
+    from . import validate as validate
 
 __all__ = ["convert", "utils", "v1_0", "v1_1", "v1_2", "v1_3", "validate"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in __all__:
         with importing:
             return import_module(f".{name}", __name__)

@@ -1,7 +1,10 @@
 """Bursts under the names of HAL 1.2: IBurstContext, IBurstCallback and a client's controller [NN 4]."""
 
+from __future__ import annotations
+
 import weakref
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..driver.controller import Channel
 from ..driver.memory import Memory as SharedMemory
@@ -11,28 +14,35 @@ from .pools import from_memory, to_memory
 from .types import MeasureTiming, MemoryPool, OutputShape, Timing
 from .values import fail, is_integer, member, vec
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from . import v1_2
+    from .types import Memory, Request
+
 
 class BurstContext:
     """IBurstContext 1.2: the burst lasts as long as this object."""
 
-    def __init__(self, burst):
+    def __init__(self, burst: Any) -> None:
         self._burst = burst
         self._end = weakref.finalize(self, burst.end)
 
-    def freeMemory(self, slot):
+    def freeMemory(self, slot: int) -> None:
         """Forget the memory of a slot, after a running execution; unknown and freed slots are ignored."""
         if is_integer(slot):
             self._burst.free_memory(int(slot))
 
-    def is_alive(self):
+    def is_alive(self) -> bool:
         """False when no request will be answered any more."""
         return self._burst.is_alive()
 
-    def last_error(self):
+    def last_error(self) -> str:
         """Why the last request was refused, or ""."""
         return self._burst.last_error()
 
-    def death(self):
+    def death(self) -> Exception | None:
         """The error of a driver's process that has gone, or None."""
         return self._burst.death()
 
@@ -40,10 +50,10 @@ class BurstContext:
 class BurstCallback:
     """IBurstCallback 1.2 over a controller's slots."""
 
-    def __init__(self, slots):
+    def __init__(self, slots: Any) -> None:
         self._slots = slots
 
-    def getMemories(self, slots):
+    def getMemories(self, slots: Sequence[int]) -> tuple[ErrorStatus, list[Memory]]:
         """(status, memory of each slot): INVALID_ARGUMENT and none when one of them is not bound."""
         try:
             found = self._slots.find(vec(slots, "getMemories slots"))
@@ -52,7 +62,7 @@ class BurstCallback:
         return ErrorStatus.NONE, [from_memory(m) if isinstance(m, SharedMemory) else m for m in found]
 
 
-def configure(face, callback, requests, results):
+def configure(face: Any, callback: Any, requests: Any, results: Any) -> tuple[ErrorStatus, BurstContext | None]:
     """configureExecutionBurst of a prepared model: (status, BurstContext); GENERAL_FAILURE for whatever is wrong."""
     def start():
         if not callable(getattr(callback, "getMemories", None)):
@@ -77,11 +87,16 @@ def _memories(callback, slots):
 class ExecutionBurstController:
     """A client's end of a burst on an IPreparedModel 1.2 or 1.3. Concurrent calls go one after the other.
 
-    pollingTimeWindow: microseconds for which a call polls before it sleeps; None takes NNFAST_BURST_CONTROLLER_WINDOW.
-    Raises GeneralFailure when the driver makes no burst.
+        controller = ExecutionBurstController(prepared)
+        status, shapes, timing, fallback = controller.compute(request, MeasureTiming.NO)
+
+    preparedModel: of HAL 1.2 or 1.3, of any driver; capacity: elements of the queues. pollingTimeWindow: microseconds
+    for which a call polls before it sleeps; None takes NNFAST_BURST_CONTROLLER_WINDOW. Raises GeneralFailure when the
+    driver makes no burst.
     """
 
-    def __init__(self, preparedModel, pollingTimeWindow=None, capacity=1024):
+    def __init__(self, preparedModel: v1_2.PreparedModel, pollingTimeWindow: int | None = None,
+                 capacity: int = 1024) -> None:
         self._prepared = preparedModel
         self._channel = Channel(self._configure, capacity, pollingTimeWindow)
 
@@ -92,7 +107,8 @@ class ExecutionBurstController:
                                  f"{self._prepared.last_error()}")
         return _Context(context)
 
-    def compute(self, request, measure):
+    def compute(self, request: Request,
+                measure: MeasureTiming) -> tuple[ErrorStatus, list[OutputShape], Timing, bool]:
         """(status, output shapes, timing, fallback) of a request of HAL 1.2 or 1.3.
 
         fallback: nothing was sent, because a packet cannot say the request or there is no room for it; it is for the
@@ -117,15 +133,15 @@ class ExecutionBurstController:
         return status, [OutputShape(list(dims), sufficient) for dims, sufficient in shapes], \
             Timing(*times) if status == ErrorStatus.NONE else Timing(), False
 
-    def freeMemory(self, memory):
+    def freeMemory(self, memory: Memory | SharedMemory) -> bool:
         """Have the driver forget a memory of earlier requests; True when it knew it."""
         return self._channel.free(memory)
 
-    def last_error(self):
+    def last_error(self) -> str:
         """Why the driver refused the last request, or "". Only a driver of nnfast's tells."""
         return self._channel.context.last_error()
 
-    def close(self):
+    def close(self) -> None:
         """End the burst."""
         self._channel.close()
 

@@ -4,10 +4,12 @@ Up is always possible and loses nothing. Down, a value that is not compliant is 
 warning in the log that says what is lost.
 """
 
+from __future__ import annotations
+
 import logging
 from dataclasses import replace
 from enum import IntEnum
-from functools import partial
+from typing import TYPE_CHECKING
 
 from ..checks import shown
 from ..driver.memory import Memory as SharedMemory
@@ -55,6 +57,10 @@ from .types import (
 )
 from .values import is_integer, version
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
 _T = OPERAND_TYPES["1.3"]
 _QUANT_LIKE = (_T.INT32, _T.UINT32, _T.TENSOR_INT32, _T.OEM, _T.TENSOR_OEM_BYTE)
 _LIFETIMES = {hal: LifeTime if hal == "1.3" else OperandLifeTime1_0 for hal in HALS}
@@ -76,7 +82,7 @@ _UNKNOWN = PerformanceInfo(FLT_MAX, FLT_MAX)
 _log = logging.getLogger("nnfast.hal")
 
 
-def compliant_with(value, hal, noncompliant=None):
+def compliant_with(value: Any, hal: str, noncompliant: set[int] | None = None) -> bool:
     """True when version `hal` can express the value without loss.
 
     value: a record or a code of any version, or a list of them. noncompliant: a set that takes the indexes of a model's
@@ -86,7 +92,7 @@ def compliant_with(value, hal, noncompliant=None):
     return not _losses(value, version(hal), noncompliant)
 
 
-def convert_to(value, hal):
+def convert_to(value: Any, hal: str) -> Any:
     """The value as one of version `hal`, with a warning in the log when something is lost.
 
     Codes and records that a version lacks stay as they are.
@@ -96,12 +102,47 @@ def convert_to(value, hal):
     return _converted(value, hal)
 
 
-compliantWithV1_0, compliantWithV1_1, compliantWithV1_2, compliantWithV1_3 = (
-    partial(compliant_with, hal=hal) for hal in HALS)
-convertToV1_0, convertToV1_1, convertToV1_2, convertToV1_3 = (partial(convert_to, hal=hal) for hal in HALS)
+def compliantWithV1_0(value: Any, noncompliant: set[int] | None = None) -> bool:
+    """True when HAL 1.0 can express the value without loss: compliant_with(value, "1.0", noncompliant)."""
+    return compliant_with(value, "1.0", noncompliant)
 
 
-def status(value, hal):
+def compliantWithV1_1(value: Any, noncompliant: set[int] | None = None) -> bool:
+    """True when HAL 1.1 can express the value without loss: compliant_with(value, "1.1", noncompliant)."""
+    return compliant_with(value, "1.1", noncompliant)
+
+
+def compliantWithV1_2(value: Any, noncompliant: set[int] | None = None) -> bool:
+    """True when HAL 1.2 can express the value without loss: compliant_with(value, "1.2", noncompliant)."""
+    return compliant_with(value, "1.2", noncompliant)
+
+
+def compliantWithV1_3(value: Any, noncompliant: set[int] | None = None) -> bool:
+    """True when HAL 1.3 can express the value without loss: compliant_with(value, "1.3", noncompliant)."""
+    return compliant_with(value, "1.3", noncompliant)
+
+
+def convertToV1_0(value: Any) -> Any:
+    """The value as one of HAL 1.0, with a warning in the log when something is lost: convert_to(value, "1.0")."""
+    return convert_to(value, "1.0")
+
+
+def convertToV1_1(value: Any) -> Any:
+    """The value as one of HAL 1.1, with a warning in the log when something is lost: convert_to(value, "1.1")."""
+    return convert_to(value, "1.1")
+
+
+def convertToV1_2(value: Any) -> Any:
+    """The value as one of HAL 1.2, with a warning in the log when something is lost: convert_to(value, "1.2")."""
+    return convert_to(value, "1.2")
+
+
+def convertToV1_3(value: Any) -> Any:
+    """The value as one of HAL 1.3, with a warning in the log when something is lost: convert_to(value, "1.3")."""
+    return convert_to(value, "1.3")
+
+
+def status(value: int, hal: str) -> ErrorStatus:
     """A status as the version knows it: 5 to 8 are GENERAL_FAILURE below 1.3 [NN 1.4]."""
     return ErrorStatus(value) if value in _STATUSES[hal] else ErrorStatus.GENERAL_FAILURE
 
@@ -266,7 +307,7 @@ def _request_losses(request, hal):
 
 
 # -- capabilities ----------------------------------------------------------------------------------------------------
-def lookup(table, kind):
+def lookup(table: Iterable[OperandPerformance], kind: int) -> PerformanceInfo:
     """Performance of an operand type; the slowest there is for one that is not in the table."""
     return next((entry.info for entry in table if entry.type == kind), _UNKNOWN)
 

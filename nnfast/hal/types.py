@@ -4,13 +4,19 @@ Each is defined once; `v1_0` ... `v1_3` export what their version has. Unions of
 point or a duration is nanoseconds or None, extraParams is None, SymmPerChannelQuantParams or bytes (extension).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from ..errors import ErrorStatus
 from ..model.types import UINT32_MAX as UINT32_MAX
 from ..model.types import OperandType as _OperandType
 from ..model.types import OperationType as _OperationType
+
+if TYPE_CHECKING:
+    from typing import Any
 
 UINT64_MAX = 0xFFFFFFFFFFFFFFFF
 """A time that is not available [NN 3.15]."""
@@ -23,7 +29,7 @@ _LAST_STATUS = {"1.0": 4, "1.1": 4, "1.2": 4, "1.3": 8}
 _OEM = 10000
 
 
-def _cut(enum, last):
+def _cut(enum: type[IntEnum], last: dict[str, int]) -> dict[str, type[IntEnum]]:
     """The members that a version has: all up to a number, and those of OEMs."""
     return {hal: IntEnum(enum.__name__, {m.name: m.value for m in enum if m <= last[hal] or m >= _OEM})
             for hal in HALS}
@@ -116,8 +122,8 @@ class Handle:
     owner: whatever keeps the descriptors open for as long as the handle lives.
     """
 
-    fds: tuple = ()
-    ints: tuple = ()
+    fds: tuple[int, ...] = ()
+    ints: tuple[int, ...] = ()
     owner: object = field(default=None, repr=False, compare=False)
 
 
@@ -152,7 +158,7 @@ class DataLocation:
 class SymmPerChannelQuantParams:
     """extraParams.channelQuant: one scale per index of dimension channelDim."""
 
-    scales: list = field(default_factory=list)
+    scales: list[float] = field(default_factory=list)
     channelDim: int = 0
 
 
@@ -161,7 +167,7 @@ class Operand:
     """One operand [NN 2.2]. extraParams exists from 1.2 on."""
 
     type: int = 0
-    dimensions: list = field(default_factory=list)
+    dimensions: list[int] = field(default_factory=list)
     numberOfConsumers: int = 0
     scale: float = 0.0
     zeroPoint: int = 0
@@ -175,18 +181,18 @@ class Operation:
     """One operation: indexes of operands in its own graph."""
 
     type: int = 0
-    inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Subgraph:
     """One graph of a 1.3 model."""
 
-    operands: list = field(default_factory=list)
-    operations: list = field(default_factory=list)
-    inputIndexes: list = field(default_factory=list)
-    outputIndexes: list = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    inputIndexes: list[int] = field(default_factory=list)
+    outputIndexes: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -201,12 +207,12 @@ class ExtensionNameAndPrefix:
 class Model1_0:
     """Model of HAL 1.0 [NN 2.4]."""
 
-    operands: list = field(default_factory=list)
-    operations: list = field(default_factory=list)
-    inputIndexes: list = field(default_factory=list)
-    outputIndexes: list = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    inputIndexes: list[int] = field(default_factory=list)
+    outputIndexes: list[int] = field(default_factory=list)
     operandValues: bytes = b""
-    pools: list = field(default_factory=list)
+    pools: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -220,7 +226,7 @@ class Model1_1(Model1_0):
 class Model1_2(Model1_1):
     """Model of HAL 1.2."""
 
-    extensionNameToPrefix: list = field(default_factory=list)
+    extensionNameToPrefix: list[ExtensionNameAndPrefix] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -228,14 +234,14 @@ class Model1_3:
     """Model of HAL 1.3: operandValues and pools serve all graphs."""
 
     main: Subgraph = field(default_factory=Subgraph)
-    referenced: list = field(default_factory=list)
+    referenced: list[Subgraph] = field(default_factory=list)
     operandValues: bytes = b""
-    pools: list = field(default_factory=list)
+    pools: list[Any] = field(default_factory=list)
     relaxComputationFloat32toFloat16: bool = False
-    extensionNameToPrefix: list = field(default_factory=list)
+    extensionNameToPrefix: list[ExtensionNameAndPrefix] = field(default_factory=list)
 
 
-MODELS = {"1.0": Model1_0, "1.1": Model1_1, "1.2": Model1_2, "1.3": Model1_3}
+MODELS: dict[str, type[Model1_0 | Model1_3]] = {"1.0": Model1_0, "1.1": Model1_1, "1.2": Model1_2, "1.3": Model1_3}
 """Version -> its Model."""
 
 
@@ -246,23 +252,23 @@ class RequestArgument:
 
     hasNoValue: bool = False
     location: DataLocation = field(default_factory=DataLocation)
-    dimensions: list = field(default_factory=list)
+    dimensions: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Request:
     """Arguments in the order of the model's lists. pools: Memory in 1.0 to 1.2, MemoryPool in 1.3."""
 
-    inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)
-    pools: list = field(default_factory=list)
+    inputs: list[RequestArgument] = field(default_factory=list)
+    outputs: list[RequestArgument] = field(default_factory=list)
+    pools: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class OutputShape:
     """Dimensions of one output, 0 = unknown unless the output is sufficient [NN 3.14]."""
 
-    dimensions: list = field(default_factory=list)
+    dimensions: list[int] = field(default_factory=list)
     isSufficient: bool = False
 
 
@@ -278,7 +284,7 @@ class Timing:
 class BufferDesc:
     """Dimensions of a buffer to allocate: 0 = unknown, empty = unknown rank."""
 
-    dimensions: list = field(default_factory=list)
+    dimensions: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -328,7 +334,7 @@ class Capabilities1_2:
 
     relaxedFloat32toFloat16PerformanceScalar: PerformanceInfo = field(default_factory=PerformanceInfo)
     relaxedFloat32toFloat16PerformanceTensor: PerformanceInfo = field(default_factory=PerformanceInfo)
-    operandPerformance: list = field(default_factory=list)
+    operandPerformance: list[OperandPerformance] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -353,4 +359,4 @@ class Extension:
     """A vendor extension that a device supports [NN 2.6]."""
 
     name: str = ""
-    operandTypes: list = field(default_factory=list)
+    operandTypes: list[OperandTypeInformation] = field(default_factory=list)

@@ -1,5 +1,9 @@
 """HAL 1.3: subgraphs, priorities, deadlines, loop timeouts, fences, memory domains."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..driver.buffers import Role
 from ..driver.fence import Fence
 from ..errors import ErrorStatus, InvalidArgument
@@ -41,7 +45,16 @@ from .types import Capabilities1_3 as Capabilities
 from .types import Model1_3 as Model
 from .values import fail, member, record, uint32, vec
 
-OperandType, OperationType = OPERAND_TYPES["1.3"], OPERATION_TYPES["1.3"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .. import typed
+    from ..driver.memory import Memory as SharedMemory
+    from ..model.types import OperandType, OperationType
+    from .refusals import Refusals
+else:
+    OperandType, OperationType = OPERAND_TYPES["1.3"], OPERATION_TYPES["1.3"]
 
 __all__ = [
     "Buffer", "BufferDesc", "BufferRole", "Capabilities", "Constant", "DataLocation", "Device", "DeviceStatus",
@@ -54,12 +67,12 @@ __all__ = [
 
 
 class FencedExecutionCallback:
-    """IFencedExecutionCallback 1.3."""
+    """IFencedExecutionCallback 1.3, as executeFenced returns it: timing of a fenced execution after its end."""
 
-    def __init__(self, execution, refusals):
+    def __init__(self, execution: Any, refusals: Refusals) -> None:
         self._execution, self._refusals = execution, refusals
 
-    def getExecutionInfo(self):
+    def getExecutionInfo(self) -> tuple[ErrorStatus, Timing, Timing]:
         """(status, timing since the launch, timing since the fences): GENERAL_FAILURE before the end."""
         def ask():
             return tuple(map(requests.timing_of, self._execution.info()))
@@ -68,12 +81,16 @@ class FencedExecutionCallback:
 
 
 class Buffer:
-    """IBuffer 1.3: memory of the driver; it lives as long as this object."""
+    """IBuffer 1.3, as allocate returns it: memory of the driver; it lives as long as this object.
 
-    def __init__(self, buffer, refusals):
+    dst, src: Memory or nnfast.Memory of exactly the value's size in bytes; dimensions: those of the value, [] where
+    the buffer's own are known.
+    """
+
+    def __init__(self, buffer: typed.DeviceBuffer, refusals: Refusals) -> None:
         self._buffer, self._refusals = buffer, refusals
 
-    def copyTo(self, dst):
+    def copyTo(self, dst: Memory | SharedMemory) -> ErrorStatus:
         """Copy the whole buffer into memory of exactly its size; the status."""
         def copy():
             self._buffer.copy_to(to_memory(dst, "1.3", "copyTo dst"))
@@ -81,7 +98,7 @@ class Buffer:
 
         return self._refusals.answer("1.3", copy)[0]
 
-    def copyFrom(self, src, dimensions):
+    def copyFrom(self, src: Memory | SharedMemory, dimensions: Sequence[int]) -> ErrorStatus:
         """Copy memory of exactly its size into the buffer; the status."""
         def copy():
             self._buffer.start_writing()  # a copy that fails, for whatever reason, leaves no value [NN 6.5]
@@ -93,20 +110,33 @@ class Buffer:
 
 
 class PreparedModel(v1_2.PreparedModel):
-    """IPreparedModel 1.3."""
+    """IPreparedModel 1.3; device, prepared, request, measure and callback as of 1.2.
+
+    deadline: nanoseconds of CLOCK_MONOTONIC (time.monotonic_ns), loopTimeoutDuration: nanoseconds that each WHILE may
+    take, by default 2e9, at most 15e9; None for either: none is given.
+    """
 
     hal = "1.3"
 
-    def execute_1_3(self, request, measure, deadline, loopTimeoutDuration, callback):
+    def execute_1_3(self, request: Request, measure: MeasureTiming, deadline: int | None,
+                    loopTimeoutDuration: int | None, callback: Any) -> ErrorStatus:
         """Launch an execution; callback.notify_1_3(status, output shapes, timing)."""
         return launch.execute(self, "1.3", callback, request, measure, deadline, loopTimeoutDuration)
 
-    def executeSynchronously_1_3(self, request, measure, deadline, loopTimeoutDuration):
-        """(status, output shapes, timing)."""
+    def executeSynchronously_1_3(self, request: Request, measure: MeasureTiming, deadline: int | None,
+                                 loopTimeoutDuration: int | None,
+                                 ) -> tuple[ErrorStatus, list[OutputShape], Timing]:
+        """(status, output shapes, timing): an OutputShape for each output, Timing in microseconds."""
         return launch.execute_synchronously(self, "1.3", request, measure, deadline, loopTimeoutDuration)
 
-    def executeFenced(self, request, waitFor, measure, deadline, loopTimeoutDuration, duration):
-        """(status, handle of the sync fence, FencedExecutionCallback)."""
+    def executeFenced(self, request: Request, waitFor: Sequence[Handle], measure: MeasureTiming, deadline: int | None,
+                      loopTimeoutDuration: int | None, duration: int | None,
+                      ) -> tuple[ErrorStatus, Handle | None, FencedExecutionCallback | None]:
+        """(status, handle of the sync fence, FencedExecutionCallback).
+
+        waitFor: Handles with one fence each, all of which must be signalled before it begins; duration: nanoseconds
+        that it may take from then on, or None. Every output must be of a known size.
+        """
         def start():
             launch.told("1.3", "executeFenced")
             canonical = requests.for_prepared(request, "1.3", self.prepared)
@@ -123,30 +153,45 @@ class PreparedModel(v1_2.PreparedModel):
 
 
 class Device(v1_2.Device):
-    """IDevice 1.3."""
+    """IDevice 1.3; device, model, preference, modelCache, dataCache, token and callback as of 1.2.
+
+        device = nnfast.hal.v1_3.Device()
+        status = device.prepareModel_1_3(model, ExecutionPreference.FAST_SINGLE_ANSWER, Priority.MEDIUM, None, [], [],
+                                         bytes(32), callback)    # callback.notify_1_3(status, prepared)
+
+    priority: a Priority; deadline: nanoseconds of CLOCK_MONOTONIC (time.monotonic_ns), or None.
+    """
 
     hal = "1.3"
     _prepared_model = PreparedModel
 
-    def getCapabilities_1_3(self):
+    def getCapabilities_1_3(self) -> tuple[ErrorStatus, Capabilities]:
         """(status, Capabilities of HAL 1.3)."""
         return self._capabilities("1.3")
 
-    def getSupportedOperations_1_3(self, model):
+    def getSupportedOperations_1_3(self, model: Model) -> tuple[ErrorStatus, list[bool]]:
         """(status, one bool per operation of the main graph of a 1.3 model)."""
         return self._supported("1.3", model)
 
-    def prepareModel_1_3(self, model, preference, priority, deadline, modelCache, dataCache, token, callback):
+    def prepareModel_1_3(self, model: Model, preference: ExecutionPreference, priority: Priority, deadline: int | None,
+                         modelCache: Sequence[Handle], dataCache: Sequence[Handle], token: bytes,
+                         callback: Any) -> ErrorStatus:
         """Launch the preparation of a 1.3 model; callback.notify_1_3(status, prepared model)."""
         return launch.prepare(self, "1.3", callback, model, preference, priority, deadline,
                               cache=(modelCache, dataCache, token))
 
-    def prepareModelFromCache_1_3(self, deadline, modelCache, dataCache, token, callback):
+    def prepareModelFromCache_1_3(self, deadline: int | None, modelCache: Sequence[Handle],
+                                  dataCache: Sequence[Handle], token: bytes, callback: Any) -> ErrorStatus:
         """Launch a preparation from cache files, which are checked before the launch."""
         return launch.prepare_from_cache(self, "1.3", callback, modelCache, dataCache, token, deadline)
 
-    def allocate(self, desc, preparedModels, inputRoles, outputRoles):
-        """(status, Buffer, token): memory of the driver for these roles."""
+    def allocate(self, desc: BufferDesc, preparedModels: Sequence[PreparedModel], inputRoles: Sequence[BufferRole],
+                 outputRoles: Sequence[BufferRole]) -> tuple[ErrorStatus, Buffer | None, int]:
+        """(status, Buffer, token): memory of the driver for these roles.
+
+        desc: BufferDesc of the shape, where the roles leave it open; inputRoles, outputRoles: lists of BufferRole,
+        whose modelIndex counts in preparedModels. The token goes into a MemoryPool of a request.
+        """
         def make():
             dims = [uint32(dim, "allocate desc") for dim in
                     vec(record(desc, BufferDesc, "allocate desc").dimensions, "allocate desc")]

@@ -4,7 +4,10 @@ They answer True or False and log the reason of a False; `reason` gives it. What
 supported, does a token live, has a buffer the role) is not asked.
 """
 
+from __future__ import annotations
+
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from ..checks import shown
 from ..compiler.check import check_model
@@ -18,10 +21,17 @@ from .refusals import log
 from .types import MODELS, ExecutionPreference, MeasureTiming, MemoryPool, Priority, Request
 from .values import fail, member, record, version
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..driver.memory import Memory as SharedMemory
+    from .types import Memory, Model1_0, Model1_3
+
 _VERSIONS = {kind: hal for hal, kind in MODELS.items()}
 
 
-def reason(check, *arguments):
+def reason(check: Callable[..., bool], *arguments: Any) -> str:
     """Why a value is not well formed, or "": the same checks, as ``reason(validateModel, model)``.
 
     Raises InvalidArgument for a check that this module does not have.
@@ -35,35 +45,36 @@ def reason(check, *arguments):
     return ""
 
 
-def validateModel(model):
+def validateModel(model: Model1_0 | Model1_3) -> bool:
     """True for a well-formed Model of any version."""
     return _answer(validateModel, model)
 
 
-def validateRequest(request, model, allowUnspecifiedOutput=True):
+def validateRequest(request: Request, model: Model1_0 | Model1_3, allowUnspecifiedOutput: bool = True) -> bool:
     """True for a well-formed Request for a valid Model; pools tell whether it is one of 1.3.
 
-    allowUnspecifiedOutput: False for calls of 1.0 and 1.1 and for executeFenced.
+    request: the Request; model: the Model that it is for. allowUnspecifiedOutput: False for calls of 1.0 and 1.1 and
+    for executeFenced.
     """
     return _answer(validateRequest, request, model, allowUnspecifiedOutput)
 
 
-def validateExecutionPreference(preference):
+def validateExecutionPreference(preference: ExecutionPreference) -> bool:
     """True for an ExecutionPreference."""
     return _answer(validateExecutionPreference, preference)
 
 
-def validatePriority(priority):
+def validatePriority(priority: Priority) -> bool:
     """True for a Priority."""
     return _answer(validatePriority, priority)
 
 
-def validateMeasureTiming(measure):
+def validateMeasureTiming(measure: MeasureTiming) -> bool:
     """True for a MeasureTiming."""
     return _answer(validateMeasureTiming, measure)
 
 
-def validatePool(pool, hal="1.3"):
+def validatePool(pool: Memory | SharedMemory | MemoryPool, hal: str = "1.3") -> bool:
     """True for memory that a version has: hidl_memory or nnfast.Memory, in 1.3 also a MemoryPool."""
     return _answer(validatePool, pool, hal)
 

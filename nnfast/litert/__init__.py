@@ -16,7 +16,7 @@ from .delegates import Delegate, OpResolverType, delegate, load_delegate
 from .interpreter import Interpreter
 from .signature import SignatureRunner
 
-experimental = SimpleNamespace(OpResolverType=OpResolverType, load_delegate=load_delegate)
+experimental: SimpleNamespace = SimpleNamespace(OpResolverType=OpResolverType, load_delegate=load_delegate)
 """As `tf.lite.experimental`."""
 
 __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "delegate", "experimental", "load_delegate"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import typed
+    from ..model.types import Signature
     from .delegates import Delegate
 
 __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
@@ -43,6 +44,8 @@ class Interpreter:
 
     Use an interpreter from one thread at a time.
     """
+
+    signatures: dict[str, Signature]
 
     def __init__(self, model_path: typed.FilePath | None = None, model_content: typed.Buffer | None = None,
                  experimental_delegates: Sequence[Delegate] | None = None, num_threads: int | None = None,
@@ -109,7 +112,7 @@ class Interpreter:
         return [self._details(index) for index in self._graphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """As get_input_details, for all tensors of a subgraph. Raises ValueError if there is no such subgraph."""
+        """As get_input_details, for all tensors of a subgraph, by its index. Raises ValueError if there is none."""
         if not 0 <= subgraph_index < self._count:
             raise ValueError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {self._count} "
                              "subgraphs.")
@@ -119,7 +122,8 @@ class Interpreter:
                             strict: bool = False) -> None:
         """Change the shape of an input; call allocate_tensors afterwards.
 
-        strict: only unknown dimensions (-1 in shape_signature) may change. Raises RuntimeError for an impossible shape.
+        input_index: the `index` of its details; tensor_size: the new dimensions. strict: only unknown dimensions (-1 in
+        shape_signature) may change. Raises RuntimeError for an impossible shape.
         """
         self._graphs[0].check_no_views()
         self._graphs[0].resize(input_index, tensor_size, strict)
@@ -133,12 +137,17 @@ class Interpreter:
         self._graphs[0].allocate()
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
-        """Copy an array into a tensor. Raises ValueError unless it has the tensor's dtype and shape."""
+        """Copy an array (value) into a tensor. Raises ValueError unless it has the tensor's dtype and shape.
+
+        tensor_index: the `index` of its details.
+        """
         self._graphs[0].set(tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> typed.Array:
         """A copy of the value of an input, output, constant or variable. Other tensors need
         experimental_preserve_all_tensors; without it they raise ValueError.
+
+        tensor_index: the `index` of its details, subgraph_index: the subgraph whose tensor it is.
         """
         return self.subgraph(subgraph_index).get(tensor_index)
 
@@ -193,4 +202,5 @@ class Interpreter:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
+        """Whether details report a single zero point where all are equal."""
         return self._compress

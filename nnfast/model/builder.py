@@ -101,7 +101,12 @@ class ModelBuilder:
 
     def input(self, type: typed.OperandKind, dims: Sequence[int | None] = (), scale: float = 0.0, zero_point: int = 0,
               channel_quant: typed.ChannelScales | None = None, name: str = "", parameters: bytes | None = None) -> int:
-        """New operand that is the graph's next input; arguments as operand. Returns its handle."""
+        """New operand that is the graph's next input. Returns its handle.
+
+            x = b.input("TENSOR_QUANT8_ASYMM", (1, 224, 224, 3), scale=1 / 255, name="image")
+
+        type, dims, scale, zero_point, channel_quant, name, parameters: as of `operand`.
+        """
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._inputs.append(handle)
         return handle
@@ -109,7 +114,10 @@ class ModelBuilder:
     def output(self, type: typed.OperandKind, dims: Sequence[int | None] = (), scale: float = 0.0, zero_point: int = 0,
                channel_quant: typed.ChannelScales | None = None, name: str = "",
                parameters: bytes | None = None) -> int:
-        """New operand that is the graph's next output; arguments as operand. Returns its handle."""
+        """New operand that is the graph's next output. Returns its handle.
+
+        type, dims, scale, zero_point, channel_quant, name, parameters: as of `operand`.
+        """
         handle = self.operand(type, dims, scale, zero_point, channel_quant, name, parameters)
         self._outputs.append(handle)
         return handle
@@ -123,7 +131,7 @@ class ModelBuilder:
         uint16 (asymmetric), int16; int8 with channel_quant. Lists become float32 or int32, or the dtype of `type`. For
         a type of an extension the array must have that type's dtype, unless `type` is the extension's own Type.
         Writable arrays and arrays over a mapped file are copied; other contiguous read-only ones are used without a
-        copy. Raises InvalidArgument.
+        copy. scale, zero_point, channel_quant, name, parameters: as of `operand`. Raises InvalidArgument.
         """
         scale, channel_quant = _scale(scale), _channel_quant(channel_quant)
         if not isinstance(array, np.ndarray):
@@ -140,8 +148,8 @@ class ModelBuilder:
 
     def scalar(self, value: Any, type: typed.OperandKind | None = None, name: str = "",
                parameters: bytes | None = None) -> int:
-        """New constant scalar; type by default BOOL for a bool, INT32 for an int, FLOAT32 for a float. Returns its
-        handle.
+        """New constant scalar of a Python number (value); type by default BOOL for a bool, INT32 for an int, FLOAT32
+        for a float. name, parameters: as of `operand`. Returns its handle.
         """
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
@@ -160,7 +168,9 @@ class ModelBuilder:
 
     def omitted(self, type: typed.OperandKind, scale: float = 0.0, zero_point: int = 0,
                 channel_quant: typed.ChannelScales | None = None) -> int:
-        """New operand without a value (NO_VALUE), for an omitted optional input. Returns its handle."""
+        """New operand without a value (NO_VALUE), for an omitted optional input; type, scale, zero_point,
+        channel_quant: as of `operand`. Returns its handle.
+        """
         handle = self.operand(type, (), scale, zero_point, channel_quant)
         self._operands[handle] = replace(self._operands[handle], lifetime=LifeTime.NO_VALUE)
         return handle
@@ -187,8 +197,8 @@ class ModelBuilder:
 
     # -- structure -----------------------------------------------------------------------------------------------
     def operation(self, code: typed.OperationKind, inputs: Sequence[int], outputs: Sequence[int]) -> Self:
-        """Append an operation on lists of operand handles. code: OperationType, its name or number. Returns the
-        builder.
+        """Append an operation. code: OperationType, its name or number; inputs, outputs: lists of operand handles, in
+        the order of the standard. Returns the builder.
         """
         code = self._code(OperationType, code, "operation")
         self._operations.append(Operation(code, self._handles(inputs, "input"), self._handles(outputs, "output")))
@@ -198,7 +208,10 @@ class ModelBuilder:
             name: str = "") -> int:
         """Append an operation with one new output; returns the output's handle.
 
-        out: (type, dims, scale, zero_point), trailing ones optional; by default as the first input, of unknown shape.
+            y = b.add("RELU", [x])
+
+        code, inputs: as of `operation`. out: (type, dims, scale, zero_point), trailing ones optional; by default as the
+        first input, of unknown shape.
         """
         inputs, parameters = self._handles(inputs, "input"), None
         if out is None:

@@ -230,27 +230,27 @@ class Definition:
     """
 
 
-def is_extension(kind):
+def is_extension(kind: Any) -> bool:
     """True for the code of an operand type or operation of a vendor extension [NN 1.7]."""
     return not isinstance(kind, Definition) and (int(kind) & 0xFFFFFFFF) >> 16 != 0
 
 
-def is_raw(kind):
+def is_raw(kind: Any) -> bool:
     """True for a type whose values only a vendor knows: constants of it are kept as bytes."""
     return kind in OEM_TYPES or is_extension(kind)
 
 
-def dtype_of(kind):
+def dtype_of(kind: Any) -> typed.DType:
     """numpy dtype of an operand type."""
     return kind.dtype if isinstance(kind, Definition) else DTYPES[kind]
 
 
-def type_name(kind):
+def type_name(kind: Any) -> str:
     """Name of an operand type, or the number itself where there is none."""
     return _name(_TYPE_NAMES, kind, "type")
 
 
-def operation_name(kind):
+def operation_name(kind: Any) -> str:
     """Name of an operation, or the number itself where there is none."""
     return _name(_OPERATION_NAMES, kind, "operation")
 
@@ -415,7 +415,7 @@ class Model:
                   for indexes in (self.main.inputs, self.main.outputs)]
         return f"<Model {self.name or 'without a name'}: {len(self.main.operations)} operations, {' -> '.join(values)}>"
 
-    def __copy__(self):
+    def __copy__(self) -> Model:
         return replace(self)
 
     def with_main(self, **changes: Any) -> Model:

@@ -1,5 +1,7 @@
 """The tests, and running them one after the other, each in a process of its own."""
 
+from __future__ import annotations
+
 import subprocess
 import time
 from collections.abc import Callable
@@ -7,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import connect
 from ..checks import called, chosen_from, is_number, sequence, shown, whole
@@ -23,6 +26,12 @@ from .parallel import work_together
 from .process import START_SECONDS, watch
 from .provocations import PROVOCATIONS
 from .workers import FOREVER, Work, chance_of, subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .. import typed
 
 VIAS = ("local", "service")
 MOST_MINUTES, MOST_SEED, MOST_THREADS, MOST_PROCESSES, MOST_PERCENT = 1e5, 1 << 63, 1000, 64, 1e9
@@ -53,8 +62,8 @@ class Test:
 
     what: str
     minutes: float
-    program: Callable
-    arguments: dict
+    program: Callable[..., Any]
+    arguments: dict[str, Any]
     grace: float = 30.0
     is_killed: bool = False
     is_watched: bool = True
@@ -112,11 +121,11 @@ TESTS = {
 class Models:
     """Model files that tests use, and why others of the folder are left out."""
 
-    paths: tuple
-    skipped: tuple
+    paths: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
 
 
-def find_models(folder=None):
+def find_models(folder: typed.FilePath | None = None) -> Models:
     """The `.tflite` files of a folder that this driver runs; None: those that come with nnfast.
 
     Returns Models. Raises InvalidArgument for no folder, and where no file is left.
@@ -140,9 +149,14 @@ def find_models(folder=None):
     return Models(tuple(paths), tuple(skipped))
 
 
-def run(tests=None, minutes=1.0, seed=1, via="local", models=None, threads=None, processes=None, limit=None, grace=None,
-        progress=None):
+def run(tests: Sequence[str] | None = None, minutes: float = 1.0, seed: int = 1, via: str = "local",
+        models: Models | typed.FilePath | None = None, threads: int | None = None, processes: int | None = None,
+        limit: float | None = None, grace: float | None = None,
+        progress: Callable[[int, int, str], object] | None = None) -> list[Result]:
     """Run tests one after the other; returns a Result of each.
+
+        for result in nnfast.stress.run(["client_early_termination"], minutes=0.2, via="service"):
+            print(result.name, result.outcome, result.detail)
 
     tests: names of TESTS, None for all. minutes: of each. seed: of everything that is drawn: moments of deaths, order
     and ways of executions, inputs. via: "local", every client has the driver in its process; "service": they use a
@@ -274,7 +288,7 @@ def _told(facts):
 
 @dataclass(frozen=True, slots=True)
 class Provoked:
-    """A program that ends on purpose in one way, and how it was seen to end."""
+    """A program (name) that ends on purpose in one way (wanted), and how it was seen to end; detail: one line."""
 
     name: str
     wanted: str
@@ -282,7 +296,7 @@ class Provoked:
     detail: str
 
 
-def run_provocations(seconds=1.0, grace=600.0):
+def run_provocations(seconds: float = 1.0, grace: float = 600.0) -> list[Provoked]:
     """See whether each outcome is told from the others; returns a Provoked for each of the programs that end so.
 
     seconds: after which the one that never answers hangs; grace: seconds that the others have. Raises InvalidArgument.

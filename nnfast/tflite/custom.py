@@ -8,7 +8,10 @@
 docs/extensions.md describes how to write operations; they may call native code.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..checks import called, shown, text
 from ..errors import InvalidArgument
@@ -16,10 +19,16 @@ from ..model.types import Definition
 from . import own
 from .translate import extension, translation
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ..extensions import Operation
+
 _registered = {}
 
 
-def register(name, operation, parameters=None):
+def register(name: str, operation: Operation, parameters: Callable[[bytes], Iterable[Any]] | None = None) -> None:
     """Register an operation for the custom operator of this name, so that files with it can be loaded.
 
     operation: nnfast.extensions.Operation of a registered Extension; its inputs are the operator's tensors, followed by
@@ -38,7 +47,7 @@ def register(name, operation, parameters=None):
     own.EXTENDED[name] = _registered[name] = partial(_translate, operation=operation, parameters=parameters)
 
 
-def unregister(name):
+def unregister(name: str) -> None:
     """Remove a registered custom operator. Unknown names are ignored."""
     if _registered.pop(text(name, "unregister: name"), None) is not None:
         del own.EXTENDED[name]

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nnfast
+import nnfast.fuzz
+import nnfast.stress
 from nnfast.driver.explain import Explanation
 from nnfast.driver.mapping import Results
 from nnfast.driver.prepared import PreparedModel
@@ -16,6 +18,7 @@ from nnfast.driver.request import ExecutionResult
 from nnfast.driver.signature import SignatureRunner
 from nnfast.driver.stream import Stream
 from nnfast.driver.submit import Execution
+from nnfast.hal import v1_3
 from nnfast.model.types import Model
 from nnfast.typed import Array, DeviceBuffer, Prepared, Preparing
 
@@ -136,3 +139,26 @@ def interpret(path: str) -> Array:
     interpreter.allocate_tensors()
     interpreter.invoke()
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def add_through_the_hal(callback: object) -> list[v1_3.OutputShape]:
+    tensor = v1_3.Operand(v1_3.OperandType.TENSOR_FLOAT32, [2], lifetime=v1_3.OperandLifeTime.SUBGRAPH_INPUT)
+    model = v1_3.Model(v1_3.Subgraph([tensor], [v1_3.Operation(v1_3.OperationType.RELU, [0], [1])], [0], [1]))
+    device = v1_3.Device(nnfast.Device())
+    status, supported = device.getSupportedOperations_1_3(model)
+    assert_type(supported, list[bool])
+    if status != v1_3.ErrorStatus.NONE:
+        print(device.last_error())
+    device.prepareModel_1_3(model, v1_3.ExecutionPreference.FAST_SINGLE_ANSWER, v1_3.Priority.MEDIUM, None, [], [],
+                            bytes(32), callback)
+    prepared = v1_3.PreparedModel(device, nnfast.Device().prepare(nnfast.load("m.tflite")))
+    _, shapes, timing = prepared.executeSynchronously_1_3(v1_3.Request(), v1_3.MeasureTiming.YES, None, None)
+    assert_type(timing, v1_3.Timing)
+    return shapes
+
+
+def prove(paths: list[str]) -> str:
+    results = nnfast.conformance.run(paths, kinds="general", sample=100)
+    found = nnfast.fuzz.run(["tflite"], minutes=0.1)
+    ended = nnfast.stress.run(["parallel_inference"], minutes=0.1)
+    return f"{results.failed} {[one.reason for one in found]} {[one.outcome for one in ended]}"
