@@ -78,7 +78,12 @@ def __getattr__(name: str) -> Any:
     except KeyError:
         raise AttributeError(f"module 'nnfast' has no attribute {name!r}") from None
     with importing:
-        value = import_module(f".{module}", __name__)
+        try:
+            value = import_module(f".{module}", __name__)
+        except ModuleNotFoundError as error:
+            from .extras import missing
+
+            raise missing(error.name or "") or error from None
     if attribute is not None:
         value = getattr(value, attribute)
     globals()[name] = value

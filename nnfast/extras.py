@@ -28,8 +28,10 @@ EXTRAS = {
 
 
 def missing(name, what=None):
-    """The MissingPackage of a module that could not be imported, None where no extra brings it. what: what needs it."""
+    """The MissingPackage of a module that could not be imported, None for one of nobody's. what: what needs it."""
     package = name.partition(".")[0]
+    if package == "numpy":  # of every installation, but one that was made by hand
+        return MissingPackage("needs numpy; pip install numpy")
     if package not in EXTRAS:
         return None
     called, extra, use = EXTRAS[package]

@@ -42,6 +42,8 @@ def load(path, mode="RGB"):
         raise InvalidArgument(f"{path}: not a picture in a known format") from None
     except FileNotFoundError:
         raise InvalidArgument(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InvalidArgument(f"{path}: is a folder, must be a picture; nnfast batch takes folders") from None
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
         raise InvalidArgument(f"{path}: cannot be decoded: {error}") from None
     return pixels.reshape(*pixels.shape[:2], -1)

@@ -7,6 +7,8 @@ import numpy as np
 from ..errors import InvalidArgument
 
 SEED = 0
+STARTS = b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06"
+"""First bytes of files that numpy reads without unpickling; the last is an empty archive."""
 
 
 def from_file(path, entries):
@@ -41,6 +43,8 @@ def _load(path):
     """Array of a .npy, or dict of the arrays of a .npz."""
     try:
         with open(path, "rb") as stream:
+            if not stream.peek(8).startswith(STARTS):
+                raise ValueError("it begins as neither does; pictures are for --image")
             loaded = np.load(stream, allow_pickle=False)
             return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
     except OSError as error:

@@ -109,7 +109,8 @@ def decode_metadata(data, label):
 def check_identifier(start, label):
     """Refuse a file whose first eight bytes are not those of a TFLite model."""
     if bytes(start[4:8]) != IDENTIFIER:
-        raise InvalidArgument(f"{label}: is not a TFLite model, bytes 4 to 7 must be {IDENTIFIER.decode()}")
+        raise InvalidArgument(f"{label}: is not a TFLite model, bytes 4 to 7 must be {IDENTIFIER.decode()}; nnfast "
+                              "reads .tflite files and those of Model.save, no other formats")
 
 
 def _place_names(model):

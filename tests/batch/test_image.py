@@ -160,5 +160,5 @@ def test_bad_files(tmp_path):
     (tmp_path / "cut.jpg").write_bytes((tmp_path / "x.jpg").read_bytes()[:1500])
     with pytest.raises(InvalidArgument, match="cannot be decoded"):
         image.load(tmp_path / "cut.jpg")
-    with pytest.raises(InvalidArgument, match="cannot be decoded"):
+    with pytest.raises(InvalidArgument, match="is a folder, must be a picture; nnfast batch takes folders"):
         image.load(tmp_path)

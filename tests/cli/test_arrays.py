@@ -53,6 +53,13 @@ def test_files_that_hold_no_arrays(tmp_path, content):
         arrays.from_file(tmp_path / "x.npy", [X])
 
 
+def test_a_picture_is_not_taken_for_pickled_objects(tmp_path):
+    (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(InvalidArgument, match="begins as neither does; pictures are for --image") as caught:
+        arrays.from_file(tmp_path / "x.png", [])
+    assert "pickle" not in str(caught.value)
+
+
 def test_pickled_objects_are_not_opened(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}], object))
     with pytest.raises(InvalidArgument, match="plain arrays"):

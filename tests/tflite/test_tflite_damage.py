@@ -48,7 +48,7 @@ def test_paths_that_cannot_be_read(tmp_path):
 
 def test_files_that_are_no_models(tmp_path):
     for content, text in [(b"", "is empty"), (b"TFL3", "is not a TFLite model"),
-                          (b"\x89PNG" * 100, "is not a TFLite model")]:
+                          (b"\x89PNG" * 100, "is not a TFLite model"), (b"\x08\x07onnx" * 9, ".*no other formats")]:
         path = tmp_path / "picture.tflite"
         path.write_bytes(content)
         with pytest.raises(InvalidArgument, match=f"^picture.tflite: {text}"):

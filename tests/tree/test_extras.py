@@ -113,6 +113,20 @@ def test_commands_say_so_too(arguments, line):
     assert ran.stderr.startswith("nnfast: error: ") and line in ran.stderr and ran.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("program", [
+    "from nnfast.cli.main import main\nsys.exit(main(['info']))",
+    "from nnfast.cli.main import main\nsys.exit(main(['run', 'nnfast/data/digits_int8.tflite']))",
+    "import nnfast\nassert nnfast.__version__\n"
+    "try:\n    nnfast.Device\nexcept nnfast.errors.MissingPackage as error:\n"
+    "    print('nnfast: error:', error, file=sys.stderr)\n    sys.exit(2)",
+])
+def test_without_numpy_one_line_says_so(program):
+    hidden = WITHOUT.replace(str(set(EXTRAS)), "{'numpy'}").replace("import numpy as np\nimport nnfast\n", "")
+    ran = subprocess.run([sys.executable, "-c", hidden + program], cwd=ROOT, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "nnfast: error: needs numpy; pip install numpy\n"
+
+
 def test_the_demo_runs_with_numpy_alone(tmp_path):
     ran = without_extras("from nnfast.cli.main import main\nsys.exit(main(sys.argv[1:]))", "demo", "--output",
                          tmp_path / "demo.png")
