@@ -17,14 +17,6 @@ from ..forks import importing
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import convert as convert
-    from . import utils as utils
-    from . import v1_0 as v1_0
-    from . import v1_1 as v1_1
-    from . import v1_2 as v1_2
-    from . import v1_3 as v1_3
-    from . import validate as validate
-
 __all__ = ["convert", "utils", "v1_0", "v1_1", "v1_2", "v1_3", "validate"]
 
 

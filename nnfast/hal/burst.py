@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from . import v1_2
     from .types import Memory, Request
 
 
@@ -95,7 +94,7 @@ class ExecutionBurstController:
     driver makes no burst.
     """
 
-    def __init__(self, preparedModel: v1_2.PreparedModel, pollingTimeWindow: int | None = None,
+    def __init__(self, preparedModel: Any, pollingTimeWindow: int | None = None,
                  capacity: int = 1024) -> None:
         self._prepared = preparedModel
         self._channel = Channel(self._configure, capacity, pollingTimeWindow)

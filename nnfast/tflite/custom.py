@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ..extensions import Operation
+    from .. import typed
 
 _registered = {}
 
 
-def register(name: str, operation: Operation, parameters: Callable[[bytes], Iterable[Any]] | None = None) -> None:
+def register(name: str, operation: typed.Extended, parameters: Callable[[bytes], Iterable[Any]] | None = None) -> None:
     """Register an operation for the custom operator of this name, so that files with it can be loaded.
 
     operation: nnfast.extensions.Operation of a registered Extension; its inputs are the operator's tensors, followed by

@@ -23,7 +23,7 @@ MAY = {
     "seals": {"_native"},
     "typed": set(),
     "vlog": {"checks", "forks", "errors", "config", "observe", "typed"},
-    "trace": {"checks", "errors", "forks", "observe"},
+    "trace": {"checks", "errors", "forks", "observe", "typed"},
     "model": {"alignment", "checks", "errors", "extras", "forks", "pace", "record", "typed", "vlog", "_native"},
     "_native": {"errors", "config"},
     "ops": {"forks", "errors", "record", "model", "_native"},
