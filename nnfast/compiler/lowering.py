@@ -196,6 +196,8 @@ class Lowering:
 
     def native(self, node):
         """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; returns None, or why not."""
+        if node.is_litert and any(0 in t.shape for t in (*node.inputs, *node.outputs) if t.present):
+            return None if all(0 in t.shape for t in node.outputs) else "a tensor has no elements"
         if node.op.lower is None:
             return "no native kernel"
         if self._by_definition:

@@ -105,7 +105,9 @@ class Facts:
             tensor.scale, tensor.zero_point = known.scale, known.zero_point
 
     def merged(self, path, place, operand, computed):
-        """Shape of output `place`: computed where the model leaves it open; declared in place of a 0 [NN 13.3]."""
+        """Shape of output `place`: computed where the model leaves it open; declared in place of a 0 [NN 13.3], but not
+        with LiteRT's arithmetic, where tensors without elements are as good as others.
+        """
         declared = self.graph.operands[operand].shape
         if declared is None:
             return computed
@@ -117,7 +119,7 @@ class Facts:
             if d is not None and c not in (0, None, d):
                 raise GeneralFailure(f"{path} output {place}: shape is {list(computed)}, the model declares "
                                      f"{[x or 0 for x in declared]}")
-            shape.append(c if d is None else d)
+            shape.append(c if d is None or self.model.arithmetic == "litert" and c is not None else d)
         return tuple(shape)
 
     def widened(self, node):
@@ -157,9 +159,9 @@ def check_bytes(node, place, shape):
 
 
 def check_zero_sized(node):
-    """Raise GeneralFailure for zero dimensions that the operation does not accept [NN 13.3]."""
+    """Raise GeneralFailure for zero dimensions that the operation does not accept [NN 13.3]; LiteRT's accept all."""
     rule = node.op.zero_sized
-    if rule == "any":
+    if rule == "any" or node.arithmetic == "litert":
         return
     for place, tensor in enumerate(node.inputs):
         if tensor.present and tensor.shape and 0 in tensor.shape:

@@ -156,11 +156,14 @@ def taken_input(info, value, quantize=False):
 
 
 def _check_shape(info, array):
+    least = 0 if info.takes_empty else 1
     if info.shape is None:
-        if not array.ndim or 0 in array.shape:
-            raise InvalidArgument(f"run input {info.name!r}: shape is {_text(array.shape)}, must be positive")
+        if min(array.shape, default=-1) < least:
+            raise InvalidArgument(f"run input {info.name!r}: shape is {_text(array.shape)}, must be "
+                                  f"{'at least one size' if info.takes_empty else 'positive'}")
         return
-    if len(array.shape) != len(info.shape) or any(w not in (None, g) or not g for g, w in zip(array.shape, info.shape)):
+    if len(array.shape) != len(info.shape) or \
+            any(w not in (None, g) or g < least for g, w in zip(array.shape, info.shape)):
         wanted = ["?" if d is None else d for d in info.shape]
         raise InvalidArgument(f"run input {info.name!r}: shape is {_text(array.shape)}, must be {_text(wanted)}")
 

@@ -28,7 +28,7 @@ class TensorInfo:
         codes = info.quantize([[0.5, -0.25]])
 
     scale, zero_point: of a tensor with one scale, else 0. channel_axis, channel_scales: dimension and scales of a
-    per-channel quantized tensor, else None and ().
+    per-channel quantized tensor, else None and (). takes_empty: where the shape leaves a size open, it may be 0.
     """
 
     name: str
@@ -40,6 +40,7 @@ class TensorInfo:
     channel_axis: int | None
     operand: int
     channel_scales: tuple[float, ...] = ()
+    takes_empty: bool = False
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -113,7 +114,8 @@ def info_of(model, operand, fallback):
     axis, scales = (channels.dim, tuple(channels.scales)) if channels else (None, ())
     # BOOL8 is bytes in NNAPI; models from TFLite files use numpy's bool, as LiteRT does.
     dtype = _BOOL if o.type == OperandType.TENSOR_BOOL8 and model.arithmetic == "litert" else o.dtype
-    return TensorInfo(o.name or fallback, o.shape, dtype, o.type, o.scale, o.zero_point, axis, operand, scales)
+    return TensorInfo(o.name or fallback, o.shape, dtype, o.type, o.scale, o.zero_point, axis, operand, scales,
+                      model.arithmetic == "litert")
 
 
 def array_of(info, value):

@@ -15,8 +15,10 @@ _TYPES = {
 
 
 def infer(node):
-    """The input's shape without the axis; [1] when none is left."""
+    """The input's shape without the axis, which has elements; [1] when none is left."""
     shape, axis = node["input"].shape, node.axis()
+    if not shape[axis]:
+        node.fail("input", f"shape is {list(shape)}, dimension {axis} must have elements")
     return [shape[:axis] + shape[axis + 1:] or (1,)]
 
 

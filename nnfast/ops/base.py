@@ -355,6 +355,11 @@ class Node:
         item = value.item(0)
         return bool(item) if tensor.type == _BOOL else item
 
+    def check_elements(self, name):
+        """The shape of an input must not have a 0."""
+        if 0 in self[name].shape:
+            self.fail(name, f"shape is {list(self[name].shape)}, must have elements")
+
     @property
     def is_litert(self):
         """True if integer results must be those of LiteRT's reference kernels."""

@@ -122,6 +122,7 @@ def infer_hashtable(node):
     """One row and one hit per lookup."""
     validate_hashtable(node)
     lookups, keys, values = (node[name].shape for name in ("lookups", "keys", "values"))
+    node.check_elements("keys")
     if keys[0] != values[0]:
         node.fail("keys", f"has {keys[0]} keys, must have one for each of the {values[0]} rows of values")
     return [lookups + values[1:], lookups]

@@ -1,5 +1,7 @@
 """LSH_PROJECTION: bits of locality sensitive hashes of a tensor [NN 14.15]."""
 
+from math import prod
+
 import numpy as np
 
 from .._native.codec import add_scores
@@ -26,6 +28,8 @@ def infer(node):
     """One value per hash for the sparse types, one per bit for the dense one."""
     validate(node)
     kind = node.check_in("type", (SPARSE_DEPRECATED, DENSE, SPARSE))
+    if not node["input"].shape[0]:
+        node.fail("input", f"shape is {list(node['input'].shape)}, must have rows")
     count, bits = node["hash"].shape
     if kind != DENSE:
         if node.has("weight"):
@@ -44,10 +48,10 @@ def compute(node, inputs):
     hashes, source, weight, _ = inputs
     kind, count = node.scalar("type"), len(source)
     seeds = hashes.astype("<f4").reshape(-1, 1).view(np.uint8)
-    rows = np.ascontiguousarray(source).reshape(count, -1).view(np.uint8)
+    rows = np.ascontiguousarray(source).reshape(count, prod(source.shape[1:])).view(np.uint8)
     weights = np.ones(count) if weight is None else weight.astype(np.float64)
     scores, key = np.zeros(len(seeds)), np.empty(4 + rows.shape[1], np.uint8)
-    seeds_together = min(len(seeds), max(1, PART // key.size))
+    seeds_together = max(1, min(len(seeds), PART // key.size))
     rows_together = max(1, PART // (key.size * seeds_together))
     for seed in range(0, len(seeds), seeds_together):
         some = slice(seed, seed + seeds_together)

@@ -17,7 +17,8 @@ def geometry(node):
     """The Window of a pool whose input shape is known."""
     height, width = window.image_shape(node)[1:3]
     names = ("filter_height", "filter_width")
-    return window.window(node, (height, width), tuple(node.scalar(name) for name in names), names)
+    return window.window(node, (height, width), tuple(node.scalar(name) for name in names), names,
+                         may_be_empty=node.is_litert)
 
 
 def clamp(node):

@@ -39,13 +39,16 @@ def infer(node):
 def compute(node, inputs):
     """Floats in float64, rounded once; 8-bit codes as integers, the quotient cut towards zero as the reference does.
 
-    LiteRT takes the sum of real values in steps of the scale, times a quantized 1 / count, rounded.
+    LiteRT takes the sum of real values in steps of the scale, times a quantized 1 / count, rounded; codes of 0 where
+    there is nothing to sum.
     """
     x, axes, dtype = inputs[0], axes_of(node), node.outputs[0].dtype
     (shape,) = infer(node)
     if is_quant8(node["input"]):
         total, count = x.sum(axis=axes, dtype=np.int64), prod(x.shape[axis] for axis in axes)
         if node.is_litert:
+            if not count:
+                return [np.zeros(shape, dtype)]
             mean = requantized(node, total - count * node["input"].zero_point, mean_multiplier(node, count))
             return [mean.reshape(shape)]
         return [(np.sign(total) * (np.abs(total) // count)).astype(dtype).reshape(shape)]

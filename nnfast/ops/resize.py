@@ -54,7 +54,10 @@ def infer(node):
     height = _new_size(node, "height", shape[height_axis])
     if node.scalar("align_corners", False) and node.scalar("half_pixel_centers", False):
         node.fail("half_pixel_centers", "is true together with align_corners, at most one may be")
-    return [shape[:height_axis] + (height, width) + shape[height_axis + 2:]]
+    result = shape[:height_axis] + (height, width) + shape[height_axis + 2:]
+    if 0 not in result:
+        node.check_elements("input")
+    return [result]
 
 
 def _options(node):

@@ -14,6 +14,7 @@ from .tfl_shape import place_of
 # -- values ----------------------------------------------------------------------------------------------------------
 def infer_fill(node):
     """The given dimensions."""
+    node.check_elements("value")
     return [dimensions(node, "dims")]
 
 
@@ -45,6 +46,8 @@ def infer_one_hot(node):
     shape, depth = node["indices"].shape, node.scalar("depth")
     if depth < 0:
         node.fail("depth", f"is {depth}, must not be negative")
+    node.check_elements("on")
+    node.check_elements("off")
     axis = place_of(node, "axis", node.scalar("axis"), len(shape) + 1)
     return [(*shape[:axis], depth, *shape[axis:])]
 

@@ -238,6 +238,7 @@ def compute_unique(node, inputs):
 
 def infer_sparse(node):
     """The given shape."""
+    node.check_elements("default")
     return [dimensions(node, "shape")]
 
 

@@ -236,6 +236,8 @@ def infer_batches(node):
     batches = node["input0"].shape[:-2]
     if sum(size != 1 for size in batches) > 1:
         node.fail("input0", f"has batches {list(batches)}, must have at most one dimension other than 1")
+    if not node["input0"].shape[-2 if node.scalar("adj_x") else -1]:
+        node.fail("input0", f"shape is {list(node['input0'].shape)}, must have columns to multiply")
     channels = node["input1"].channel_quant
     rank = len(node["input1"].shape)
     if channels is not None and channels.dim != rank - (2 if node.scalar("adj_y") else 1):

@@ -164,7 +164,7 @@ def infer_conv(node):
     batch, _, _, channels = window.image_shape(node)
     node.check_rank("filter", 4)
     units, _, _, depth = node["filter"].shape
-    if depth < 1 or channels % depth or units % (channels // depth):
+    if depth < 1 or channels < 1 or channels % depth or units % (channels // depth):
         node.fail("filter", f"has {units} outputs of {depth} channels, which make no groups of {channels} channels")
     check_bias(node, units)
     return [window.output_shape(node, batch, conv2d.geometry(node).output, units)]
@@ -322,7 +322,7 @@ def infer_depthwise(node):
     batch, _, _, channels = window.image_shape(node)
     node.check_rank("filter", 4)
     first, _, _, units = node["filter"].shape
-    if first != 1 or units % channels:
+    if first != 1 or channels < 1 or units % channels:
         node.fail("filter", f"has shape {list(node['filter'].shape)}, must be [1, .., .., a multiple of {channels}]")
     check_bias(node, units)
     return [window.output_shape(node, batch, depthwise_conv2d.geometry(node).output, units)]

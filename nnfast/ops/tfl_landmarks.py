@@ -133,6 +133,8 @@ def infer_picture(node):
     if shape[0] != 1 or min(size) < 1:
         node.fail("input", f"shape is {list(shape)} to {list(size)}, must have batch 1 and sizes of at least 1")
     _check_matrix(node)
+    if shape[3]:
+        node.check_elements("input")
     return [(1, *size, shape[3])]
 
 

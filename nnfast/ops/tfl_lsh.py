@@ -8,6 +8,8 @@ def infer(node):
     """One value per hash for the sparse type, one per bit for the dense one."""
     lsh.validate(node)
     kind = node.check_in("type", (lsh.DENSE, lsh.SPARSE))
+    if not node["input"].shape[0]:
+        node.fail("input", f"shape is {list(node['input'].shape)}, must have rows")
     rows, weights = node["input"].shape[0], node["weight"].shape
     if node.has("weight") and weights != (rows,):
         node.fail("weight", f"shape is {list(weights)}, must be [{rows}], one for each row of the input")

@@ -30,11 +30,13 @@ TFL_RANK_1 = _rank("TFL_RANK_1", (1,))
 
 
 def infer_empty(node):
-    """The given dimensions, one of which is 0."""
-    dims = node.numbers("dims")
+    """The given dimensions, one of which is 0; an input must have these."""
+    dims = tuple(node.numbers("dims"))
     if 0 not in dims or min(dims) < 0:
-        node.fail("dims", f"are {dims}, must have a 0 and no negative one")
-    return [tuple(dims)]
+        node.fail("dims", f"are {list(dims)}, must have a 0 and no negative one")
+    if node.has("input") and node["input"].shape != dims:
+        node.fail("input", f"shape is {list(node['input'].shape)}, must be {list(dims)}")
+    return [dims]
 
 
 def compute_empty(node, inputs):
@@ -42,7 +44,8 @@ def compute_empty(node, inputs):
     return [np.empty(infer_empty(node)[0], node.outputs[0].dtype)]
 
 
-TFL_EMPTY = own("TFL_EMPTY", {"dims:I -> output:T": {"I": INDEXES, "T": ANY}}, compute_empty, infer_empty)
+TFL_EMPTY = own("TFL_EMPTY", {"dims:I -> output:T": {"I": INDEXES, "T": ANY},
+                              "dims:I input:T -> output:T": {"I": INDEXES, "T": ANY}}, compute_empty, infer_empty)
 
 
 def compute_copy(node, inputs):

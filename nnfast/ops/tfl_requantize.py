@@ -111,14 +111,18 @@ def _totals(node, inputs):
 
 
 def compute_mean(node, inputs):
-    """Mean of real values, rounded once more than a sum."""
+    """Mean of real values, rounded once more than a sum; codes of 0 where there are none."""
     total, count = _totals(node, inputs)
+    if not count:
+        return [np.zeros(tfl_reduce.infer(node)[0], node.outputs[0].dtype)]
     return [reduce.requantized(node, total, reduce.mean_multiplier(node, count)).reshape(tfl_reduce.infer(node)[0])]
 
 
 def compute_sum(node, inputs):
-    """Sum of real values."""
-    total, _ = _totals(node, inputs)
+    """Sum of real values; codes of 0 where there are none, as of means."""
+    total, count = _totals(node, inputs)
+    if not count:
+        return [np.zeros(tfl_reduce.infer(node)[0], node.outputs[0].dtype)]
     return [reduce.requantized(node, total, reduce.sum_multiplier(node)).reshape(tfl_reduce.infer(node)[0])]
 
 
@@ -145,12 +149,15 @@ def _factor(node):
 def infer_prod(node):
     """As of other reductions; there are factors, and none is scaled by more than 14 bits."""
     shape = node["input"].shape
+    result = tfl_reduce.infer(node)
+    if 0 in result[0]:
+        return result
     if any(shape[axis] == 0 for axis in tfl_reduce.axes_of(node)):
         node.fail("input", f"shape is {list(shape)}, must have elements along the axes")
     if _factor(node)[1] > 14:
         scale, new_scale = node["input"].scale, node.outputs[0].scale
         node.fail("input", f"has scale {scale:.9g}, too large for a product with scale {new_scale:.9g}")
-    return tfl_reduce.infer(node)
+    return result
 
 
 def compute_prod(node, inputs):

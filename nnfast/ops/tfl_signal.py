@@ -29,6 +29,8 @@ def _lengths(node):
 def compute_rfft(node, inputs):
     """Real numbers, cut or filled up with zeros, to their spectrum."""
     (rows, columns), x = _lengths(node), inputs[0]
+    if not x.size:
+        return [np.zeros(infer_rfft(node)[0], np.complex64)]
     if rows == 1:  # the transform of one number is that number
         return [np.fft.rfft(x[..., :1, :].astype(np.float64), columns).astype(np.complex64)]
     return [np.fft.rfft2(x.astype(np.float64), (rows, columns)).astype(np.complex64)]
@@ -83,6 +85,7 @@ def infer_mfcc(node):
                                   "these, of 2 frequencies or more")
     if not 0 <= node.scalar("lowest") < node.scalar("highest"):
         node.fail("lowest", "must be at least 0 and below the highest frequency")
+    node.check_elements("rate")
     return [(*node["spectrogram"].shape[:2], coefficients)]
 
 

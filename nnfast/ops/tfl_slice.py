@@ -118,6 +118,8 @@ def infer_update(node):
     shape, update = node["input"].shape, node["update"].shape
     if len(update) != len(shape) or any(u > d for u, d in zip(update, shape)):
         node.fail("update", f"shape is {list(update)}, must fit into {list(shape)}")
+    if node["start"].shape != (len(shape),):
+        node.fail("start", f"shape is {list(node['start'].shape)}, must be [{len(shape)}]")
     return [shape]
 
 

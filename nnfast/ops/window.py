@@ -68,21 +68,22 @@ POINT = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
 """Window of a matrix product: the rows are images of one pixel."""
 
 
-def window(node, input_size, filter_size, filter_names=("filter", "filter")):
+def window(node, input_size, filter_size, filter_names=("filter", "filter"), may_be_empty=False):
     """The Window of an operation from its padding, stride and dilation scalars; raises for what [NN 13.6] forbids.
 
-    input_size, filter_size: (height, width); filter_names: operands to name in errors about the filter size.
+    input_size, filter_size: (height, width); filter_names: operands to name in errors about the filter size;
+    may_be_empty: an image without pixels, or smaller than the filter, gives one without pixels, as LiteRT's pools do.
     """
     return node.once(("window", tuple(input_size), tuple(filter_size)),
-                     lambda: _window(node, input_size, filter_size, filter_names))
+                     lambda: _window(node, input_size, filter_size, filter_names, may_be_empty))
 
 
-def _window(node, input_size, filter_size, filter_names):
+def _window(node, input_size, filter_size, filter_names, may_be_empty):
     strides, dilations, heads, outputs = [], [], [], []
     scheme = None if node.scalar("padding_scheme") is None else node.check_in("padding_scheme", (0, 1, 2))
     for axis, name in enumerate(AXES):
         size, filter_ = input_size[axis], filter_size[axis]
-        if size < 1:
+        if size < 1 and not may_be_empty:
             node.fail("input", f"{name} is {size}, must be > 0")
         if filter_ < 1:
             node.fail(filter_names[axis], f"{name} is {filter_}, must be > 0")
@@ -92,13 +93,15 @@ def _window(node, input_size, filter_size, filter_names):
         head, tail = _padding(node, scheme, axis, size, extent, stride)
         reach = size - extent + stride + head + tail
         out = reach // stride if reach >= 0 else -(-reach // stride)
-        if out < 0:
+        if out < 0 and not may_be_empty:
             padded = size + head + tail
             node.fail(filter_names[axis], f"covers a {name} of {extent}, must not exceed the padded input's {padded}")
         strides.append(stride)
         dilations.append(dilation)
         heads.append(head)
         outputs.append(out)
+    if min(outputs) < 0:  # no width leaves no height either
+        outputs = [0, max(outputs[1], 0)]
     return Window(tuple(input_size), tuple(filter_size), tuple(strides), tuple(dilations), tuple(heads), tuple(outputs))
 
 

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import Error, InvalidArgument
 from ..model.types import LifeTime, Operand, OperandType, State
 from ..record import replace
 from .follow import Follower
@@ -62,7 +62,11 @@ class Builder(Rules, Graph):
                 continue
             if self.is_main and t.dims is None and not t.shape:
                 t = self.tensors[index] = replace(t, dims=())  # as TFLite takes it
-            self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
+            operand = self.current[index] = self._input(None, t, self.names[0].get(index) or t.name)
+            if self.is_main and self.arithmetic == "litert" and t.is_empty:
+                self.is_learning = True
+                self.follower.settle(operand, t.dims)
+                self.current[index] = self.empty(None, t, (operand,))
 
     def _densify(self, t):
         try:
@@ -102,7 +106,7 @@ class Builder(Rules, Graph):
         self.is_learning = True
         for k, t in enumerate(self.tensors):
             if k in shapes:
-                self.tensors[k] = replace(t, dims=tuple(shapes[k]))
+                self.tensors[k] = replace(t, dims=tuple(shapes[k]), shape=tuple(shapes[k]), signature=())
             elif t.data is None and k not in self.file_inputs and not t.is_variable and t.dims and 0 not in t.shape:
                 self.tensors[k] = replace(t, dims=None)
 
@@ -134,10 +138,10 @@ class Builder(Rules, Graph):
 
     def any_operand(self, op, t):
         """As operand, also of constants of types of nnfast's own."""
-        if t.index in self.current:
-            return self.current[t.index]
+        if t.index in self.current or t.data is None:
+            return self.operand(op, t)
         code, scale, point, channels = self.any_type(op, t)
-        if t.data is None or code == OPERAND_TYPES.get(t.type):
+        if code == OPERAND_TYPES.get(t.type):
             return self.operand(op, t)
         array = t.array.reshape(t.dims or (1,)).view(Operand(code).dtype)
         return self.add(Operand(code, array.shape, scale, point, LifeTime.CONSTANT_REFERENCE, channels, array, t.name))
@@ -192,9 +196,22 @@ class Builder(Rules, Graph):
         return self.add(Operand(code, dims, scale, point, LifeTime.SUBGRAPH_INPUT, channels,
                                 name=t.name if name is None else name), self.inputs)
 
+    def empty(self, op, t, source=()):
+        """Operand of a tensor without elements. source: of an input of the graph that has this shape, or nothing."""
+        if not t.dims or 0 not in t.dims:
+            self.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
+        try:
+            code, scale, point, channels = self.any_type(op, t)
+        except Error:  # no type has these scales: the bare codes
+            code, scale, point, channels = self.any_type(op, replace(t, scales=(), zero_points=()))
+        target = self.temporary(code, t.dims, scale, point, t.name, channels)
+        self.emit_own("TFL_EMPTY", (self.ints(t.dims), *source), (target,))
+        self.follower.settle(target, t.dims)
+        return target
+
     def _constant(self, op, t):
         if t.data is None:
-            self.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
+            return self.empty(op, t)
         code = self.supported_type(op, t)
         scale, point = self.quant(op, t)
         return self.constant(t.array, code, scale, point, t.name)

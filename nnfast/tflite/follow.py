@@ -42,7 +42,8 @@ class Follower:
             op = lookup(operation.type)
             if not isinstance(op, ControlDef):
                 self._look(Node(op, f"operation[{index}] {operation_name(operation.type)}",
-                                map(self._tensor, operation.inputs), map(self._tensor, operation.outputs)))
+                                map(self._tensor, operation.inputs), map(self._tensor, operation.outputs),
+                                arithmetic=self.b.arithmetic))
         self.done = len(self.b.operations)
 
     def _tensor(self, operand):
@@ -60,7 +61,7 @@ class Follower:
         present = [t for t in node.inputs if t.present]
         if not all(t.is_known for t in present):
             return
-        if op.zero_sized == "none" and any(0 in t.shape for t in present):
+        if self.b.arithmetic != "litert" and op.zero_sized == "none" and any(0 in t.shape for t in present):
             raise GeneralFailure(f"{node.path}: takes a tensor without elements, which NNAPI does not")
         try:
             shapes = op.infer(node)
@@ -70,7 +71,7 @@ class Follower:
         if not op.data_dependent:
             for place, (tensor, shape) in enumerate(zip(node.outputs, shapes)):
                 self._settle(node, place, tensor, tuple(shape))
-            is_small &= sum(map(prod, shapes)) <= MAX_FOLDED
+            is_small &= 0 < sum(map(prod, shapes)) <= MAX_FOLDED
         if is_small:
             with np.errstate(all="ignore"):
                 arrays = op.compute(node, [t.value for t in node.inputs])
@@ -89,14 +90,21 @@ class Follower:
         self.b.check_size(None, shape)
         self._shapes[tensor.operand] = shape
 
+    def settle(self, operand, shape):
+        """Note the shape of an operand, whose sizes of 0 are known."""
+        self._shapes[operand] = tuple(shape)
+
     def shape(self, operand):
         """Shape of an operand, None if not completely known."""
         shape = self._shapes.get(operand, self.b.operands[operand].shape)
         return None if shape is None or None in shape else shape
 
     def value(self, operand):
-        """Value of an operand, or None."""
-        return self._values.get(operand, self.b.operands[operand].data)
+        """Value of an operand, or None; that of a tensor without elements is known by its shape."""
+        record, shape = self.b.operands[operand], self._shapes.get(operand, ())
+        if self.b.arithmetic == "litert" and 0 in shape:
+            return np.empty(shape, record.dtype)
+        return self._values.get(operand, record.data)
 
 
 def learn(b, op, mark):

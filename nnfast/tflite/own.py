@@ -51,11 +51,7 @@ def operand(b, op, t):
 def _constant(b, op, t):
     code, scale, point, channels = b.any_type(op, t)
     if t.data is None:
-        if t.dims is None or 0 not in t.dims:
-            b.refuse(op, f"tensor[{t.index}] {t.name!r} has no elements")
-        target = b.temporary(code, t.dims, scale, point, t.name, channels)
-        b.emit_own("TFL_EMPTY", [b.ints(t.dims)], [target])
-        return target
+        return b.empty(op, t)
     if t.dims == () and (code in _SCALARS or isinstance(code, Definition)):
         code = _SCALARS[code] if code in _SCALARS else own.SCALAR_OF[code.dtype]
         return b.add(Operand(code, (), lifetime=LifeTime.CONSTANT_REFERENCE, data=t.array, name=t.name))

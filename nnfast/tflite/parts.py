@@ -56,7 +56,9 @@ class Parts:
     def dims(self, t):
         """Dimensions as the file has them: () for a single value; None where they are not all known."""
         dims = t.dims if t.dims == () else self.b.dims(self.op, t)
-        return None if dims == () != t.dims or 0 in dims else dims
+        if t.data is None and 0 in dims:
+            return self.b.follower.shape(self.b.operand(self.op, t))
+        return None if dims == () != t.dims else dims
 
     def new(self, like, dims, **changes):
         """A new tensor of the type of another one. dims: None or 0 for unknown."""
@@ -77,6 +79,10 @@ class Parts:
         """A constant of float32."""
         array = np.array(values, np.float32).reshape(shape)
         return self.new(like, array.shape, data=frozen(array.reshape(-1).view(np.uint8)))
+
+    def empty(self, out, dims):
+        """Let a result be without elements."""
+        self.b.tensors[out.index] = replace(out, dims=tuple(dims))
 
     def run(self, code, inputs, outputs, **options):
         """One operator on tensors; None: omitted."""
@@ -113,6 +119,10 @@ def rows(p):
         _fixed_softmax(p, x, out)
         return
     dims = x.dims and p.b.dims(p.op, x)
+    known = p.dims(x)
+    if known and 0 in known and len(dims) > MOST_RANK:
+        p.empty(out, known)
+        return
     if not dims or len(dims) <= MOST_RANK or not dims[-1]:
         p.refuse("has no form for these tensors")
     matrix, result = p.new(x, (0, dims[-1])), p.new(out, (0, dims[-1]))
@@ -182,6 +192,9 @@ def elementwise(p):
         whole = np.broadcast_shapes(*shapes)
     except ValueError:
         p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
+    if 0 in whole:
+        p.empty(out, whole)
+        return
     small = merged(*shapes) if len(shapes) == 2 else [(prod(shape),) for shape in shapes]
     if len(small[0]) > MOST_RANK:
         p.same([_widened(p, t, dims, whole) for t, dims in zip(tensors, shapes)], [out])
@@ -220,10 +233,14 @@ def joined(p):
         p.refuse(f"joins shapes {' and '.join(str(list(dims)) for dims in shapes[:2])}, which do not go together")
     rows = prod(shapes[0][:axis])
     size = sum(dims[axis] for dims in shapes)
+    whole = *shapes[0][:axis], size, *shapes[0][axis + 1:]
+    if 0 in whole:
+        p.empty(out, whole)
+        return
     result = p.new(out, (rows, size * prod(shapes[0][axis + 1:])))
-    p.run(B.CONCATENATION, [p.reshaped(t, (rows, prod(dims[axis:]))) for t, dims in zip(tensors, shapes)], [result],
-          axis=1, activation=0)
-    p.run(B.RESHAPE, [result, p.ints((*shapes[0][:axis], size, *shapes[0][axis + 1:]))], [out], new_shape=None)
+    p.run(B.CONCATENATION, [p.reshaped(t, (rows, prod(dims[axis:]))) for t, dims in zip(tensors, shapes) if dims[axis]],
+          [result], axis=1, activation=0)
+    p.run(B.RESHAPE, [result, p.ints(whole)], [out], new_shape=None)
 
 
 @parted(B.BATCH_MATMUL)
@@ -245,6 +262,11 @@ def batches(p):
         p.refuse(f"has batches {list(shapes[0][:-2])} and {list(shapes[1][:-2])}, which do not go together")
     if len(batch) == 1 and shapes[0][:-2] == shapes[1][:-2]:
         p.refuse("has no form for these tensors")
+    options = p.op.options
+    sides = shapes[0][-1 if options.adj_x else -2], shapes[1][-2 if options.adj_y else -1]
+    if 0 in (*batch, *sides):
+        p.empty(out, (*batch, *sides))
+        return
     matrices = []
     for t, dims in zip((x, y), shapes):
         if dims[:-2] != batch and prod(dims[:-2]) != prod(batch):
@@ -252,8 +274,6 @@ def batches(p):
             p.run(B.BROADCAST_TO, [t, p.ints(wide.dims)], [wide])
             t = wide
         matrices.append(p.reshaped(t, (prod(batch), *dims[-2:])))
-    options = p.op.options
-    sides = shapes[0][-1 if options.adj_x else -2], shapes[1][-2 if options.adj_y else -1]
     result = p.new(out, (prod(batch), *sides))
     p.same(matrices, [result])
     p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
@@ -269,13 +289,18 @@ def depth(p):
         p.refuse("has no form for these tensors")
     batch, height, width, channels = dims
     if p.op.code == B.SPACE_TO_DEPTH:
+        uneven = height % block or width % block
         split = batch, height // block, block, width // block, block, channels
         result = batch, height // block, width // block, channels * block**2
     else:
+        uneven = channels % block**2
         split = batch, height, width, block, block, channels // block**2
         result = batch, height * block, width * block, channels // block**2
-    if prod(split) != prod(dims) or 0 in split:
+    if uneven:
         p.refuse(f"block_size is {block}, which does not divide shape {list(dims)}")
+    if 0 in result:
+        p.empty(out, result)
+        return
     turned = p.new(x, tuple(split[axis] for axis in (0, 1, 3, 2, 4, 5)))
     p.run(B.TRANSPOSE, [p.reshaped(x, split), p.ints([0, 1, 3, 2, 4, 5])], [turned])
     p.run(B.RESHAPE, [turned, p.ints(result)], [out], new_shape=None)

@@ -57,6 +57,11 @@ class FileTensor:
     blocks: object = None
 
     @property
+    def is_empty(self):
+        """Whether the file gives the whole shape, and a size in it is 0."""
+        return self.dims is not None and 0 in self.dims and self.dims == self.shape and -1 not in self.signature
+
+    @property
     def is_sparse(self):
         return self.sparsity is not None
 
@@ -256,7 +261,8 @@ def _load(source, arithmetic, key, input_shapes):
     signature = None if key is None else file.find(key)
     main = 0 if signature is None else signature.graph
     named = signature or next((s for s in file.signatures if s.graph == main), None)
-    return file.translate(main, signature, arithmetic, wanted(file, main, named, input_shapes))[0]
+    shapes = wanted(file, main, named, input_shapes, int(arithmetic == "nnapi"))
+    return file.translate(main, signature, arithmetic, shapes)[0]
 
 
 def _view(source):

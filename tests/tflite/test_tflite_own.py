@@ -279,7 +279,7 @@ def test_shapes_that_are_given_at_load_leave_one_reshape(key):
 
 @pytest.mark.parametrize("given, reason", [
     ({"z": (1,)}, "no input 'z'"), ({1: (1,)}, "no input 1"),
-    ({"x": (0, 3, 2)}, "positive"), ([(1,)], "must be a dict"),
+    ({"x": (-1, 3, 2)}, "at least 0"), ([(1,)], "must be a dict"),
 ])
 def test_wrong_shapes_at_load(given, reason):
     with pytest.raises(InvalidArgument, match=reason):
