@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -9,13 +10,13 @@ from .. import pace
 from ..errors import Error, UnsupportedOperator
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
-from ..record import record
+from ..record import record, replace
 from .follow import learn
 from .forms import form
 from .lists import with_items_set
 from .own import EXTENDED, coded, extensions_of, result
 from .rules import TRANSLATIONS
-from .schema import CUSTOM
+from .schema import CUSTOM, Builtin
 from .states import NOTHING_HELD, carried, passing, states_of
 
 AREAS = (
@@ -30,6 +31,14 @@ CHANNELS = {
     OperationType.TRANSPOSE_CONV_2D: 1, OperationType.DEQUANTIZE: 0,
 }
 """Operations of the standard that take a computed tensor with a scale for each channel, and the place of that."""
+UNBENT = {
+    Builtin.ADD, Builtin.SUB, Builtin.MUL, Builtin.DIV, Builtin.CONV_2D, Builtin.DEPTHWISE_CONV_2D,
+    Builtin.TRANSPOSE_CONV, Builtin.AVERAGE_POOL_2D, Builtin.MAX_POOL_2D, Builtin.L2_POOL_2D, Builtin.CONV_3D,
+    Builtin.CONV_3D_TRANSPOSE,
+}
+"""Operators whose fused activations LiteRT applies as bounds of the results."""
+CURVES = 4, 5
+"""Fused activations that have no bounds: TANH, SIGN_BIT."""
 MAX_DEPTH = 8
 """Deepest nesting of subgraphs; real files have a few levels."""
 MOST_INLINED = 1 << 17
@@ -110,7 +119,7 @@ class Graphs:
     def operator(self, b, op):
         """Translate an operator, to operations of the standard if possible, else to our own."""
         pace.step()
-        before, first = b.mark(), None
+        op, before, first = _without_curve(b, op), b.mark(), None
         for find in (lambda key: form(b, op), translation, extension, parts):
             translate_one = find(_key(op))
             if translate_one is None:
@@ -266,6 +275,13 @@ def _check_standard(b, op, mark):
                 b.refuse(op, f"works on numbers of {o.type.name}, {operation.type.name} does not")
             if o.channel_quant is not None and not o.is_constant and CHANNELS.get(operation.type) != place:
                 b.refuse(op, f"works on {o.name!r} with a scale for each channel, {operation.type.name} does not")
+
+
+def _without_curve(b, op):
+    """The operator without a fused activation that LiteRT's kernels do not apply."""
+    if b.arithmetic == "litert" and op.code in UNBENT and op.options.activation in CURVES:
+        return replace(op, options=SimpleNamespace(**vars(op.options) | {"activation": 0}))
+    return op
 
 
 def _skip(b, op):

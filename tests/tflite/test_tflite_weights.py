@@ -51,7 +51,7 @@ def test_depthwise_takes_the_multiplier_from_the_shapes():
 
 
 @pytest.mark.parametrize("fields, text", [
-    ({"StrideW": 0}, "stride_w is 0"), ({"Padding": 2}, "padding is 2"), ({"FusedActivationFunction": 5}, "is 5"),
+    ({"StrideW": 0}, "stride_w is 0"), ({"Padding": 2}, "padding is 2"), ({"FusedActivationFunction": 6}, "is 6"),
     ({"DilationHFactor": 0}, "dilation_h is 0"),
 ])
 def test_conv_2d_refuses_parameters(fields, text):
