@@ -3,7 +3,7 @@ codes are interpolated between; int16 LOGISTIC and TANH by one table of the logi
 """
 
 from functools import cache
-from math import prod
+from math import erfc, prod
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..model import quant
 from . import softmax
 from .tfl import own, ratio_multiplier, same_shape
 from .tfl_requantize import RANGES, lower_by_table
-from .tfl_unary import erf
 
 _LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
@@ -50,10 +49,22 @@ def looked_up(table, codes):
     return (table[place] + (slope * (codes & 127) + 64 >> 7)).astype(np.int16)
 
 
+def _tanh32(x):
+    """Of float32 numbers as C libraries compute it, by exp(2 x) - 1; a correctly rounded one gives other tables."""
+    size, one, two = np.abs(x), np.float32(1), np.float32(2)
+    power = np.expm1(np.where(size < one, -two * size, two * size).astype(np.float64)).astype(np.float32)
+    result = np.where(size < one, -power / (power + two), one - two / (power + two))
+    return np.copysign(np.where(size < np.float32(22), result, one), x)
+
+
 def _gelu(node, x):
+    """Each step rounded to float32, in LiteRT's order."""
+    x, half = x.astype(np.float32), np.float32(0.5)
     if node.scalar("approximate"):
-        return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1 + erf(x * 0.7071067811865476))
+        slope = np.float32(0.7978845608028654) * (x + np.float32(0.044715) * x * x * x)
+        return half * x * (np.float32(1) + _tanh32(slope))
+    above = [erfc(value) for value in (x * np.float32(-0.7071067811865476)).tolist()]
+    return half * x * np.array(above, np.float32)
 
 
 def _log(node, x):

@@ -1,5 +1,7 @@
 """Operators of int16 tensors, against real formulas; curves of codes by tables."""
 
+from zlib import crc32
+
 import numpy as np
 import pytest
 
@@ -168,6 +170,22 @@ def test_gelu_of_int16():
     real = x * 1e-4
     wanted = 0.5 * real * (1 + np.tanh(0.7978845608 * (real + 0.044715 * real**3)))
     np.testing.assert_allclose(one.run()[0] * 1e-4, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize(("scales", "approximate", "wanted"), [
+    ((1.9864479327225126e-05, 3.137539169983938e-05), True, 1909912575),
+    ((0.0001015612215269357, 8.777987386565655e-05), False, 2453553294),
+])
+def test_gelu_of_all_int16_codes_reckons_in_float32(scales, approximate, wanted, tmp_path):
+    """128 codes of these differ by one where the curve is computed in double; checksums of what LiteRT gives."""
+    x = np.arange(-32768, 32768).astype(np.int16)
+    one = One("GELU", [x], [(x.shape, "int16")], "GeluOptions", {"Approximate": approximate},
+              {"i0": (scales[0], 0), "o0": (scales[1], 0)})
+    (found,) = one.run()
+    assert crc32(found.tobytes()) == wanted
+    theirs = litert_outputs(tmp_path, one.file(), [[x]])
+    if theirs is not None:
+        np.testing.assert_array_equal(found, theirs[0][0])
 
 
 def test_gelu_of_codes():
