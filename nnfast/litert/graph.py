@@ -18,6 +18,13 @@ from .variables import Outdated, Shared
 
 _VIEWED = ("There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. "
            "Be sure to only hold the function returned from tensor() if you are using raw data access.")
+KEEP_RANK = frozenset((
+    "ABS", "ADD", "CAST", "CEIL", "CONCATENATION", "COS", "DEQUANTIZE", "DIV", "ELU", "EXP", "FLOOR", "GELU",
+    "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "PAD", "PADV2", "POW",
+    "QUANTIZE", "RELU", "RELU6", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIN", "SLICE", "SOFTMAX", "SQRT", "SQUARE",
+    "SQUARED_DIFFERENCE", "SUB", "TANH", "TILE", "TOPK_V2",
+))
+"""Operators whose results have the rank of an input."""
 MOST_TEXTS = 1 << 24
 """Most elements of a tensor of strings."""
 _NULL = "Tensor data is null. Run allocate_tensors() first"
@@ -37,6 +44,7 @@ class Graph:
         self.operators = [(o.custom or o.name, o.inputs, o.outputs) for o in graph.operators]
         # For these, files do not distinguish a scalar from an unknown shape: both are ().
         self.custom_results = {k for o in graph.operators if o.custom for k in o.outputs}
+        self.rank_kept = {k for o in graph.operators if o.name in KEEP_RANK for k in o.outputs}
         self.tensors, self.inputs, self.outputs = tensors_of(graph), graph.inputs, graph.outputs
         self._file = file
         self._arrays, self._kept = {}, {}
@@ -206,7 +214,9 @@ class Program:
         """owner: the Graph; model, builder: of its translation; strings: the model's Strings or None."""
         self._strings = strings
         graph, inputs, tensors = model.main, owner.inputs, owner.tensors
-        self._tensors, self._outputs, self._custom = tensors, list(owner.outputs), owner.custom_results
+        self._tensors, self._outputs = tensors, list(owner.outputs)
+        # Results of shape [1] that are no scalars, whatever the file says.
+        self._vectors = owner.custom_results | {k for k in owner.rank_kept if builder.tensors[k].dims == (1,)}
         keep = {}
         if owner.keep_all:
             made = {operand for operation in graph.operations for operand in operation.outputs}
@@ -263,7 +273,7 @@ class Program:
         if index in self.arrays:  # an output that is an input, or that is listed twice
             return index
         tensor = self._tensors[index]
-        is_single = shape == (1,) and not tensor.shape and index not in self._custom
+        is_single = shape == (1,) and not tensor.shape and index not in self._vectors
         tensor.shape = () if is_single else shape
         return self._array(index, dtype, tensor.shape, shape)
 
@@ -293,7 +303,7 @@ class Program:
     def _take(self, index, result):
         """A result of a run as the value of a tensor."""
         tensor = self._tensors[index]
-        if tensor.shape or result.shape != (1,) or index in self._custom:
+        if tensor.shape or result.shape != (1,) or index in self._vectors:
             tensor.shape = result.shape
         self.arrays[index] = (self._strings.texts_of(result) if is_text(tensor) else
                               result.astype(tensor.dtype)).reshape(tensor.shape)

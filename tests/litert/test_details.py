@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import nnfast.litert
@@ -44,9 +45,23 @@ def test_zero_points_beyond_32_bits_wrap_as_in_litert():
     assert detail["quantization"] == (0.5, 7)
 
 
-def test_an_input_without_elements_is_a_runtime_error():
+def test_an_input_may_be_without_elements():
     data = build([Tensor("x", (0, 5, 4)), Tensor("y", (0, 5, 4))], [Op("LOGISTIC", ["x"], ["y"])], ["x"], ["y"])
     interpreter = nnfast.litert.Interpreter(model_content=data)
     interpreter.allocate_tensors()
-    with pytest.raises(RuntimeError, match=r"shape is \[0, 5, 4\]"):
-        interpreter.invoke()
+    interpreter.invoke()
+    assert interpreter.get_tensor(1).shape == (0, 5, 4)
+
+
+@pytest.mark.parametrize(("kind", "options", "fields", "shape"), [
+    ("NEG", None, {}, (1,)), ("SUM", "ReducerOptions", {}, ()),
+])
+def test_results_of_unknown_rank(kind, options, fields, shape):
+    """Of one element: of the rank of the input where the operator keeps it."""
+    tensors = [Tensor("x", (1,)), Tensor("y", (), has_rank=False), Tensor.of("axis", np.array([0], np.int32))]
+    op = Op(kind, ["x", "axis"] if kind == "SUM" else ["x"], ["y"], options, fields)
+    interpreter = nnfast.litert.Interpreter(model_content=build(tensors, [op], ["x"], ["y"]))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.float32([5]))
+    interpreter.invoke()
+    assert interpreter.get_tensor(1).shape == shape
