@@ -233,9 +233,6 @@ TFL_HYBRID_FULLY_CONNECTED = own(
 def infer_batches(node):
     """Batches broadcast; LiteRT mixes up the scales of rows where more than one of the input's batch dimensions counts.
     """
-    batches = node["input0"].shape[:-2]
-    if sum(size != 1 for size in batches) > 1:
-        node.fail("input0", f"has batches {list(batches)}, must have at most one dimension other than 1")
     if not node["input0"].shape[-2 if node.scalar("adj_x") else -1]:
         node.fail("input0", f"shape is {list(node['input0'].shape)}, must have columns to multiply")
     channels = node["input1"].channel_quant
@@ -245,15 +242,26 @@ def infer_batches(node):
     return [product_shape(node)]
 
 
+def _numbers(node):
+    """The number of each first matrix among all, as LiteRT finds its scales: by the sum of the places along the batch
+    dimensions; the last of them counts matrices where the second ones have size 1 there.
+    """
+    batches, second = node["input0"].shape[:-2], node["input1"].shape[:-2]
+    if not batches or not second or second[-1] != 1:
+        return np.indices(batches).sum(0)
+    return np.indices(batches[:-1]).sum(0)[..., None] * batches[-1] + np.arange(batches[-1])
+
+
 def compute_matmul(node, inputs):
     """Rows of the first matrices are quantized, with a zero point if the option says so."""
-    x, y = inputs[:2]
+    x, y, numbers = inputs[0], inputs[1].astype(np.float64), _numbers(node)
     x = np.ascontiguousarray(x.swapaxes(-1, -2)) if node.scalar("adj_x") else x
     y = y.swapaxes(-1, -2) if node.scalar("adj_y") else y
     codes, steps, zeros = (asymmetric if node.scalar("is_asymmetric") else symmetric)(x.reshape(-1, x.shape[-1]))
-    rows = (codes.astype(np.float64) - zeros[:, None]).reshape(x.shape)
-    return [(rows @ y.astype(np.float64)).astype(np.float32) * (steps.reshape(x.shape[:-1])[..., None]
-                                                                * _scales(node["input1"]))]
+    zeros, steps = (found.reshape(-1, x.shape[-2])[numbers][..., None] for found in (zeros, steps))
+    weights = y.sum(-2).reshape(-1, y.shape[-1])[np.indices(y.shape[:-2]).sum(0)][..., None, :]
+    sums = codes.reshape(x.shape).astype(np.float64) @ y - zeros * weights
+    return [sums.astype(np.float32) * (steps * _scales(node["input1"]))]
 
 
 def lower_matmul(node, b):
@@ -261,6 +269,8 @@ def lower_matmul(node, b):
     matrices, is_turned = node["input1"], node.scalar("adj_y")
     if node.scalar("adj_x") or prod(matrices.shape[:-2]) != 1:
         return "no native kernel for several second matrices, or a first one to be turned"
+    if (np.diff(_numbers(node).reshape(-1)) != 1).any():
+        return "no native kernel for scales of other matrices"
     shape, values = matrices.shape[-2:], matrices.value
     matrix = replace(matrices, shape=shape, value=values if values is None else values.reshape(shape))
     rows = prod(node["input0"].shape[:-1])

@@ -293,6 +293,8 @@ def lower_depthwise(node, b):
 
 def lower_dense(node, b):
     """A convolution of one tap over rows."""
+    if node["input"].dtype != np.int16:
+        return f"no native kernel from {node['input'].dtype} to int16"
     rows = prod(node["input"].shape) // node["weights"].shape[1]
     return _lower_products(node, b, conv2d.Matrix(node["weights"]), window.POINT, rows, 1)
 
@@ -360,9 +362,12 @@ def _real_multiplier(node):
 
 
 def compute_dense(node, inputs):
-    """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions of int64 sums."""
+    """FULLY_CONNECTED: real multipliers in double, rounded once; int16 weights as convolutions of int64 sums. Codes of
+    int8 are taken for bytes without a sign, as LiteRT does where the result is int16.
+    """
     (shape,) = infer_dense(node)
-    x, weights = (requantize.centred(node[name], array) for name, array in zip(("input", "weights"), inputs))
+    codes = [array.view(np.uint8) if node["input"].dtype == np.int8 else array for array in inputs[:2]]
+    x, weights = (requantize.centred(node[name], array) for name, array in zip(("input", "weights"), codes))
     sums = (x.reshape(-1, weights.shape[1]) @ weights.T).reshape(shape)
     bias = inputs[2] if node["bias"].present else None
     if node["weights"].dtype == np.int16:
@@ -371,8 +376,11 @@ def compute_dense(node, inputs):
 
 
 DENSE = "input:T weights:W bias?:B activation:i32 keep_dims:bool -> output:T"
-TFL_INT16_FULLY_CONNECTED = own("TFL_INT16_FULLY_CONNECTED", {DENSE: _TYPES}, compute_dense, infer_dense,
-                                lower=lower_dense, multiply_adds=True)
+_INTO_INT16 = DENSE.replace("output:T", "output:O")
+TFL_INT16_FULLY_CONNECTED = own(
+    "TFL_INT16_FULLY_CONNECTED",
+    {DENSE: _TYPES, _INTO_INT16: {"T": ("Q8", "Q8S"), "W": ("Q8", "Q8S"), "B": ("I32",), "O": ("Q16S",)}},
+    compute_dense, infer_dense, lower=lower_dense, multiply_adds=True)
 
 
 # -- TRANSPOSE_CONV --------------------------------------------------------------------------------------------------

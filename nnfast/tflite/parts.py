@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..record import replace
+from .forms import is_hybrid
 from .graph import frozen
-from .schema import Builtin, TensorType, operator_name
+from .schema import DTYPES, Builtin, TensorType, operator_name
 
 B = Builtin
 PARTED = {}
@@ -18,6 +19,9 @@ PROBABILITIES = (1 / 256,), (0,)
 """Scales and zero points of SOFTMAX of uint8."""
 BARE, ONE = SimpleNamespace(scales=(), zero_points=()), SimpleNamespace(scales=(1.0,), zero_points=(0,))
 """Quantizations: none, and that of real values that are the codes."""
+CODES = TensorType.INT8, TensorType.UINT8, TensorType.INT16
+TANH = 4
+"""The fused activation."""
 MOST_GROUPS = 1024
 MOST_RANK = 4
 _INT32_MAX = (1 << 31) - 1
@@ -110,7 +114,7 @@ class Parts:
 
 # -- ranks -----------------------------------------------------------------------------------------------------------
 @parted(B.SOFTMAX, B.LOG_SOFTMAX, B.L2_NORMALIZATION, B.LOGISTIC, B.TANH, B.RELU, B.RELU6, B.RELU_N1_TO_1,
-        B.HARD_SWISH, B.QUANTIZE)
+        B.HARD_SWISH)
 def rows(p):
     """Operators on the last dimension or on single elements, as operators on a matrix."""
     x, out = p.tensor(0), p.b.result(p.op)
@@ -152,7 +156,7 @@ def pools(p):
     is_plain = not x.scales and not out.scales
     is_recoded = p.b.arithmetic == "litert" and len(x.scales) == len(out.scales) == 1 and \
         (x.scales, x.zero_points) != (out.scales, out.zero_points)
-    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or x.type != out.type or \
+    if x.type not in CODES or x.type != out.type or \
             not is_recoded and (not is_plain or p.op.options.activation):
         p.refuse("has no form for these tensors")
     if is_recoded:
@@ -279,6 +283,27 @@ def batches(p):
     p.run(B.RESHAPE, [result, p.ints((*batch, *sides))], [out], new_shape=None)
 
 
+@parted(B.GATHER)
+def gathered(p):
+    """8-bit and int16 tensors into another quantization: LiteRT keeps the codes."""
+    x, places, out = p.tensor(0), p.tensor(1), p.b.result(p.op)
+    if p.b.arithmetic != "litert" or x.type not in CODES or x.type != out.type or \
+            (x.scales, x.zero_points) == (out.scales, out.zero_points):
+        p.refuse("has no form for these tensors")
+    p.same([p.recoded(x, out), places], [out])
+
+
+@parted(B.FULLY_CONNECTED)
+def curved(p):
+    """Of float tensors with int8 weights and a fused TANH."""
+    out, options = p.b.result(p.op), p.op.options
+    if p.b.arithmetic != "litert" or options.activation != TANH or not is_hybrid(p.tensor(0), p.tensor(1), out):
+        p.refuse("has no form for these tensors")
+    sums = p.new(out, out.dims)
+    p.run(p.op.code, [p.tensor(0), p.tensor(1), p.optional(2)], [sums], **vars(options) | {"activation": 0})
+    p.run(B.TANH, [sums], [out])
+
+
 # -- blocks ----------------------------------------------------------------------------------------------------------
 @parted(B.DEPTH_TO_SPACE, B.SPACE_TO_DEPTH)
 def depth(p):
@@ -345,15 +370,44 @@ def dequantize(p):
     if len(x.scales) < 2:
         rows(p)
         return
-    if x.type not in (TensorType.INT8, TensorType.UINT8, TensorType.INT16) or out.type != TensorType.FLOAT32:
+    if x.type not in CODES or out.type != TensorType.FLOAT32:
         p.refuse("has no form for these tensors")
-    rank = len(p.dims(x) or x.shape)
-    points, scales = (p.reals(out, values, (-1, *(1,) * (rank - 1 - x.channel_dim)))
-                      for values in (x.zero_points, x.scales))
+    points, scales = (p.reals(out, values, _along(p, x, x.channel_dim)) for values in (x.zero_points, x.scales))
     real, centred = (p.new(out, x.dims) for _ in range(2))
     p.run(B.CAST, [x], [real])
     p.run(B.SUB, [real, points], [centred], activation=0)
     p.run(B.MUL, [centred, scales], [out], activation=0)
+
+
+def _along(p, x, axis):
+    """Shape in which values along a dimension broadcast with a tensor."""
+    rank = len(p.dims(x) or x.shape)
+    if not 0 <= axis < rank:
+        p.refuse(f"has scales along dimension {axis}, must be in [0, {rank})")
+    return -1, *(1,) * (rank - 1 - axis)
+
+
+@parted(B.QUANTIZE)
+def quantize(p):
+    """QUANTIZE of floats with scales and zero points for channels, as the arithmetic of its formula."""
+    x, out = p.tensor(0), p.b.result(p.op)
+    if len(out.scales) < 2:
+        rows(p)
+        return
+    if x.type != TensorType.FLOAT32 or out.type not in CODES or min(out.scales) <= 0:
+        p.refuse("has no form for these tensors")
+    shape, limits = _along(p, x, out.channel_dim), np.iinfo(DTYPES[out.type])
+    steps, whole = (p.new(x, x.dims, **changes) for changes in ({}, {"type": TensorType.INT16, **vars(ONE)}))
+    p.run(B.DIV, [x, p.reals(x, out.scales, shape)], [steps], activation=0)
+    p.run(B.QUANTIZE, [steps], [whole])
+    numbers, moved, low, high = (p.new(x, x.dims, type=TensorType.INT32) for _ in range(4))
+    p.run(B.CAST, [p.recoded(whole, BARE)], [numbers])
+    p.run(B.ADD, [numbers, p.ints(np.reshape(out.zero_points, shape))], [moved], activation=0)
+    p.run(B.MAXIMUM, [moved, p.ints([limits.min])], [low])
+    p.run(B.MINIMUM, [low, p.ints([limits.max])], [high])
+    codes = p.new(out, out.dims, scales=(), zero_points=())
+    p.run(B.CAST, [high], [codes])
+    p.run(B.BITCAST, [codes], [out])
 
 
 # -- directions ------------------------------------------------------------------------------------------------------

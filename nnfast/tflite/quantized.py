@@ -185,7 +185,13 @@ def convolution(b, op):
     translate(b, op, _name(b, op), scalars, tensors)
 
 
-@takes(lambda *tensors: is_int16(*tensors) or is_hybrid(*tensors), Builtin.FULLY_CONNECTED)
+def _into_int16(x, y, out):
+    """8-bit tensors of one scale, and an int16 result."""
+    return x.type in CODES and y is not None and y.type == x.type and len(y.scales) == 1 and \
+        out.type == TensorType.INT16 and bool(out.scales)
+
+
+@takes(lambda *tensors: is_int16(*tensors) or is_hybrid(*tensors) or _into_int16(*tensors), Builtin.FULLY_CONNECTED)
 def fully_connected(b, op):
     """FULLY_CONNECTED."""
     tensors, options = _with_bias(b, op), op.options
@@ -194,6 +200,8 @@ def fully_connected(b, op):
     b.check_rank(op, tensors[1], 2, 2)
     if len(tensors[1].scales) > 1 and tensors[1].channel_dim != 0:
         b.refuse(op, f"tensor[{tensors[1].index}] has its scales along dimension {tensors[1].channel_dim}, must be 0")
+    if _into_int16(*tensors[:2], b.result(op)) and tensors[2] is None:
+        b.refuse(op, "gives int16 of 8-bit tensors without a bias, must have one")
     scalars = [b.activation(op), b.bool(options.keep_num_dims)]
     if is_hybrid(*tensors[:2], None):
         scalars.append(b.bool(options.asymmetric_quantize_inputs))

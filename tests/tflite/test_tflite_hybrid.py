@@ -40,11 +40,6 @@ def test_batch_matmul_with_scales_for_columns():
     np.testing.assert_allclose(matmul(x, y, (4, 5), scales.tolist()).run()[0], x @ (y * scales), atol=0.1)
 
 
-def test_batch_matmul_takes_one_batch_dimension():
-    with pytest.raises(nnfast.UnsupportedOperator, match="at most one dimension other than 1"):
-        matmul(np.zeros((2, 3, 4, 7), np.float32), codes(7, 5), (2, 3, 4, 5)).model()
-
-
 @pytest.mark.parametrize("scales", [0.01, [0.01, 0.02, 0.005, 0.03]])
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize(("stride", "activation"), [(1, 0), (2, 1)])
