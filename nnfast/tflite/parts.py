@@ -185,6 +185,14 @@ def merged(first, second):
     return tuple(tuple(side) or (1,) for side in sides)
 
 
+def broadcast_shape(p, *shapes):
+    """The shape that shapes broadcast to."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
+
+
 @parted(B.ADD, B.SUB, B.MUL, B.ADD_N)
 def elementwise(p):
     """Arithmetic on tensors of reduced rank."""
@@ -192,10 +200,7 @@ def elementwise(p):
     shapes = [p.dims(t) for t in tensors]
     if None in shapes or max(map(len, shapes)) <= MOST_RANK or len(tensors) > 2 and len(set(shapes)) > 1:
         p.refuse("has no form for these tensors")
-    try:
-        whole = np.broadcast_shapes(*shapes)
-    except ValueError:
-        p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
+    whole = broadcast_shape(p, *shapes)
     if 0 in whole:
         p.empty(out, whole)
         return
@@ -291,6 +296,19 @@ def gathered(p):
             (x.scales, x.zero_points) == (out.scales, out.zero_points):
         p.refuse("has no form for these tensors")
     p.same([p.recoded(x, out), places], [out])
+
+
+@parted(B.PRELU)
+def without_scales(p):
+    """PRELU of codes without quantization: LiteRT multiplies by scales of 0."""
+    (x, slopes), out = (p.tensor(place) for place in range(2)), p.b.result(p.op)
+    kinds = {t.type for t in (x, slopes, out)}
+    if p.b.arithmetic != "litert" or len(kinds) > 1 or x.type not in CODES or x.scales or slopes.scales or out.scales:
+        p.refuse("has no form for these tensors")
+    shapes = [p.dims(t) for t in (x, slopes)]
+    if None not in shapes and broadcast_shape(p, *shapes) != shapes[0]:
+        p.refuse(f"has slopes of shape {list(shapes[1])}, which must broadcast to {list(shapes[0])}")
+    p.run(B.ZEROS_LIKE, [x], [out])
 
 
 @parted(B.FULLY_CONNECTED)

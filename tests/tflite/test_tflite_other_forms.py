@@ -115,6 +115,19 @@ def test_a_fused_tanh_behind_int8_weights(tmp_path):
         np.testing.assert_allclose(found, theirs[0][0], rtol=1e-6)
 
 
+# -- PRELU -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_slopes_without_scales_give_0(kind, tmp_path):
+    """LiteRT takes a scale of 0 for one that is not there."""
+    x = codes(kind, 2, 3, 4)
+    one = One("PRELU", [x, Const(codes(kind, 3, 1))], [(x.shape, kind)])
+    (found,) = one.run()
+    np.testing.assert_array_equal(found, np.zeros_like(x))
+    compare(tmp_path, one.file(), [x], found)
+    with pytest.raises(nnfast.UnsupportedOperator, match="PRELU"):
+        One("PRELU", [x, Const(codes(kind, 5, 3, 1, 1))], [(x.shape, kind)]).model()
+
+
 # -- BATCH_MATMUL ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("is_asymmetric", [False, True])
 @pytest.mark.parametrize("second", [(7, 5), (1, 1, 7, 5), (3, 7, 5), (2, 3, 7, 5), (2, 1, 7, 5)])
