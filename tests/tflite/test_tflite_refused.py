@@ -33,7 +33,6 @@ def changed(name, reason, place=None, with_=None, **changes):
     changed("less_uint8", "neighbouring codes equal", quants={"*": (0.002, 3)}),
     changed("greater_uint8", "neighbouring codes equal", quants={"*": (1.5, 3)}),
     changed("slice_int8", "gives it the input's", quants=OTHER),
-    changed("gather_uint8", "gives it the input's", quants=OTHER),
     changed("reduce_max_int8", "gives it the input's", quants=OTHER),
     changed("pad_v2_int8", "gives it the input's", quants={"*": (0.5, 3), "i2": (0.5, 4)}),
     changed("leaky_relu_int8", "must lie between", fields={"Alpha": np.nan}),
