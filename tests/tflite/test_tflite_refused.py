@@ -93,7 +93,7 @@ NOTHING = np.zeros(0, np.float32)
     One("SPARSE_TO_DENSE", [np.zeros((1, 1), np.int32), ints(3), f(1), NOTHING], [((3,), "float32")]),
 ], ids=lambda one: one.kind)
 def test_what_stands_for_a_scalar_has_a_value(one):
-    with pytest.raises(Error, match=r"has no value, must have one|shape is \[0\]") as caught:
+    with pytest.raises(Error, match="has no value, must have one|of one element|must have elements") as caught:
         one.run()
     assert "\n" not in str(caught.value)
 
