@@ -269,7 +269,7 @@ TFL_WHERE = own("TFL_WHERE", {"input:T -> output:I": _TYPES}, compute_where)
 TFL_UNIQUE = own("TFL_UNIQUE", {"input:T -> output:U indices:I": _TYPES}, compute_unique)
 TFL_SPARSE_TO_DENSE = own("TFL_SPARSE_TO_DENSE", {"indices:I shape:J values:T default:V -> output:U": _TYPES},
                           compute_sparse, infer_sparse, same_dtype("values", "default"))
-TFL_BUCKETIZE = own("TFL_BUCKETIZE", {"input:T boundaries:V -> output:I": _TYPES | {"T": NUMBERS, "V": FLOATS}},
+TFL_BUCKETIZE = own("TFL_BUCKETIZE", {"input:T boundaries:V -> output:I": {"T": NUMBERS, "V": FLOATS, "I": ("I32",)}},
                     compute_buckets, infer_buckets)
 
 

@@ -73,6 +73,7 @@ def test_refused(one, reason):
     One("STRIDED_SLICE", [f(2, 3, 4), *[ints(*[1] * 40)] * 3], [((2, 3, 4), "float32")], "StridedSliceOptions",
         {"NewAxisMask": -1}),
     One("BATCH_MATMUL", [f(2, 3), f(3, 2)], [((2, 2), "int8")], "BatchMatMulOptions"),
+    One("BUCKETIZE", [f(2, 3)], [((2, 3), "int64")], "BucketizeOptions", {"Boundaries": np.float32([0.5, 1.5])}),
     One("EQUAL", [np.ones((2, 3), np.int16)], [((2, 3), "bool")], quants={"i0": (0.5, 0)}),
 ])
 def test_odd_forms_are_refused_in_a_line(one):
