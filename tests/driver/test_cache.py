@@ -1,6 +1,5 @@
 """Compilation caching [NN 7.5]: each case on a model that is planned when prepared, and on one planned at execution."""
 
-import gc
 import mmap
 import os
 import pickle
@@ -12,6 +11,7 @@ import pytest
 import nnfast
 from helpers import models
 from helpers.caches import TOKEN, files_in
+from helpers.open_files import open_files
 from nnfast import CacheFiles
 from nnfast.errors import GeneralFailure, InvalidArgument
 
@@ -293,13 +293,11 @@ def test_states_and_kept_operands_travel(device, files):
 
 
 def test_nothing_stays_open(device, files):
-    gc.collect()  # of what other tests have left
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     device.prepare(models.conv_model(), cache=files, token=TOKEN)
     loaded = device.prepare_from_cache(files, TOKEN)
     del loaded
-    gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_files() - before
 
 
 def test_shared_models_load_from_cache(device, files, shared_models):

@@ -13,6 +13,7 @@ import pytest
 
 import nnfast
 from helpers import models
+from helpers.open_files import open_files
 from nnfast import Fence, Request, RequestArgument
 from nnfast.driver import waiting
 from nnfast.errors import (
@@ -79,11 +80,11 @@ def test_foreign_descriptors_work_as_fences():
 
 
 def test_closing_a_fence_leaves_no_descriptor():
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     fences = [Fence() for _ in range(5)]
-    assert len(os.listdir("/proc/self/fd")) == before + 10
+    assert len(open_files() - before) == 10
     del fences
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_files() - before
 
 
 def test_an_execution_signals_its_fence(prepared):
@@ -304,11 +305,11 @@ def test_what_may_run_code_of_others_when_it_is_polled_is_no_fence(tmp_path):
     memfd, epoll, folder = os.memfd_create("x"), select.epoll(), os.open(tmp_path, os.O_RDONLY)
     (tmp_path / "file").write_bytes(b"")
     file = os.open(tmp_path / "file", os.O_RDONLY)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     for fd in (memfd, epoll.fileno(), folder, file):
         with pytest.raises(InvalidArgument, match=f"fence: descriptor {fd} is .*, must be a fence, sync file, eventfd"):
             Fence.from_fd(fd)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_files() - before
     for fd in (memfd, folder, file):
         os.close(fd)
 

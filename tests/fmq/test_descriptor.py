@@ -1,7 +1,6 @@
 """Descriptors: what they hold, and every rule that a bad one breaks, named in the refusal."""
 
 import fcntl
-import gc
 import mmap
 import os
 import tempfile
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.fmq_items import ITEM, items, numbers
+from helpers.open_files import open_files
 from nnfast import fmq
 from nnfast.errors import InvalidArgument
 from nnfast.fmq import Descriptor, Grantor
@@ -32,12 +32,11 @@ def queue():
 
 
 def refused(descriptor, match, dtype=ITEM):
-    gc.collect()
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with pytest.raises(InvalidArgument, match=match) as caught:
         fmq.MessageQueue.attach(descriptor, dtype)
     assert len(str(caught.value).splitlines()) == 1
-    assert len(os.listdir("/proc/self/fd")) <= before  # what earlier tests left may close meanwhile
+    assert not open_files() - before
 
 
 def changed(descriptor, place, **fields):
