@@ -17,6 +17,8 @@ from ..record import replace
 
 MAX_FOLDED = 4096
 """Most elements of a result that is folded during translation: shapes and parts of them."""
+MOST_BESIDE_NOTHING = 1 << 59
+"""Product of the other sizes where one is 0: numpy multiplies these even so."""
 
 
 class Follower:
@@ -102,7 +104,7 @@ class Follower:
     def value(self, operand):
         """Value of an operand, or None; that of a tensor without elements is known by its shape."""
         record, shape = self.b.operands[operand], self._shapes.get(operand, ())
-        if self.b.arithmetic == "litert" and 0 in shape:
+        if self.b.arithmetic == "litert" and 0 in shape and prod(filter(None, shape)) < MOST_BESIDE_NOTHING:
             return np.empty(shape, record.dtype)
         return self._values.get(operand, record.data)
 

@@ -82,6 +82,13 @@ def test_odd_forms_are_refused_in_a_line(one):
     assert "\n" not in str(caught.value)
 
 
+def test_sizes_beside_a_zero_are_refused_where_numpy_cannot_hold_them():
+    shape = 0, *[(1 << 31) - 1] * 3
+    tensors = Tensor("x", shape), Tensor.of("n", np.int32([1, 1, 1, 2])), Tensor("y", (1, 4096, 320, 2))
+    with pytest.raises(InvalidArgument, match="TILE: .*more than 2147483647 elements"):
+        load(build(tensors, [Op("TILE", ["x", "n"], ["y"])], ["x"], ["y"]))
+
+
 NOTHING = np.zeros(0, np.float32)
 
 
