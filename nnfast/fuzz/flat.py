@@ -13,7 +13,7 @@ from .signed import FLOATS, NUMBERS
 
 SIZES = (0, 1, 1, 2, 2, 3, 4, 5, 8, 16, 17)
 """Dimensions that are tried."""
-LARGEST_BUFFER = 1 << 12
+LARGEST_BUFFER, MOST_SCALES = 1 << 12, 1 << 8
 NEWEST_OLD_CODE = 127
 """Codes above it have a field of their own."""
 
@@ -113,7 +113,8 @@ def _quantization(_, graph, random):
             tensor.pop("quantization", None)
             continue
         dim = random.randrange(max(len(tensor["shape"]), 1))
-        count = int(tensor["shape"][dim]) if tensor["shape"] and random.random() < 0.3 else 1
+        channels = int(tensor["shape"][dim]) if tensor["shape"] else 1
+        count = channels if random.random() < 0.3 and channels <= MOST_SCALES else 1
         scales = [random.choice((0.5, 0.25, 1 / 128, 1e-3, 3.0, random.choice(FLOATS))) for _ in range(count)]
         point = random.choice((0, 0, 3, -128, 128, random.choice(NUMBERS)))
         tensor["quantization"] = {"scale": scales, "zero_point": [max(min(point, (1 << 63) - 1), -(1 << 63))] * count,

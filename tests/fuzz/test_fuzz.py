@@ -8,6 +8,7 @@ import pytest
 
 import nnfast
 from helpers.fuzz_targets import plant, without_atheris
+from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.errors import InvalidArgument
 from nnfast.fuzz import TARGETS, chance, flat, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
@@ -86,6 +87,17 @@ def test_changes_of_facts_leave_files_that_are_read():
         except InvalidArgument:
             refused += 1
     assert loaded > 5 and refused > 5
+
+
+def test_changes_of_facts_stay_as_small_as_the_file():
+    huge = 1 << 30, 2
+    data = build([Tensor("x", huge), Tensor("y", huge)], [Op("ABS", ["x"], ["y"])], ["x"], ["y"])
+    for number in range(300):
+        try:
+            made = flat.changed(data, Random(number))
+        except (InvalidArgument, OverflowError, TypeError):
+            continue
+        assert len(made) < len(data) + (1 << 13)
 
 
 def test_a_session_tells_what_it_does():
