@@ -52,7 +52,8 @@ def requantize(b, op):
 
 def _means(x, y, out):
     """Forms of MEAN that the standard lacks: another output quantization, more dimensions, computed axes."""
-    return _recoded_or_int16(x, y, out) or _codes8(x, y, out) and (len(x.dims or ()) > 4 or y.data is None)
+    return y is not None and (_recoded_or_int16(x, y, out) or
+                              _codes8(x, y, out) and (len(x.dims or ()) > 4 or y.data is None))
 
 
 @takes(_means, Builtin.MEAN)

@@ -156,7 +156,9 @@ class Rules:
         return self.tensors[op.inputs[place]]
 
     def result(self, op, place=0):
-        """Output tensor."""
+        """Output tensor, which must be there."""
+        if place >= len(op.outputs) or op.outputs[place] == -1:
+            self.refuse(op, f"has no output {place}, must have one")
         return self.tensors[op.outputs[place]]
 
     def quant(self, op, t):
