@@ -7,7 +7,7 @@ import numpy as np
 from .._native.movement import ADDED, Gather, Scatter
 from . import gather
 from .gather import lower_picks
-from .tfl import ANY, FLOATS, INDEXES, NUMBERS, dimensions, is_same_kind, own, same_dtype
+from .tfl import ANY, FLOATS, INDEXES, MAX_RANK, NUMBERS, dimensions, is_same_kind, own, same_dtype
 from .tfl_shape import place_of
 
 _TYPES = {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES, "V": ANY}
@@ -55,6 +55,7 @@ def lower_gather(node, b):
 
 def infer_lookup(node):
     """One row for each index."""
+    node.check_rank("values", 1, MAX_RANK)
     return [node["lookups"].shape + node["values"].shape[1:]]
 
 
