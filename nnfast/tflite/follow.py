@@ -77,7 +77,10 @@ class Follower:
         if is_small:
             with np.errstate(all="ignore"):
                 arrays = op.compute(node, [t.value for t in node.inputs])
-            for tensor, array in zip(node.outputs, arrays):
+            for place, (tensor, array) in enumerate(zip(node.outputs, arrays)):
+                if array.dtype != tensor.dtype:
+                    raise GeneralFailure(f"{node.path} output {place}: the file says {tensor.dtype}, must be "
+                                         f"{array.dtype}")
                 self._shapes[tensor.operand], self._values[tensor.operand] = array.shape, array
 
     def _settle(self, node, place, tensor, shape):

@@ -75,6 +75,7 @@ def test_refused(one, reason):
     One("BATCH_MATMUL", [f(2, 3), f(3, 2)], [((2, 2), "int8")], "BatchMatMulOptions"),
     One("BUCKETIZE", [f(2, 3)], [((2, 3), "int64")], "BucketizeOptions", {"Boundaries": np.float32([0.5, 1.5])}),
     One("EMBEDDING_LOOKUP", [Const(np.zeros(2, np.int32)), Const(np.float32(1))], [((2,), "float32")]),
+    One("COMPLEX_ABS", [Const(np.ones((2, 3), np.complex64))], [((2, 3), "float64")]),
     One("ARG_MAX", [f(2, 3), value(1)], [], "ArgMaxOptions"),
     One("MEAN", [np.ones((2, 3), np.int8)], [((2, 3), "int8")], "ReducerOptions", quants={"*": (0.5, 0)}),
     One("EQUAL", [np.ones((2, 3), np.int16)], [((2, 3), "bool")], quants={"i0": (0.5, 0)}),
