@@ -70,6 +70,30 @@ class GeneralFailure(Error):
     status = ErrorStatus.GENERAL_FAILURE
 
 
+class InternalError(GeneralFailure):
+    """A mistake of nnfast itself, not of the caller or the model; `__cause__` is the exception that it ended in."""
+
+
+class guarded:
+    """Context in which exceptions that are neither Error nor of the classes `passing` become an InternalError that
+    names the path.
+    """
+
+    __slots__ = ("passing", "path")
+
+    def __init__(self, path: str, *passing: type[Exception]) -> None:
+        self.path = path
+        self.passing = passing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (Error, MemoryError, *self.passing)):
+            raise InternalError(f"{self.path}: internal error, please report it with the model: "
+                                f"{type(error).__name__}: {error}") from error
+
+
 class MissingPackage(GeneralFailure, ImportError):
     """A package that is not part of every installation is missing; the message names the extra that brings it."""
 

@@ -1,7 +1,7 @@
 """Model-time checks of every operation: what is invalid, and what is valid but cannot run here."""
 
 from .. import pace
-from ..errors import Error, InvalidArgument
+from ..errors import Error, InternalError, InvalidArgument, guarded
 from ..model import proof
 from ..model.types import VERSIONS, LifeTime, OperationType, is_extension, is_raw, type_name
 from ..model.validate import validate_model
@@ -42,7 +42,8 @@ def check_model(model, newest=VERSIONS[-1], extensions=(), go_on=pace.step):
             elif op is not None and unknown_type(facts.graph, operation) is None:
                 node = facts.node(index)
                 if node.op.validate is not None:
-                    node.op.validate(node)
+                    with guarded(path, ValueUnknown):
+                        node.op.validate(node)
                 needs = node.version
             else:
                 continue
@@ -111,11 +112,14 @@ def _refused(model, facts, seen, go_on):
             node = facts.node(index)
             if facts.inputs_known(node) and not _may_be_omitted(facts, node):
                 check_zero_sized(node)
-                shapes = node.op.infer(node)
+                with guarded(node.path, ValueUnknown):
+                    shapes = node.op.infer(node)
                 if not node.op.data_dependent:
                     facts.settle(node, shapes)
         except ValueUnknown:
             continue
+        except InternalError:
+            raise
         except Error as error:
             refused[index] = str(error)
     return refused

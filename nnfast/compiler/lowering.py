@@ -9,6 +9,7 @@ import numpy as np
 from .._native.movement import CopyBytes, FillBytes
 from ..engine.reference import compute
 from ..engine.rows import new_row
+from ..errors import InternalError
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from ..record import replace
@@ -309,6 +310,6 @@ class NumpyItem:
             if value.size == 0 == prod(tensor.shape):
                 continue  # nothing to write
             if value.shape != tensor.shape or value.dtype != tensor.dtype:
-                raise AssertionError(f"{node.path} output {place}: computed {value.dtype}{value.shape}, "
-                                     f"expected {tensor.dtype}{tensor.shape}")
+                raise InternalError(f"{node.path} output {place}: internal error, please report it with the model: "
+                                    f"computed {value.dtype}{value.shape}, expected {tensor.dtype}{tensor.shape}")
             frame.view(slot, tensor.shape, tensor.dtype)[...] = value

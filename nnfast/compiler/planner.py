@@ -15,7 +15,7 @@ from .. import trace
 from ..engine.arena import place
 from ..engine.resources import Owner
 from ..engine.segment import ControlStep, DataStep, Segment, check_go_on
-from ..errors import GeneralFailure, InvalidArgument
+from ..errors import GeneralFailure, InvalidArgument, guarded
 from ..forks import importing, renewed
 from ..ops.base import ValueUnknown
 from ..ops.control_flow import ControlDef
@@ -194,7 +194,8 @@ class Planner:
         node = facts.node(start)
         check_zero_sized(node)
         try:
-            node.op.infer(node)
+            with guarded(node.path, ValueUnknown):
+                node.op.infer(node)
         except ValueUnknown as unknown:
             return self._empty(start, unknown.operand)
         facts.settle_quantization(node)
@@ -210,10 +211,11 @@ class Planner:
             node = facts.node(index)
             self._go_on(node.path)
             try:
-                if self._packing is not None and op.validate is not None:
-                    op.validate(node)
-                check_zero_sized(node)
-                shapes = node.op.infer(node)
+                with guarded(node.path, ValueUnknown):
+                    if self._packing is not None and op.validate is not None:
+                        op.validate(node)
+                    check_zero_sized(node)
+                    shapes = node.op.infer(node)
             except ValueUnknown as unknown:
                 return nodes, index, unknown.operand
             facts.settle(node, shapes)
@@ -235,7 +237,7 @@ class Planner:
         for position, (index, node) in enumerate(nodes):
             self._go_on(node.path)
             try:
-                with trace.span("LC", "PC", node.op.name, index=index):
+                with guarded(node.path, ValueUnknown), trace.span("LC", "PC", node.op.name, index=index):
                     lowering.lower(index, node)
             except ValueUnknown as unknown:
                 if position == 0:

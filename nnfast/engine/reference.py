@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from ..errors import guarded
 from .resources import Owner
 
 WIDENED = 8
@@ -16,7 +17,7 @@ def compute(node, arrays, resources, go_on):
     go_on(): called between parts of long work, may raise to stop. Raises ResourceExhausted* before it allocates more
     memory than the budget allows.
     """
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), guarded(node.path):
         if resources.budget is None:
             return node.op.compute(node.with_values(arrays, go_on), arrays)
         memory = Owner()

@@ -11,7 +11,7 @@ import numpy as np
 from .. import CacheFiles, Device, load, to_tflite
 from ..conformance.randgraph import draw_case
 from ..driver import key, stored_model
-from ..errors import Error, InvalidArgument
+from ..errors import Error, InternalError, InvalidArgument
 from ..model.records import align
 from ..service.server import model_reader
 from ..service.wire.channel import sealed_memfd
@@ -35,6 +35,8 @@ def tried(call, *allowed):
     """Result of a call that may refuse; None when it did. The refusal must be one line of at most 1,000 characters."""
     try:
         return call()
+    except InternalError:
+        raise
     except allowed as error:
         text = str(error)
         if not text or "\n" in text or len(text) > 1000:

@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from ..errors import Error, ErrorStatus, GeneralFailure, ResourceExhaustedTransient
+from ..errors import Error, ErrorStatus, GeneralFailure, InternalError, ResourceExhaustedTransient
 from . import convert
 
 log = logging.getLogger("nnfast")
@@ -19,7 +19,9 @@ class Refusals(threading.local):
         """Status of an error in a version; keeps and logs the reason."""
         if isinstance(error, MemoryError) and not isinstance(error, Error):
             error = ResourceExhaustedTransient(f"out of memory: {error}")
-        if not isinstance(error, Error):
+        if isinstance(error, InternalError):
+            log.error("internal error", exc_info=error)
+        elif not isinstance(error, Error):
             log.error("internal error", exc_info=error)
             error = GeneralFailure(f"internal error: {type(error).__name__}: {error}")
         self.reason = str(error)

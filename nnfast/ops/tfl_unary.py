@@ -20,7 +20,7 @@ from .._native.movement import StridedCopy
 from ..model.quant import round_half_away
 from .cast import lower_same
 from .reshape import lower as lower_same_bytes
-from .tfl import ANY, BOOLS, COMPLEX, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
+from .tfl import ANY, BOOLS, FLOATS, INTEGERS, is_boolean, own, same_dtype, same_shape
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ TFL_CAST = own("TFL_CAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, comput
                lower=lower_cast, moves=True)
 TFL_BITCAST = own("TFL_BITCAST", {"input:T -> output:U": {"T": ANY, "U": ANY}}, compute_bitcast, infer_bitcast,
                   lower=lower_same_bytes)
-TFL_REAL, TFL_IMAG = (own(name, {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_real, same_shape,
-                          lower=lower_real)
+_OF_COMPLEX = {"input:T -> output:U": {"T": ("C64", "c64"), "U": ("F32", "f32")},
+               "input:V -> output:W": {"V": ("C128", "c128"), "W": ("F64", "f64")}}
+TFL_REAL, TFL_IMAG = (own(name, _OF_COMPLEX, compute_real, same_shape, lower=lower_real)
                       for name in ("TFL_REAL", "TFL_IMAG"))
-TFL_COMPLEX_ABS = own("TFL_COMPLEX_ABS", {"input:T -> output:U": {"T": COMPLEX, "U": FLOATS}}, compute_complex_abs,
-                      same_shape)
+TFL_COMPLEX_ABS = own("TFL_COMPLEX_ABS", _OF_COMPLEX, compute_complex_abs, same_shape)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from .. import pace
-from ..errors import Error, UnsupportedOperator
+from ..errors import Error, InternalError, UnsupportedOperator, guarded
 from ..forks import importing
 from ..model.types import Definition, Model, OperationType, Subgraph
 from ..record import record, replace
@@ -125,11 +125,14 @@ class Graphs:
             if translate_one is None:
                 continue
             try:
-                translate_one(b, op)
-                _check_standard(b, op, before)
-                if b.is_learning or find is not translation:
-                    learn(b, op, before)
+                with guarded(f"operator[{op.index}] {op.name}"):
+                    translate_one(b, op)
+                    _check_standard(b, op, before)
+                    if b.is_learning or find is not translation:
+                        learn(b, op, before)
                 return
+            except InternalError:
+                raise
             except UnsupportedOperator as error:
                 first = first or error
             except Error as error:
