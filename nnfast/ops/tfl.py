@@ -107,6 +107,13 @@ def same_dtype(*names):
     return validate
 
 
+def same_values(node):
+    """validate: the first output holds numbers of the first input's dtype; further outputs are places."""
+    source, values = node.inputs[0].dtype, node.outputs[0].dtype
+    if source != values:
+        node.fail(None, f"takes {source} and gives {values}, must be of one dtype")
+
+
 def is_same_kind(*names):
     """validate: as same_dtype, and the 8-bit and 16-bit tensors among them share scale and zero point."""
     dtypes = same_dtype(*names)

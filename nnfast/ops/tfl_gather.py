@@ -7,7 +7,7 @@ import numpy as np
 from .._native.movement import ADDED, Gather, Scatter
 from . import gather
 from .gather import lower_picks
-from .tfl import ANY, FLOATS, INDEXES, MAX_RANK, NUMBERS, dimensions, is_same_kind, own, same_dtype
+from .tfl import ANY, FLOATS, INDEXES, MAX_RANK, NUMBERS, dimensions, is_same_kind, own, same_dtype, same_values
 from .tfl_shape import place_of
 
 _TYPES = {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES, "V": ANY}
@@ -60,31 +60,21 @@ def infer_lookup(node):
 
 
 def compute_lookup(node, inputs):
-    """Rows of the values, with their scales where these are quantized and the output is not."""
+    """Rows of the values."""
     lookups, rows = inputs
     _inside(node, "lookups", lookups, len(rows))
-    values, output = node["values"], node.outputs[0]
-    found = rows[lookups]
-    if output.dtype == rows.dtype:
-        return [found]
-    scales = np.float32(values.scale)
-    if values.channel_quant is not None:
-        scales = np.array(values.channel_quant.scales, np.float32)[lookups].reshape(-1, *[1] * (rows.ndim - 1))
-    return [((found.astype(np.int32) - values.zero_point).astype(np.float32) * scales).astype(output.dtype)]
+    return [rows[lookups]]
 
 
 def lower_lookup(node, b):
-    """A copy by indices, where the values stay what they are."""
-    values, output = node["values"], node.outputs[0]
-    if values.dtype != output.dtype:
-        return f"no native kernel from {values.dtype} to {output.dtype}"
-    return lower_picks(node, b, values, 0, "lookups")
+    """A copy by indices."""
+    return lower_picks(node, b, node["values"], 0, "lookups")
 
 
 TFL_GATHER = own("TFL_GATHER", {"input:T indices:I axis:i32 batch_dims:i32 -> output:U": _TYPES}, compute_gather,
                  infer_gather, is_same_kind("input"), lower=lower_gather, moves=True)
 TFL_EMBEDDING_LOOKUP = own("TFL_EMBEDDING_LOOKUP", {"lookups:I values:T -> output:U": _TYPES}, compute_lookup,
-                           infer_lookup, lower=lower_lookup)
+                           infer_lookup, same_dtype("values"), lower=lower_lookup)
 
 
 # -- GATHER_ND, SCATTER_ND -------------------------------------------------------------------------------------------
@@ -267,7 +257,7 @@ def compute_buckets(node, inputs):
 
 
 TFL_WHERE = own("TFL_WHERE", {"input:T -> output:I": _TYPES}, compute_where)
-TFL_UNIQUE = own("TFL_UNIQUE", {"input:T -> output:U indices:I": _TYPES}, compute_unique)
+TFL_UNIQUE = own("TFL_UNIQUE", {"input:T -> output:U indices:I": _TYPES}, compute_unique, None, same_values)
 TFL_SPARSE_TO_DENSE = own("TFL_SPARSE_TO_DENSE", {"indices:I shape:J values:T default:V -> output:U": _TYPES},
                           compute_sparse, infer_sparse, same_dtype("values", "default"))
 TFL_BUCKETIZE = own("TFL_BUCKETIZE", {"input:T boundaries:V -> output:I": {"T": NUMBERS, "V": FLOATS, "I": ("I32",)}},

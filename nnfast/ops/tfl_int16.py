@@ -437,7 +437,7 @@ def product_shape(node):
         node.fail("input1", f"has {y[-2]} rows, must have one for each of {x[-1]} columns of input0")
     try:
         batches = np.broadcast_shapes(tuple(x[:-2]), tuple(y[:-2]))
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         node.fail("input1", f"batches {y[:-2]} do not broadcast with {x[:-2]}")
     return (*batches, x[-2], y[-1])
 

@@ -8,7 +8,7 @@ from .._native.elementwise import BinaryS32, Cast
 from .._native.movement import IndexedCopy
 from .._native.reduction import COUNTED, Arg, ReduceF32, ReduceNumbers, RunningSums, TopK
 from .arg import places
-from .tfl import ANY, BOOLS, INDEXES, NUMBERS, QUANTIZED, is_boolean, is_same_kind, own, same_dtype
+from .tfl import BOOLS, INDEXES, NUMBERS, QUANTIZED, is_boolean, is_same_kind, own, same_dtype, same_values
 from .tfl_shape import place_of
 
 MOST_REDUCED = 4
@@ -171,7 +171,8 @@ def lower_cumsum(node, b):
     return None
 
 
-_ARG = {"input:T axis:I -> output:J": {"T": ANY, "I": INDEXES, "J": INDEXES}}
+_ORDERED = NUMBERS + QUANTIZED + BOOLS
+_ARG = {"input:T axis:I -> output:J": {"T": _ORDERED, "I": INDEXES, "J": INDEXES}}
 TFL_ARG_MAX, TFL_ARG_MIN = (own(f"TFL_ARG_{end}", _ARG, compute_arg, infer_arg, lower=lower_arg)
                             for end in ("MAX", "MIN"))
 TFL_CUMSUM = own(
@@ -220,5 +221,7 @@ def lower_top(node, b):
     return None
 
 
-TFL_TOPK_V2 = own("TFL_TOPK_V2", {"input:T k:I -> values:U places:J": {"T": ANY, "U": ANY, "I": INDEXES, "J": INDEXES}},
-                  compute_top, infer_top, lower=lower_top)
+TFL_TOPK_V2 = own(
+    "TFL_TOPK_V2",
+    {"input:T k:I -> values:U places:J": {"T": _ORDERED, "U": _ORDERED, "I": INDEXES, "J": INDEXES}},
+    compute_top, infer_top, same_values, lower=lower_top)

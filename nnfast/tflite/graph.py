@@ -4,6 +4,8 @@ from math import prod
 
 import numpy as np
 
+from ..checks import shown
+from ..errors import InvalidArgument
 from ..model.types import (
     DTYPES,
     ChannelQuant,
@@ -28,6 +30,13 @@ def frozen(array):
     """The array, read-only."""
     array.flags.writeable = False
     return array
+
+
+def _numbers(values, dtype):
+    try:
+        return np.array(values, dtype)
+    except OverflowError:
+        raise InvalidArgument(f"needs {shown(values)}, which {np.dtype(dtype)} cannot hold") from None
 
 
 class Graph:
@@ -71,7 +80,7 @@ class Graph:
 
     def ints(self, values, shape=None):
         """Constant TENSOR_INT32."""
-        return self.constant(frozen(np.array(values, np.int32).reshape(shape or (len(values),))), T.TENSOR_INT32)
+        return self.constant(frozen(_numbers(values, np.int32).reshape(shape or (len(values),))), T.TENSOR_INT32)
 
     def reals(self, values):
         """Constant TENSOR_FLOAT32 of one dimension."""
@@ -91,7 +100,7 @@ class Graph:
     def _scalar(self, code, value):
         key = code, value
         if key not in self.scalars:
-            data = frozen(np.array(value, DTYPES[code]))
+            data = frozen(_numbers(value, DTYPES[code]))
             self.scalars[key] = self.add(Operand(code, (), lifetime=LifeTime.CONSTANT_COPY, data=data))
         return self.scalars[key]
 

@@ -189,7 +189,7 @@ def broadcast_shape(p, *shapes):
     """The shape that shapes broadcast to."""
     try:
         return np.broadcast_shapes(*shapes)
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         p.refuse(f"has shapes {' and '.join(str(list(shape)) for shape in shapes[:2])}, which do not go together")
 
 
@@ -267,7 +267,7 @@ def batches(p):
         p.refuse("has no form for these tensors")
     try:
         batch = np.broadcast_shapes(*(dims[:-2] for dims in shapes))
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         p.refuse(f"has batches {list(shapes[0][:-2])} and {list(shapes[1][:-2])}, which do not go together")
     if len(batch) == 1 and shapes[0][:-2] == shapes[1][:-2]:
         p.refuse("has no form for these tensors")

@@ -18,7 +18,7 @@ from ..model.types import ARITHMETICS, Signature
 from ..record import record, replace
 from .apart import apart
 from .builder import Builder
-from .schema import CUSTOM, DTYPES, operator_name
+from .schema import CUSTOM, DTYPES, TensorType, operator_name
 from .shapes import wanted
 from .states import NOTHING_HELD
 from .strings import numbered
@@ -68,7 +68,10 @@ class FileTensor:
     @property
     def array(self):
         """Value of a constant with its shape, read-only; a view of the file where the file's alignment allows one."""
-        dtype = DTYPES[self.type]
+        dtype = DTYPES.get(self.type)
+        if dtype is None:
+            raise InvalidArgument(f"tensor[{self.index}] is of type {TensorType(self.type).name.lower()}, must hold "
+                                  "numbers")
         values = self.data.view(dtype).reshape(self.dims)
         if not values.flags.aligned:
             values = values.copy()

@@ -56,7 +56,7 @@ def broadcast_dims(b, op, *shapes):
         b.refuse(op, f"shapes {', '.join(str(list(dims)) for dims in shapes)} must be known")
     try:
         return np.broadcast_shapes(*shapes)
-    except ValueError:
+    except (ValueError, RuntimeError):  # of more dimensions than numpy has
         b.refuse(op, f"shapes {', '.join(str(list(dims)) for dims in shapes)} cannot be broadcast")
 
 

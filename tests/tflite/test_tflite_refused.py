@@ -76,6 +76,15 @@ def test_refused(one, reason):
     One("BUCKETIZE", [f(2, 3)], [((2, 3), "int64")], "BucketizeOptions", {"Boundaries": np.float32([0.5, 1.5])}),
     One("EMBEDDING_LOOKUP", [Const(np.zeros(2, np.int32)), Const(np.float32(1))], [((2,), "float32")]),
     One("COMPLEX_ABS", [Const(np.ones((2, 3), np.complex64))], [((2, 3), "float64")]),
+    One("TOPK_V2", [np.ones((2, 3), np.int64), value(2)], [((2, 2), "float32"), ((2, 2), "int32")]),
+    One("TOPK_V2", [np.ones((2, 3), np.complex64), value(2)], [((2, 2), "complex64"), ((2, 2), "int32")]),
+    One("EMBEDDING_LOOKUP", [ints(0), Const(np.ones((2, 3), np.complex64))], [((1, 3), "float32")]),
+    One("EMBEDDING_LOOKUP", [ints(0), Const(np.ones((2, 3), np.int64))], [((1, 3), "float32")]),
+    One("UNIQUE", [np.ones(3, np.int32)], [((3,), "float32"), ((3,), "int32")], "UniqueOptions", {"IdxOutType": 2}),
+    One("ARG_MAX", [np.ones((2, 3), np.complex64), value(1)], [((2,), "int64")], "ArgMaxOptions"),
+    One("BROADCAST_TO", [f(1, 3), ints(*[1] * 33, 3)], [((1, 3), "float32")]),
+    One("TRANSPOSE_CONV", [ints(1, 12, 12, 4), Const(np.ones((4, 3, 3, 2), np.float32)), f(1, 5, 5, 2)],
+        [((1, 12, 12, 4), "float32")], "TransposeConvOptions", {"StrideW": (1 << 31) - 1, "StrideH": 2, "Padding": 1}),
     One("COMPLEX_ABS", [np.ones((2, 3), np.complex128)], [((2, 3), "float32")]),
     One("REAL", [np.ones((2, 3), np.complex64)], [((2, 3), "float64")]),
     One("IMAG", [np.ones((2, 3), np.complex64)], [((2, 3), "float16")]),
@@ -94,6 +103,20 @@ def test_sizes_beside_a_zero_are_refused_where_numpy_cannot_hold_them():
     tensors = Tensor("x", shape), Tensor.of("n", np.int32([1, 1, 1, 2])), Tensor("y", (1, 4096, 320, 2))
     with pytest.raises(InvalidArgument, match="TILE: .*more than 2147483647 elements"):
         load(build(tensors, [Op("TILE", ["x", "n"], ["y"])], ["x"], ["y"]))
+
+
+@pytest.mark.parametrize("kind", ["string", "bfloat16", "resource"])
+def test_weights_and_biases_that_are_no_numbers(kind):
+    tensors = [Tensor("x", (1, 5, 5, 4)), Tensor.of("w", np.ones((4, 1, 1, 2), np.float32)),
+               Tensor.of("b", np.ones(4, np.float32)), Tensor("y", (1, 5, 5, 4))]
+    ops = [Op("CONV_2D", ["x", "w", "b"], ["y"], "Conv2DOptions", {"StrideW": 1, "StrideH": 1})]
+    for t in tensors[1:3]:
+        sound = t.dtype, t.data
+        t.dtype, t.data = kind, t.data.astype(np.float16 if kind == "bfloat16" else np.float32)
+        with pytest.raises(InvalidArgument, match=r"CONV_2D: .*(has type|is of type|no such)"):
+            load(build(tensors, ops, ["x"], ["y"]))
+        t.dtype, t.data = sound
+    assert load(build(tensors, ops, ["x"], ["y"]))
 
 
 NOTHING = np.zeros(0, np.float32)
