@@ -118,6 +118,8 @@ def lower_broadcast_to(node, b):
 
 def infer_broadcast_args(node):
     """One size for each dimension of the longer shape."""
+    for name in ("first", "second"):
+        node.check_rank(name, 0, 1)
     return [(max(node[name].shape[0] if node[name].shape else 1 for name in ("first", "second")),)]
 
 

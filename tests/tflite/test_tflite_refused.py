@@ -82,6 +82,7 @@ def test_refused(one, reason):
     One("EMBEDDING_LOOKUP", [ints(0), Const(np.ones((2, 3), np.int64))], [((1, 3), "float32")]),
     One("UNIQUE", [np.ones(3, np.int32)], [((3,), "float32"), ((3,), "int32")], "UniqueOptions", {"IdxOutType": 2}),
     One("ARG_MAX", [np.ones((2, 3), np.complex64), value(1)], [((2,), "int64")], "ArgMaxOptions"),
+    One("BROADCAST_ARGS", [np.ones((2, 3), np.int32)] * 2, [((2, 3), "int32")]),
     One("BROADCAST_TO", [f(1, 3), ints(*[1] * 33, 3)], [((1, 3), "float32")]),
     One("TRANSPOSE_CONV", [ints(1, 12, 12, 4), Const(np.ones((4, 3, 3, 2), np.float32)), f(1, 5, 5, 2)],
         [((1, 12, 12, 4), "float32")], "TransposeConvOptions", {"StrideW": (1 << 31) - 1, "StrideH": 2, "Padding": 1}),
