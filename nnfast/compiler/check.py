@@ -170,7 +170,7 @@ def has_open_form(model):
     """True if an execution may omit an optional input of some operation of the supported main graph."""
     facts, inputs = Facts(model, model.main), frozenset(model.main.inputs)
     return any(_may_be_omitted(facts, facts.node(index)) for index, operation in enumerate(facts.graph.operations)
-               if not inputs.isdisjoint(operation.inputs))
+               if not (inputs.isdisjoint(operation.inputs) or isinstance(lookup(operation.type), ControlDef)))
 
 
 def require_supported(model, go_on=lambda path: None):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nnfast
+from nnfast.compiler.check import has_open_form
 from nnfast.errors import Error
 
 FLOAT, INDEX = "TENSOR_FLOAT32", "TENSOR_INT32"
@@ -35,3 +36,11 @@ def test_shapes_computed_of_a_few_integers(given, dtype, native):
         assert (prepared.executor.quick(arrays) is not None) == native
     with pytest.raises(Error, match="RESHAPE"):
         prepared.run([x, np.array([4, 4], dtype)])
+
+
+def test_conditions_have_no_open_form():
+    b, branch = nnfast.ModelBuilder(), nnfast.ModelBuilder()
+    branch.operation("RELU", [branch.input(FLOAT, (2, 6))], [branch.output(FLOAT, (2, 6))])
+    x, c = b.input(FLOAT, (2, 6)), b.input("TENSOR_BOOL8", (1,))
+    b.operation("IF", [c, b.subgraph(branch), b.subgraph(branch), x], [b.output(FLOAT, (2, 6))])
+    assert not has_open_form(b.build())
