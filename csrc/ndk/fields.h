@@ -4,7 +4,7 @@
 
 #include "msgpack.h"
 
-/* Names of the compiler passes to leave out, as Prepare and CheckCache take them. */
+/* Names of the compiler passes to leave out, as Prepare and LoadCache take them. */
 void ndk_put_passes(struct ndk_buffer *message, bool is_reference);
 
 /* Time `duration` nanoseconds from now as the driver takes it, in seconds of CLOCK_MONOTONIC; nil for 0, and for what is

@@ -1,5 +1,5 @@
 /* Numbers of the driver's protocol (docs/protocol.md), those that this client uses.
- * tests/ndk/test_protocol.py holds them against nnfast/service/wire/protocol.py. */
+ * tests/ndk/test_headers.py holds them against nnfast/service/wire/protocol.py. */
 #ifndef NDK_PROTOCOL_H
 #define NDK_PROTOCOL_H
 
@@ -7,7 +7,7 @@
 #define NDK_MODEL_MAGIC "NNFMDL02"
 
 enum {
-    NDK_VERSION = 6,
+    NDK_VERSION = 7,
     NDK_MAX_PACKET = 1 << 16,
     NDK_MAX_CALL = 1 << 18,
     NDK_LINE = 64, /* alignment of arrays in the arena, and of constants */
@@ -21,12 +21,11 @@ enum ndk_tag {
     NDK_CHECK = 13,
     NDK_GET_UNSUPPORTED = 14,
     NDK_PREPARE = 15,
-    NDK_CHECK_CACHE = 16,
-    NDK_LOAD = 17,
     NDK_RUN = 22,
     NDK_EXECUTE = 23,
     NDK_STORE = 29,
     NDK_OPEN_BURST = 30,
+    NDK_LOAD_CACHE = 33,
     NDK_DONE = 100,
     NDK_FAILURE = 101,
     NDK_WELCOME = 102,

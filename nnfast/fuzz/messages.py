@@ -61,7 +61,8 @@ class Messages:
             (20, (self._run, self._execute, self._write, self._read, self._get_buffer, self._release, self._cancel,
                   self._reset, self._info, self._load, self._ping, self._free, self._error, self._memories)),
             (6, (self._arena, self._add_memory, self._stream, self._fenced, self._allocate)),
-            (2, (self._capabilities, self._explain, self._stats, self._burst, self._check_cache, self._store)),
+            (2, (self._capabilities, self._explain, self._stats, self._burst, self._check_cache, self._load_cache,
+                 self._store)),
             (1, (self._prepare, self._check, self._unsupported))) for maker in makers]
         self._weights = [weight for _, weight in self.makers]
         self._makers = [maker for maker, _ in self.makers]
@@ -267,6 +268,10 @@ class Messages:
 
     def _check_cache(self, known):
         return protocol.CheckCache(bytes(32), self._passes()), self.random.choices(self.others, k=2)
+
+    def _load_cache(self, known):
+        return protocol.LoadCache(bytes(32), self._passes(), None, None, self.random.randrange(3)), \
+            self.random.choices(self.others, k=2)
 
     def _store(self, known):
         return protocol.Store(known.pick(self.random, "prepared"), bytes(32)), self.random.choices(self.others, k=2)

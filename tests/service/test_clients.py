@@ -171,8 +171,8 @@ def test_a_client_that_becomes_another_program_loses_its_extensions(tmp_path, mo
         session.confirm()
         session.executable = "/usr/bin/another"  # as if the process had executed what it runs now since then
         fd = os.memfd_create("cache")
-        refused(raw.call(protocol.CheckCache(bytes(32)), [fd, fd]), "runs another program now",
-                status=ErrorStatus.DEVICE_UNAVAILABLE)
+        for message in (protocol.CheckCache(bytes(32)), protocol.LoadCache(bytes(32))):
+            refused(raw.call(message, [fd, fd]), "runs another program now", status=ErrorStatus.DEVICE_UNAVAILABLE)
         os.close(fd)
         raw.close()
 

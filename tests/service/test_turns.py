@@ -408,6 +408,7 @@ def test_long_work_of_calls_takes_a_turn(raw, server, entered):
     keys = [(f"name {place}", (1,)) for place in range(1000)]
     for message, fds in ((protocol.Check("1.3"), [fd]), (protocol.GetUnsupported(), [fd]),
                          (protocol.Prepare("low_power", "low"), [fd]), (protocol.CheckCache(bytes(32)), files),
+                         (protocol.LoadCache(bytes(32)), files),
                          (protocol.Explain(number), []), (protocol.Store(number, bytes(32)), files),
                          (protocol.GetStats(), []),
                          (protocol.Allocate([records.Use(number, 0, 1.0)] * 100, [], ()), []),

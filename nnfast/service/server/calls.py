@@ -137,6 +137,18 @@ def load(connection, message, fds):
     return _hand_out(session, prepared)
 
 
+def load_cache(connection, message, fds):
+    session = connection.session
+    session.confirm()
+    device = session.device.variant(message.precision, message.without_passes)
+    session.claim("prepared").release()
+    with session.work(deadline=message.deadline):
+        prepared = device.cached(_cache_files(fds), message.token)(message.deadline)
+        if message.num_threads > 0:
+            prepared = prepared.narrowed(message.num_threads)
+    return _hand_out(session, prepared)
+
+
 def store(connection, message, fds):
     held = connection.session.get("prepared", message.prepared)
     with connection.session.work():

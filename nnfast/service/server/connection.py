@@ -25,6 +25,7 @@ HANDLERS = {
     protocol.Ping: calls.ping, protocol.GetCapabilities: calls.get_capabilities, protocol.GetStats: calls.get_stats,
     protocol.Check: calls.check, protocol.GetUnsupported: calls.get_unsupported, protocol.Prepare: calls.prepare,
     protocol.CheckCache: calls.check_cache, protocol.Load: calls.load,
+    protocol.LoadCache: calls.load_cache,
     protocol.Explain: calls.explain, protocol.Store: calls.store,
     protocol.Allocate: calls.allocate, protocol.WriteBuffer: calls.write_buffer,
     protocol.ReadBuffer: calls.read_buffer, protocol.GetBuffer: calls.get_buffer,

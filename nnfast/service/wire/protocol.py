@@ -10,7 +10,7 @@ from typing import Annotated
 from ...extras import msgspec
 from .records import Argument, ExtensionType, Place, Pool, Queue, Record, Result, Shape, SharedMemory, Tensor, Use
 
-VERSION = 6
+VERSION = 7
 MAGIC = "nnfast"
 MAX_PACKET = 1 << 16
 MAX_HELLO = 1 << 10
@@ -280,6 +280,16 @@ class GetBurstError(Message, tag=32):
 
 
 # -- on the events connection, from the driver -------------------------------------------------------------------------
+class LoadCache(Message, tag=33):
+    """CheckCache and Load at once: the model of the attached files. Answered by Prepared."""
+
+    token: bytes
+    without_passes: list[str] = []
+    precision: str | None = None
+    deadline: float | None = None
+    num_threads: int = 0
+
+
 class GetMemories(Message, tag=60):
     """A request of a burst names these slots. Answered by Memories."""
 
