@@ -29,7 +29,15 @@ def shown(value):
     try:
         return _cut(" ".join(repr(value).split()))
     except Exception:  # it says nothing of itself: its type does
-        return f"a {kind.__name__}"
+        return kind_of(value)
+
+
+def kind_of(value):
+    """The type of a value, with its article: "an int", "a list"; None is "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' or name.startswith('nd') else 'a'} {name}"
 
 
 def _is_plain(value, depth):

@@ -22,8 +22,8 @@ import numpy as np
 
 from .batch import runner
 from .batch.store import digest_of
+from .checks import kind_of, whole
 from .checks import path as checked_path
-from .checks import whole
 from .config import trim_threshold
 from .driver.device import Device
 from .driver.mapping import MOST_BATCH
@@ -215,7 +215,7 @@ def map_blocks(model: Model | typed.FilePath, array: Any, client: Any = None, ba
     """
     whole(batch, "map_blocks batch:", 1, MOST_BATCH)
     if not isinstance(array, dask_array.Array):
-        raise InvalidArgument(f"map_blocks array: is a {type(array).__name__}, must be a dask.array.Array; "
+        raise InvalidArgument(f"map_blocks array: is {kind_of(array)}, must be a dask.array.Array; "
                               "dask.array.from_array makes one")
     if client is None:
         try:

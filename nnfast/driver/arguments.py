@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from .._native.threads import now_ns
-from ..checks import shown
+from ..checks import kind_of, shown
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, OperandType
 from ..record import replace
@@ -50,7 +50,7 @@ def plain_shapes(input_shapes):
     if input_shapes is None:
         return {}
     if not isinstance(input_shapes, Mapping):
-        raise InvalidArgument(f"prepare input_shapes: is a {type(input_shapes).__name__}, must be a dict of shapes by "
+        raise InvalidArgument(f"prepare input_shapes: is {kind_of(input_shapes)}, must be a dict of shapes by "
                               "name or position")
     shapes = {}
     for key, shape in input_shapes.items():
@@ -65,7 +65,7 @@ def plain_keys(keep):
     if keep is None:
         return None
     if not isinstance(keep, list | tuple):
-        raise InvalidArgument(f"prepare keep: is a {type(keep).__name__}, must be a list of names or operand indexes")
+        raise InvalidArgument(f"prepare keep: is {kind_of(keep)}, must be a list of names or operand indexes")
     return [plain_key(key, f"prepare keep: {shown(key)}") for key in keep]
 
 
@@ -107,14 +107,14 @@ def in_list(arrays, call, role="inputs"):
     """The caller's arrays, in model order, as a list. Raises InvalidArgument for anything but a sequence."""
     if isinstance(arrays, list | tuple):
         return list(arrays)
-    raise InvalidArgument(f"{call}: {role} is a {type(arrays).__name__}, must be a list of arrays in model order"
+    raise InvalidArgument(f"{call}: {role} is {kind_of(arrays)}, must be a list of arrays in model order"
                           f"{'; pass [x]' if isinstance(arrays, np.ndarray) else ''}")
 
 
 def named(given, infos, role):
     """List in model order from a dict by name. Raises InvalidArgument for unknown or missing names."""
     if not isinstance(given, Mapping):
-        raise InvalidArgument(f"run {role}s: is a {type(given).__name__}, must be a dict of arrays by name")
+        raise InvalidArgument(f"run {role}s: is {kind_of(given)}, must be a dict of arrays by name")
     names = [info.name for info in infos]
     unknown = [name for name in given if name not in names]
     if unknown:
@@ -171,7 +171,7 @@ def _check_shape(info, array):
 def check_output(info, array, shape, dtype, others):
     """Raise InvalidArgument if an output array does not fit, is read-only, or overlaps another argument."""
     if not isinstance(array, np.ndarray):
-        raise InvalidArgument(f"run output {info.name!r}: is a {type(array).__name__}, must be a numpy array of dtype "
+        raise InvalidArgument(f"run output {info.name!r}: is {kind_of(array)}, must be a numpy array of dtype "
                               f"{info.dtype}")
     _check_array("output", info, array)
     if not array.flags.c_contiguous or not array.flags.aligned:

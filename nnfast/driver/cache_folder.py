@@ -6,13 +6,14 @@ of any client's files.
 
 import os
 import threading
+import warnings
 from contextlib import suppress
 
 import numpy as np
 
 from .. import vlog
 from .._native import kernels
-from ..checks import path
+from ..checks import path, shown
 from ..errors import GeneralFailure, ResourceExhaustedTransient
 from ..model.records import Constants, encode, record_of
 from . import key
@@ -20,11 +21,14 @@ from .arguments import plain_keys, plain_shapes
 from .cache_files import CacheFiles, version_string
 from .own_files import OwnFolder
 
+CALLER = 4
+"""Frames from prepare_in up to the caller of Device.prepare."""
+
 
 def prepare_in(folder, device, model, options, deadline, make, store):
     """Load a prepared model from the folder, or prepare it now and store it there.
 
-    An unusable file is replaced; an unusable folder is logged and ignored. make() prepares the model;
+    An unusable file is replaced; of an unusable folder the caller is warned. make() prepares the model;
     store(prepared, files, token): cache.save. Raises InvalidArgument if `folder` is not a path.
     """
     folder = path(folder, "prepare cache_dir:")
@@ -45,7 +49,8 @@ def prepare_in(folder, device, model, options, deadline, make, store):
         with OwnFolder(folder, make=True) as own:
             _store(own, token, prepared, store)
     except OSError as error:
-        vlog.log(vlog.COMPILATION, "%s: compiled model not stored: %s", folder, error)
+        warnings.warn(f"prepare cache_dir: {shown(folder)}: the compiled model is not kept, the next process compiles it "
+                      f"again: {error.strerror or error}", RuntimeWarning, CALLER)
     return prepared
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._native import threads
+from ..checks import kind_of
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def client_of(client):
     if isinstance(client, Client):
         return client
     if client is not None and not isinstance(client, str):
-        raise InvalidArgument(f"Device client: is a {type(client).__name__}, must be an nnfast.Client, a name or None")
+        raise InvalidArgument(f"Device client: is {kind_of(client)}, must be an nnfast.Client, a name or None")
     name = client or ""
     found = _named.get(name)
     return _named.setdefault(name, Client()) if found is None else found

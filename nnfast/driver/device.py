@@ -9,7 +9,7 @@ from weakref import WeakSet
 from .. import config, trace, vlog
 from .._native import threads
 from .._native.engine import UNLIMITED
-from ..checks import chosen_from, path, sequence, shown, whole
+from ..checks import chosen_from, kind_of, path, sequence, shown, whole
 from ..compiler import passes
 from ..compiler.check import check_model, unsupported
 from ..compiler.resolve import resolve
@@ -326,4 +326,4 @@ def passes_of(names, where):
 
 def _model(model):
     if not isinstance(model, Model):
-        raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
+        raise InvalidArgument(f"model: is {kind_of(model)}, must be an nnfast.Model; nnfast.load reads a file")

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from .. import vlog
-from ..checks import shown
+from ..checks import kind_of, shown
 from ..errors import GeneralFailure, InvalidArgument, OutputInsufficientSize
 from ..model.types import is_raw
 from .buffers import INPUT, OUTPUT, Buffer, NamedBuffer, combine_dims
@@ -180,7 +180,7 @@ def bind_request(form, request, started=True):
     NamedBuffers.
     """
     if not isinstance(request, Request):
-        raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
+        raise InvalidArgument(f"execute: got {kind_of(request)}, must be a Request")
     for role, given, wanted in (("inputs", request.inputs, form.inputs), ("outputs", request.outputs, form.outputs)):
         if len(given) != len(wanted):
             raise InvalidArgument(f"request {role}: got {len(given)}, must be {len(wanted)}")

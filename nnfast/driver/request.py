@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..checks import flag, is_whole, sequence, shown
+from ..checks import flag, is_whole, kind_of, sequence, shown
 from ..errors import InvalidArgument
 from ..record import record
 
@@ -63,7 +63,7 @@ class Request:
             if name != "pools":
                 for place, argument in enumerate(value):
                     if type(argument) is not RequestArgument:
-                        raise InvalidArgument(f"request {name[:-1]} {place}: is a {type(argument).__name__}, must be "
+                        raise InvalidArgument(f"request {name[:-1]} {place}: is {kind_of(argument)}, must be "
                                               f"an nnfast.RequestArgument")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import shown
+from ..checks import kind_of, shown
 from ..errors import InvalidArgument
 from ..model.quant import round_half_away
 from ..model.types import OperandType
@@ -137,5 +137,5 @@ def array_of(info, value):
         if not isinstance(error, TypeError) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
             raise InvalidArgument(f"run input {info.name!r}: no array can be made of this {type(value).__name__}: "
                                   f"{error}") from None
-    raise InvalidArgument(f"run input {info.name!r}: is a {type(value).__name__}, must be a numpy array of dtype "
+    raise InvalidArgument(f"run input {info.name!r}: is {kind_of(value)}, must be a numpy array of dtype "
                           f"{info.dtype}, or an object with __array__, __dlpack__ or a buffer")

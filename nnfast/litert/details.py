@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import kind_of
 from ..tflite.schema import TensorType
 from ..tflite.sparse import SPARSE
 
@@ -36,7 +37,7 @@ def texts(array):
     for place, text in enumerate(array.reshape(-1).tolist()):
         text = text.encode() if isinstance(text, str) else text
         if not isinstance(text, bytes):
-            raise ValueError(f"Cannot set tensor: element {place} is a {type(text).__name__}, must be bytes or str")
+            raise ValueError(f"Cannot set tensor: element {place} is {kind_of(text)}, must be bytes or str")
         found.reshape(-1)[place] = text
     return found
 

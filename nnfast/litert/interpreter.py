@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..checks import kind_of
 from ..driver.device import Device
 from ..tflite.reader import ModelFile
 from .delegates import NO_DELEGATES, Delegate, OpResolverType, load_delegate
@@ -69,7 +70,7 @@ class Interpreter:
         if model_path and model_content:
             raise ValueError("Can't both provide `model_path` and `model_content`")
         if model_content and not isinstance(model_content, bytes):
-            raise TypeError(f"model_content is a {type(model_content).__name__}, must be bytes")
+            raise TypeError(f"model_content is {kind_of(model_content)}, must be bytes")
         if experimental_delegates:
             raise ValueError(NO_DELEGATES)
         self._source = model_content or os.fspath(model_path)

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from ..alignment import LINE, align
+from ..checks import kind_of
 from ..errors import InvalidArgument
 from ..extras import msgspec
 from .withheld import Withheld
@@ -27,7 +28,7 @@ def _plain(value):
         return int(value)
     if isinstance(value, np.floating):
         return float(value)
-    raise TypeError(f"a {type(value).__name__} cannot be stored or sent")
+    raise TypeError(f"{kind_of(value)} cannot be stored or sent")
 
 
 encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode

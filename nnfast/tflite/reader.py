@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import trace, vlog
-from ..checks import shown
+from ..checks import kind_of, shown
 from ..errors import InvalidArgument
 from ..forks import importing
 from ..model.file import is_saved
@@ -282,7 +282,7 @@ def _read(path):
         path = os.fspath(path)
         label = os.path.basename(os.fsdecode(path)) or os.fsdecode(path)
     except TypeError:
-        raise InvalidArgument(f"model: is a {type(path).__name__}, must be a path or bytes") from None
+        raise InvalidArgument(f"model: is {kind_of(path)}, must be a path or bytes") from None
     try:
         # Without O_NONBLOCK, opening a named pipe would block.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

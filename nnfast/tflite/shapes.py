@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..checks import shown
+from ..checks import kind_of, shown
 from ..errors import InvalidArgument
 
 MAX_RANK = 64
@@ -21,7 +21,7 @@ def wanted(file, main, signature, given, least=0):
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise InvalidArgument(f"load input_shapes: is a {type(given).__name__}, must be a dict of shapes by name or "
+        raise InvalidArgument(f"load input_shapes: is {kind_of(given)}, must be a dict of shapes by name or "
                               "position")
     graph = file.graph(main)
     names = {} if signature is None else signature.inputs

@@ -92,7 +92,7 @@ def test_a_worker_compiles_a_model_once(client):
 
 
 @pytest.mark.parametrize("change, text", [
-    (lambda x: x.compute(), "is a ndarray, must be a dask.array.Array"),
+    (lambda x: x.compute(), "is an ndarray, must be a dask.array.Array"),
     (lambda x: x.astype(np.float32), "dtype is float32, must be uint8"),
     (lambda x: x[:, :3], "shape is .4, 3, 4, 3., must be a first dimension"),
 ])

@@ -79,8 +79,8 @@ def test_bad_counts_and_names(device):
 
 
 @pytest.mark.parametrize("given, text", [
-    (None, "inputs is a NoneType, must be a list of arrays in model order"), (3, "inputs is a int"),
-    (sample((1, 5, 5, 2)), "inputs is a ndarray, must be a list of arrays in model order; pass [x]"),
+    (None, "inputs is None, must be a list of arrays in model order"), (3, "inputs is an int"),
+    (sample((1, 5, 5, 2)), "inputs is an ndarray, must be a list of arrays in model order; pass [x]"),
 ])
 def test_inputs_that_are_no_list(device, given, text):
     prepared = device.prepare(models.conv_model())

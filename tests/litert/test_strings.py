@@ -204,7 +204,7 @@ def test_what_set_tensor_takes_and_get_tensor_gives():
     for array in (np.array([["a", "ü", "c"]] * 2), np.array([[b"a", "ü", b"c"]] * 2, object)):
         interpreter.set_tensor(detail["index"], array)
         assert interpreter.get_tensor(detail["index"]).tolist() == [[b"a", "ü".encode(), b"c"]] * 2
-    with pytest.raises(ValueError, match="element 0 is a int, must be bytes or str"):
+    with pytest.raises(ValueError, match="element 0 is an int, must be bytes or str"):
         interpreter.set_tensor(detail["index"], np.array([[1, b"b", b"c"]] * 2, object))
     with pytest.raises(ValueError, match="Got value of type INT32 but expected type STRING for input 0, name: x"):
         interpreter.set_tensor(detail["index"], np.zeros((2, 3), np.int32))

@@ -36,7 +36,7 @@ def relu(tensors=None, ops=None, inputs=("x",), outputs=("y",), **more):
 def test_paths_that_cannot_be_read(tmp_path):
     for path, text in [
         (tmp_path / "none.tflite", "none.tflite: cannot be read: No such file"), (tmp_path, "is a directory"),
-        ("a\0b", "cannot be read"), (7, "is a int, must be a path"), (None, "is a NoneType"),
+        ("a\0b", "cannot be read"), (7, "is an int, must be a path"), (None, "is None"),
     ]:
         with pytest.raises(InvalidArgument, match=text):
             load(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import config, vlog
-from ...checks import called, chosen_from, is_number, sequence, shown, whole
+from ...checks import called, chosen_from, is_number, kind_of, sequence, shown, whole
 from ...checks import path as checked_path
 from ...driver.arguments import plain_keys, plain_shapes
 from ...driver.buffers import Role, dimensions, foreign
@@ -294,7 +294,7 @@ class RemoteLoad:
 
 def _check_model(model):
     if not isinstance(model, Model):
-        raise InvalidArgument(f"model: is a {type(model).__name__}, must be an nnfast.Model; nnfast.load reads a file")
+        raise InvalidArgument(f"model: is {kind_of(model)}, must be an nnfast.Model; nnfast.load reads a file")
 
 
 def _open_files(cache):

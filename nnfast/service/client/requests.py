@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from ...alignment import align
+from ...checks import kind_of
 from ...driver.buffers import Buffer
 from ...driver.memory import ASHMEM, Memory
 from ...driver.pools import bytes_of
@@ -25,7 +26,7 @@ class Outgoing:
 
     def __init__(self, session, request, memories, lasting=False):
         if not isinstance(request, Request):
-            raise InvalidArgument(f"execute: got a {type(request).__name__}, must be a Request")
+            raise InvalidArgument(f"execute: got {kind_of(request)}, must be a Request")
         self.request, self._memories, self._lasting = request, memories, lasting
         self._new, self._copied = [], {}  # (memory, number) to register; pool place: (start, array, memory)
         self.size, self.pools = 0, []
