@@ -16,7 +16,7 @@ from ..model.records import align
 from ..service.server import model_reader
 from ..service.wire.channel import sealed_memfd
 from ..service.wire.models import START, pack
-from . import flat
+from . import flat, graph
 from .signed import TOKEN, Mutator, change, damage, models
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -98,33 +98,49 @@ class TfliteFile:
             return None
 
 
+def _packed(model):
+    """The bytes in which a client sends a model."""
+    fd = pack(model)
+    try:
+        return os.pread(fd, os.fstat(fd).st_size, 0)
+    finally:
+        os.close(fd)
+
+
+def _unpacked(data):
+    """The model of such bytes. Raises InvalidArgument."""
+    fd = sealed_memfd([data])
+    try:
+        return model_reader.unpack(model_reader.open_bytes(fd, 1 << 30))
+    finally:
+        os.close(fd)
+
+
 class ServiceModel:
     """The memory in which a client sends a model: magic, lengths, header and constants."""
 
     @staticmethod
     def seeds():
         for model in (*map(load, samples()), *graphs()):
-            fd = pack(model)
-            try:
-                yield os.pread(fd, os.fstat(fd).st_size, 0)
-            finally:
-                os.close(fd)
+            yield _packed(model)
 
     @staticmethod
     def one(data):
-        fd = sealed_memfd([data])
-        try:
-            model = tried(lambda: model_reader.unpack(model_reader.open_bytes(fd, 1 << 30)), InvalidArgument)
-        finally:
-            os.close(fd)
+        model = tried(lambda: _unpacked(data), InvalidArgument)
         if model is not None:
             prepare_and_run(model)
 
     @staticmethod
     def mutate(data, size, random):
-        """A value of the header, with the lengths that go with it; or any bytes."""
-        if random.random() < 0.3 or len(data) < START.size:
+        """Facts of a model that is sound; a value of the header, with the lengths that go with it; or any bytes."""
+        chance = random.random()
+        if chance < 0.2 or len(data) < START.size:
             return None
+        if chance < 0.7:
+            try:
+                return _packed(graph.changed(_unpacked(data), random))
+            except Exception:  # it is none, or became one that no message can hold
+                return None
         magic, length, _ = START.unpack_from(data)
         constants = data[align(START.size + length):]
         try:

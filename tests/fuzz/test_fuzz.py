@@ -1,5 +1,7 @@
 """`nnfast fuzz`: what targets find, what is left of it, and what is tried again."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -9,12 +11,14 @@ import pytest
 import nnfast
 from helpers.fuzz_targets import plant, without_atheris
 from helpers.tflite.file_builder import Op, Tensor, build
-from nnfast.errors import InvalidArgument
-from nnfast.fuzz import TARGETS, chance, flat, replay, run, runner
+from nnfast.errors import Error, InvalidArgument
+from nnfast.fuzz import TARGETS, chance, flat, graph, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
+from nnfast.fuzz.files import graphs
 from nnfast.fuzz.session_parts import other_values
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
+from nnfast.service.wire.models import pack
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -98,6 +102,22 @@ def test_changes_of_facts_stay_as_small_as_the_file():
         except (InvalidArgument, OverflowError, TypeError):
             continue
         assert len(made) < len(data) + (1 << 13)
+
+
+def test_changes_of_facts_leave_models_that_can_be_sent():
+    device, prepared, refused, differ = nnfast.Device(1), 0, 0, 0
+    for number, model in enumerate(graphs() * 3):
+        made = graph.changed(model, Random(number))
+        differ += (made.main, made.referenced) != (model.main, model.referenced)
+        with suppress(InvalidArgument):
+            os.close(pack(made))
+        try:
+            device.prepare(made)
+            prepared += 1
+        except Error as error:
+            assert "\n" not in str(error)
+            refused += 1
+    assert prepared > 5 and refused > 5 and differ > 50
 
 
 def test_a_session_tells_what_it_does():
