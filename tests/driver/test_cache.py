@@ -277,7 +277,8 @@ def test_a_damaged_folder_is_mended(device, tmp_path, model):
 
 def test_a_folder_that_cannot_be_used_does_no_harm(device, tmp_path, model):
     (tmp_path / "file").write_text("no folder")
-    with pytest.warns(RuntimeWarning, match="prepare cache_dir: .*file.*: the compiled model is not kept, .*exists") as told:
+    told_of = "prepare cache_dir: .*file.*: the compiled model is not kept, .*exists"
+    with pytest.warns(RuntimeWarning, match=told_of) as told:
         prepared = device.prepare(model, cache_dir=tmp_path / "file")
     assert [one.filename for one in told] == [__file__]
     prepared.run([X])
