@@ -28,6 +28,71 @@ def changed(data, random):
     return encode("Model", model)
 
 
+def each(data, most_tensors=14):
+    """Files with one fact of a sound file changed, one after the other: every type, size and quantization of a tensor,
+    every place of an operator's inputs and outputs, every option. Graphs of more than `most_tensors` stay as they are.
+    """
+    model = _values("Model", decode(memoryview(data), "input"))
+    for graph in model["subgraphs"]:
+        if len(graph["tensors"]) <= most_tensors:
+            for record, name, value in _single_changes(graph):
+                before = record.get(name)
+                record[name] = value
+                buffers = [buffer["data"] for buffer in model["buffers"]]
+                _fit_buffers(model)
+                try:
+                    made = encode("Model", model)
+                except (TypeError, OverflowError, ValueError):  # a number that the field cannot hold
+                    made = None
+                for buffer, kept in zip(model["buffers"], buffers):
+                    buffer["data"] = kept
+                record[name] = before
+                if before is None:
+                    del record[name]
+                if made is not None:
+                    yield made
+
+
+def _single_changes(graph):
+    """(record, name of the field, value) of each change; a record is changed back before the next."""
+    count = len(graph["tensors"])
+    for tensor in graph["tensors"]:
+        shape = list(tensor["shape"])
+        yield from ((tensor, "type", int(kind)) for kind in TensorType if kind != tensor["type"])
+        shapes = [[], [0], [1], [*shape, 1], [1, *shape], [*shape, 0], [*shape, 2], shape[:-1], shape[1:]]
+        shapes += [[*shape[:place], size, *shape[place + 1:]] for place in range(len(shape))
+                   for size in (0, 1, 2, 7, int(shape[place]) + 1)]
+        yield from ((tensor, "shape", other) for other in shapes)
+        quants = [(1, 0.5, 0), (1, 0.5, 3), (1, 1e-3, -128), (1, 3e38, 0), (1, 1e-38, 1)]
+        quants += [(int(shape[0]), 0.5, 0)] if shape and 1 < shape[0] <= MOST_SCALES else []
+        yield from ((tensor, "quantization", {"scale": [scale] * channels, "zero_point": [point] * channels,
+                                              "quantized_dimension": 0}) for channels, scale, point in quants)
+        yield tensor, "is_variable", not tensor.get("is_variable")
+    for operator in graph["operators"]:
+        for end in ("inputs", "outputs"):
+            ends = list(operator[end])
+            for place in range(len(ends) + 1):
+                others = [[number] for number in (-1, *range(min(count, 6)))]
+                for span in (0, 1) if place < len(ends) else (0,):
+                    yield from ((operator, end, ends[:place] + middle + ends[place + span:])
+                                for middle in (others if not span else [[], *others]))
+        values = operator.get("options", ("", {}))[1]
+        yield from ((values, name, other) for name, value in list(values.items()) for other in _others(value))
+
+
+def _others(value):
+    """Values of an option besides the one that it has."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, float):
+        return [0.0, -1.0, 1.0, float("nan"), float("inf"), 1e30]
+    if isinstance(value, int):
+        return [0, 1, 2, 3, 4, 7, 100, -1, -2, (1 << 31) - 1, -(1 << 31)]
+    if isinstance(value, list):
+        return [[], [0], [1], [-1], [1, 0], [0, 1], [3], [2, 2]]
+    return []
+
+
 def _values(kind, record):
     """A record as write.encode takes it; options of the second union are left out, for it has no place for them."""
     values = {}

@@ -14,7 +14,7 @@ from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.errors import Error, InvalidArgument
 from nnfast.fuzz import TARGETS, chance, flat, graph, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
-from nnfast.fuzz.files import graphs
+from nnfast.fuzz.files import TfliteFile, graphs, samples
 from nnfast.fuzz.session_parts import other_values
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
@@ -102,6 +102,15 @@ def test_changes_of_facts_stay_as_small_as_the_file():
         except (InvalidArgument, OverflowError, TypeError):
             continue
         assert len(made) < len(data) + (1 << 13)
+
+
+def test_files_with_one_fact_changed_are_refused_in_a_line_or_run():
+    tried = set()
+    for data in (*samples(), *TfliteFile.seeds()):
+        for made in flat.each(data):
+            tried.add(made)
+            TfliteFile.one(made)
+    assert len(tried) > 5000
 
 
 def test_changes_of_facts_leave_models_that_can_be_sent():
