@@ -49,8 +49,8 @@ def prepare_in(folder, device, model, options, deadline, make, store):
         with OwnFolder(folder, make=True) as own:
             _store(own, token, prepared, store)
     except OSError as error:
-        warnings.warn(f"prepare cache_dir: {shown(folder)}: the compiled model is not kept, the next process compiles it "
-                      f"again: {error.strerror or error}", RuntimeWarning, CALLER)
+        warnings.warn(f"prepare cache_dir: {shown(folder)}: the compiled model is not kept, the next process compiles "
+                      f"it again: {error.strerror or error}", RuntimeWarning, CALLER)
     return prepared
 
 
