@@ -75,8 +75,9 @@ class InternalError(GeneralFailure):
 
 
 class guarded:
-    """Context in which exceptions that are neither Error nor of the classes `passing` become an InternalError that
-    names the path.
+    """Context in which exceptions become an InternalError that names the path.
+
+    Error, the classes `passing`, and what the interpreter says of itself (MemoryError, SystemError) stay as they are.
     """
 
     __slots__ = ("passing", "path")
@@ -89,7 +90,7 @@ class guarded:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, (Error, MemoryError, *self.passing)):
+        if isinstance(error, Exception) and not isinstance(error, (Error, MemoryError, SystemError, *self.passing)):
             raise InternalError(f"{self.path}: internal error, please report it with the model: "
                                 f"{type(error).__name__}: {error}") from error
 
