@@ -1,8 +1,9 @@
 """What small models cost through the C library, each seen once (tests/ndk/clients/small_models.c).
 
-    python ci/ndk_small_models.py [--models N] [--rounds N]
+    python ci/ndk_small_models.py [--models N] [--rounds N] [--cache]
 
-Prints, per model: microseconds of each stage, of processor time of the client and of the driver.
+Prints, per model: microseconds of each stage, of processor time of the client and of the driver. --cache: compiled once
+each, without a cache, with one that is empty, and with the files of before.
 """
 
 import argparse
@@ -22,6 +23,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--cache", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         client, socket = Path(name) / "client", str(Path(name) / "socket")
@@ -35,17 +37,21 @@ def main():
                 time.sleep(0.05)
             run(client, socket, driver.pid, 0, 200)
             for turn in range(args.rounds):
-                print(run(client, socket, driver.pid, 1000 + turn * args.models, args.models), flush=True)
+                first, files = 1000 + turn * args.models, Path(name) / f"cache{turn}"
+                files.mkdir()
+                caches = (("without", "-"), ("empty", files), ("warm", files)) if args.cache else (("", None),)
+                for kind, cache in caches:
+                    print(kind, run(client, socket, driver.pid, first, args.models, cache), flush=True)
         finally:
             driver.terminate()
             driver.wait()
 
 
-def run(client, socket, driver, first, count):
-    """A line of what `count` models cost."""
+def run(client, socket, driver, first, count, cache=None):
+    """A line of what `count` models cost; cache: as of the client."""
     before = processor_seconds(driver), children_seconds()
-    done = subprocess.run([client, str(first), str(count)], env=os.environ | {"NNFAST_SOCKET": socket},
-                          capture_output=True, text=True)
+    words = [client, str(first), str(count)] + ([cache] if cache else [])
+    done = subprocess.run(words, env=os.environ | {"NNFAST_SOCKET": socket}, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     after = processor_seconds(driver), children_seconds()

@@ -1,9 +1,10 @@
 /* Many different small models, each through everything that a test of the standard does with one.
  *
- *     small_models FIRST COUNT      models FIRST to FIRST + COUNT - 1; prints the microseconds of each stage per model
+ *     small_models FIRST COUNT [CACHE]    models FIRST to FIRST + COUNT - 1; prints the microseconds of each stage per
+ *                                         model. CACHE: compile once, with files in this directory; "-": without
  *
  * A model has one to three operations on its input; the number says which, with which shapes and constants. It is built,
- * asked about, compiled with each preference, and run in six ways; then everything is freed. */
+ * asked about, compiled with each preference (or once), and run in six ways; then everything is freed. */
 #include "../programs/cases.h"
 #include <time.h>
 
@@ -11,6 +12,7 @@ enum { BUILD, ASK, COMPILE, RUN, FREE, STAGES, KINDS = 8, MOST = 512, RUNS = 6 }
 
 static const char *const stages[] = {"build", "ask", "compile", "run", "free"};
 static double spent[STAGES], since;
+static const char *cache;
 
 static double now(void)
 {
@@ -172,6 +174,8 @@ static void test(unsigned which)
 {
     const Device *devices[] = {device(0)};
     Compilation *compilations[3];
+    const int compiled = cache ? 1 : 3;
+    const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = {which & 255, which >> 8 & 255, which >> 16};
     bool supported[3] = {false};
     float x[MOST], y[2][MOST];
     uint32_t operations;
@@ -183,20 +187,22 @@ static void test(unsigned which)
     for (uint32_t i = 0; i < operations; i++)
         TRUE_(supported[i]);
     ends(ASK);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < compiled; i++) {
         IS(ANeuralNetworksCompilation_createForDevices(model, devices, 1, &compilations[i]), OK);
         IS(ANeuralNetworksCompilation_setPreference(compilations[i], i), OK);
+        if (cache && strcmp(cache, "-"))
+            IS(ANeuralNetworksCompilation_setCaching(compilations[i], cache, token), OK);
         IS(ANeuralNetworksCompilation_finish(compilations[i]), OK);
     }
     ends(COMPILE);
     for (size_t i = 0; i < in; i++)
         x[i] = (float)i / 8 - 1;
     for (int i = 0; i < RUNS - 1; i++) { /* the last execution runs twice */
-        run(compilations[i % 3], i, x, in, y[i > 0], out);
+        run(compilations[i % compiled], i, x, in, y[i > 0], out);
         TRUE_(!memcmp(y[0], y[i > 0], out * sizeof(float)));
     }
     ends(RUN);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < compiled; i++)
         ANeuralNetworksCompilation_free(compilations[i]);
     ANeuralNetworksModel_free(model);
     ends(FREE);
@@ -205,6 +211,7 @@ static void test(unsigned which)
 int main(int argc, char **argv)
 {
     unsigned first = argc > 1 ? (unsigned)atoi(argv[1]) : 0, count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    cache = argc > 3 ? argv[3] : NULL;
     for (unsigned i = first; i < first + count; i++)
         test(i);
     for (int i = 0; i < STAGES; i++)
