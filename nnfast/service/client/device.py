@@ -230,9 +230,14 @@ class RemoteDevice(Closing):
             session.give(connection)
             raise
 
+    @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def prepare_from_cache(self, cache: CacheFiles, token: bytes, deadline: float | None = None) -> RemotePreparedModel:
         """As Device.prepare_from_cache."""
-        return self.cached(cache, token)(deadline)
+        files = _open_files(cache)
+        check_token(token)
+        check_deadline(deadline, "prepare")
+        message = protocol.LoadCache(bytes(token), sorted(self.without_passes), None, deadline)
+        return RemotePreparedModel(self, self._session, self._session.call(message, files), None)
 
     @vlog.log_errors(vlog.COMPILATION, "prepare_from_cache")
     def cached(self, cache: CacheFiles, token: bytes) -> RemoteLoad:

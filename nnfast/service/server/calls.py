@@ -141,9 +141,11 @@ def load_cache(connection, message, fds):
     session = connection.session
     session.confirm()
     device = session.device.variant(message.precision, message.without_passes)
+    with session.work():
+        restore = device.cached(_cache_files(fds), message.token)
     session.claim("prepared").release()
     with session.work(deadline=message.deadline):
-        prepared = device.cached(_cache_files(fds), message.token)(message.deadline)
+        prepared = restore(message.deadline)
         if message.num_threads > 0:
             prepared = prepared.narrowed(message.num_threads)
     return _hand_out(session, prepared)
