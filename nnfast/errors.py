@@ -74,6 +74,11 @@ class InternalError(GeneralFailure):
     """A mistake of nnfast itself, not of the caller or the model; `__cause__` is the exception that it ended in."""
 
 
+def internal(path: str, what: str) -> InternalError:
+    """The InternalError of the operation at a path."""
+    return InternalError(f"{path}: internal error, please report it with the model: {what}")
+
+
 class guarded:
     """Context in which exceptions become an InternalError that names the path.
 
@@ -91,8 +96,7 @@ class guarded:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, (Error, MemoryError, SystemError, *self.passing)):
-            raise InternalError(f"{self.path}: internal error, please report it with the model: "
-                                f"{type(error).__name__}: {error}") from error
+            raise internal(self.path, f"{type(error).__name__}: {error}") from error
 
 
 class MissingPackage(GeneralFailure, ImportError):

@@ -9,7 +9,7 @@ import numpy as np
 from .._native.movement import CopyBytes, FillBytes
 from ..engine.reference import compute
 from ..engine.rows import new_row
-from ..errors import InternalError
+from ..errors import internal
 from ..model.types import OperandType
 from ..ops.base import ValueUnknown
 from ..record import replace
@@ -310,6 +310,6 @@ class NumpyItem:
             if value.size == 0 == prod(tensor.shape):
                 continue  # nothing to write
             if value.shape != tensor.shape or value.dtype != tensor.dtype:
-                raise InternalError(f"{node.path} output {place}: internal error, please report it with the model: "
-                                    f"computed {value.dtype}{value.shape}, expected {tensor.dtype}{tensor.shape}")
+                raise internal(f"{node.path} output {place}", f"computed {value.dtype}{value.shape}, expected "
+                                                              f"{tensor.dtype}{tensor.shape}")
             frame.view(slot, tensor.shape, tensor.dtype)[...] = value

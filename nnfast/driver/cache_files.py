@@ -61,5 +61,5 @@ def descriptors_of(files: CacheFiles) -> tuple[int, int]:
 def check_token(token: bytes) -> None:
     """Raise InvalidArgument unless `token` is TOKEN_BYTES bytes."""
     if not isinstance(token, bytes | bytearray) or len(token) != TOKEN_BYTES:
-        got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else f"{kind_of(token)}"
+        got = f"{len(token)} bytes" if isinstance(token, bytes | bytearray) else kind_of(token)
         raise InvalidArgument(f"compilation cache: the token is {got}, must be {TOKEN_BYTES} bytes")

@@ -153,9 +153,9 @@ def _type(_, graph, random):
         tensor["type"] = kind
 
 
-def _shape(_, graph, random):
-    tensors = _alike(graph, "shape", random)
-    shape = list(tensors[0]["shape"])
+def other_shape(shape, random):
+    """A list of sizes with one more, one less, another one, or in another order."""
+    shape = list(shape)
     place = random.randrange(len(shape) + 1)
     match random.randrange(5):
         case 0:
@@ -166,6 +166,12 @@ def _shape(_, graph, random):
             random.shuffle(shape)
         case _:
             shape[place:place + 1] = [random.choice(SIZES)]
+    return shape
+
+
+def _shape(_, graph, random):
+    tensors = _alike(graph, "shape", random)
+    shape = other_shape(tensors[0]["shape"], random)
     for tensor in tensors:
         tensor["shape"], tensor["shape_signature"] = shape, []
         if random.random() < 0.1:

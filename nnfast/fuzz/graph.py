@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model.types import CONSTANT_LIFETIMES, DTYPES, ChannelQuant, LifeTime, OperandType, OperationType
 from ..record import replace
-from .flat import SIZES
+from .flat import other_shape
 from .signed import FLOATS, NUMBERS
 
 TYPES = [kind for kind in OperandType if kind in DTYPES]
@@ -71,17 +71,7 @@ def _type(graph, random):
 
 def _dims(graph, random):
     chosen = _alike(graph, "dims", random)
-    dims = list(next(iter(chosen.values())).dims)
-    place = random.randrange(len(dims) + 1)
-    match random.randrange(5):
-        case 0:
-            dims.insert(place, random.choice(SIZES))
-        case 1:
-            del dims[place:place + 1]
-        case 2:
-            random.shuffle(dims)
-        case _:
-            dims[place:place + 1] = [random.choice(SIZES)]
+    dims = other_shape(next(iter(chosen.values())).dims, random)
     return _with_operands(graph, {index: replace(o, dims=tuple(dims)) for index, o in chosen.items()})
 
 

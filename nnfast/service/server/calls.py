@@ -129,12 +129,7 @@ def load(connection, message, fds):
     restore = session.get("load", message.number)
     if message.launch:
         connection.channel.send(protocol.Launched())
-    session.claim("prepared").release()
-    with session.work(deadline=message.deadline):
-        prepared = restore(message.deadline)
-        if message.num_threads > 0:
-            prepared = prepared.narrowed(message.num_threads)
-    return _hand_out(session, prepared)
+    return _restored(session, restore, message)
 
 
 def load_cache(connection, message, fds):
@@ -143,6 +138,10 @@ def load_cache(connection, message, fds):
     device = session.device.variant(message.precision, message.without_passes)
     with session.work():
         restore = device.cached(_cache_files(fds), message.token)
+    return _restored(session, restore, message)
+
+
+def _restored(session, restore, message):
     session.claim("prepared").release()
     with session.work(deadline=message.deadline):
         prepared = restore(message.deadline)
