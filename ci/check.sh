@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # All checks, or the named ones: lint objects kernels aarch64 site demo benchmarks vectors graphs fuzz poison soak service
 # openmp tests. The same at the desk and in the gate.
-# A line per step, a total at the end; exit 1 when any failed.
+# A line per step; at the end what each failed step printed last, and a total; exit 1 when any failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export NNFAST_SHARED="${NNFAST_SHARED:-../shared}"
-failed=0
+failed=()
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 
 step() { # name, command...
     local name=$1 started=$SECONDS
     shift
     echo "== $name"
-    if "$@"; then
+    if "$@" 2>&1 | tee "$logs/$name"; then
         echo "== $name ok ($((SECONDS - started)) s)"
+        rm "$logs/$name"
     else
         echo "== $name FAILED ($((SECONDS - started)) s)"
-        failed=$((failed + 1))
+        failed+=("$name")
     fi
 }
 
@@ -123,6 +126,10 @@ fi
 for name in "$@"; do
     step "$name" "$name"
 done
+for name in "${failed[@]}"; do # once more, where a log that is cut off still has it
+    echo "== $name FAILED, its last lines:"
+    tail -n 40 "$logs/$name"
+done
 echo "took $SECONDS s"
-echo "checks: $(($# - failed)) passed, $failed failed"
-[ "$failed" -eq 0 ]
+echo "checks: $(($# - ${#failed[@]})) passed, ${#failed[@]} failed${failed[0]:+: ${failed[*]}}"
+[ "${#failed[@]}" -eq 0 ]
