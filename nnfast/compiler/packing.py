@@ -17,10 +17,10 @@ class Packing:
 
     arrays: all of one plan, in order; early: positions of those whose numbers planning itself reads; read: constants
     whose values the plan also reads directly. spare: the constants that a stored plan does not need, None if the plan
-    was made from scratch.
+    was made from scratch. blamed: exceptions of lowering that are the arrays' fault, not a mistake of ours.
     """
 
-    spare = None
+    spare, blamed = None, ()
 
     def __init__(self):
         self.arrays, self.early, self.read = [], set(), set()
@@ -45,6 +45,9 @@ class StoredPacking(Packing):
     (positions of the arrays that it reads itself, plan(model, kept, resources) -> (Segment, [(array, fits)]) as
     stored_plan.restore gives them).
     """
+
+    blamed = (ValueError,)
+    """Steps raise it for arrays of another size; late arrays meet no check before."""
 
     def __init__(self, arrays, late=frozenset(), plan=None):
         super().__init__()

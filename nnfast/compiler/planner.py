@@ -237,7 +237,8 @@ class Planner:
         for position, (index, node) in enumerate(nodes):
             self._go_on(node.path)
             try:
-                with guarded(node.path, ValueUnknown), trace.span("LC", "PC", node.op.name, index=index):
+                with guarded(node.path, ValueUnknown, *lowering.packing.blamed), \
+                        trace.span("LC", "PC", node.op.name, index=index):
                     lowering.lower(index, node)
             except ValueUnknown as unknown:
                 if position == 0:
