@@ -192,6 +192,24 @@ def test_indices_out_of_range_are_declined(indices):
     assert y.min() == 1
 
 
+@pytest.mark.parametrize("item", [1, 2, 3, 4, 8, 16, 24, 48, 128, 144])
+@pytest.mark.parametrize("sizes, width", [((5,), 4), ((3, 4), 4), ((2, 2, 3), 8), ((7,), 2)])
+def test_gathers_of_items_of_any_size(item, sizes, width):
+    """Three lists of two shared places each, in parts that begin anywhere in a list."""
+    rng = np.random.default_rng(item)
+    count = 1_500_000 // (6 * item) + 1
+    x = rng.integers(0, 256, (3, 2, *sizes, item), np.uint8)
+    indices = rng.integers(0, sizes, (3, count, len(sizes))).astype(f"i{width}")
+    expected = np.stack([x[b][(slice(None), *indices[b].T)] for b in range(3)])
+    program = Program([Gather((0, 1, 2), 3, 2, sizes, count, item, width)])
+    for threads in (1, 2, 3):
+        memory = np.full(expected.nbytes + 128, 0xA5, np.uint8)
+        y = memory[64:-64]
+        assert program.run(Frame(3, {}, 0, {0: x, 1: indices, 2: y}, 0, threads), threads) == ("done", 1)
+        assert y.tobytes() == expected.tobytes()
+        assert np.all(memory[:64] == 0xA5) and np.all(memory[-64:] == 0xA5)
+
+
 @pytest.mark.parametrize("item", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("rows, columns", [(1, 9), (7, 513), (8, 64), (9, 65), (63, 8), (64, 8), (65, 8), (129, 4),
                                            (513, 2), (600, 1)])

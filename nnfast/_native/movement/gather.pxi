@@ -30,25 +30,48 @@ cdef inline int64_t index_of(const uint8_t *indices, int width, size_t i) noexce
     return narrow
 
 
+cdef inline void copy_item(uint8_t *y, const uint8_t *x, size_t item) noexcept nogil:
+    # memcpy of a known size is a move or two, where a call costs more than a short item does.
+    cdef size_t at
+    if item == 4:
+        memcpy(y, x, 4)
+    elif item == 1:
+        y[0] = x[0]
+    elif item == 8:
+        memcpy(y, x, 8)
+    elif item % 16 == 0 and item <= 128:
+        for at in range(0, item, 16):
+            memcpy(y + at, x + at, 16)
+    else:
+        memcpy(y, x, item)
+
+
 cdef void run_gather(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const gather *p = <const gather *>step.params
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef const uint8_t *indices = <const uint8_t *>run.slot[step.slots[1]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[2]]
-    cdef size_t row, first, last, place, turn
+    cdef size_t row, first, last, place, source, tuples, turn
     cdef int64_t index
     cdef int d
     nnf_share(p.lists * p.shared * p.count, thread, threads, &first, &last)
+    if first == last:
+        return
+    place, turn = first // p.count, first % p.count  # of a row: its b and s as one number, its i
+    tuples = place // p.shared * p.count
     for row in range(first, last):
-        place = row // p.count
-        turn = (place // p.shared * p.count + row % p.count) * p.depth
+        if turn == p.count:
+            place, turn = place + 1, 0
+            tuples = place // p.shared * p.count
+        source = place
         for d in range(p.depth):
-            index = index_of(indices, p.width, turn + d)
+            index = index_of(indices, p.width, (tuples + turn) * p.depth + d)
             if index < 0 or <size_t>index >= p.size[d]:
                 nnf_decline(run)
                 return
-            place = place * p.size[d] + <size_t>index
-        memcpy(y + row * p.item, x + place * p.item, p.item)
+            source = source * p.size[d] + <size_t>index
+        copy_item(y + row * p.item, x + source * p.item, p.item)
+        turn += 1
 
 
 cdef class Gather(Step):
