@@ -40,6 +40,11 @@ def kind_of(value):
     return f"{'an' if name[0] in 'aeiouAEIOU' or name.startswith('nd') else 'a'} {name}"
 
 
+def counted(count, noun):
+    """A number of things for a message: "1 input", "2 inputs", "1,000 inputs"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _is_plain(value, depth):
     """True when repr of a value is short work."""
     kind = type(value)

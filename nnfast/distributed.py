@@ -22,7 +22,7 @@ import numpy as np
 
 from .batch import runner
 from .batch.store import digest_of
-from .checks import kind_of, whole
+from .checks import counted, kind_of, whole
 from .checks import path as checked_path
 from .config import trim_threshold
 from .driver.device import Device
@@ -243,7 +243,7 @@ def map_blocks(model: Model | typed.FilePath, array: Any, client: Any = None, ba
 def _item_shape(prepared, array):
     """Shape of the model's only input, for items in the rows of an array. Raises InvalidArgument."""
     if len(prepared.inputs) != 1:
-        raise InvalidArgument(f"map_blocks: the model has {len(prepared.inputs)} inputs, must have one")
+        raise InvalidArgument(f"map_blocks: the model has {counted(len(prepared.inputs), 'input')}, must have one")
     info, = prepared.inputs
     shape = tuple(array.shape[1:])
     wanted = None if info.shape is None else tuple(info.shape)

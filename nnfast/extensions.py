@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import vlog
-from .checks import called, flag, sequence, shown, text
+from .checks import called, counted, flag, sequence, shown, text
 from .checks import dtype as checked_dtype
 from .errors import Error, GeneralFailure, InvalidArgument
 from .forks import importing, renewed
@@ -242,7 +242,8 @@ class Extension:
         return found
 
     def __repr__(self) -> str:
-        return f"<Extension {self.name}: {len(self.types)} types, {len(self.operations)} operations>"
+        types, operations = counted(len(self.types), "type"), counted(len(self.operations), "operation")
+        return f"<Extension {self.name}: {types}, {operations}>"
 
 
 @vlog.log_errors(vlog.MANAGER, "register")

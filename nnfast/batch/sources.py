@@ -14,6 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from ..checks import counted
 from ..driver.mapping import Rows
 from ..errors import InvalidArgument
 from ..extras import needed
@@ -145,8 +146,9 @@ class _Arrays:
 
     def _only(self):
         if len(self._entries) != 1:
-            raise InvalidArgument(f"{self._path}: holds one array, the model has {len(self._entries)} inputs "
-                                  f"({', '.join(entry.name for entry in self._entries)}); use .npz or a zarr group")
+            names = ", ".join(entry.name for entry in self._entries)
+            raise InvalidArgument(f"{self._path}: holds one array, the model has "
+                                  f"{counted(len(self._entries), 'input')} ({names}); use .npz or a zarr group")
 
     def __getstate__(self):
         return self._path, self._where, self._entries

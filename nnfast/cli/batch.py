@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from ..batch import runner
 from ..batch.sources import open_sources
 from ..batch.store import digest_of
+from ..checks import counted
 from ..tflite import metadata
 from . import shapes
 from .output import Output, add_device_arguments, device_of, positive, progress, waiting
@@ -79,7 +80,7 @@ def main(args):
     output.say(f"{args.output}: {report['written']} of {report['items']} items"
                + (" (complete already)" if is_old else f", {before} of them finished before" if before else ""))
     if report["failed"]:
-        output.say(f"{args.output}.failed.csv: {report['failed']} items without results")
+        output.say(f"{args.output}.failed.csv: {counted(report['failed'], 'item')} without results")
     if reason:
         output.say(f"each item ran alone: {reason}")
     if computed:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import trace
 from ..bench.ways import WAYS, opened
+from ..checks import counted
 from ..errors import InvalidArgument
 from ..extras import needed
 from . import arrays, shapes
@@ -286,7 +287,7 @@ def table_of_operations(model, document):
     count = len(model["operations"])
     peaks = ", ".join(f"{row['types']} {row['isa']} {row['rate']:,.0f} {row['unit']}" for row in model["peaks"])
     return rich_table(
-        f"{os.path.basename(model['model'])}: {total['us'] / 1e3:.3f} ms in {count} operations{whole}",
+        f"{os.path.basename(model['model'])}: {total['us'] / 1e3:.3f} ms in {counted(count, 'operation')}{whole}",
         [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "unit", "bound", ">% of limit",
          *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],

@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from .. import config
+from ..checks import counted
 from ..errors import DeadObject, Error
 from ..extras import EXTRAS
 from ..version import __version__
@@ -160,11 +161,11 @@ def processor(findings):
         findings.add("threads", f"this process may use {usable} of {there} processors", ODD,
                      "by its affinity (taskset) or the quota of its control group")
     if used > usable:
-        findings.add("threads", f"{used} threads share {usable} processors", ODD,
+        findings.add("threads", f"{used} threads share {counted(usable, 'processor')}", ODD,
                      "runs get slower by it: leave NNFAST_NUM_THREADS out")
     load = os.getloadavg()[0]
     if load > there / 2:
-        findings.add("threads", f"other programs are at work: load {load:.1f} on {there} processors", ODD,
+        findings.add("threads", f"other programs are at work: load {load:.1f} on {counted(there, 'processor')}", ODD,
                      "times that are measured now say little")
 
 
@@ -301,7 +302,7 @@ def own_folder(findings, folder):
     except OSError as error:
         findings.add("cache", one_line(error), BAD, "until then models are compiled anew each time")
         return
-    findings.add("cache", f"{folder}: {len(names)} files", FINE)
+    findings.add("cache", f"{folder}: {counted(len(names), 'file')}", FINE)
     if not os.access(folder, os.W_OK):
         findings.add("cache", f"{folder} is not writable", BAD, "models are compiled anew each time")
     if free < SMALL_DISK:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 
+from ..checks import counted
 from ..errors import GeneralFailure, InvalidArgument
 from .output import Output, check_target, waiting
 
@@ -35,7 +36,8 @@ def main(args):
     if args.dot:
         with open(args.dot, "w", encoding="utf-8") as stream:
             stream.write(text)
-        output.say(f"{args.dot}: {len(model.main.operations)} operations, {len(model.main.operands)} operands")
+        output.say(f"{args.dot}: {counted(len(model.main.operations), 'operation')}, "
+                   f"{counted(len(model.main.operands), 'operand')}")
     if args.image:
         with waiting("draw"):
             render(program, text, args.image)

@@ -1,5 +1,6 @@
 """`nnfast fuzz`: bytes of strangers and whole sessions, guided by coverage (docs/fuzz.md)."""
 
+from ..checks import counted
 from .output import Output, above_zero, positive, progress, table
 from .stress import seed
 
@@ -45,7 +46,8 @@ def replay(args, output):
         raise InvalidArgument("--replay needs one --target, that of the inputs")
     told, reason = try_again(args.target[0], args.replay)
     output.say(told.rstrip())
-    output.say(f"FOUND {args.target[0]}: {reason}" if reason else f"{len(args.replay)} inputs, nothing found")
+    nothing = f"{counted(len(args.replay), 'input')}, nothing found"
+    output.say(f"FOUND {args.target[0]}: {reason}" if reason else nothing)
     output.finish({"target": args.target[0], "files": args.replay, "reason": reason})
     return 1 if reason else 0
 
@@ -69,6 +71,6 @@ def run(args, output):
     if any(result.coverage is None for result in results):
         output.say("by chance, not guided by coverage: atheris is not installed (pip install 'nnfast[fuzz]')")
     inputs = sum(result.runs for result in results)
-    output.say(f"{inputs:,} inputs, {len(found)} of {len(results)} targets with a finding")
+    output.say(f"{counted(inputs, 'input')}, {len(found)} of {len(results)} targets with a finding")
     output.finish({"seed": args.seed, "targets": [result.to_json() for result in results]})
     return 1 if found else 0

@@ -3,6 +3,7 @@
 from html import escape
 
 from ..bench.mlts import compilation, evaluators
+from ..checks import counted
 from . import plots
 from .mlts_text import (
     COLOURS,
@@ -82,7 +83,7 @@ def _card(model):
 def _facts(model):
     yield f"{model['sequences']} {model['unit']}"
     if model["unit"] != "photos":
-        yield f"{model['steps']} steps"
+        yield counted(model["steps"], "step")
     if "times_faster" in model:
         yield f"{model['times_faster']:.3g} times as fast as the list's {1e3 * model['baseline_sec']:g} ms"
     if "difference" in model.get("baseline", {}):

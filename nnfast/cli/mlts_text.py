@@ -1,6 +1,7 @@
 """What `nnfast mlts` says of its document, on the terminal and on its page."""
 
 from ..bench.mlts.evaluators import TITLES
+from ..checks import counted
 from .output import rich_table
 
 COLOURS = {"good": "green", "failed": "red", "skipped": "yellow"}
@@ -10,7 +11,7 @@ def machine_of(document):
     """Machine, version and way in one line."""
     way = "" if document["via"] == "local" else f", via {document['via']}"
     return (f"nnfast {document['nnfast']}, {document['cpu']}, level {document['level']}, {document['threads']} of "
-            f"{document['processors']} threads, load {document['load']:.1f}{way}")
+            f"{counted(document['processors'], 'thread')}, load {document['load']:.1f}{way}")
 
 
 def table_of(document):

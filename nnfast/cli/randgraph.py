@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..checks import counted
 from .output import Output, positive, progress, table
 
 SHOWN_FAILURES = 20
@@ -68,4 +69,4 @@ def report(results, say):
     if len(results.failures) > SHOWN_FAILURES:
         say(f"... and {len(results.failures) - SHOWN_FAILURES} more; --json FILE lists all")
     say()
-    say(f"{results.graphs} graphs in {results.seconds:.1f} s, {results.failed} failed")
+    say(f"{counted(results.graphs, 'graph')} in {results.seconds:.1f} s, {results.failed} failed")

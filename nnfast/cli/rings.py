@@ -2,6 +2,7 @@
 
 import os
 
+from ..checks import counted
 from .output import progress, rich_table
 
 
@@ -26,7 +27,8 @@ def table(document):
                      *((f"{1e-6 * rate['median']:.2f}", _middle(rate, 1e-6)) if rate else ("", ""))])
     places = "each process on a processor of its own" if document["processors"] else \
         "one processor: no rows that spin"
-    title = f"{document['cpu']}, {document['processor_count']} processors, load {document['load']:.1f}, {places}"
+    processors = counted(document["processor_count"], "processor")
+    title = f"{document['cpu']}, {processors}, load {document['load']:.1f}, {places}"
     caption = (f"messages of {document['bytes']} bytes between two processes, in turns; medians of blocks, with their "
                f"middle half; a sleeping ring takes {document['futex_ratio']:.2f}x the bare futex")
     return rich_table(title, ["way", ">round trip us", ">middle half", ">one way us", ">M messages/s", ">middle half"],

@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..checks import counted
 from .output import Output, above_zero, positive, progress, table
 
 
@@ -76,7 +77,8 @@ def run(args, output):
                      [[result.name, result.outcome, round(result.seconds, 1), result.detail] for result in results]))
     good = sum(result.outcome == SUCCESS for result in results)
     output.say()
-    output.say(f"{good} of {len(results)} SUCCESS; seed {args.seed}, via {args.via}, {len(models.paths)} models")
+    output.say(f"{good} of {len(results)} SUCCESS; seed {args.seed}, via {args.via}, "
+               f"{counted(len(models.paths), 'model')}")
     output.finish({"seed": args.seed, "via": args.via, "minutes": args.minutes, "models": list(models.paths),
                    "left_out": [list(row) for row in models.skipped],
                    "tests": [{"test": result.name, "outcome": result.outcome, "client": result.client,

@@ -3,6 +3,7 @@
 import os
 
 from ..bench import throughput
+from ..checks import counted
 from .output import progress, rich_table
 
 
@@ -37,6 +38,6 @@ def table(document):
         notes += [note for note in model["notes"] if note not in notes]
     notes.append("medians of turns, numpy in, numpy out; spread: middle half of the turns; bold: the best of an engine")
     return rich_table(f"{document['cpu']}, level {document['level']}, {document['threads']} of "
-                      f"{document['processors']} threads, load {document['load']:.1f}",
+                      f"{counted(document['processors'], 'thread')}, load {document['load']:.1f}",
                       ["model", "engine", ">batch", ">clients x threads", ">items/s", ">spread %", ">turns"], rows,
                       "; ".join(notes))

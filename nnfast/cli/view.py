@@ -4,6 +4,7 @@ import os
 import statistics
 from itertools import groupby
 
+from ..checks import counted
 from ..errors import Error
 from ..model.types import CONSTANT_LIFETIMES, LifeTime, operation_name, type_name
 from . import arrays, shapes
@@ -79,8 +80,8 @@ def document_of(title, model, explanation, times, why):
               for name, graph in zip(names, (model.main, *model.referenced))]
     memory = [] if explanation.dynamic else \
         [f"working memory {explanation.arena_bytes:,} B, packed weights {explanation.packed_bytes:,} B"]
-    facts = [f"{len(model.main.operations)} operations, {explanation.threads} threads, arithmetic "
-             f"{explanation.arithmetic}", *memory, why]
+    facts = [f"{counted(len(model.main.operations), 'operation')}, {counted(explanation.threads, 'thread')}, "
+             f"arithmetic {explanation.arithmetic}", *memory, why]
     return {"title": title, "facts": facts, "width": WIDTH, "height": HEIGHT, "graphs": graphs}
 
 

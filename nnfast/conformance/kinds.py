@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..checks import counted
 from ..errors import Error, OutputInsufficientSize
 from ..model.types import VERSIONS, OperandType, OperationType
 from ..ops.registry import lookup
@@ -65,7 +66,7 @@ def _general_runs(face, case):
 def _run_arrays(face, prepared, case):
     outputs = [np.asarray(array) for array in face.run(prepared, list(case.inputs))]
     if len(outputs) != len(case.expected):
-        raise Fail(f"run: {len(outputs)} outputs, must be {len(case.expected)}")
+        raise Fail(f"run: {counted(len(outputs), 'output')}, must be {len(case.expected)}")
     for place, (array, right) in enumerate(zip(outputs, case.expected)):
         if (array.shape, array.dtype) != (right.shape, right.dtype):
             raise Fail(f"run: output {place} is {array.dtype} {list(array.shape)}, must be {right.dtype} "
@@ -133,7 +134,7 @@ def _insufficient(face, case):
 def _check_insufficient(shapes, case, label):
     """One shape per output, only output 0 insufficient, right rank, each dimension right or 0."""
     if len(shapes) != len(case.expected):
-        raise Fail(f"{label}: {len(shapes)} output shapes for {len(case.expected)} outputs")
+        raise Fail(f"{label}: {len(shapes)} output shapes for {counted(len(case.expected), 'output')}")
     for place, (shape, value) in enumerate(zip(shapes, case.expected)):
         if shape.is_sufficient != (place != 0):
             state = "sufficient" if shape.is_sufficient else "insufficient"

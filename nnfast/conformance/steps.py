@@ -1,5 +1,6 @@
 """The steps that the kinds of conformance tests share: prepare, execute in every way, check what came back."""
 
+from ..checks import counted
 from ..errors import Error, ErrorStatus
 from .compare import compare_case
 from .verdict import Fail, Skip, describe
@@ -50,7 +51,7 @@ def check_shapes(shapes, case, label, required):
     if not shapes and not required:
         return
     if len(shapes) != len(case.expected):
-        raise Fail(f"{label}: {len(shapes)} output shapes for {len(case.expected)} outputs")
+        raise Fail(f"{label}: {len(shapes)} output shapes for {counted(len(case.expected), 'output')}")
     for place, (shape, value) in enumerate(zip(shapes, case.expected)):
         if not shape.is_sufficient:
             raise Fail(f"{label}: output {place} is reported as insufficient, its buffer has the right size")

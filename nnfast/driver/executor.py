@@ -11,6 +11,7 @@ from weakref import WeakSet
 from .. import observe, trace, vlog
 from .._native.engine import MAX_RANK, Runner
 from .._native.threads import Turn, now_ns
+from ..checks import counted
 from ..compiler.check import has_open_form, require_supported
 from ..engine.resources import Resources
 from ..engine.segment import Segment
@@ -192,7 +193,7 @@ class Executor:
 
     def _walk(self, inputs, out, limits, state, new_state):
         if len(inputs) != len(self.inputs):
-            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
+            raise InvalidArgument(f"run: got {counted(len(inputs), 'input')}, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
         if out is not None and len(out) != len(self.outputs):
             raise InvalidArgument(f"run: got {len(out)} output arrays, must be {len(self.outputs)}")
@@ -322,7 +323,7 @@ class Executor:
 
     def __repr__(self):
         """As the user's PreparedModel, for log lines."""
-        return f"PreparedModel({self.model.name or 'model'}: {len(self.model.main.operations)} operations)"
+        return f"PreparedModel({self.model.name or 'model'}: {counted(len(self.model.main.operations), 'operation')})"
 
 
 class _NotYet(Exception):

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import forks
 from .._native.threads import Cancel
-from ..checks import called, chosen_from, shown, whole
+from ..checks import called, chosen_from, counted, shown, whole
 from ..errors import Error, GeneralFailure, InvalidArgument
 from ..forks import renewed
 from .arguments import in_list, named, taken_inputs
@@ -241,7 +241,7 @@ class _Job:
             else:
                 arrays = in_list(item if isinstance(item, list | tuple) else [item], "map")
             if len(arrays) != len(inputs):
-                raise InvalidArgument(f"run: got {len(arrays)} inputs, must be {len(inputs)} "
+                raise InvalidArgument(f"run: got {counted(len(arrays), 'input')}, must be {len(inputs)} "
                                       f"({', '.join(i.name for i in inputs)})")
             return _Call(taken_inputs(inputs, arrays), by_name)
         except BaseException as error:
@@ -297,8 +297,8 @@ def _items(prepared, inputs):
         return (dict(zip(names, row)) for row in zip(*columns))
     if _is_array(inputs):
         if len(prepared.inputs) != 1:
-            raise InvalidArgument(f"map inputs: is one array, the model has {len(prepared.inputs)} inputs; give a dict "
-                                  f"of arrays by name ({', '.join(i.name for i in prepared.inputs)})")
+            raise InvalidArgument(f"map inputs: is one array, the model has {counted(len(prepared.inputs), 'input')}; "
+                                  f"give a dict of arrays by name ({', '.join(i.name for i in prepared.inputs)})")
         return iter(Rows(prepared.inputs[0], inputs, "map inputs"))
     return _iterator(inputs)
 

@@ -93,7 +93,7 @@ def _check_grantor(where, place, grantor, files, quantum):
     if grantor.flags:
         raise InvalidArgument(f"{where}: flags are {grantor.flags}, must be 0")
     if grantor.fd_index >= len(files):
-        raise InvalidArgument(f"{where}: fd_index is {grantor.fd_index}, there are {len(files)} files")
+        raise InvalidArgument(f"{where}: fd_index is {grantor.fd_index}, must be below {len(files)}")
     if grantor.offset % _ALIGNED:
         raise InvalidArgument(f"{where}: offset is {grantor.offset}, must be a multiple of {_ALIGNED}")
     if grantor.extent != _EXTENTS.get(place, grantor.extent):

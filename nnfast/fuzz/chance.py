@@ -10,6 +10,8 @@ import traceback
 from pathlib import Path
 from random import Random
 
+from ..checks import counted
+
 ODD = (0, 1, 2, 3, 4, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF)
 CURRENT = "current"
 """Ending of the file that holds the input which is tried now."""
@@ -83,7 +85,7 @@ def fuzz_by_chance(target, arguments):
                 faulthandler.dump_traceback_later(patience, exit=True)
                 armed = now
                 if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > limit:
-                    raise MemoryError(f"more than {limit >> 10} MiB after {count} inputs")
+                    raise MemoryError(f"more than {limit >> 10} MiB after {counted(count, 'input')}")
             if now - shown > 5:
                 print(f"#{count}\tpulse", file=sys.stderr, flush=True)
                 shown = now

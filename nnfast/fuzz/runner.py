@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..checks import called, chosen_from, is_number, sequence, shown, whole
+from ..checks import called, chosen_from, counted, is_number, sequence, shown, whole
 from ..checks import path as checked_path
 from ..errors import GeneralFailure, InvalidArgument
 from ..stress.outcome import ending, one_line
@@ -96,7 +96,7 @@ def run(targets: Sequence[str] | None = None, runs: int | None = None, minutes: 
     for place, name in enumerate(names):
         def tell(done, place=place, name=name):
             if progress is not None:
-                progress(place, len(names), f"{name}: {done:,} inputs")
+                progress(place, len(names), f"{name}: {counted(done, 'input')}")
 
         results.append(_fuzz(name, flags, folder, corpus, tell))
     return results

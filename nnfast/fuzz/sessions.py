@@ -13,6 +13,7 @@ from collections import OrderedDict
 import numpy as np
 
 from .. import connect
+from ..checks import counted
 from ..conformance.randgraph.generate import draw_by
 from ..errors import InvalidArgument
 from .calls import Served
@@ -77,4 +78,4 @@ class Session:
             self._held = held
         for name, now, before in zip(("descriptors", "threads"), held, self._held):
             if now > before + SPARE:
-                raise Finding(f"{name} grew from {before} to {now} within {self._count} sessions")
+                raise Finding(f"{name} grew from {before} to {now} within {counted(self._count, 'session')}")

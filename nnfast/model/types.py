@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import shown
+from ..checks import counted, shown
 from ..forks import importing
 from ..record import field, record, replace
 
@@ -413,7 +413,8 @@ class Model:
         values = [", ".join(f"{operand.name or index} {type_name(operand.type)}{list(operand.dims)}"
                             for index, operand in ((index, self.main.operands[index]) for index in indexes))
                   for indexes in (self.main.inputs, self.main.outputs)]
-        return f"<Model {self.name or 'without a name'}: {len(self.main.operations)} operations, {' -> '.join(values)}>"
+        count = counted(len(self.main.operations), "operation")
+        return f"<Model {self.name or 'without a name'}: {count}, {' -> '.join(values)}>"
 
     def __copy__(self) -> Model:
         return replace(self)

@@ -11,7 +11,7 @@ from struct import error as StructError
 import numpy as np
 
 from .. import pace
-from ..checks import shown
+from ..checks import counted, shown
 from ..errors import InvalidArgument
 from . import proof
 from .plain import is_plain
@@ -438,7 +438,7 @@ def _check_states(model):
         _record(state, State, path)
         for role, place, places in (("input", state.input, graph.inputs), ("output", state.output, graph.outputs)):
             if not _is_int(place) or not 0 <= place < len(places):
-                _fail(path, f"{role} position is {shown(place)}, main has {len(places)} {role}s")
+                _fail(path, f"{role} position is {shown(place)}, main has {counted(len(places), role)}")
         if state.input in fed:
             _fail(path, f"input {state.input} is fed by two states")
         fed.add(state.input)

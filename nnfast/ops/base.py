@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from ..checks import counted
 from ..errors import GeneralFailure, InvalidArgument
 from ..model import own
 from ..model.types import (
@@ -266,12 +267,12 @@ class Node:
         if not fit:
             counts = sorted({len(s.inputs) for s in signatures})
             more = " or more" if any(slot.variadic for s in signatures for slot in s.inputs) else ""
-            return f": has {len(types_in)} inputs, must have {_either(counts)}{more}"
+            return f": has {counted(len(types_in), 'input')}, must have {_either(counts)}{more}"
         full = [s for s in fit if s.expand(len(types_out), s.outputs) is not None]
         if not full:
             counts = sorted({len(s.outputs) for s in fit})
             more = " or more" if any(slot.variadic for s in fit for slot in s.outputs) else ""
-            return f": has {len(types_out)} outputs, must have {_either(counts)}{more}"
+            return f": has {counted(len(types_out), 'output')}, must have {_either(counts)}{more}"
         # Narrow the type sets operand by operand; the first operand that leaves none is the one to report.
         alive = [(s, s.expand(len(types_in), s.inputs) + s.expand(len(types_out), s.outputs), s.start()) for s in full]
         for place, actual in enumerate((*types_in, *types_out)):

@@ -1,5 +1,6 @@
 """IF and WHILE: rules for their subgraphs [NN 10.1-10.3]. driver/execution.py runs them."""
 
+from ..checks import counted
 from ..errors import InvalidArgument
 from ..model.types import LifeTime, OperandType, OperationType, type_name
 from ..record import record
@@ -45,7 +46,7 @@ def _check_while(model, graph, operation, path):
     _check_flag(condition.operands[condition.outputs[0]], f"{path} input 0 (condition) output 0")
     _same_count(f"{path} input 1 (body)", "inputs", len(body.inputs), len(outer))
     if not len(operation.outputs) <= len(body.outputs) <= len(body.inputs):
-        raise InvalidArgument(f"{path} input 1 (body): has {len(body.outputs)} outputs, must have at least "
+        raise InvalidArgument(f"{path} input 1 (body): has {counted(len(body.outputs), 'output')}, must have at least "
                               f"{len(operation.outputs)} (those of WHILE) and at most {len(body.inputs)} (its inputs)")
     for i, index in enumerate(outer):
         for name, inner in (("input 0 (condition)", condition), ("input 1 (body)", body)):
@@ -60,7 +61,7 @@ def _check_while(model, graph, operation, path):
 
 def _counts(operation, path):
     if len(operation.inputs) < 3:
-        raise InvalidArgument(f"{path}: has {len(operation.inputs)} inputs, must have 3 or more")
+        raise InvalidArgument(f"{path}: has {counted(len(operation.inputs), 'input')}, must have 3 or more")
     if not operation.outputs:
         raise InvalidArgument(f"{path}: has no outputs, must have 1 or more")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import connect
+from ..checks import counted
 from ..service.spawn import start
 
 START_SECONDS = 30
@@ -36,7 +37,7 @@ class State:
                    len(os.listdir(f"/proc/{pid}/task")))
 
     def __str__(self):
-        return f"{self.resident >> 20} MiB, {self.descriptors} descriptors, {self.threads} threads"
+        return f"{self.resident >> 20} MiB, {self.descriptors} descriptors, {counted(self.threads, 'thread')}"
 
     def problems(self, before):
         """What is more than before, in words; [] where nothing is."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import connect
-from ..checks import called, chosen_from, is_number, sequence, shown, whole
+from ..checks import called, chosen_from, counted, is_number, sequence, shown, whole
 from ..checks import path as checked_path
 from ..errors import Error, InvalidArgument
 from .children import work_in_children
@@ -278,7 +278,8 @@ def _told(facts):
         killed = sum(death is not None for death in facts["planned"])
         parts.append(f"{len(facts['planned'])} children, {killed} of them killed, as planned")
     if "graphs" in facts:
-        parts.append(f"{facts['graphs']:,} graphs" + (f", {facts['refused']:,} refused" if facts["refused"] else ""))
+        refused = f", {facts['refused']:,} refused" if facts["refused"] else ""
+        parts.append(counted(facts["graphs"], "graph") + refused)
     if facts.get("compiled"):
         parts.append(f"{facts['compiled']:,} compilations, {facts['executed']:,} executions")
     if "models" in facts:

@@ -1,5 +1,6 @@
 """What an operator of a file and its tensors must be to be translated, and the table of translations."""
 
+from ..checks import counted
 from ..errors import InvalidArgument, UnsupportedOperator
 from ..model import own
 from ..model.types import QUANT8_ASYMM_TYPES, QUANT_RANGE, ChannelQuant, OperandType
@@ -95,7 +96,7 @@ class Rules:
         high = low if high is None else high
         if not low <= len(op.inputs) <= high or len(op.outputs) != outputs:
             rule = f"{low}" if low == high else f"{low} to {high}"
-            counts = f"{len(op.inputs)} inputs and {len(op.outputs)} outputs"
+            counts = f"{counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}"
             self.refuse(op, f"has {counts}, must have {rule} and {outputs}")
         if -1 in op.inputs[:low] or -1 in op.outputs:
             self.refuse(op, "omits an operand that is required")

@@ -1,5 +1,6 @@
 """STABLEHLO_COMPOSITE: inlines the subgraph of its decomposition."""
 
+from ..checks import counted
 from ..record import replace
 from .own import extends
 from .schema import Builtin
@@ -12,8 +13,8 @@ def composite(b, op):
     with b.graphs.inlining(b, op, index) as graph:
         counts = len(graph.inputs), len(graph.outputs)
         if counts != (len(op.inputs), len(op.outputs)) or -1 in (*op.inputs, *op.outputs):
-            b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, its body has {len(graph.inputs)} "
-                         f"and {len(graph.outputs)}")
+            b.refuse(op, f"has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}, "
+                         f"its body has {len(graph.inputs)} and {len(graph.outputs)}")
         start = len(b.tensors)
         places = {k: start + k for k in range(len(graph.tensors))}
         b.tensors += [replace(t, index=start + t.index) for t in graph.tensors]

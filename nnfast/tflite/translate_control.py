@@ -1,5 +1,6 @@
 """Operators that call other subgraphs of the file: IF, WHILE."""
 
+from ..checks import counted
 from ..model.types import LifeTime, Operand, OperandType, OperationType
 from .own import result
 from .rules import translates
@@ -15,8 +16,8 @@ def _graph(b, op, index, tensors, outputs):
     reference = b.graphs.refer(b, op, index, tensors)
     found = reference.counts
     if found != (inputs, outputs):
-        b.refuse(op, f"runs subgraph {index}, which has {found[0]} inputs and {found[1]} outputs, must have {inputs}"
-                     f" and {outputs}")
+        has = f"{counted(found[0], 'input')} and {counted(found[1], 'output')}"
+        b.refuse(op, f"runs subgraph {index}, which has {has}, must have {inputs} and {outputs}")
     return reference
 
 
@@ -44,7 +45,7 @@ def _check_fit(b, op, what, first, second):
 def _start(b, op, first):
     """(tensors of the inputs from place `first` on, operands of those that are no variables)."""
     if -1 in (*op.inputs, *op.outputs) or len(op.inputs) < first:
-        b.refuse(op, f"has {len(op.inputs)} inputs, must have {first} or more, none omitted")
+        b.refuse(op, f"has {counted(len(op.inputs), 'input')}, must have {first} or more, none omitted")
     tensors = [b.tensor(op, place) for place in range(first, len(op.inputs))]
     return tensors, [b.any_operand(op, t) for t in tensors if t.index not in b.resources]
 
@@ -124,7 +125,7 @@ def while_(b, op):
     tensors, inputs = _start(b, op, 0)
     count = len(tensors)
     if len(op.outputs) != count:
-        b.refuse(op, f"has {count} inputs and {len(op.outputs)} outputs, must have as many")
+        b.refuse(op, f"has {counted(count, 'input')} and {counted(len(op.outputs), 'output')}, must have as many")
     test = _graph(b, op, op.options.condition_graph, tensors, 1)
     body = _graph(b, op, op.options.body_graph, tensors, count)
     if test.writes:

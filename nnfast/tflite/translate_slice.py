@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..checks import counted
 from ..model.types import OperandType, OperationType
 from .rules import FLOATS_QUANT8, FLOATS_QUANT8_INT, translates
 from .schema import Builtin
@@ -208,7 +209,7 @@ def unpack(b, op):
     dims = b.dims(op, x)
     axis = _axis(b, op, op.options.axis, len(dims))
     if dims[axis] != count:
-        b.refuse(op, f"unpacks {dims[axis]} elements into {count} outputs")
+        b.refuse(op, f"unpacks {dims[axis]} elements into {counted(count, 'output')}")
     code, quant = b.supported_type(op, x), b.quant(op, x)
     for place in range(count):
         b.check_types(op, FLOATS_QUANT8_INT, x, b.result(op, place))

@@ -25,7 +25,7 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert call("fuzz", "--target", "Raises", "--replay", raises["file"]) == 1
     assert "FOUND Raises: ValueError: the word is there" in capsys.readouterr().out
     assert call("fuzz", "--target", "Fine", "--replay", raises["file"]) == 0
-    assert "1 inputs, nothing found" in capsys.readouterr().out
+    assert "1 input, nothing found" in capsys.readouterr().out
 
 
 def test_list_shows_every_target(capsys):

@@ -27,7 +27,7 @@ def test_wrong_driver(capsys, tmp_path):
                 "helpers.planted_bugs:Subtracts", "--dump-failed", tmp_path / "d", "--json", tmp_path / "r.json") == 1
     out = capsys.readouterr().out
     assert "FAILED seed 1 on canonical local: output 0: " in out
-    assert re.search(r"^1 graphs in [0-9.]+ s, 1 failed$", out, re.M)
+    assert re.search(r"^1 graph in [0-9.]+ s, 1 failed$", out, re.M)
     (row,) = json.loads((tmp_path / "r.json").read_text())["notable"]
     assert row["verdict"] == "differs" and row["file"].startswith(str(tmp_path / "d"))
 

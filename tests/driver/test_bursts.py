@@ -91,7 +91,7 @@ def test_run_is_as_without_a_burst(prepared, burst):
         outputs = burst.run(inputs)
         assert np.array_equal(outputs[0], prepared.run(inputs)[0]) and outputs[0].flags.owndata
     assert context(burst).runs == 5 and burst.fallbacks == 0
-    for wrong, words in ((inputs[:1], "got 1 inputs"), ([inputs[0], inputs[1].astype(np.int32)], "input_1|z")):
+    for wrong, words in ((inputs[:1], "got 1 input,"), ([inputs[0], inputs[1].astype(np.int32)], "input_1|z")):
         with pytest.raises(InvalidArgument, match=words):
             burst.run(wrong)
 

@@ -211,7 +211,7 @@ def test_9_3_operation_rules_are_the_extensions(device):
     assert "TIMES output 0 (y): type AMOUNTS, must be TENSOR_FLOAT32" in refused(device, model)
     b = ModelBuilder()
     x, y = b.input("TENSOR_FLOAT32", (3,)), b.output("TENSOR_FLOAT32", (3,))
-    assert "TIMES: has 1 inputs, must have 2" in refused(device, b.operation(TIMES, [x], [y]).build())
+    assert "TIMES: has 1 input, must have 2" in refused(device, b.operation(TIMES, [x], [y]).build())
 
 
 def test_9_3_core_operations_do_not_take_types_of_extensions(device):

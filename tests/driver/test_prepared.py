@@ -68,7 +68,7 @@ def test_bad_inputs_are_named(device, array, text):
 def test_bad_counts_and_names(device):
     prepared = device.prepare(models.two_step_model())
     x = sample((2, 3))
-    with pytest.raises(InvalidArgument, match=r"got 1 inputs, must be 2 \(x, z\)"):
+    with pytest.raises(InvalidArgument, match=r"got 1 input, must be 2 \(x, z\)"):
         prepared.run([x])
     with pytest.raises(InvalidArgument, match="input 'w': no such input; there are 'x', 'z'"):
         prepared.run({"x": x, "z": x, "w": x})

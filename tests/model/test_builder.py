@@ -34,7 +34,7 @@ def test_a_model_is_shown_in_a_line_and_an_operand_without_its_data():
     x, y = b.input("TENSOR_FLOAT32", (1, 4), name="x"), b.output("TENSOR_FLOAT32", (1, 4))
     b.operation("ADD", [x, b.constant(np.full((1, 4), 7, np.float32)), b.scalar(0)], [y])
     model = b.build()
-    assert repr(model) == f"<Model sum: 1 operations, x TENSOR_FLOAT32[1, 4] -> {y} TENSOR_FLOAT32[1, 4]>"
+    assert repr(model) == f"<Model sum: 1 operation, x TENSOR_FLOAT32[1, 4] -> {y} TENSOR_FLOAT32[1, 4]>"
     assert not any("data=" in repr(operand) for operand in model.main.operands)
 
 

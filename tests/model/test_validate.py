@@ -206,8 +206,8 @@ def test_deep_and_wide_references_are_walked_once():
 
 
 @pytest.mark.parametrize("state, text", [
-    (State(1, 0), "states[0]: input position is 1, main has 1 inputs"),
-    (State(0, -1), "states[0]: output position is -1, main has 1 outputs"),
+    (State(1, 0), "states[0]: input position is 1, main has 1 input"),
+    (State(0, -1), "states[0]: output position is -1, main has 1 output"),
     (State(0, 0), "states[0]: output has dimensions [1, 4, 4, 3], must have [1, 4, 4, 2] as the input"),
     ("x", "states[0]: is str, must be State"),
 ])

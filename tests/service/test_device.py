@@ -119,7 +119,7 @@ def test_submit(device):
         np.testing.assert_array_equal(future.result(600)[0], X + Y)
     assert futures[0].timing.on_device_us is not None
     assert futures[0].cancel() is False
-    with pytest.raises(nnfast.InvalidArgument, match="got 1 inputs"):
+    with pytest.raises(nnfast.InvalidArgument, match="got 1 input,"):
         prepared.submit([X]).result(600)
 
 

@@ -102,9 +102,9 @@ def test_depth():
     (branches(then=one("NEG", (3,))), "input 0 of the then branch is TENSOR_FLOAT32"),
     (branches(other=one("ABS", (2,), "int32")), "input 0 of the else branch is TENSOR_INT32"),
     (branches(other=([*one("ABS")[0], Tensor("z", (2,))], one("ABS")[1], ["x", "z"], ["y"])),
-     "has 2 inputs and 1 outputs, must have 1 and 1"),
+     "has 2 inputs and 1 output, must have 1 and 1"),
     (loop(fields={"CondSubgraphIndex": 2, "BodySubgraphIndex": 2}), "has 2 inputs and 2 outputs, must have 2 and 1"),
-    (loop(fields={"CondSubgraphIndex": 1, "BodySubgraphIndex": 1}), "has 2 inputs and 1 outputs, must have 2 and 2"),
+    (loop(fields={"CondSubgraphIndex": 1, "BodySubgraphIndex": 1}), "has 2 inputs and 1 output, must have 2 and 2"),
 ])
 def test_refused(data, reason):
     with pytest.raises(UnsupportedOperator) as caught:

@@ -46,7 +46,7 @@ def test_mfcc_of_equal_energies():
 @pytest.mark.parametrize("kind, options, reason", [
     ("AudioSpectrogram", flex({"stride": 32}), "window_size is None"), ("AudioSpectrogram", b"\1\2", "custom_options"),
     ("AudioSpectrogram", flex({"stride": 0, "window_size": 1}), "must be at least 2 and 1"),
-    ("MaxUnpooling2D", struct(1, 2), "has 1 inputs"),
+    ("MaxUnpooling2D", struct(1, 2), "has 1 input"),
 ])
 def test_damaged_options(kind, options, reason):
     with pytest.raises(UnsupportedOperator, match=reason):

@@ -26,7 +26,7 @@ MAY = {
     "trace": {"checks", "errors", "forks", "observe", "typed"},
     "model": {"alignment", "checks", "errors", "extras", "forks", "pace", "record", "typed", "vlog", "_native"},
     "_native": {"errors", "config"},
-    "ops": {"forks", "errors", "record", "model", "_native"},
+    "ops": {"checks", "forks", "errors", "record", "model", "_native"},
     "fmq": {"checks", "errors", "seals", "typed", "vlog", "_native"},
     "engine": {"alignment", "forks", "errors", "pace", "record", "vlog", "model", "_native"},
     "extensions": {"checks", "forks", "errors", "typed", "vlog", "model", "ops"},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...checks import shown
+from ...checks import counted, shown
 from ...errors import Error, InvalidArgument
 from ...litert.details import NUMPY_TYPES
 from ...tflite.reader import ModelFile
@@ -195,7 +195,7 @@ def _guessed(path, files, data):
         return Entry(name, path, problem=str(error))
     shapes = [(graph.tensors[i].shape, np.dtype(NUMPY_TYPES[graph.tensors[i].type])) for i in graph.inputs]
     if len(shapes) != 1:
-        return Entry(name, path, problem=f"{path}: has {len(shapes)} inputs, must have one")
+        return Entry(name, path, problem=f"{path}: has {counted(len(shapes), 'input')}, must have one")
     shape, dtype = shapes[0]
     outputs = [prod(graph.tensors[i].shape) * np.dtype(NUMPY_TYPES[graph.tensors[i].type]).itemsize
                for i in graph.outputs]

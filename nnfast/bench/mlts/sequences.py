@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...checks import counted
 from ...errors import InvalidArgument
 from .pictures import encode
 
@@ -35,14 +36,14 @@ def from_pair(pair, entry, outputs):
                               f"{step * inputs.itemsize} bytes of a step")
     inputs = inputs.reshape(-1, *entry.shape)
     if pair.outputs and len(pair.outputs) != len(outputs):
-        raise InvalidArgument(f"{pair.input}: has {len(pair.outputs)} files of expected outputs, the model has "
-                              f"{len(outputs)} outputs")
+        raise InvalidArgument(f"{pair.input}: has {counted(len(pair.outputs), 'file')} of expected outputs, the model "
+                              f"has {counted(len(outputs), 'output')}")
     golden = []
     for path, info in zip(pair.outputs, outputs):
         values = _raw(path, info.dtype)
         if values.size % len(inputs) or info.shape and values.size != len(inputs) * int(np.prod(info.shape)):
             want = "" if info.shape is None else f" of {list(info.shape)}"
-            raise InvalidArgument(f"{path}: has {values.size} values, must have {len(inputs)} steps{want}")
+            raise InvalidArgument(f"{path}: has {values.size} values, must have {counted(len(inputs), 'step')}{want}")
         golden.append(values.reshape(len(inputs), -1))
     return Sequence(pair.input.stem, inputs, tuple(golden))
 

@@ -10,6 +10,7 @@ import numpy as np
 from ... import Device, load
 from ..._native import kernels
 from ...batch.image import CHANNELS
+from ...checks import counted
 from ...conformance.litert.compare import BOUND
 from ...conformance.verdict import describe
 from ...errors import DeadObject, InvalidArgument
@@ -215,7 +216,7 @@ def _fit(model, entry):
     does not fit its entry."""
     inputs = inputs_of(model)
     if len(inputs) != 1:
-        raise InvalidArgument(f"{entry.model}: has {len(inputs)} inputs, must have one")
+        raise InvalidArgument(f"{entry.model}: has {counted(len(inputs), 'input')}, must have one")
     operand = inputs[0]
     size, dims = entry.input_size, operand.dims
     if len(size) != len(dims) or any(dim not in (0, want) for dim, want in zip(dims, size)):
@@ -245,7 +246,7 @@ def _evaluator(entry, sequences, output, whole):
                                   "outputs")
         pairs = pairs.reshape(-1, 2)
     if values % FRAME:
-        raise InvalidArgument(f"{entry.model}: has {values} outputs, MelCepLogF0 needs frames of {FRAME}")
+        raise InvalidArgument(f"{entry.model}: has {counted(values, 'output')}, MelCepLogF0 needs frames of {FRAME}")
     return MelCepLogF0(pairs)
 
 

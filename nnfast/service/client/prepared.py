@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import vlog
 from ..._native.threads import now_ns
-from ...checks import called, flag, sequence
+from ...checks import called, counted, flag, sequence
 from ...driver.arguments import check_output, in_list, named, taken_inputs
 from ...driver.closing import Closing
 from ...driver.controller import Controller
@@ -121,7 +121,7 @@ class RemotePreparedModel(Closing):
     def _taken(self, inputs):
         """Inputs as arrays that can be sent."""
         if len(inputs) != len(self.inputs):
-            raise InvalidArgument(f"run: got {len(inputs)} inputs, must be {len(self.inputs)}"
+            raise InvalidArgument(f"run: got {counted(len(inputs), 'input')}, must be {len(self.inputs)}"
                                   f" ({', '.join(i.name for i in self.inputs)})")
         return taken_inputs(self.inputs, inputs)
 
@@ -325,7 +325,7 @@ class RemotePreparedModel(Closing):
         self._drop()
 
     def __repr__(self) -> str:
-        return f"RemotePreparedModel({self._name or 'model'}: {self._operations} operations)"
+        return f"RemotePreparedModel({self._name or 'model'}: {counted(self._operations, 'operation')})"
 
 
 def _info(tensor):

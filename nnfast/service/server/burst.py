@@ -10,6 +10,7 @@ import time
 import weakref
 from queue import Empty, SimpleQueue
 
+from ...checks import counted
 from ...errors import Error, InvalidArgument
 from ...fmq import Descriptor, Grantor
 from ..wire import protocol
@@ -139,7 +140,7 @@ def open_burst(connection, message, fds):
     first, last = message.requests.files, message.requests.files + message.results.files
     if not 0 <= first <= last <= len(fds):
         raise InvalidArgument(f"service: {len(fds)} descriptors came with queues of {first} and "
-                              f"{message.results.files} files")
+                              f"{counted(message.results.files, 'file')}")
     slots = message.slots
     if len(slots) != len(message.memories) or len(set(slots)) != len(slots):
         raise InvalidArgument(f"service: {len(slots)} slots came with {len(message.memories)} memories, must be one "

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..._native.threads import now_ns
 from ...alignment import align
+from ...checks import counted
 from ...driver.durations import deadline_to_ns, duration_to_ns, loop_timeout_to_ns
 from ...driver.execution import Limits, limits_of
 from ...driver.fence import Fence
@@ -37,7 +38,7 @@ def run(connection, message, fds):
     held = session.get("prepared", message.prepared)
     prepared, arena = held.prepared, connection.arena
     if len(message.inputs) != len(prepared.inputs):
-        raise InvalidArgument(f"run: got {len(message.inputs)} inputs, must be {len(prepared.inputs)}")
+        raise InvalidArgument(f"run: got {counted(len(message.inputs), 'input')}, must be {len(prepared.inputs)}")
     inputs = [None if place is None else _input(arena, info, place)
               for info, place in zip(prepared.inputs, message.inputs)]
     out = None
