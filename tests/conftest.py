@@ -1,7 +1,9 @@
 """What all tests have in common: none of them touches what belongs to the user who runs them."""
 
 import os
+import sys
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +23,19 @@ def own_key(tmp_path_factory):
         del os.environ["NNFAST_KEY"]
     else:
         os.environ["NNFAST_KEY"] = before
+
+
+def pytest_collection_finish(session):
+    """Note where the random generators of test modules and helpers begin."""
+    modules = {item.module for item in session.items if hasattr(item, "module")}
+    modules |= {module for name, module in sys.modules.items() if name.partition(".")[0] == "helpers"}
+    found = {id(value): value for module in modules for value in vars(module).values()
+             if isinstance(value, np.random.Generator)}
+    session.config.generators = [(each, each.bit_generator.state) for each in found.values()]
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(request):
+    """A generator gives a test the same numbers, whichever tests of its module ran before in this process."""
+    for generator, state in request.config.generators:
+        generator.bit_generator.state = state
