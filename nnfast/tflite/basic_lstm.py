@@ -4,6 +4,7 @@ from ..errors import Error
 from ..model.types import OperandType, OperationType
 from .forms import one_scale
 from .own import operand, result
+from .rules import counts_of
 from .schema import TensorType
 
 T, KIND = OperandType, OperationType
@@ -12,7 +13,7 @@ T, KIND = OperandType, OperationType
 def basic_lstm(b, op):
     """One step; hidden state and cell are variables of the file."""
     if len(op.inputs) != 5 or len(op.outputs) != 4 or -1 in (*op.inputs, *op.outputs):
-        b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, the basic kernel has 5 and 4")
+        b.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, the basic kernel has 5 and 4")
     if op.options.cell_clip or op.options.proj_clip:
         b.refuse(op, "clips its cell or its projection, the basic kernel does neither")
     x, hidden, weights, bias, cell = (b.tensor(op, place) for place in range(5))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..model.types import LifeTime, Operand, OperandType, OperationType
+from .rules import counts_of
 from .schema import TensorType
 
 T = OperandType
@@ -21,7 +22,7 @@ _GATE_SCALE = 2.0**-12
 def sequence_lstm(b, op):
     """The sequence, step by step; states are handled as in float LSTMs."""
     if len(op.inputs) not in (20, 24) or len(op.outputs) != 1 or -1 in [op.inputs[place] for place in _REQUIRED]:
-        b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have 20 or 24 and 1, and those"
+        b.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, must have 20 or 24 and 1, and those"
                      f" of a full LSTM")
     x, out = b.tensor(op, 0), b.result(op)
     if x.type != TensorType.INT8 or op.options.activation != 4 or op.options.diagonal_recurrent_tensors:

@@ -37,6 +37,11 @@ def type_label(code):
     return TensorType(code).name.lower()
 
 
+def counts_of(inputs, outputs):
+    """Numbers of inputs and outputs for a message: "2 inputs and 1 output"."""
+    return f"{counted(inputs, 'input')} and {counted(outputs, 'output')}"
+
+
 class Rules:
     """The side of a Builder that looks at operators and tensors of the file, and refuses them."""
 
@@ -96,8 +101,7 @@ class Rules:
         high = low if high is None else high
         if not low <= len(op.inputs) <= high or len(op.outputs) != outputs:
             rule = f"{low}" if low == high else f"{low} to {high}"
-            counts = f"{counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}"
-            self.refuse(op, f"has {counts}, must have {rule} and {outputs}")
+            self.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, must have {rule} and {outputs}")
         if -1 in op.inputs[:low] or -1 in op.outputs:
             self.refuse(op, "omits an operand that is required")
 

@@ -1,7 +1,7 @@
 """SVDF and the bidirectional sequences; their variable tensors become inputs and outputs of the model."""
 
 from ..model.types import OperationType
-from .rules import FLOATS, translates
+from .rules import FLOATS, counts_of, translates
 from .schema import Builtin
 from .translate_recurrent import ACTIVATIONS
 
@@ -41,7 +41,7 @@ def _inputs(b, op, ranks, states, required):
     """(operands, type) of a bidirectional operator."""
     merged = op.options.merge_outputs
     if len(op.inputs) != len(ranks) or len(op.outputs) != 2 - merged or -1 in op.outputs:
-        b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have {len(ranks)} and"
+        b.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, must have {len(ranks)} and"
                      f" {2 - merged}")
     for place in required:
         if op.inputs[place] == -1:

@@ -1,8 +1,8 @@
 """STABLEHLO_COMPOSITE: inlines the subgraph of its decomposition."""
 
-from ..checks import counted
 from ..record import replace
 from .own import extends
+from .rules import counts_of
 from .schema import Builtin
 
 
@@ -13,8 +13,7 @@ def composite(b, op):
     with b.graphs.inlining(b, op, index) as graph:
         counts = len(graph.inputs), len(graph.outputs)
         if counts != (len(op.inputs), len(op.outputs)) or -1 in (*op.inputs, *op.outputs):
-            b.refuse(op, f"has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}, "
-                         f"its body has {len(graph.inputs)} and {len(graph.outputs)}")
+            b.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, its body has {counts[0]} and {counts[1]}")
         start = len(b.tensors)
         places = {k: start + k for k in range(len(graph.tensors))}
         b.tensors += [replace(t, index=start + t.index) for t in graph.tensors]

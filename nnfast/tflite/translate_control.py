@@ -3,7 +3,7 @@
 from ..checks import counted
 from ..model.types import LifeTime, Operand, OperandType, OperationType
 from .own import result
-from .rules import translates
+from .rules import counts_of, translates
 from .schema import Builtin
 from .states import Generator, start_of
 
@@ -16,8 +16,7 @@ def _graph(b, op, index, tensors, outputs):
     reference = b.graphs.refer(b, op, index, tensors)
     found = reference.counts
     if found != (inputs, outputs):
-        has = f"{counted(found[0], 'input')} and {counted(found[1], 'output')}"
-        b.refuse(op, f"runs subgraph {index}, which has {has}, must have {inputs} and {outputs}")
+        b.refuse(op, f"runs subgraph {index}, which has {counts_of(*found)}, must have {inputs} and {outputs}")
     return reference
 
 
@@ -125,7 +124,7 @@ def while_(b, op):
     tensors, inputs = _start(b, op, 0)
     count = len(tensors)
     if len(op.outputs) != count:
-        b.refuse(op, f"has {counted(count, 'input')} and {counted(len(op.outputs), 'output')}, must have as many")
+        b.refuse(op, f"has {counts_of(count, len(op.outputs))}, must have as many")
     test = _graph(b, op, op.options.condition_graph, tensors, 1)
     body = _graph(b, op, op.options.body_graph, tensors, count)
     if test.writes:

@@ -2,7 +2,7 @@
 
 from ..model.types import OperationType
 from .basic_lstm import basic_lstm
-from .rules import FLOATS, translates
+from .rules import FLOATS, counts_of, translates
 from .schema import Builtin
 
 ACTIVATIONS = (0, 1, 3, 4)
@@ -54,7 +54,8 @@ def sequence_lstm(b, op):
 def check_lstm(b, op, counts=(20, 24)):
     """Counts, ranks and combinations of an LSTM's inputs; counts: numbers of them."""
     if len(op.inputs) not in counts or len(op.outputs) != 1 or -1 in op.outputs:
-        b.refuse(op, f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs, must have 20 or 24 and 1")
+        rule = " or ".join(map(str, counts))
+        b.refuse(op, f"has {counts_of(len(op.inputs), len(op.outputs))}, must have {rule} and 1")
     for place in REQUIRED:
         if op.inputs[place] == -1:
             b.refuse(op, f"omits input {place}, which is required")
