@@ -56,6 +56,38 @@ NNF_CHECK(sign_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(gelu_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(gelu_tanh_f32_flat, check_unary(c, twin, kernel))
 
+/* A subnormal of the logistic is off by one, and x times that: as much as FLT_MIN allows. */
+void nnf_check_silu_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    const nnf_unary_f32_flat_fn slow = (nnf_unary_f32_flat_fn)twin->fn, fast = (nnf_unary_f32_flat_fn)kernel->fn;
+    const float spread[] = {0.1f, 1.0f, 10.0f, 110.0f};
+    size_t sizes[9];
+    nnf_check_sizes(16, sizes);
+    for (size_t s = 0; sizes[s]; s++) {
+        for (size_t form = 0; form < 64; form++) {
+            const size_t n = sizes[s];
+            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n), *scale = nnf_check_alloc(c, 4 * n);
+            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4]);
+            if (form & 4)
+                x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
+            slow(n, x, expected);
+            for (size_t i = 0; i < n; i++)
+                scale[i] = fabsf(expected[i]);
+            fast(n, x, actual);
+            nnf_check_f32(c, expected, actual, n, scale, 8);
+            fast(n, x, x);
+            nnf_check_f32(c, expected, x, n, scale, 8);
+            nnf_check_done(c, "n=%zu form=%zu", n, form);
+        }
+    }
+    const size_t n = 1024;
+    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
+    nnf_check_fill_f32(c, x, n, -8, 8);
+    NNF_BENCH(c, "n=1024", n, fast(n, x, y));
+    nnf_check_done(c, "bench");
+}
+
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {
     const nnf_clamp_f32_flat_fn slow = (nnf_clamp_f32_flat_fn)twin->fn, fast = (nnf_clamp_f32_flat_fn)kernel->fn;

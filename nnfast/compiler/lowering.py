@@ -1,6 +1,7 @@
 """The interface for an operation's `lower`: slots, constants, temporaries and emission of steps."""
 
 from bisect import bisect_right
+from collections import Counter
 from functools import cache
 from math import prod
 
@@ -153,6 +154,13 @@ class Lowering:
         """Number of slots."""
         return self._count
 
+    def private(self):
+        """Set of the slots that one step writes and one other reads, and whose memory nothing else sees."""
+        uses = Counter(slot for item in self.items for slot in item.slots)
+        sharing = Counter(self.root(slot) for slot in range(self.slots))
+        return {slot for slot, count in uses.items()
+                if slot is not None and count == 2 and sharing[self.root(slot)] == 1 and slot not in self.bound}
+
     # -- steps ---------------------------------------------------------------------------------------------------
     def emit(self, step, declines=False):
         """Append a native step.
@@ -171,10 +179,37 @@ class Lowering:
         """
         step = self.items[place]
         (_, *arguments), named = step.made_with
-        self.items[place] = type(step)(step.slots if slots is None else slots, *arguments, **{**named, **options})
+        made = type(step)(step.slots if slots is None else slots, *arguments, **{**named, **options})
+        self.put(place, made, by)
+
+    def put(self, place, step, by):
+        """Replace the step at a place; `by` as for remake."""
+        self.items[place] = step
         row = self.rows[bisect_right(self.rows, place, key=lambda row: row["steps"][0]) - 1]
         row["kernel"] = _names(self.items[slice(*row["steps"])])
         self.note(row, by)
+
+    def join(self, items, places, by):
+        """Replace all steps by fewer; places: new position of each old one, and the end. by: module name of the pass.
+
+        An operation without a step of its own then counts for the next one that has some: "joined" in its row.
+        """
+        self.items = items
+        waiting = []
+        for row in self.rows:
+            old, row["steps"] = row["steps"], tuple(places[i] for i in row["steps"])
+            steps = items[slice(*row["steps"])]
+            if row["reason"] == "":
+                row["work"] = sum(step.work for step in steps)
+            if steps:
+                for other in waiting:
+                    other["joined"] = row["index"]
+                    self.note(other, by)
+                if waiting:
+                    self.note(row, by)
+                waiting = []
+            elif old[0] != old[1]:
+                waiting.append(row)
 
     def note(self, row, by):
         """Add a pass, given by its module name, to those that changed the operation of a row."""

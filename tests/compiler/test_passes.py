@@ -49,10 +49,18 @@ def images(kind, nchw, size=40, channels=64):
     return b.build()
 
 
+def gated():
+    """x times LOGISTIC of x."""
+    b, shape = nnfast.ModelBuilder("gated"), (1, 9, 9, 8)
+    x = b.input(FLOAT, shape)
+    b.operation("MUL", [x, b.add("LOGISTIC", [x]), b.scalar(0)], [b.output(FLOAT, shape)])
+    return b.build()
+
+
 BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
-    "codes": (images(CODES, False, 90), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
+    "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {
     "float32 in NCHW": {"nchw_to_nhwc", "share_memory", "drop_constants"},
@@ -60,6 +68,7 @@ CHANGES = {
     "float16": {"widen_float16", "share_memory"},
     "float32": {"share_memory", "drop_constants", "row_fusion"},
     "codes": {"share_memory", "drop_constants"},
+    "gated": {"silu_fusion"},
     "bfloat16": {"share_memory", "drop_constants", "bf16_activations", "prefetch_weights", "row_fusion"},
 }
 """Passes that have something to do in each built model."""

@@ -55,7 +55,8 @@ def test_prepare_has_its_parts(tmp_path):
     assert {m.detail for m in roots[0].inner} == {"validateModel", "plan"}
     plan = find(roots, "LD", "PC", "plan")
     assert [m.detail for m in plan.inner] == ["infer shapes", "choose kernels, pack, place memory"]
-    assert [m.detail for m in plan.inner[1].inner] == ["CONV_2D", "prefetch_weights", "row_fusion", "place memory"]
+    assert [m.detail for m in plan.inner[1].inner] == ["CONV_2D", "silu_fusion", "prefetch_weights", "row_fusion",
+                                                    "place memory"]
 
 
 def test_run_has_steps_inside(prepared, tmp_path):

@@ -13,12 +13,13 @@ CURVES = {
     "logistic": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
     "tanh": np.tanh,
     "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "silu": lambda x: x * np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
 }
 COUNTS = st.sampled_from([1, 7, 8, 15, 16, 17, 33, 100, 9001])
 
 
 @every_level
-@pytest.mark.parametrize("name", ["logistic", "tanh"])
+@pytest.mark.parametrize("name", ["logistic", "tanh", "silu"])
 @given(count=COUNTS, spread=st.sampled_from([1e-3, 1, 10, 80]), seed=st.integers(0, 99))
 @settings(max_examples=25)
 def test_curves_within_three_units(name, level, count, spread, seed):

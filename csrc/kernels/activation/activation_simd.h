@@ -9,7 +9,7 @@
 #include "nnf/unroll.h"
 
 enum op { OP_LOGISTIC, OP_TANH, OP_HARD_SWISH, OP_ABS, OP_NEG, OP_FLOOR, OP_SQRT, OP_RSQRT, OP_EXP,
-          OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH };
+          OP_CEIL, OP_ROUND, OP_SIGN, OP_GELU, OP_GELU_TANH, OP_SILU };
 
 /* e^(x + low) for x <= 0 and a low that is small beside 1. */
 INLINE V exponential_of_sum(V x, V low)
@@ -79,6 +79,8 @@ INLINE V apply(enum op op, V x)
         return gelu(x);
     case OP_GELU_TANH:
         return gelu_tanh(x);
+    case OP_SILU:
+        return mul(x, logistic(x));
     case OP_EXP: /* e^89 is infinite */
         return exponential(at_most(all(89), x));
     default:
@@ -133,6 +135,7 @@ UNARY(nnf_round_f32_flat, OP_ROUND)
 UNARY(nnf_sign_f32_flat, OP_SIGN)
 UNARY(nnf_gelu_f32_flat, OP_GELU)
 UNARY(nnf_gelu_tanh_f32_flat, OP_GELU_TANH)
+UNARY(nnf_silu_f32_flat, OP_SILU)
 
 #undef UNARY
 

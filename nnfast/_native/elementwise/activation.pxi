@@ -38,7 +38,8 @@ cdef void run_unary_f32(const nnf_step *step, const nnf_run *run, int thread, in
 cdef class UnaryF32(Step):
     """y = f(x) over `count` float32 values; slots x, y.
 
-    f: logistic, tanh, hard_swish, abs, neg, floor, ceil, round, sign, sqrt, rsqrt, exp, log, sin, cos, gelu, gelu_tanh.
+    f: logistic, tanh, hard_swish, abs, neg, floor, ceil, round, sign, sqrt, rsqrt, exp, log, sin, cos, gelu, gelu_tanh,
+    silu.
     """
 
     cdef unary_f32 p

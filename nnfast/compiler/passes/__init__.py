@@ -15,7 +15,7 @@ from importlib import import_module
 from ...forks import importing
 
 FORMS = ("nchw_to_nhwc", "widen_float16")
-STEPS = ("bf16_activations", "prefetch_weights", "row_fusion")
+STEPS = ("bf16_activations", "silu_fusion", "prefetch_weights", "row_fusion")
 NAMES = tuple(sorted((*FORMS, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}

@@ -3,8 +3,6 @@
 A convolution reads the rows of the preceding one while they are in the cache. Results are bit-identical.
 """
 
-from collections import Counter
-
 from ..._native import kernels
 from ..._native.engine import MAX_STEPS, Bands
 
@@ -16,18 +14,14 @@ SPREAD = 1.1
 
 def refine(lowering):
     """Replace chains of the lowering's steps by Bands, and update its rows."""
-    uses = Counter(slot for item in lowering.items for slot in item.slots)
-    sizes = kernels.sizes()
-    sharing = Counter(lowering.root(slot) for slot in range(lowering.slots))
+    private, sizes = lowering.private(), kernels.sizes()
     items, places = [], [0]
     first = 0
     while first < len(lowering.items):
         last = first
         while last + 1 < len(lowering.items) and last + 1 - first < MAX_STEPS:
             step, after = lowering.items[last:last + 2]
-            between = after.slots[0]
-            if not _linked(step, after, sizes["bands_tensor"]) or uses[between] != 2 or sharing[between] != 1 \
-                    or between in lowering.bound:
+            if not _linked(step, after, sizes["bands_tensor"]) or after.slots[0] not in private:
                 break
             longer = lowering.items[first:last + 2]
             if sum(s.packed for s in longer) > sizes["bands_weights"] or spread(longer, lowering.threads) > SPREAD:
@@ -38,8 +32,7 @@ def refine(lowering):
         items.append(Bands(chain, sizes["bands_buffers"]) if last > first else chain[0])
         first = last + 1
     if len(items) < len(lowering.items):
-        lowering.items = items
-        _renumber(lowering, places)
+        lowering.join(items, places, __name__)
 
 
 def _linked(step, after, large):
@@ -59,22 +52,3 @@ def spread(chain, threads):
         total += step.work * min(rows * threads / made, threads)
         rows = min(read, (rows - 1) * stride + reach)
     return total / sum(step.work for step in chain)
-
-
-def _renumber(lowering, places):
-    """Assign steps to rows after fusion; places: new position of each old one. A chain counts for its last row."""
-    waiting = []
-    for row in lowering.rows:
-        old, row["steps"] = row["steps"], tuple(places[i] for i in row["steps"])
-        steps = lowering.items[slice(*row["steps"])]
-        if row["reason"] == "":
-            row["work"] = sum(step.work for step in steps)
-        if steps:
-            for other in waiting:
-                other["joined"] = row["index"]
-                lowering.note(other, __name__)
-            if waiting:
-                lowering.note(row, __name__)
-            waiting = []
-        elif old[0] != old[1]:
-            waiting.append(row)

@@ -56,7 +56,7 @@ class BinaryQ8(StepRecord):
 class UnaryF32(StepRecord):
     slots: tuple[Index, Index]
     f: Literal["logistic", "tanh", "hard_swish", "abs", "neg", "floor", "ceil", "round", "sign", "sqrt", "rsqrt", "exp",
-               "log", "sin", "cos", "gelu", "gelu_tanh"]
+               "log", "sin", "cos", "gelu", "gelu_tanh", "silu"]
     count: Count
 
     def reach(self, plan):
