@@ -47,8 +47,9 @@ class _Made:
         self.owner, self.name, self.make = owner, name, make
 
     def __get__(self, instance, owner=None):
-        setattr(self.owner, self.name, self.make())
-        return getattr(owner if instance is None else instance, self.name)
+        made = self.make()
+        setattr(self.owner, self.name, made)
+        return made.__get__(instance, owner) if hasattr(made, "__get__") else made
 
 
 def _record(cls=None, /, *, frozen=False, slots=True, eq=True, repr=True, weakref_slot=False):

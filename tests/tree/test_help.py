@@ -46,9 +46,10 @@ def test_docstrings_name_the_parameters():
 
 def test_help_shows_names_and_types():
     text = pydoc.plain(pydoc.render_doc(nnfast.Device.prepare))
-    assert "cache_dir: 'typed.FilePath | None' = None" in text and "-> 'PreparedModel'" in text
-    text = pydoc.plain(pydoc.render_doc(nnfast.hal.v1_3.Device.prepareModel_1_3))
-    assert "deadline: 'int | None'" in text
+    text = text.replace("'", "")  # which Python 3.14 leaves out
+    assert "cache_dir: typed.FilePath | None = None" in text and "-> PreparedModel" in text
+    text = pydoc.plain(pydoc.render_doc(nnfast.hal.v1_3.Device.prepareModel_1_3)).replace("'", "")
+    assert "deadline: int | None" in text
 
 
 def test_the_first_names_have_an_example():
