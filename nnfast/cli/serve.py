@@ -115,8 +115,10 @@ def prepare_process(memory_limit):
     except (OSError, AttributeError):
         pass  # another C library, with habits of its own
     threading.stack_size(STACK_BYTES)
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = physical // 8 * 7 if memory_limit is None else 2 * memory_limit + HEADROOM_BYTES
+    page = os.sysconf("SC_PAGE_SIZE")
+    most = page * os.sysconf("SC_PHYS_PAGES") // 8 * 7 if memory_limit is None else 2 * memory_limit + HEADROOM_BYTES
+    with open("/proc/self/statm") as file:
+        held = page * int(file.read().split()[5])  # more than any machine has where a sanitizer keeps shadows of memory
     low, high = resource.getrlimit(resource.RLIMIT_DATA)
-    if high == resource.RLIM_INFINITY or most < high:
+    if held < most and (high == resource.RLIM_INFINITY or most < high):
         resource.setrlimit(resource.RLIMIT_DATA, (most, high))

@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import traceback
 from concurrent.futures import CancelledError
@@ -27,10 +28,10 @@ def in_child(call):
     """Whether call() ends well in a forked child."""
     child = os.fork()
     if child == 0:
-        faulthandler.register(signal.SIGALRM, chain=True)  # says where it is, and ends it
-        signal.alarm(HANG_SECONDS)
         code = 1
         try:
+            faulthandler.register(signal.SIGALRM, file=sys.__stderr__, chain=True)  # says where it is, and ends it
+            signal.alarm(HANG_SECONDS)
             call()
             code = 0
         except BaseException:

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 import threading
 import traceback
 
@@ -153,7 +154,7 @@ def test_the_driver_serves_others_while_it_closes_a_descriptor(process, lingerin
     again, go = os.pipe()
     child = os.fork()
     if not child:  # the driver's reference has to be the last: the client sends while the driver is stopped, and goes
-        faulthandler.register(signal.SIGALRM, chain=True)  # says where it stands, and ends it
+        faulthandler.register(signal.SIGALRM, file=sys.__stderr__, chain=True)  # says where it stands, and ends it
         signal.alarm(HANG_SECONDS)
         code = 1
         try:

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import nnfast
+from helpers.processes import fresh
 from helpers.service import add_model, dense_model, endless_model, reach, state_model
 from nnfast import config
+from nnfast.cli import serve
 from nnfast.cli.main import main
 from nnfast.errors import ErrorStatus, InvalidArgument
 from nnfast.service.server import listening, model_reader
@@ -407,3 +409,13 @@ def test_numbers_that_mean_nothing_are_refused_in_one_line(tmp_path, options, ca
     text = capsys.readouterr().err
     assert caught.value.code == 2 and "nnfast: error: " in text
     assert text.count("\n") == 1 and len(text) < 1000 and not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("held, limited", [(0, True), (4 << 30, False)])
+def test_private_memory_has_a_limit_where_the_process_can_live_within_it(held, limited):
+    """It cannot under a sanitizer, whose shadow of memory is larger than any limit."""
+    most = (2 << 20) + serve.HEADROOM_BYTES
+    found = fresh("import mmap, resource, sys; from nnfast.cli.serve import prepare_process; "
+                  "held = mmap.mmap(-1, int(sys.argv[1]) + 1, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); "
+                  "prepare_process(1 << 20); print(resource.getrlimit(resource.RLIMIT_DATA)[0])", str(held))
+    assert (int(found) == most) == limited
