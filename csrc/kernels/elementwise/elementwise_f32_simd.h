@@ -39,14 +39,11 @@ INLINE size_t rounds(enum op op, size_t n, const float *a, const bool one_a, con
     const V first_a = all(*a), first_b = all(*b);
     size_t i = 0;
     for (; i + TOGETHER <= n; i += TOGETHER) {
-        V value[TOGETHER / LANES];
         NNF_UNROLL
-        for (size_t k = 0; k < TOGETHER; k += LANES)
-            value[k / LANES] = apply(op, one_a ? first_a : load_whole(a + i + k),
-                                     one_b ? first_b : load_whole(b + i + k));
-        NNF_UNROLL
-        for (size_t k = 0; k < TOGETHER; k += LANES)
-            store_whole(y + i + k, between(low, high, value[k / LANES]));
+        for (size_t k = 0; k < TOGETHER; k += LANES) {
+            const V value = apply(op, one_a ? first_a : load_whole(a + i + k), one_b ? first_b : load_whole(b + i + k));
+            store_whole(y + i + k, between(low, high, value));
+        }
     }
     return i;
 }
