@@ -218,19 +218,18 @@ INLINE void codes(enum op op, const nnf_reduce *p, size_t n, const uint8_t *x, u
     *y = u8_least(u8_xor(best, u8_all(turn))) ^ turn ^ p->flip;
 }
 
-/* `live` columns, at most BYTES. */
-INLINE void code_columns(enum op op, const nnf_reduce *p, size_t live, const uint8_t *x, uint8_t *y)
+/* `live` columns, at most BYTES, which is what a whole vector has. */
+INLINE void code_columns(enum op op, const bool whole, const nnf_reduce *p, size_t live, const uint8_t *x, uint8_t *y)
 {
     const B flip = u8_all(p->flip);
+    const size_t count = p->count[1], stride = p->stride[1];
     B best = u8_all(op == OP_MAX ? 0 : 255);
     for (size_t a = 0; a < p->count[0]; a++) {
-        for (size_t b = 0; b < p->count[1]; b++) {
-            const uint8_t *from = x + a * p->stride[0] + b * p->stride[1];
-            const B code = live == BYTES ? u8_load_whole(from) : u8_load(live, from);
-            best = better_codes(op, best, u8_xor(code, flip));
-        }
+        const uint8_t *from = x + a * p->stride[0];
+        for (size_t b = 0; b < count; b++, from += stride)
+            best = better_codes(op, best, u8_xor(whole ? u8_load_whole(from) : u8_load(live, from), flip));
     }
-    if (live == BYTES)
+    if (whole)
         u8_store_whole(y, u8_xor(best, flip));
     else
         u8_store(y, live, u8_xor(best, flip));
@@ -240,9 +239,9 @@ INLINE void codes_across(enum op op, const nnf_reduce *p, size_t n, const uint8_
 {
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
-        code_columns(op, p, BYTES, x + i, y + i);
+        code_columns(op, true, p, BYTES, x + i, y + i);
     if (i < n)
-        code_columns(op, p, n - i, x + i, y + i);
+        code_columns(op, false, p, n - i, x + i, y + i);
 }
 
 #include "reduce/reduce_kernels.h"
