@@ -105,6 +105,7 @@ for kind in "${@:-address}"; do
         # The memory of a thread's own variables is freed under a lock of the loader, which is not instrumented.
         echo race:_dl_deallocate_tls > "$folder/suppressions"
         export TSAN_OPTIONS=exitcode=66:suppressions=$folder/suppressions
+        export OPENBLAS_NUM_THREADS=1 # numpy's threads are not instrumented either
         # A test that counts milliseconds has no chance here, a forked child may start no threads, and the barriers of
         # libgomp are not seen.
         checks libtsan.so "and not never_done_in_the_time_left and not fork and not children_beside and not openmp \
