@@ -211,7 +211,8 @@ class PreparedModel(Closing):
         objects with `__array__`, DLPack or a buffer. Arrays that are not C-contiguous are copied, which a profile
         reports. out: numpy arrays to write the outputs into (same order or names). quantize: convert float arrays for
         quantized inputs (TensorInfo.quantize). dequantize: return quantized outputs as float32 (TensorInfo.dequantize).
-        States start from their initial values every time; use stream() to carry them over.
+        States start from their initial values every time; use stream() to carry them over. Outputs are new arrays, of
+        which those of 16 KiB or more begin at a cache line, and are views of slightly larger ones.
 
         Raises InvalidArgument for arrays that do not match, GeneralFailure if values make the execution fail,
         ResourceExhausted* if memory runs out.
