@@ -9,7 +9,8 @@ static const float nasty[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f, -1e
                               -120.0f, 0.625f, -0.62499f, 3e38f, -3e38f, 1e-5f, 0.5f, -0.5f, 2.5f,
                               -1.5f, 8388609.0f, -13.5f, -14.2f, -4.9f};
 
-static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+/* terms: of nnf_check_f32, each as large as the result; 0 for kernels that are no sums. */
+static void check_unary_within(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel, size_t terms)
 {
     const nnf_unary_f32_flat_fn slow = (nnf_unary_f32_flat_fn)twin->fn, fast = (nnf_unary_f32_flat_fn)kernel->fn;
     const float spread[] = {0.1f, 1.0f, 10.0f, 110.0f};
@@ -19,15 +20,17 @@ static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
         for (size_t form = 0; form < 64; form++) {
             const size_t n = sizes[s];
             float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
-            float *actual = nnf_check_alloc(c, 4 * n);
+            float *actual = nnf_check_alloc(c, 4 * n), *scale = terms ? nnf_check_alloc(c, 4 * n) : NULL;
             nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4]);
             if (form & 4)
                 x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
             slow(n, x, expected);
+            for (size_t i = 0; scale && i < n; i++)
+                scale[i] = fabsf(expected[i]);
             fast(n, x, actual);
-            nnf_check_f32(c, expected, actual, n, NULL, 0);
+            nnf_check_f32(c, expected, actual, n, scale, terms);
             fast(n, x, x);
-            nnf_check_f32(c, expected, x, n, NULL, 0);
+            nnf_check_f32(c, expected, x, n, scale, terms);
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
     }
@@ -36,6 +39,11 @@ static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *
     nnf_check_fill_f32(c, x, n, -8, 8);
     NNF_BENCH(c, "n=1024", n, fast(n, x, y));
     nnf_check_done(c, "bench");
+}
+
+static void check_unary(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
+{
+    check_unary_within(c, twin, kernel, 0);
 }
 
 NNF_CHECK(logistic_f32_flat, check_unary(c, twin, kernel))
@@ -57,36 +65,7 @@ NNF_CHECK(gelu_f32_flat, check_unary(c, twin, kernel))
 NNF_CHECK(gelu_tanh_f32_flat, check_unary(c, twin, kernel))
 
 /* A subnormal of the logistic is off by one, and x times that: as much as FLT_MIN allows. */
-void nnf_check_silu_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
-{
-    const nnf_unary_f32_flat_fn slow = (nnf_unary_f32_flat_fn)twin->fn, fast = (nnf_unary_f32_flat_fn)kernel->fn;
-    const float spread[] = {0.1f, 1.0f, 10.0f, 110.0f};
-    size_t sizes[9];
-    nnf_check_sizes(16, sizes);
-    for (size_t s = 0; sizes[s]; s++) {
-        for (size_t form = 0; form < 64; form++) {
-            const size_t n = sizes[s];
-            float *x = nnf_check_alloc(c, 4 * n), *expected = nnf_check_alloc(c, 4 * n);
-            float *actual = nnf_check_alloc(c, 4 * n), *scale = nnf_check_alloc(c, 4 * n);
-            nnf_check_fill_f32(c, x, n, -spread[form % 4], spread[form % 4]);
-            if (form & 4)
-                x[nnf_check_below(c, n)] = nasty[nnf_check_below(c, sizeof nasty / sizeof nasty[0])];
-            slow(n, x, expected);
-            for (size_t i = 0; i < n; i++)
-                scale[i] = fabsf(expected[i]);
-            fast(n, x, actual);
-            nnf_check_f32(c, expected, actual, n, scale, 8);
-            fast(n, x, x);
-            nnf_check_f32(c, expected, x, n, scale, 8);
-            nnf_check_done(c, "n=%zu form=%zu", n, form);
-        }
-    }
-    const size_t n = 1024;
-    float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
-    nnf_check_fill_f32(c, x, n, -8, 8);
-    NNF_BENCH(c, "n=1024", n, fast(n, x, y));
-    nnf_check_done(c, "bench");
-}
+NNF_CHECK(silu_f32_flat, check_unary_within(c, twin, kernel, 8))
 
 void nnf_check_clamp_f32_flat(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel)
 {

@@ -97,8 +97,8 @@ def test_layouts(standard, flags, tmp_path):
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_headers_stand_alone(header, language, flags, tmp_path):
     standard = {"c": "c99", "c++": "c++11"}[language]
-    if subprocess.run(["cc", "-x", language, "-fsyntax-only", "-"], input=b"", capture_output=True).returncode:
-        pytest.skip(f"cc cannot compile {language}")
+    if language == "c++" and subprocess.run(["cc", "-x", "c++", "-fsyntax-only", "/dev/null"]).returncode:
+        pytest.skip("this cc has no C++, which nnfast itself does not need")
     subprocess.run(["cc", "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic",
                     "-fsyntax-only", "-", *flags], input=f"#include <android/{header}>\n", text=True, check=True)
 
