@@ -29,7 +29,7 @@ static inline V exponential(V x)
     const V least = all(-104.0f);
     V n;
     const V e = exponential_near(largest(least, x), &n);
-    return times_power(where_above(least, x, zero(), add(e, all(1.0f))), n);
+    return times_power(zero_above(least, x, add(e, all(1.0f))), n);
 }
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for x <= 0, which keeps its digits near 0; below -25 it is -1. A NaN stays one. */

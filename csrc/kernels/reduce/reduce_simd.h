@@ -45,19 +45,22 @@ INLINE void rows(enum op op, const nnf_reduce *p, size_t n, const float *x, floa
     state s[2] = {start(op), start(op)};
     for (size_t a = 0; a < p->count[0]; a++) {
         for (size_t b = 0; b < p->count[1]; b++) {
-            const float *from = x + a * p->stride[0] + b * p->stride[1];
-            size_t i = 0;
-            for (; i + 2 * LANES <= n; i += 2 * LANES) {
-                join(op, &s[0], load_whole(from + i));
-                join(op, &s[1], load_whole(from + i + LANES));
+            const float *from = x + a * p->stride[0] + b * p->stride[1], *end = from + n;
+            for (; end - from >= 2 * LANES; from += 2 * LANES) {
+                join(op, &s[0], load_whole(from));
+                join(op, &s[1], load_whole(from + LANES));
             }
-            if (i + LANES <= n) {
-                join(op, &s[0], load_whole(from + i));
-                i += LANES;
+            if (end - from >= LANES) {
+                join(op, &s[0], load_whole(from));
+                from += LANES;
             }
-            if (i < n) {
-                const M live = first_lanes(n % LANES); /* known to be less than all */
-                const V rest = load(live, from + i);
+            if (from == end)
+                continue;
+            if (op != OP_SUM && n >= LANES) { /* some values again, which changes no extreme */
+                join(op, &s[1], load_whole(end - LANES));
+            } else {
+                const M live = first_lanes((size_t)(end - from) % LANES); /* known to be less than all */
+                const V rest = load(live, from);
                 join(op, &s[1], op == OP_SUM ? rest : choose(live, rest, s[1].best));
             }
         }

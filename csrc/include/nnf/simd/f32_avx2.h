@@ -112,6 +112,8 @@ static inline V where_above(V a, V b, V yes, V no)
 {
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
 }
+/* Of each lane 0 where a > b, else x. */
+static inline V zero_above(V a, V b, V x) { return _mm256_andnot_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ), x); }
 
 /* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
 typedef V N;

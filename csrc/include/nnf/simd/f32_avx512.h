@@ -64,6 +64,8 @@ static inline V where_above(V a, V b, V yes, V no)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), no, yes);
 }
+/* Of each lane 0 where a > b, else x. */
+static inline V zero_above(V a, V b, V x) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ), x); }
 
 /* A maximum that keeps NaNs: largest for the numbers, and N, which is told all values, for where a NaN has been. */
 typedef M N;

@@ -106,6 +106,11 @@ static inline float most_of(V x) { return vmaxvq_f32(x); }
 static inline V choose(M live, V yes, V no) { return vbslq_f32(lane_mask(live), yes, no); }
 /* Of each lane yes where a > b, else no. */
 static inline V where_above(V a, V b, V yes, V no) { return vbslq_f32(vcgtq_f32(a, b), yes, no); }
+/* Of each lane 0 where a > b, else x. */
+static inline V zero_above(V a, V b, V x)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(x), vcgtq_f32(a, b)));
+}
 
 /* A maximum that keeps NaNs, as the instruction does; N, which other levels tell where a NaN has been, is empty. */
 typedef struct {
