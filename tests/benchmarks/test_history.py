@@ -1,4 +1,4 @@
-"""The scripts around asv: configuration of a history, and a planted regression."""
+"""The scripts around asv: configuration of a history, a planted regression, two trees side by side."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
-history, planted = import_module("history"), import_module("planted")
+compare, history, planted = map(import_module, ("compare", "history", "planted"))
 sys.path.remove(str(FOLDER))
 
 
@@ -106,3 +106,72 @@ def test_a_planted_regression_is_found(tmp_path):
         pytest.skip("there is no network for the environment of asv")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "5 % more work: found" in done.stdout and "no more work: nothing found" in done.stdout
+
+
+# -- two trees ---------------------------------------------------------------------------------------------------------
+BENCHMARKS = """
+import time
+import nnfast
+
+
+class Work:
+    params = [["much", "little"], [1, 2]]
+
+    def setup(self, size, number):
+        assert (size, number) != ("little", 2) or nnfast.SECONDS == 0.001, "not this one"
+
+    def time_sleep(self, size, number):
+        time.sleep(nnfast.SECONDS if size == "much" else 0.001)
+
+
+class Plain:
+    def time_nothing(self):
+        pass
+"""
+
+
+@pytest.fixture
+def trees(tmp_path):
+    """Two checkouts, of which the second waits much longer, and is wrong in one row."""
+    for name, seconds in (("before", 0.001), ("now", 0.05)):
+        (tmp_path / name / "nnfast").mkdir(parents=True)
+        (tmp_path / name / "nnfast" / "__init__.py").write_text(f"SECONDS = {seconds}\n")
+    folder = tmp_path / "before" / "asv_bench" / "benchmarks"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "bench_work.py").write_text(BENCHMARKS)
+    return tmp_path
+
+
+def side_by_side(*arguments):
+    return subprocess.run([sys.executable, FOLDER / "compare.py", *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_a_slower_row_is_told(trees):
+    out = trees / "times.json"
+    done = side_by_side(trees / "before", "--now", trees / "now", "--rounds", 1, "--pairs", 2, "--limit", 3,
+                        "--json", out)
+    assert done.returncode == 1 and not done.stderr, done.stderr
+    slower = [line for line in done.stdout.splitlines() if " -> " in line]
+    assert [line.split("us  ")[1] for line in slower].count("Work.time_sleep(much, 1)") == 1
+    assert any("Work.time_sleep(little, 2): " in line and "not this one" in line for line in done.stdout.splitlines())
+    assert "4 rows" in done.stdout and "1 raised something" in done.stdout
+    rows = {row["name"]: row for row in json.loads(out.read_text())}
+    assert set(rows) == {"Plain.time_nothing()", "Work.time_sleep(much, 1)", "Work.time_sleep(much, 2)",
+                         "Work.time_sleep(little, 1)"}
+    assert len(rows["Work.time_sleep(much, 1)"]["now"]) == 2, "both pairs"
+
+
+def test_both_medians_and_minima_must_be_slower():
+    assert compare.ratio([(1.0, 1.1), (1.0, 1.1), (1.0, 0.9)]) == pytest.approx(0.9)
+    assert compare.ratio([(1.0, 1.1), (1.0, 1.1), (1.2, 1.2)]) == pytest.approx(1.1)
+    assert compare.ratio([(1.0, 1.2), (1.3, 1.2), (1.3, 1.2)]) == pytest.approx(1.2 / 1.3)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["nowhere"], "before: there is no"), (["before", "--now", "nowhere"], "--now: there is no"),
+    (["before", "--rows", "Nothing"], "no row matches Nothing"), (["before", "--rounds", "0"], "must be at least 1"),
+])
+def test_bad_arguments_of_two_trees(trees, arguments, words):
+    done = side_by_side(*(trees / word if word in ("before", "nowhere") else word for word in arguments))
+    assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
