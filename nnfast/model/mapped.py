@@ -4,6 +4,7 @@ Whoever may write to a file may cut it short, and the next access to a mapping o
 SIGBUS. Files in a file system are therefore read, never mapped; only memory sealed with F_SEAL_SHRINK is mapped.
 """
 
+import contextlib
 import mmap
 import os
 
@@ -11,14 +12,21 @@ import numpy as np
 
 from .._native.rings import Mapping
 
+MADV_POPULATE_WRITE = 23
+"""Since Linux 5.14; the mmap module has no name for it."""
+
 WORTH = 1 << 16
 """Bytes of a constant from which on its pages are worth a system call."""
 
 
 def read_file(fd, size):
     """The first `size` bytes of a file as a read-only memoryview of private memory; EOFError when there are fewer."""
-    # Populated at once: a fault for each page costs more than the copy of its bytes.
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    # A fault for each small page costs more than the copy of its bytes: few pages, where the system has large ones, and
+    # all of them at once.
+    for advice in (mmap.MADV_HUGEPAGE, MADV_POPULATE_WRITE):
+        with contextlib.suppress(OSError):  # Linux before 5.14, or built without large pages
+            memory.madvise(advice)
     view, done = memoryview(memory), 0
     while done < size:
         count = os.preadv(fd, [view[done:]], done)
