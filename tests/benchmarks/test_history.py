@@ -1,8 +1,10 @@
 """The scripts around asv: configuration of a history, a planted regression, two trees side by side."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,6 +92,13 @@ def test_the_configuration_is_one_of_asv(tmp_path):
     (tmp_path / "asv.conf.json").write_text(json.dumps(history.configuration(tmp_path, "main")))
     found = config.Config.load(str(tmp_path / "asv.conf.json"))
     assert Path(found.benchmark_dir) == FOLDER / "benchmarks" and found.branches == ["main"]
+
+
+def test_the_environment_has_what_nnfast_needs():
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["service"]]
+    installed = json.loads((FOLDER / "asv.conf.json").read_text())["matrix"]["req"]
+    assert needed and {re.match(r"[\w-]+", name)[0] for name in needed} <= installed.keys()
 
 
 def test_the_readme_has_the_options_that_find_it():
