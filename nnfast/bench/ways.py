@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager
 
 WAYS = ("local", "burst", "service")
+MLTS_WAYS = (*WAYS, "ndk")
+""""ndk": libneuralnetworks.so in front of a driver's process."""
 POLLING_US = 10_000
 """A caller polls so long for its results; between two runs the driver's own window is long enough."""
 PATIENCE_SECONDS = 30.0

@@ -3,7 +3,7 @@
 import time
 
 from .. import config
-from ..bench.ways import WAYS
+from ..bench.ways import MLTS_WAYS
 from ..errors import InvalidArgument
 from ..extras import needed
 from .mlts_text import machine_of, problems_of, table_of, total_of
@@ -25,8 +25,8 @@ def add_arguments(parser):
                                                               "against the scalar kernels that define nnfast's")
     parser.add_argument("--litert-python", metavar="PY", help="a Python that has LiteRT (default: that of "
                                                               "NNFAST_LITERT_PYTHON, else this one)")
-    parser.add_argument("--via", choices=WAYS, default="local", help="way to the driver: local (default), burst (rings "
-                                                                     "in shared memory), service (a driver's process)")
+    parser.add_argument("--via", choices=MLTS_WAYS, default="local", help="way to the driver: local (default), burst "
+                        "(rings in shared memory), service (a driver's process), ndk (the C library in front of one)")
     parser.add_argument("--levels", action="store_true", help="time every instruction level too")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads (default: see nnfast info)")
     parser.add_argument("--report", metavar="F.html", help="write a web page: verdicts, plots, times, machine")
@@ -52,7 +52,7 @@ def main(args):
         raise InvalidArgument(f"--only {args.only}: no model has this in its name")
     began = time.time()
     with progress("models") as move, Driver(args.via, args.threads) as driver:
-        known = {**surroundings(driver.device, False), "via": args.via}
+        known = {**surroundings(driver.local, False), "via": args.via}
         suite = Suite(driver, Options(args.seconds, args.limit, args.levels), baseline_of(args, driver))
         found = suite.run(entries, move)
     document = {**known, "date": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began)),

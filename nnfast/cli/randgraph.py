@@ -20,7 +20,7 @@ def add_arguments(parser):
     parser.add_argument("--hal", default="canonical", metavar="LIST", help="faces of the driver: canonical (default), "
                                                                            "1.0 to 1.3, with commas between")
     parser.add_argument("--via", default="local", metavar="LIST", help="ways to the driver: local (default), burst, "
-                                                                       "service, cache, with commas between")
+                                                                       "service, cache, ndk, with commas between")
     parser.add_argument("--levels", metavar="LIST", help="levels of the kernels, with commas between, or all (default: "
                                                          "the machine's)")
     parser.add_argument("--threads", type=positive, default=2, metavar="N", help="threads of each device (default 2)")

@@ -15,7 +15,7 @@ def add_arguments(parser):
     parser.add_argument("--minutes", type=above_zero(), default=1.0, metavar="N", help="of each test (default 1)")
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of all that is drawn (default 1)")
     parser.add_argument("--via", default="local", help="where the driver is: local, in the clients' processes "
-                        "(default), or service, in a process of its own")
+                        "(default); service, in a process of its own; or ndk, so, behind the C library")
     parser.add_argument("--models", metavar="DIR", help="folder with .tflite files (default: those of nnfast)")
     parser.add_argument("--threads", type=positive, metavar="N", help="of each client, instead of the test's number")
     parser.add_argument("--processes", type=positive, metavar="N", help="forked clients, instead of the test's number")

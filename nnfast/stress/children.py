@@ -8,7 +8,7 @@ import time
 
 from .outcome import Failure, ending, reason_of
 from .program import die_with
-from .workers import chance_of, end_of, open_device, start_workers, subjects_of
+from .workers import chance_of, end_of, start_workers, subjects_of
 
 
 def deaths(name, seed, processes, seconds, rate):
@@ -21,19 +21,19 @@ def deaths(name, seed, processes, seconds, rate):
     return plan
 
 
-def work_in_children(report, name, paths, seed, socket, work, threads, seconds, processes, rate):
+def work_in_children(report, name, paths, seed, way, work, threads, seconds, processes, rate):
     """Fork `processes` children of `threads` workers each, and see how each of them ends. Returns their plan and ends.
 
     Raises Failure where one ends otherwise than planned: by SIGKILL, or well after `seconds`.
     """
-    subjects, plan = subjects_of(paths, seed), deaths(name, seed, processes, seconds, rate)
+    subjects, plan = subjects_of(paths, seed, way.arithmetic), deaths(name, seed, processes, seconds, rate)
     told, tell = os.pipe()
     report.begin()
     pids, parent = [], os.getpid()
     for number, death in enumerate(plan):
         pid = os.fork()
         if pid == 0:
-            _be_child(parent, tell, number, death, subjects, socket, work, threads, seconds, (seed, name, number))
+            _be_child(parent, tell, number, death, subjects, way, work, threads, seconds, (seed, name, number))
         pids.append(pid)
     os.close(tell)
     with open(told, encoding="utf-8") as stream:  # its end is that of all children
@@ -56,13 +56,13 @@ def _problem(number, death, code, line):
     return f"child {number} ended with {ending(code)}, planned was {planned}{reason}"
 
 
-def _be_child(parent, tell, number, death, subjects, socket, work, threads, seconds, names):
+def _be_child(parent, tell, number, death, subjects, way, work, threads, seconds, names):
     """The life of a child; does not return."""
     code, line = 1, {"number": number, "compiled": 0, "executed": 0, "error": None}
     try:
         die_with(parent)
-        stop, device = threading.Event(), open_device(socket)
-        workers = start_workers(device, subjects, work, threads, stop, *names)
+        stop, device = threading.Event(), way.open()
+        workers = start_workers(device, way, subjects, work, threads, stop, *names)
         if death is not None:
             threading.Thread(target=_die, args=(death,), daemon=True).start()
         stop.wait(seconds if death is None else None)

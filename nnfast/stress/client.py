@@ -43,11 +43,11 @@ class Subject:
     outputs: list
 
     @classmethod
-    def of(cls, path, rng):
-        """The model of a file, computed in this process. rng: numpy.random.Generator of the inputs. Raises nnfast
-        errors, InvalidArgument for inputs without a known shape.
+    def of(cls, path, rng, arithmetic="litert"):
+        """The model of a file, computed in this process. rng: numpy.random.Generator of the inputs; arithmetic: as of
+        nnfast.load. Raises nnfast errors, InvalidArgument for inputs without a known shape.
         """
-        model = load(path)
+        model = load(path, arithmetic=arithmetic)
         with Device(num_threads=1).prepare(model) as prepared:
             inputs = draw_inputs(prepared.inputs, rng)
             return cls(path, model, inputs, prepared.run(inputs))

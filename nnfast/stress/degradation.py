@@ -9,7 +9,7 @@ from .client import Caller
 from .compiling import from_file
 from .outcome import Failure
 from .program import die_with
-from .workers import open_device, subjects_of
+from .workers import subjects_of
 
 WARM_SHARE = 0.2
 """Of the time of a measurement: 5 of 25 s."""
@@ -20,16 +20,16 @@ PARTS = 3
 REST_SECONDS, PAUSE_SECONDS = 0.5, 0.02
 
 
-def measure(report, name, paths, seed, socket, compilers, limit, seconds):
+def measure(report, name, paths, seed, way, compilers, limit, seconds):
     """Mean latency of the first model alone, and while `compilers` processes compile each of the models in turn.
 
     What it is alone is measured before and after, and the slower of both counts: the machine may have got other work in
     between. limit: whole percent that the mean may grow by. Returns percentages by model. Raises Failure where one is
     larger.
     """
-    subjects = subjects_of(paths, seed)
-    others = [_Compiler(socket) for _ in range(compilers)]
-    device = open_device(socket)
+    subjects = subjects_of(paths, seed, way.arithmetic)
+    others = [_Compiler(way) for _ in range(compilers)]
+    device = way.open()
     caller = Caller(subjects[0], device.prepare(subjects[0].model))
     report.begin()
     share, found = seconds / (PARTS * len(subjects)), {}
@@ -79,12 +79,12 @@ def percent_more(before, after):
 class _Compiler:
     """A forked process that compiles when it is told to: threads of one process would share its interpreter."""
 
-    def __init__(self, socket):
+    def __init__(self, way):
         parent = os.getpid()
         self._connection, other = Pipe()
         if os.fork() == 0:
             self._connection.close()
-            _compile_on(other, parent, socket)
+            _compile_on(other, parent, way)
         other.close()
 
     def begin(self, path):
@@ -107,15 +107,15 @@ class _Compiler:
             raise Failure("a process that compiles has died") from None
 
 
-def _compile_on(connection, parent, socket):
+def _compile_on(connection, parent, way):
     """The life of such a process; does not return."""
     try:
         die_with(parent)
-        device = open_device(socket)
+        device = way.open()
         while True:
             path, count = connection.recv(), 0
             while not count or not connection.poll(PAUSE_SECONDS):
-                from_file(device, path, None)
+                from_file(device, path, None, way.arithmetic)
                 count += 1
                 if count == 1:
                     connection.send(count)

@@ -8,19 +8,19 @@ from ..conformance.judge import DIFFERS, judge
 from ..conformance.randgraph import draw_case
 from ..errors import Error, InvalidArgument
 from .outcome import Failure, reason_of
-from .workers import chance_of, open_device
+from .workers import chance_of
 
 PAUSE_SECONDS = 0.3
 MOST_SEED = 1 << 32
 
 
-def work_on_graphs(report, name, paths, seed, socket, size, is_executed, seconds):
+def work_on_graphs(report, name, paths, seed, way, size, is_executed, seconds):
     """Draw, compile and, where asked for, execute graphs of a size for so long, one at least. Returns counts.
 
     paths: not used; size: of randgraph.SIZES. Raises Failure for a graph that the driver claims to support and does not
     compile or execute, and for one whose outputs are not what the definitions compute.
     """
-    chance, device = chance_of(seed, name), open_device(socket)
+    chance, device = chance_of(seed, name), way.open()
     draw_case(0, size)  # reads the tables
     report.begin()
     until, counts = time.monotonic() + seconds, {"graphs": 0, "refused": 0}

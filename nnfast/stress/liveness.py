@@ -5,7 +5,7 @@ import time
 
 from .client import Caller
 from .outcome import reason_of
-from .workers import open_device, subjects_of
+from .workers import subjects_of
 
 ROUND_SECONDS = 3.0
 
@@ -13,15 +13,15 @@ ROUND_SECONDS = 3.0
 class Liveness:
     """Loads, prepares and executes a model over and over, as one more client of the driver, until `stop`.
 
-    socket: of the driver's process, None for a device of this process; path: of the model. rounds: how often it has
+    way: to the driver; path: of the model. rounds: how often it has
     been loaded; problem: what went wrong, in one line, or None.
     """
 
-    def __init__(self, socket, path):
+    def __init__(self, way, path):
         self.rounds, self.problem = 0, None
         self._stop_set = threading.Event()
         self._subject, = subjects_of([path], 0)
-        self._device = open_device(socket)
+        self._device = way.open()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

@@ -25,6 +25,7 @@ from .outcome import CRASH, FAILURE, HANG, SUCCESS, Result, ending, one_line, re
 from .parallel import work_together
 from .process import START_SECONDS, watch
 from .provocations import PROVOCATIONS
+from .way import LOCAL, SERVICE, VIAS, Way
 from .workers import FOREVER, Work, chance_of, subjects_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from .. import typed
 
-VIAS = ("local", "service")
 MOST_MINUTES, MOST_SEED, MOST_THREADS, MOST_PROCESSES, MOST_PERCENT = 1e5, 1 << 63, 1000, 64, 1e9
 
 KILLED = 0.25, 0.5
@@ -160,10 +160,10 @@ def run(tests: Sequence[str] | None = None, minutes: float = 1.0, seed: int = 1,
 
     tests: names of TESTS, None for all. minutes: of each. seed: of everything that is drawn: moments of deaths, order
     and ways of executions, inputs. via: "local", every client has the driver in its process; "service": they use a
-    driver's process that is started for each test. models: Models, a folder, or None for those that come with nnfast.
-    threads, processes: instead of those of the test. limit: percent of performance_degradation (50). grace: seconds
-    after the duration of a test until it counts as HANG, instead of its own. progress(done, total, note): called all
-    along. Raises InvalidArgument for a wrong argument.
+    driver's process that is started for each test; "ndk": so, through libneuralnetworks.so. models: Models, a folder,
+    or None for those that come with nnfast. threads, processes: instead of those of the test. limit: percent of
+    performance_degradation (50). grace: seconds after the duration of a test until it counts as HANG, instead of its
+    own. progress(done, total, note): called all along. Raises InvalidArgument for a wrong argument.
     """
     names = list(TESTS) if tests is None else list(sequence(tests, "stress: tests", "a list of names"))
     for name in names:
@@ -219,13 +219,13 @@ class _Run:
     def _result(self, tell):
         with ExitStack() as stack:
             driver = own = liveness = None
-            if self.via == "service":
+            if self.via != LOCAL:
                 driver = stack.enter_context(Driver("--exit-idle", IDLE_SECONDS, patience=START_SECONDS))
                 own = connect(driver.path)
-            socket = driver and driver.path
-            if self.test.is_watched:
-                liveness = Liveness(socket, self.paths[0])
-            arguments = {"name": self.name, "paths": self.paths, "seed": self.seed, "socket": socket,
+            way = Way(self.via, driver and driver.path)
+            if self.test.is_watched:  # what is watched is the driver: a process has the C library once, for one driver
+                liveness = Liveness(way if driver is None else Way(SERVICE, driver.path), self.paths[0])
+            arguments = {"name": self.name, "paths": self.paths, "seed": self.seed, "way": way,
                          "seconds": FOREVER if self.test.is_killed else self.seconds, **self.arguments}
             end = watch(self.test.program, arguments, self.seconds, self.grace, self.kill_after, tell)
             problems = []

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import Device, connect
 from .client import Caller, Subject
 from .compiling import from_file
 from .outcome import Failure, reason_of
@@ -33,14 +32,9 @@ def chance_of(*names):
     return random.Random("/".join(map(str, names)))
 
 
-def subjects_of(paths, seed):
-    """The Subject of each model file, with inputs drawn by seed."""
-    return [Subject.of(path, np.random.default_rng((seed, place))) for place, path in enumerate(paths)]
-
-
-def open_device(socket):
-    """The device under stress: that of the driver's process at a socket, or one of this process for None."""
-    return Device() if socket is None else connect(socket)
+def subjects_of(paths, seed, arithmetic="litert"):
+    """The Subject of each model file, with inputs drawn by seed. arithmetic: as of nnfast.load."""
+    return [Subject.of(path, np.random.default_rng((seed, place)), arithmetic) for place, path in enumerate(paths)]
 
 
 class Worker(threading.Thread):
@@ -49,9 +43,10 @@ class Worker(threading.Thread):
     error: what ended it before, in one line; compiled, executed: counts.
     """
 
-    def __init__(self, device, subjects, work, chance, stop):
+    def __init__(self, device, way, subjects, work, chance, stop):
         super().__init__(daemon=True)
-        self._device, self._subjects, self._work, self._chance, self._stop_set = device, subjects, work, chance, stop
+        self._device, self._way, self._subjects, self._work = device, way, subjects, work
+        self._chance, self._stop_set = chance, stop
         self.error, self.compiled, self.executed = None, 0, 0
 
     def run(self):
@@ -65,7 +60,7 @@ class Worker(threading.Thread):
         while True:
             for subject in self._subjects:
                 self._stop_set.wait(self._chance.uniform(*self._work.pause))
-                prepared = self._work.compile(self._device, subject.path, self._chance)
+                prepared = self._work.compile(self._device, subject.path, self._chance, self._way.arithmetic)
                 self.compiled += 1
                 if self._work.run_seconds:
                     self._execute(Caller(subject, prepared))
@@ -87,12 +82,15 @@ class Worker(threading.Thread):
             caller.close()
 
 
-def start_workers(device, subjects, work, threads, stop, *names):
-    """So many running workers; each begins with another subject. names: of their chances."""
+def start_workers(device, way, subjects, work, threads, stop, *names):
+    """So many running workers, each of which begins with another subject. device: what `way` led to; names: of their
+    chances.
+    """
     workers = []
     for number in range(threads):
         first = number % len(subjects)
-        workers.append(Worker(device, subjects[first:] + subjects[:first], work, chance_of(*names, number), stop))
+        workers.append(Worker(device, way, subjects[first:] + subjects[:first], work,
+                              chance_of(*names, number), stop))
     for worker in workers:
         worker.start()
     return workers

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -91,6 +93,22 @@ def test_photos_through_a_burst_and_a_service(digits):
     found = [run(digits, via)[0] for via in ("local", "burst", "service")]
     assert [result.verdict for result in found] == ["good"] * 3
     assert found[0].values == found[1].values == found[2].values
+
+
+def test_photos_and_states_through_the_c_library(digits, tmp_path_factory):
+    """By the command: a process has the library once."""
+    mlts_data.sequences(digits)
+    out = tmp_path_factory.mktemp("out") / "found.json"
+    done = subprocess.run([sys.executable, "-m", "nnfast", "mlts", "--models", str(digits), "--via", "ndk", "--seconds",
+                           "0.01", "--json", str(out)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(out.read_text())
+    assert found["via"] == "ndk" and [model["verdict"] for model in found["models"]] == ["good"] * len(found["models"])
+    by_name = {model["name"]: model for model in found["models"]}
+    assert by_name["digits"]["unit"] == "photos"
+    assert {name: model["values"] for name, model in by_name.items()} == {r.entry.name: r.values for r in run(digits)}
+    assert by_name["asr_small"]["steps"] == 8 and by_name["asr_small"]["golden"]["max_relative_error"] < 1e-5
+    assert all(set(compilation.KINDS) < set(model["compilation"]) for model in found["models"])
 
 
 def test_other_outputs_than_the_golden_ones(tmp_path):

@@ -55,7 +55,8 @@ def test_the_self_test_provokes_each_outcome(capfd):
 @pytest.mark.parametrize("arguments, words", [
     (["--test", "none"], "test is 'none', must be one of parallel_inference"),
     (["--minutes", "0"], "above 0"),
-    (["--seed", "-1"], "must be a whole number"), (["--via", "burst"], "via is 'burst', must be one of local, service"),
+    (["--seed", "-1"], "must be a whole number"),
+    (["--via", "burst"], "via is 'burst', must be one of local, service, ndk"),
     (["--models", "/nowhere"], "/nowhere: is not a folder"), (["--threads", "0"], "'0' is not a whole number from 1"),
     (["--json", "/nowhere/f.json"], "folder /nowhere does not exist"),
 ])

@@ -9,7 +9,8 @@ import json
 from dataclasses import replace
 
 from nnfast.conformance.instances import draw, table
-from nnfast.conformance.ndk import NdkDevice, _ChannelScales, _indexes, _type
+from nnfast.conformance.ndk import NdkDevice
+from nnfast.conformance.ndk.library import ScalesStruct, indexes, type_of
 from nnfast.model.types import OperandType as T
 
 TYPES = (T.FLOAT32, T.FLOAT16, T.INT32, T.UINT32, T.BOOL, T.TENSOR_FLOAT32, T.TENSOR_FLOAT16, T.TENSOR_INT32,
@@ -32,16 +33,16 @@ class Operations:
         function, model, count = self.device.function, ctypes.c_void_p(), 0
         self.device.call("Model_create", ctypes.byref(model))
         for operand in operands:
-            kind = _type(operand, operand.dims)
+            kind = type_of(operand, operand.dims)
             if function("Model_addOperand")(model, ctypes.byref(kind)):
                 continue
             if operand.channel_quant is not None and operand.type == T.TENSOR_QUANT8_SYMM_PER_CHANNEL:
                 scales = operand.channel_quant.scales
-                quant = _ChannelScales(operand.channel_quant.dim, len(scales), (ctypes.c_float * len(scales))(*scales))
+                quant = ScalesStruct(operand.channel_quant.dim, len(scales), (ctypes.c_float * len(scales))(*scales))
                 function("Model_setOperandSymmPerChannelQuantParams")(model, count, ctypes.byref(quant))
             count += 1
-        code = function("Model_addOperation")(model, operation, len(inputs), _indexes(inputs), len(outputs),
-                                              _indexes(outputs))
+        code = function("Model_addOperation")(model, operation, len(inputs), indexes(inputs), len(outputs),
+                                              indexes(outputs))
         function("Model_free")(model)
         return not code
 

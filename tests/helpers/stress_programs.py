@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -87,11 +88,11 @@ def hold(report, path):
 
 
 # -- ways to compile, as nnfast.stress.compiling has them --------------------------------------------------------------
-def compile_and_crash(device, path, chance):
+def compile_and_crash(device, path, chance, arithmetic):
     crash()
 
 
-def compile_and_raise(device, path, chance):
+def compile_and_raise(device, path, chance, arithmetic):
     raise Failure("refused on purpose")
 
 
@@ -120,11 +121,11 @@ class Wrong:
         pass
 
 
-def compile_wrongly(device, path, chance):
+def compile_wrongly(device, path, chance, arithmetic):
     return Wrong(device.prepare(nnfast.load(path)))
 
 
-def kill_the_driver(device, path, chance):
+def kill_the_driver(device, path, chance, arithmetic):
     """The driver's process; a device of this one has no pid."""
     if hasattr(device, "pid"):
         os.kill(device.pid, signal.SIGKILL)
@@ -159,8 +160,8 @@ def graphs_that_do_not_compile(report, **arguments):
 
 
 def _run_graphs_on(kind, report, arguments):
-    graphs.open_device = lambda socket: kind(nnfast.Device())
-    graphs.work_on_graphs(report, **arguments)
+    device = kind(nnfast.Device())
+    graphs.work_on_graphs(report, **{**arguments, "way": SimpleNamespace(open=lambda: device)})
 
 
 def end_early(report, **arguments):

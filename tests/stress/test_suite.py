@@ -4,6 +4,7 @@ import os
 import re
 import signal
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from nnfast.stress.children import deaths
 from nnfast.stress.degradation import percent_more
 from nnfast.stress.driver import Driver
 from nnfast.stress.liveness import Liveness
+from nnfast.stress.way import Way
 from nnfast.stress.workers import Work
 
 SHORT = 0.01
@@ -28,8 +30,12 @@ def only(name, **options):
     return result
 
 
-@pytest.mark.parametrize("via", ["local", "service"])
-@pytest.mark.parametrize("name", TESTS)
+OVER_NDK = ("parallel_inference", "client_early_termination_executing", "memory_mapped_compilation",
+            "multi_process_load_half_killed", "random_graph_execution", "performance_degradation")
+"""One of each program."""
+
+
+@pytest.mark.parametrize("name, via", [*product(TESTS, ["local", "service"]), *product(OVER_NDK, ["ndk"])])
 def test_every_test_succeeds(name, via):
     result = only(name, via=via)
     assert result.outcome == SUCCESS, result
@@ -131,7 +137,7 @@ def test_a_driver_that_does_not_start_is_a_failure(monkeypatch):
 
 def test_liveness_sees_a_driver_that_does_not_answer(tmp_path):
     with Driver(patience=600) as driver:
-        liveness = Liveness(driver.path, find_models().paths[0])
+        liveness = Liveness(Way("service", driver.path), find_models().paths[0])
         os.kill(driver.pid, signal.SIGSTOP)
         assert liveness.stop(0.5) == "the driver has not answered for 0.5 s"
 
@@ -166,7 +172,7 @@ def test_folders_without_models(tmp_path):
 @pytest.mark.parametrize("options, words", [
     ({"tests": ["none"]}, "test is 'none', must be one of parallel_inference, "), ({"tests": 1}, "tests"),
     ({"minutes": 0}, "minutes is 0, must be a number above 0"), ({"minutes": "1"}, "minutes is '1'"),
-    ({"seed": -1}, "seed is -1"), ({"via": "burst"}, "via is 'burst', must be one of local, service"),
+    ({"seed": -1}, "seed is -1"), ({"via": "burst"}, "via is 'burst', must be one of local, service, ndk"),
     ({"threads": 0}, "threads is 0"), ({"processes": 1.5}, "processes is 1.5"), ({"limit": 0}, "limit is 0"),
     ({"grace": float("inf")}, "grace is inf"), ({"progress": 1}, "progress"), ({"models": 1}, "models"),
 ])

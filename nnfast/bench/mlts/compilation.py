@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ... import config
+from ...conformance.ndk import NdkDevice
 from ...driver.cache_files import TOKEN_BYTES, CacheFiles
 from ...errors import DeadObject, Error
 from .latency import Latency
@@ -34,57 +35,92 @@ class Compilation:
 
 def measure(device, model, input_shapes, seconds):
     """The Compilation of a loaded model, for each kind about so many seconds after one that does not count."""
-    found = Compilation()
-
-    def anew():
-        device.prepare(model, input_shapes=input_shapes).close()
-
-    def store(files):
-        device.prepare(model, input_shapes=input_shapes, cache=files, token=_TOKEN).close()
-
-    def load(files):
-        device.prepare_from_cache(files, _TOKEN).close()
-
-    def load_damaged(files):
-        try:
-            prepared = device.prepare_from_cache(files, _TOKEN)
-        except DeadObject:
-            raise
-        except Error:
-            return anew()
-        prepared.close()
-        found.problems.append("a compiled model with a changed bit was loaded, must be refused")
+    found, way = Compilation(), (_ByFolder if isinstance(device, NdkDevice) else _ByFiles)(device, model, input_shapes)
 
     if config.get("NNFAST_CACHE_DIR"):
         found.note = "NNFAST_CACHE_DIR is set: every preparation uses that folder"
     else:
-        found.times["without_cache"] = _repeat(anew, seconds)
+        found.times["without_cache"] = _repeat(way.anew, seconds)
     with TemporaryDirectory() as folder:
-        with _files(folder) as (files, paths):
-            store(files)
-            found.size = sum(path.stat().st_size for path in paths)
+        with way.cache(folder) as cache:
+            way.store(cache)
+            found.size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
         if not found.size:
             found.note = "; ".join(filter(None, [found.note, "the model was not stored"]))
             return found
-        found.times["save_to_cache"] = _repeat(store, seconds, folder)
-        with _files(folder) as (files, paths):
-            store(files)
-            found.times["prepare_from_cache"] = _repeat(lambda: load(files), seconds)
-            _damage(max(paths, key=lambda path: path.stat().st_size))
-            found.times["prepare_from_damaged"] = _repeat(lambda: load_damaged(files), seconds)
-    found.problems = sorted(set(found.problems))
+        found.times["save_to_cache"] = _repeat(way.store, seconds, lambda: way.cache(folder))
+        with way.cache(folder) as cache:
+            way.store(cache)
+            found.times["prepare_from_cache"] = _repeat(lambda: way.load(cache), seconds)
+            _damage(max((path for path in Path(folder).rglob("*") if path.is_file()),
+                        key=lambda path: path.stat().st_size))
+            found.times["prepare_from_damaged"] = _repeat(lambda: way.load_damaged(cache), seconds)
+    found.problems = sorted(way.problems)
     return found
 
 
-def _repeat(action, seconds, folder=None):
-    """Latency of an action; with a folder it gets CacheFiles that are new each time."""
+class _ByFiles:
+    """A device that is given the files. problems: a line each."""
+
+    def __init__(self, device, model, input_shapes):
+        self.device, self.model, self.input_shapes, self.problems = device, model, input_shapes, set()
+
+    def anew(self):
+        self.device.prepare(self.model, input_shapes=self.input_shapes).close()
+
+    def store(self, cache):
+        self.device.prepare(self.model, input_shapes=self.input_shapes, cache=cache, token=_TOKEN).close()
+
+    def load(self, cache):
+        self.device.prepare_from_cache(cache, _TOKEN).close()
+
+    def load_damaged(self, cache):
+        try:
+            prepared = self.device.prepare_from_cache(cache, _TOKEN)
+        except DeadObject:
+            raise
+        except Error:
+            return self.anew()
+        prepared.close()
+        self.problems.add("a compiled model with a changed bit was loaded, must be refused")
+
+    @contextmanager
+    def cache(self, folder):
+        """CacheFiles that are empty, and gone afterwards."""
+        paths = [Path(folder) / name for name in ("model", "data")]
+        descriptors = [os.open(path, _FLAGS, 0o600) for path in paths]
+        try:
+            yield CacheFiles(*((descriptor,) for descriptor in descriptors))
+        finally:
+            for descriptor, path in zip(descriptors, paths):
+                os.close(descriptor)
+                path.unlink()
+
+
+class _ByFolder(_ByFiles):
+    """The C library, which looks into a folder at each compilation, and compiles anew what it cannot use."""
+
+    def load(self, cache):
+        self.store(cache)
+
+    load_damaged = load
+
+    @contextmanager
+    def cache(self, folder):
+        """A folder that is empty, and gone afterwards."""
+        with TemporaryDirectory(dir=folder) as inner:
+            yield inner
+
+
+def _repeat(action, seconds, cache=None):
+    """Latency of an action. cache: context of what it gets, anew each time."""
     spent = []
     while len(spent) < 2 or sum(spent[1:]) < seconds and len(spent) <= MOST:
-        if folder is None:
+        if cache is None:
             spent.append(_timed(action))
         else:
-            with _files(folder) as (files, _):
-                spent.append(_timed(lambda files=files: action(files)))
+            with cache() as one:
+                spent.append(_timed(lambda one=one: action(one)))
     return Latency.of(spent[1:])
 
 
@@ -92,19 +128,6 @@ def _timed(action):
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
-
-
-@contextmanager
-def _files(folder):
-    """(CacheFiles that are empty, their paths), which are gone afterwards."""
-    paths = [Path(folder) / name for name in ("model", "data")]
-    descriptors = [os.open(path, _FLAGS, 0o600) for path in paths]
-    try:
-        yield CacheFiles(*((descriptor,) for descriptor in descriptors)), paths
-    finally:
-        for descriptor, path in zip(descriptors, paths):
-            os.close(descriptor)
-            path.unlink()
 
 
 def _damage(path):

@@ -1,29 +1,36 @@
-"""Where models run: in this process, through bursts, or in a driver's process that is started anew when it has died."""
+"""Where models run: in this process, through bursts, in a driver's process that is started anew when it has died, or
+behind the C library."""
 
 import os
 import secrets
 import tempfile
 
-from ... import Device
+from ... import Device, load
+from ...conformance.ndk import NdkDevice
 from ...errors import Error
 from ...service import spawn
 from ..ways import POLLING_US
 
 
 class Driver:
-    """A device that is there again after its process has died. via: one of bench.ways.WAYS; as a context manager it
-    ends what it has started."""
+    """A device that is there again after its process has died; as a context manager it ends what it has started.
+
+    via: one of bench.ways.MLTS_WAYS; local: an nnfast.Device with as many threads.
+    """
 
     def __init__(self, via="local", threads=None):
         self.via, self._process, self._remote = via, None, None
-        self._local = Device(num_threads=threads)
-        self.num_threads = self._local.num_threads
+        self.local = Device(num_threads=threads)
+        self.num_threads = self.local.num_threads
 
     @property
     def device(self):
-        """An nnfast.Device, or the RemoteDevice of a living process."""
+        """`local`, the RemoteDevice of a living process, or an NdkDevice, whose library starts a driver anew."""
+        if self.via == "ndk":
+            self._remote = self._remote or NdkDevice(self.num_threads)
+            return self._remote
         if self.via != "service":
-            return self._local
+            return self.local
         if self._remote is None or not self._remote.is_available:
             self.close()
             path = os.path.join(tempfile.gettempdir(), f"nnfast-{secrets.token_hex(8)}.sock")
@@ -31,6 +38,10 @@ class Driver:
                                         str(spawn.IDLE_SECONDS))
             self._remote = spawn.reach(path, self._process)
         return self._remote
+
+    def load(self, path):
+        """The model of a file, with operations that the device has: the library has the standard's alone."""
+        return load(path, arithmetic="nnapi" if self.via == "ndk" else "litert")
 
     def runner(self, model, input_shapes=None):
         """A Runner of a model, prepared now."""

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ... import Device, load
+from ... import Device
 from ..._native import kernels
 from ...batch.image import CHANNELS
 from ...checks import counted
@@ -118,7 +118,7 @@ class Suite:
         entry, options = result.entry, self.options
         if entry.problem:
             raise InvalidArgument(entry.problem)
-        model = load(entry.model)
+        model = self.driver.load(entry.model)
         shapes = _fit(model, entry)
         if self.driver.via == "burst" and model.states:
             result.skipped = "a burst carries no state from step to step; use --via local or service"
