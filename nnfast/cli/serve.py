@@ -84,7 +84,7 @@ def main(args):
         log.info("metrics at %s", metrics.address)
     tell_systemd("READY=1")
     try:
-        server.serve()
+        server.serve(stopping=lambda: tell_systemd("STOPPING=1"))
     finally:
         if metrics:
             metrics.stop()

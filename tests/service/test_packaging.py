@@ -86,7 +86,7 @@ def test_the_copies_in_the_documentation_are_these():
 
 
 @pytest.mark.parametrize("path", SERVICES, ids=name)
-def test_the_driver_of_a_unit_says_that_it_is_ready(path, tmp_path):
+def test_the_driver_of_a_unit_says_when_it_is_ready_and_when_it_stops(path, tmp_path):
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
@@ -103,6 +103,7 @@ def test_the_driver_of_a_unit_says_that_it_is_ready(path, tmp_path):
             assert (device.prepare(add_model()).run([x, x])[0] == 2).all()
             device.close()
             driver.send_signal(signal.SIGTERM)
+            assert systemd.recv(100) == b"STOPPING=1"
             _, lines = driver.communicate(timeout=600)
         finally:
             driver.kill()

@@ -29,7 +29,7 @@ def passed_sockets():
 
 
 def tell_systemd(state):
-    """Tell systemd, if it has started this process and asks for it, as sd_notify does: "READY=1"."""
+    """Tell systemd, if it has started this process and asks for it, as sd_notify does: "READY=1", "STOPPING=1"."""
     address = config.notify_address()
     if address is not None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock, suppress(OSError):

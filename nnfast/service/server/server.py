@@ -113,8 +113,8 @@ class Server:
             return list(self._sessions.values())
 
     # -- life --------------------------------------------------------------------------------------------------------
-    def serve(self):
-        """Serve until `stop` is called, or there was no client for idle_seconds; then shut down."""
+    def serve(self, stopping=lambda: None):
+        """Serve until `stop` is called, or there was no client for idle_seconds; then call `stopping` and shut down."""
         self.sweeper.start()
         self._selector.register(self._wake.fd, selectors.EVENT_READ)
         for listener in self._listeners:
@@ -131,6 +131,7 @@ class Server:
                     time.sleep(RETRY_SECONDS)
                     is_short = True
         finally:
+            stopping()
             self._shut_down()
 
     def _look(self, patience):
