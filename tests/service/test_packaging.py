@@ -126,6 +126,19 @@ def test_the_container_runs_what_there_is():
     assert f"NNFAST_SOCKET={volume}/" in CONTAINER
 
 
+@pytest.mark.parametrize("page", ["docs/service.md", "packaging/README.md", "packaging/Containerfile"])
+def test_the_container_is_built_with_its_health_check_and_has_time_to_finish(page):
+    text = (ROOT / page).read_text()
+    builds = re.findall(r"podman build (.*?) -f", text)
+    assert builds and set(builds) == {"--format docker"}  # in podman's own format of images there is none
+    for run in re.findall(r"podman run .*", text):
+        assert int(re.search(r"--stop-timeout (\d+)", run)[1]) > parsed(instruction("CMD")).drain
+
+
+def test_the_container_is_built_from_sources_alone():
+    assert {"build", "dist", "venv", "**/*.so"} <= set((ROOT / ".containerignore").read_text().splitlines())
+
+
 def test_the_container_brings_what_the_driver_needs():
     assert "[service]" in CONTAINER and "gcc" in CONTAINER.split("FROM ")[1]
     assert "USER nnfast" in CONTAINER.split("FROM ")[2]
