@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from importlib import import_module
 from importlib.util import find_spec
@@ -100,6 +101,12 @@ def installation(findings):
     except ImportError as error:
         findings.add("native", one_line(error), BAD,
                      "python setup.py build_ext --inplace in a source tree, else pip install nnfast again")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        findings.add("python", "runs without its global lock, which the extensions of nnfast rely on", BAD,
+                     "unset PYTHON_GIL, leave out -X gil=0")
+    elif sysconfig.get_config_var("Py_GIL_DISABLED"):
+        findings.add("python", "is free-threaded, and took its global lock again for the extensions of nnfast", ODD,
+                     "threads run as they do in other builds of Python")
 
 
 def packages(findings):

@@ -76,6 +76,14 @@ def test_a_package_that_cannot_be_imported(found, monkeypatch):
     assert code == 1 and any("libz.so.9" in text for text in rows_of(rows, "packages", "BAD"))
 
 
+@pytest.mark.parametrize("locks, verdict, words", [(True, "odd", "free-threaded"), (False, "BAD", "global lock")])
+def test_a_free_threaded_python(found, monkeypatch, locks, verdict, words):
+    monkeypatch.setattr(doctor.sys, "_is_gil_enabled", lambda: locks, raising=False)
+    monkeypatch.setattr(doctor.sysconfig, "get_config_var", lambda name: int(name == "Py_GIL_DISABLED"))
+    code, rows = found()
+    assert code == (verdict == "BAD") and any(words in text for text in rows_of(rows, "python", verdict))
+
+
 def test_kernels_that_compute_something_else(found, monkeypatch):
     import nnfast
     from nnfast._native import kernels
