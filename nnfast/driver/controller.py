@@ -14,7 +14,7 @@ from ..checks import flag
 from ..errors import ErrorStatus, GeneralFailure, InvalidArgument
 from ..fmq import REQUEST_DATUM, RESULT_DATUM, MessageQueue
 from ..forks import renewed
-from .arguments import taken_input
+from .arguments import named, taken_input
 from .burst import window
 from .memory import Memory
 from .request import ExecutionResult, OutputShape, Request, RequestArgument, Timing
@@ -192,7 +192,7 @@ class Controller:
     """Executions on one prepared model through a burst of its own; made by PreparedModel.burst.
 
     Any thread may call it; calls run one at a time. As a context manager it ends the burst. fallbacks: how many calls
-    of `execute` ran as normal executions.
+    of `execute` and `run` ran as normal executions.
 
         with prepared.burst(spin_us=50) as burst:
             y, = burst.run([x])
@@ -244,15 +244,18 @@ class Controller:
     def run(self, inputs: dict[str, Any]) -> dict[str, typed.Array]: ...
 
     def run(self, inputs: Sequence[typed.Tensor] | dict[str, Any]) -> Any:
-        """As PreparedModel.run on a list of arrays, copied to shared memory and back.
+        """As PreparedModel.run on a list or dict of arrays, copied to shared memory and back.
 
-        Falls back to PreparedModel.run for models with unknown shapes or states, and for omitted inputs.
+        inputs: as of PreparedModel.run. Falls back to PreparedModel.run for models with unknown shapes or states, for
+        omitted inputs, and after the end of the burst.
         """
-        if not self._channel.is_open():
-            return self.prepared.run(inputs)
         arrays = self._arrays
-        if not arrays or not isinstance(inputs, list | tuple) or len(inputs) != len(arrays.inputs) or \
-                any(array is None for array in inputs):
+        if isinstance(inputs, dict) and arrays and self._channel.is_open():
+            results = self.run(named(inputs, self.prepared.inputs, "input"))
+            return dict(zip((info.name for info in self.prepared.outputs), results))
+        if not self._channel.is_open() or not arrays or not isinstance(inputs, list | tuple) or \
+                len(inputs) != len(arrays.inputs) or any(array is None for array in inputs):
+            self.fallbacks += 1
             return self.prepared.run(inputs)
         with arrays.lock:
             for info, array, view in zip(self.prepared.inputs, inputs, arrays.inputs):

@@ -96,6 +96,16 @@ def test_run_is_as_without_a_burst(prepared, burst):
             burst.run(wrong)
 
 
+def test_run_takes_a_dict_as_without_a_burst(prepared, burst):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    inputs = {info.name: x for info in prepared.inputs}
+    found, wanted = burst.run(inputs), prepared.run(inputs)
+    assert list(found) == list(wanted) and all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    assert context(burst).runs == 1 and burst.fallbacks == 0
+    with pytest.raises(InvalidArgument, match="^run input 'nobody': no such input"):
+        burst.run({**inputs, "nobody": x})
+
+
 def test_refusals_have_the_driver_s_reason(prepared, burst):
     r = request()
     for _ in range(2):
@@ -137,7 +147,7 @@ def test_after_its_end_a_burst_takes_the_normal_way(prepared):
     burst.close()
     burst.close()
     assert not burst.is_alive() and burst.execute(r).shapes and burst.fallbacks == 1
-    assert burst.run([np.zeros((2, 3), np.float32)] * 2)[0].shape == (2, 3)
+    assert burst.run([np.zeros((2, 3), np.float32)] * 2)[0].shape == (2, 3) and burst.fallbacks == 2
 
 
 def test_the_driver_s_end_closes_first(prepared):
@@ -234,7 +244,7 @@ def test_models_that_are_planned_at_execution(device):
                         (memory,))
             assert burst.execute(r).shapes[0].dims == prepared.run(inputs)[0].shape
             assert memory.array()[128:176].view(np.float32).tolist() == list(range(12))
-        assert burst.fallbacks == 0 and context(burst).runs == 0
+        assert burst.fallbacks == 3 and context(burst).runs == 0  # those of run
 
 
 def test_models_with_states_and_kept_operands(device):
@@ -242,6 +252,7 @@ def test_models_with_states_and_kept_operands(device):
     with counter.burst() as burst:
         x = np.ones(3, np.float32)
         assert burst.run([x])[0].tolist() == burst.run([x])[0].tolist() == [1, 1, 1]
+        assert burst.fallbacks == 2
     kept = device.prepare(models.two_step_model(), keep=["sum"])
     with kept.burst() as burst:
         assert len(burst.run([np.ones((2, 3), np.float32)] * 2)) == 2
