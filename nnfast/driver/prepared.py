@@ -307,6 +307,9 @@ class PreparedModel(Closing):
     def submit(self, inputs: Sequence[typed.Tensor | None] | dict[str, Any], timeout: float | None = None) -> Execution:
         """Run in the background, arguments as run; returns a Future with result(), cancel() and timing.
 
+            future = prepared.submit([x], timeout=0.05)
+            y, = future.result()
+
         timeout: seconds from now until result() raises MissedDeadlineTransient.
         """
         with importing:

@@ -51,8 +51,9 @@ class profile:
         print(p)
 
     rows: list of dicts with "model", the FACTS of the operation, "calls" and total "ns". copies: {input name: (calls,
-    bytes, ns)} of inputs that were copied first because they were not C-contiguous. str() is a table; to_json() and
-    chrome_trace() return JSON text.
+    bytes, ns)} of inputs that were copied first because they were not C-contiguous. str() is a table: microseconds of a
+    run on average, the share of all, and billions of arithmetic operations in a second (G/s); to_json() and
+    chrome_trace() return JSON text. Runs of other threads, such as those of map and submit, are not in it.
     """
 
     copies: dict[str, tuple[int, int, int]]

@@ -3,7 +3,7 @@
     nnfast serve &
     device = nnfast.connect()                # the same methods as nnfast.Device
 
-docs/service.md describes the protocol, and what happens when one side dies.
+docs/service.md says what happens when one side dies, docs/protocol.md what the two say to each other.
 """
 
 from .client.device import connect

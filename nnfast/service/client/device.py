@@ -48,10 +48,10 @@ def connect(path: typed.FilePath | None = None, precision: typed.Precision | Non
 
         device = nnfast.connect("driver.sock", patience=10)
 
-    path: of its socket; None: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR. precision, without_passes: as for
-    nnfast.Device. patience: seconds that the process has to start serving and to answer; 0: it must serve already, and
-    has 30 s to answer. Raises DeadObject if no process serves there or answers, InvalidArgument if it has another
-    version.
+    path: of its socket; None: NNFAST_SOCKET, else nnfast.sock in XDG_RUNTIME_DIR, else in the cache folder. precision,
+    without_passes: as for nnfast.Device, of the models that this client prepares. patience: seconds that the process
+    has to start serving and to answer; 0: it must serve already, and has 30 s to answer. Raises DeadObject if no
+    process serves there or answers, InvalidArgument if it has another version or refuses the arguments.
     """
     if not is_number(patience) or patience != patience:
         raise InvalidArgument(f"connect: patience is {shown(patience)}, must be seconds")
@@ -86,8 +86,15 @@ class RemoteType:
 class RemoteDevice(Closing):
     """A device in the driver's process, from nnfast.connect; methods as nnfast.Device. Thread-safe.
 
-    Every call raises DeadObject once that process is gone. `reconnect` makes the device usable again, but not the
-    models and buffers from before.
+        with nnfast.connect("driver.sock") as device:
+            y, = device.prepare(nnfast.load("model.tflite")).run([x])
+
+    num_threads: threads per run, which the driver has chosen. precision, without_passes: as asked for. version: of the
+    driver, as Device.version. extensions: {name: vendor extension} that this process may use. pid: of the driver.
+
+    Every call raises DeadObject once the driver's process is gone, and ResourceExhausted* beyond one of its limits
+    (docs/service.md). `reconnect` makes the device usable again, but not the models and buffers from before. As a
+    context manager it is closed at the end of the block.
     """
 
     num_threads: int
@@ -107,8 +114,15 @@ class RemoteDevice(Closing):
 
     @vlog.log_errors(vlog.MANAGER, "connect")
     def reconnect(self, seconds: float | None = None) -> None:
-        """Start a new session with the driver's process. seconds: time that it has to answer; None: 30. Raises as
-        nnfast.connect.
+        """Start a new session with the driver's process, one that was started anew too.
+
+            try:
+                y, = prepared.run([x])
+            except nnfast.DeadObject:
+                device.reconnect()
+                prepared = device.prepare(model)
+
+        seconds: time that it has to answer; None: 30. It must serve already. Raises as nnfast.connect.
         """
         self._session = ClientSession(self._path, self._precision, ANSWER_SECONDS if seconds is None else seconds)
         self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()
@@ -134,7 +148,10 @@ class RemoteDevice(Closing):
         return Capabilities(operands, *(Performance(*pair) for pair in answer.others), answer.source)
 
     def stats(self) -> dict[str, Any]:
-        """Statistics of the driver's process as a dict (docs/service.md)."""
+        """Statistics of the driver's process as a dict (docs/service.md).
+
+            device.stats()["latency_us"]["p99"], [row["name"] for row in device.stats()["models"]]
+        """
         return json.loads(self._session.call(protocol.GetStats()).text)
 
     # -- models ------------------------------------------------------------------------------------------------------
@@ -167,7 +184,11 @@ class RemoteDevice(Closing):
                 priority: typed.Priority = "medium", input_shapes: typed.InputShapes | None = None,
                 keep: typed.Keys | None = None, deadline: float | None = None, cache_dir: typed.FilePath | None = None,
                 cache: CacheFiles | None = None, token: bytes | None = None) -> RemotePreparedModel:
-        """As Device.prepare. cache_dir: opened by this process; the driver gets descriptors of its files."""
+        """As Device.prepare; the driver compiles, and compiles equal models of several clients once.
+
+        cache_dir: opened by this process; the driver gets descriptors of its files. None: no folder, whatever
+        NNFAST_CACHE_DIR says. preference, priority, input_shapes, keep, deadline, cache, token: as there.
+        """
         if cache_dir is not None:
             cache_dir = checked_path(cache_dir, "prepare cache_dir:")
         if cache_dir and cache is None:
@@ -192,7 +213,9 @@ class RemoteDevice(Closing):
                        priority: typed.Priority = "medium", preference: typed.Preference = "fast_single_answer",
                        deadline: float | None = None, cache: CacheFiles | None = None,
                        token: bytes | None = None) -> None:
-        """As Device.submit_prepare: done(prepared, error) is called once, in the background."""
+        """As Device.submit_prepare: done(prepared, error) is called once, in the background. There are no input_shapes,
+        keep and cache_dir. priority, preference, deadline, cache, token: as of prepare.
+        """
         called(done, "done:")
         message, fds = self._prepare(model, preference, priority, None, None, deadline, cache, token, True)
         try:

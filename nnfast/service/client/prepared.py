@@ -51,9 +51,14 @@ MAX_WAIT_FOR = 200
 
 
 class RemotePreparedModel(Closing):
-    """Proxy of a driver.prepared.PreparedModel in the driver's process. Thread-safe.
+    """A model that was prepared in the driver's process, by RemoteDevice.prepare; methods as nnfast.PreparedModel.
+    Thread-safe.
 
-    model: the Model that was prepared, None if it came from a cache.
+    inputs, outputs: tuples of TensorInfo. model: the Model that was prepared, None if it came from a cache.
+    num_threads: threads per run, which the driver has chosen. priority: as prepared. It cannot be pickled. The driver
+    frees it when it is closed or collected, and when this process ends.
+
+    Every call raises DeadObject once the driver's process is gone; prepare it again then.
     """
 
     device: typed.Preparing
@@ -389,7 +394,10 @@ class RemoteFencedExecution:
 
 
 class RemoteStream:
-    """Proxy of a driver.stream.Stream in the driver's process."""
+    """A stream whose state is in the driver's process, made by RemotePreparedModel.stream; methods as Stream.
+
+    Its `state` cannot be read or set from here.
+    """
 
     def __init__(self, prepared):
         self._prepared = prepared
