@@ -111,6 +111,16 @@ def in_list(arrays, call, role="inputs"):
                           f"{'; pass [x]' if isinstance(arrays, np.ndarray) else ''}")
 
 
+def in_order(inputs, infos, call):
+    """The caller's inputs, a list or a dict by name, as a list in model order. Raises InvalidArgument."""
+    return named(inputs, infos, "input") if isinstance(inputs, dict) else in_list(inputs, call)
+
+
+def as_asked(results, by_name, infos):
+    """Results of a run as its caller gets them: a dict by name where the inputs were one, else the list."""
+    return dict(zip((info.name for info in infos), results)) if by_name else results
+
+
 def named(given, infos, role):
     """List in model order from a dict by name. Raises InvalidArgument for unknown or missing names."""
     if not isinstance(given, Mapping):

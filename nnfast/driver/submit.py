@@ -12,7 +12,7 @@ from .._native.threads import Cancel, now_ns
 from ..checks import is_number, shown
 from ..errors import Cancelled, GeneralFailure, InvalidArgument
 from ..forks import renewed
-from .arguments import in_list
+from .arguments import as_asked, in_order
 from .durations import duration_to_ns
 from .execution import Limits
 from .request import Timing
@@ -78,13 +78,14 @@ def submit(prepared: Any, inputs: Sequence[typed.Tensor | None] | dict[str, Any]
             return
         began = time.perf_counter_ns()
         try:
-            results = prepared.executor.perform(in_list(inputs, "submit"), None, Limits(future._flag, deadline_ns))
+            arrays = in_order(inputs, prepared.inputs, "submit")
+            results = prepared.executor.perform(arrays, None, Limits(future._flag, deadline_ns))
         except BaseException as error:
             future.set_exception(error)
         else:
             spent = (time.perf_counter_ns() - began) // 1000
             future.timing = Timing(spent, spent)
-            future.set_result(results)
+            future.set_result(as_asked(results, isinstance(inputs, dict), prepared.outputs))
 
     def late(error):
         if future.set_running_or_notify_cancel():

@@ -240,6 +240,15 @@ def test_pickle_round_trip(device):
     assert np.array_equal(prepared.run([x])[0], device.prepare(models.conv_model()).run([x])[0])
 
 
+def test_submit_takes_a_dict_as_run_does(device):
+    prepared, x = device.prepare(models.conv_model()), sample((1, 5, 5, 2))
+    inputs = {prepared.inputs[0].name: x}
+    found, wanted = prepared.submit(inputs).result(), prepared.run(inputs)
+    assert list(found) == list(wanted) and all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    with pytest.raises(InvalidArgument, match="^run input 'nobody': no such input"):
+        prepared.submit({"nobody": x}).result()
+
+
 def test_submit_delivers_times_out_and_cancels(device):
     prepared = device.prepare(models.wide_model())
     x = sample((1, 128, 128, 16))

@@ -123,6 +123,15 @@ def test_submit(device):
         prepared.submit([X]).result(600)
 
 
+def test_submit_takes_a_dict_as_run_does(device):
+    prepared = device.prepare(add_model())
+    inputs = dict(zip((info.name for info in prepared.inputs), (X, Y)))
+    found, wanted = prepared.submit(inputs).result(600), prepared.run(inputs)
+    assert list(found) == list(wanted) and all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    with pytest.raises(nnfast.InvalidArgument, match="^run input 'nobody': no such input"):
+        prepared.submit({"nobody": X}).result(600)
+
+
 def test_cancel_stops_an_execution_at_its_next_step(device, server):
     future = device.prepare(endless_model()).submit([np.float32([1])])
     assert until(lambda: core_ns(server))

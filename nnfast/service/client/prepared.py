@@ -12,7 +12,7 @@ import numpy as np
 from ... import vlog
 from ..._native.threads import now_ns
 from ...checks import called, counted, flag, sequence
-from ...driver.arguments import check_output, in_list, named, taken_inputs
+from ...driver.arguments import as_asked, check_output, in_list, in_order, named, taken_inputs
 from ...driver.closing import Closing
 from ...driver.controller import Controller
 from ...driver.durations import check_times, duration_to_ns
@@ -172,22 +172,22 @@ class RemotePreparedModel(Closing):
         future = RemoteExecution(session)
         future.set_running_or_notify_cancel()
         try:
-            inputs = self._taken(in_list(inputs, "submit"))
-            arrays, message = self._arrays(inputs, None, 0, future.call, deadline)
+            taken = self._taken(in_order(inputs, self.inputs, "submit"))
+            arrays, message = self._arrays(taken, None, 0, future.call, deadline)
         except InvalidArgument as error:
             future.set_exception(error)
             return future
         connection = session.take()
         try:
-            arrays.send_in(connection, inputs)
+            arrays.send_in(connection, taken)
             connection.send(message)
-            session.later(connection, partial(self._finish, future))
+            session.later(connection, partial(self._finish, future, isinstance(inputs, dict)))
         except BaseException:
             session.give(connection)
             raise
         return future
 
-    def _finish(self, future, connection, error):
+    def _finish(self, future, by_name, connection, error):
         """Take the result of a submitted execution."""
         fds = []
 
@@ -203,7 +203,7 @@ class RemotePreparedModel(Closing):
         else:
             results, took_us = outcome
             future.timing = Timing(took_us, took_us)
-            future.set_result(results)
+            future.set_result(as_asked(results, by_name, self.outputs))
 
     def perform(self, arrays: list[typed.Array], limits: Any) -> list[typed.Array]:
         """As PreparedModel.perform; the driver does not hear of a Cancel flag."""
