@@ -246,8 +246,8 @@ class Controller:
     def run(self, inputs: Sequence[typed.Tensor] | dict[str, Any]) -> Any:
         """As PreparedModel.run on a list or dict of arrays, copied to shared memory and back.
 
-        inputs: as of PreparedModel.run. Falls back to PreparedModel.run for models with unknown shapes or states, for
-        omitted inputs, and after the end of the burst.
+        Falls back to PreparedModel.run for models with unknown shapes or states, for omitted inputs, and after the end
+        of the burst.
         """
         arrays = self._arrays
         if isinstance(inputs, dict) and arrays and self._channel.is_open():

@@ -68,8 +68,9 @@ class PreparedModel(Closing):
         prepared.inputs[0].shape, prepared.inputs[0].dtype
 
     inputs, outputs: tuples of TensorInfo in model order, without states; operands kept by `keep` follow the outputs.
-    model: the Model that runs. num_threads: threads per run. preference, priority: as prepared. As a context manager it
-    is closed at the end of the block.
+    model: the Model that runs. num_threads: threads per run. preference, priority: as prepared.
+
+    As a context manager it is closed at the end of the block.
 
     Internal: executor plans and runs it; options: Options; source: the model as given, of which the constants `spare`
     are not read after packing and may be Withheld (None: all are needed).
@@ -211,6 +212,7 @@ class PreparedModel(Closing):
         objects with `__array__`, DLPack or a buffer. Arrays that are not C-contiguous are copied, which a profile
         reports. out: numpy arrays to write the outputs into (same order or names). quantize: convert float arrays for
         quantized inputs (TensorInfo.quantize). dequantize: return quantized outputs as float32 (TensorInfo.dequantize).
+
         States start from their initial values every time; use stream() to carry them over. Outputs are new arrays, of
         which those of 16 KiB or more begin at a cache line, and are views of slightly larger ones.
 
@@ -283,9 +285,11 @@ class PreparedModel(Closing):
         """Launch an execution that starts once all fences of `wait_for` are signalled [NN 3.9].
 
         wait_for: list of nnfast.Fence. duration: seconds that it may take from then on; request, measure_timing,
-        deadline and loop_timeout as of execute. Every output must have a known size. Returns a FencedExecution with
-        `.fence` and `.info()`. Raises InvalidArgument at once for a bad request or a fence in error; a later failure
-        puts the returned fence into the error state.
+        deadline and loop_timeout as of execute.
+
+        Every output must have a known size. Returns a FencedExecution with `.fence` and `.info()`. Raises
+        InvalidArgument at once for a bad request or a fence in error; a later failure puts the returned fence into the
+        error state.
         """
         with importing:
             from .fenced import execute_fenced

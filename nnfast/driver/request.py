@@ -77,7 +77,10 @@ class OutputShape:
 
 @record(frozen=True, slots=True)
 class Timing:
-    """Durations in microseconds; None if not measured [NN 3.15]."""
+    """Durations in microseconds; None if not measured [NN 3.15].
+
+    on_device_us: of the computation. in_driver_us: of the whole call, that included.
+    """
 
     on_device_us: int | None = None
     in_driver_us: int | None = None
@@ -85,7 +88,10 @@ class Timing:
 
 @record(frozen=True, slots=True)
 class ExecutionResult:
-    """Result of an execution; the values are in the pools. shapes: an OutputShape per output."""
+    """Result of an execution; the values are in the pools.
+
+    shapes: an OutputShape per output. timing: Timing, filled in where measure_timing asked for it.
+    """
 
     shapes: tuple[OutputShape, ...]
     timing: Timing = Timing()

@@ -114,7 +114,7 @@ class RemoteDevice(Closing):
 
     @vlog.log_errors(vlog.MANAGER, "connect")
     def reconnect(self, seconds: float | None = None) -> None:
-        """Start a new session with the driver's process, one that was started anew too.
+        """Start a new session with the driver's process, which must serve already; it may be another one.
 
             try:
                 y, = prepared.run([x])
@@ -122,7 +122,7 @@ class RemoteDevice(Closing):
                 device.reconnect()
                 prepared = device.prepare(model)
 
-        seconds: time that it has to answer; None: 30. It must serve already. Raises as nnfast.connect.
+        seconds: time that it has to answer; None: 30. Raises as nnfast.connect.
         """
         self._session = ClientSession(self._path, self._precision, ANSWER_SECONDS if seconds is None else seconds)
         self._models, self._memories, self.tokens = LastModel(), Memories(self._session), RemoteTokens()

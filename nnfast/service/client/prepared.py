@@ -55,8 +55,9 @@ class RemotePreparedModel(Closing):
     Thread-safe.
 
     inputs, outputs: tuples of TensorInfo. model: the Model that was prepared, None if it came from a cache.
-    num_threads: threads per run, which the driver has chosen. priority: as prepared. It cannot be pickled. The driver
-    frees it when it is closed or collected, and when this process ends.
+    num_threads: threads per run, which the driver has chosen. priority: as prepared.
+
+    It cannot be pickled. The driver frees it when it is closed or collected, and when this process ends.
 
     Every call raises DeadObject once the driver's process is gone; prepare it again then.
     """
