@@ -10,7 +10,7 @@ static void finish_gate(const nnf_lstm_row *row, int g, const float *c)
 {
     float *z = row->sums + (size_t)g * row->stride;
     const float *peephole = row->peephole[g], *normal = row->normal[g], *bias = row->bias[g];
-    V mean = zero(), scale = zero();
+    V mean = zero(), rest = zero(), scale = zero();
     if (normal) {
         V sum = zero();
         for (size_t u = 0; u < row->units; u += LANES) {
@@ -21,14 +21,21 @@ static void finish_gate(const nnf_lstm_row *row, int g, const float *c)
             store(z + u, live, value);
             sum = add(sum, value);
         }
-        mean = all(total(sum) / (float)row->units);
+        /* A mean far from 0 is rounded by more than what values close together differ by: the mean of what they are
+         * off it is what was lost. */
+        const float count = (float)row->units;
+        mean = all(total(sum) / count);
         sum = zero();
+        V squares = zero();
         for (size_t u = 0; u < row->units; u += LANES) {
             const M live = first_lanes(row->units - u);
             const V off = keep(live, sub(load(live, z + u), mean));
-            sum = fmadd(off, off, sum);
+            sum = add(sum, off);
+            squares = fmadd(off, off, squares);
         }
-        scale = inverse_root(total(sum) / (float)row->units + NNF_LSTM_EPSILON);
+        const float lost = total(sum) / count, variance = total(squares) / count - lost * lost;
+        rest = all(lost);
+        scale = inverse_root((variance > 0 ? variance : 0) + NNF_LSTM_EPSILON);
         peephole = NULL;
     }
     for (size_t u = 0; u < row->units; u += LANES) {
@@ -37,7 +44,7 @@ static void finish_gate(const nnf_lstm_row *row, int g, const float *c)
         if (peephole)
             value = fmadd(load(live, peephole + u), load(live, c + u), value);
         if (normal)
-            value = mul(mul(sub(value, mean), scale), load(live, normal + u));
+            value = mul(mul(sub(sub(value, mean), rest), scale), load(live, normal + u));
         store(z + u, live, add(value, load(live, bias + u)));
     }
 }
