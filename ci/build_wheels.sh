@@ -27,8 +27,8 @@ export ZIG_GLOBAL_CACHE_DIR=$work/zig PATH="$work/tools/bin:$PATH"
 rm -rf dist
 python -m build --sdist --outdir dist .
 for arch in "${arches[@]}"; do
-    printf '#!/bin/sh\n[ "$1" = -dumpmachine ] && exec echo %s-linux-gnu\nexec "%s" cc -target %s-linux-gnu.%s "$@"\n' \
-        "$arch" "$zig" "$arch" "$glibc" > "$work/$arch-cc"
+    printf '#!/bin/sh\n[ "$1" = -dumpmachine ] && exec echo %s\nexec "%s" cc -target %s.%s -I%s "$@"\n' \
+        "$arch-linux-gnu" "$zig" "$arch-linux-gnu" "$glibc" "$work/include" > "$work/$arch-cc"
     chmod +x "$work/$arch-cc"
 done
 for python in "$@"; do
@@ -36,8 +36,14 @@ for python in "$@"; do
     "$python" -m venv --clear "$work/build"
     "$work/build/bin/pip" install --quiet build 'setuptools>=77' 'Cython>=3.1' 'numpy>=2.0'
     abi=$("$python" -c 'import sys; print(f"cpython-{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}")')
+    # Debian's pyconfig.h includes <FAMILY-linux-gnu/python3.N/pyconfig.h>, unknown to zig. Both families agree.
+    headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
     for arch in "${arches[@]}"; do
         echo "== $arch $("$python" --version)"
+        mkdir -p "$work/include/$arch-linux-gnu"
+        if [ -d "/usr/include/$(uname -m)-linux-gnu/${headers##*/}" ]; then
+            ln -sfn "/usr/include/$(uname -m)-linux-gnu/${headers##*/}" "$work/include/$arch-linux-gnu"
+        fi
         rm -rf "$work/raw" "$work/source"
         mkdir "$work/source"
         tar -xzf dist/*.tar.gz -C "$work/source" --strip-components=1
