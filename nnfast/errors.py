@@ -85,6 +85,9 @@ class guarded:
     Error, the classes `passing`, and what the interpreter says of itself (MemoryError, SystemError) stay as they are.
     """
 
+    path: str
+    passing: tuple[type[Exception], ...]
+
     __slots__ = ("passing", "path")
 
     def __init__(self, path: str, *passing: type[Exception]) -> None:
