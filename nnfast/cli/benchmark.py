@@ -274,7 +274,7 @@ def table_of_operations(model, document):
             "green" if percent >= 80 else "yellow" if percent >= 50 else "red"
         return [str(row["index"]), row["operation"], "x".join(map(str, row["shape"] or ())), row["kernel"],
                 f"{row['us']:,.1f}", f"{100 * row['share']:.1f}",
-                "" if row["rate"] is None else f"{row['rate']:,.1f}", row["unit"], row["bound"],
+                "" if row["rate"] is None else f"{row['rate']:,.1f} {row['unit']}", row["bound"],
                 "[dim]busy" if not row["usable"] else "" if percent is None else f"[{colour}]{percent:.0f}",
                 *(f"{row['percents'][level]:.0f}" if level in row["percents"] else "" for level in slower)]
 
@@ -288,9 +288,10 @@ def table_of_operations(model, document):
     peaks = ", ".join(f"{row['types']} {row['isa']} {row['rate']:,.0f} {row['unit']}" for row in model["peaks"])
     return rich_table(
         f"{os.path.basename(model['model'])}: {total['us'] / 1e3:.3f} ms in {counted(count, 'operation')}{whole}",
-        [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "unit", "bound", ">% of limit",
+        [">op", "operation", "output", "kernel", ">us", ">share %", ">rate", "bound", ">% of limit",
          *(f">% of {level}" for level in slower)],
         [cells(row) for row in model["operations"]],
         "limit: the slower of all arithmetic at the peak and one read of all bytes from the named memory"
         + (f"; peaks, measured in turns with the runs (medians): {peaks}" if peaks else "") + busy,
-        folded=("operation", "kernel"))
+        folded=("operation", "kernel"),
+        order=(*(f"% of {level}" for level in slower), "bound", "output", "rate", "% of limit"))

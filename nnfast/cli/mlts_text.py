@@ -31,7 +31,8 @@ def table_of(document):
     return rich_table(machine_of(document), ["verdict", "model", "data", "accuracy", "limit", "baseline", "golden",
                                              ">p50 ms", ">p99 ms", ">prepare", ">from file"],
                       rows, "ms of single steps, and medians of preparing; baseline, golden: data with equal outputs, "
-                            "or the largest difference as a share of the largest value of all data")
+                            "or the largest difference as a share of the largest value of all data",
+                      order=("golden", "from file", "limit", "prepare", "data", "baseline", "p99 ms"))
 
 
 def accuracy_of(values):

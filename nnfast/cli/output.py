@@ -158,21 +158,11 @@ def console(stream=None):
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
-def rich_table(title, columns, rows, caption=None, folded=()):
-    """A rich table. columns: names, a leading ">" puts the cells to the right; rows: lists of text. folded: columns
-    whose cells take several lines where the terminal is too narrow.
-    """
-    from rich import box
-    from rich.table import Table
+def rich_table(title, columns, rows, caption=None, folded=(), order=()):
+    """A cli.fitted.FittedTable, for which rich must be there."""
+    from .fitted import FittedTable
 
-    made = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left",
-                 title_style="bold", header_style="bold cyan")
-    for name in columns:
-        made.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left",
-                        no_wrap=name not in folded, overflow="fold" if name in folded else "ellipsis")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    return FittedTable(title, columns, rows, caption, folded, order)
 
 
 @contextmanager

@@ -40,4 +40,4 @@ def table(document):
     return rich_table(f"{document['cpu']}, level {document['level']}, {document['threads']} of "
                       f"{counted(document['processors'], 'thread')}, load {document['load']:.1f}",
                       ["model", "engine", ">batch", ">clients x threads", ">items/s", ">spread %", ">turns"], rows,
-                      "; ".join(notes))
+                      "; ".join(notes), order=("turns", "spread %"))

@@ -8,7 +8,7 @@ import time
 from ..service.wire.histogram import percentile
 from .output import Output, above_zero, check_target, console, rich_table
 
-WIDEST, LEAST = 40, 12
+WIDEST = 40
 """Characters of a name: at most, and where there is too little room for it."""
 
 
@@ -31,7 +31,7 @@ def main(args):
         if args.once:
             found = view(device.stats())
             output = Output(args.json)
-            output.show(*tables(found, console(sys.stdout).width))
+            output.show(*tables(found))
             output.finish(found)
         else:
             follow(device, args)
@@ -72,13 +72,13 @@ class _screen:
             return lambda found: None
         out = console(sys.stdout)
         if not out.is_terminal:
-            return lambda found: out.print(*tables(found, out.width))
+            return lambda found: out.print(*tables(found))
         from rich.console import Group
         from rich.live import Live
 
         self._live = Live(console=out, screen=True, auto_refresh=False)
         self._live.start()
-        return lambda found: self._live.update(Group(*tables(found, out.width)), refresh=True)
+        return lambda found: self._live.update(Group(*tables(found)), refresh=True)
 
     def __exit__(self, *_):
         if self._live is not None:
@@ -123,8 +123,8 @@ def _rates(now, before, spent):
             "p99_us": percentile(counts, 0.99)}
 
 
-def tables(found, width):
-    """What is printed of a view, in so many columns: a line about the whole, the table of clients, that of models where
+def tables(found):
+    """What is printed of a view: a line about the whole, the table of clients, that of models where
     there are any."""
     limit = "" if found["memory_limit"] is None else f" of {size(found['memory_limit'])}"
     from rich.text import Text
@@ -135,7 +135,7 @@ def tables(found, width):
             f"{found['running']} run, {found['waiting']} wait; memory {size(found['memory_bytes'])}{limit}, " \
             f"resident {size(found['resident_bytes'])}; {found['messages_refused']} messages refused"
     since = "since the start of each client" if found["since_start"] else "since the last table"
-    clients = fitted(
+    clients = as_table(
         {">process": [str(client["pid"]) for client in found["clients"]],
          "executable": [plain(os.path.basename(client["executable"])) for client in found["clients"]],
          "models": [names(client["models"]) for client in found["clients"]],
@@ -144,49 +144,23 @@ def tables(found, width):
          ">p50": [latency(client["p50_us"]) for client in found["clients"]],
          ">p99": [latency(client["p99_us"]) for client in found["clients"]],
          ">memory": [size(client["memory_bytes"]) for client in found["clients"]],
-         ">core %": [f"{100 * client['core_share']:.1f}" for client in found["clients"]]}, width,
-        ("models", ">in flight", ">core %", ">p99", ">memory", "executable"),
+         ">core %": [f"{100 * client['core_share']:.1f}" for client in found["clients"]]},
+        ("models", "in flight", "core %", "p99", "memory", "executable"),
         f"rates and latencies {since}; memory: weights, working memory and buffers")
-    models = fitted(
+    models = as_table(
         {"model": [plain(model["name"]) for model in found["models"]],
          ">clients": [str(model["users"]) for model in found["models"]],
          ">weights": [size(model["weights_bytes"]) for model in found["models"]],
-         ">working memory": [size(model["arena_bytes"]) for model in found["models"]]}, width, (">working memory",))
+         ">working memory": [size(model["arena_bytes"]) for model in found["models"]]}, ("working memory",))
     return (Text(title, style="bold"), clients, *([models] if found["models"] else []))
 
 
-def fitted(columns, width, order, caption=None):
-    """A rich table that is no wider than `width`: columns of names are cut down to LEAST, and columns are left out.
-
-    columns: {name, as for rich_table: cells}; those of numbers are never cut. order: the columns that may be left out,
-    the first to go first. Which were left out stands below.
-    """
-    from rich.cells import cell_len
+def as_table(columns, order, caption=None):
+    """A rich table of {name, as for rich_table: cells of plain text}."""
     from rich.text import Text
 
-    def width_of(name):
-        return max(map(cell_len, (name.lstrip(">"), *columns[name])))
-
-    for gone in range(len(order) + 1):
-        kept = [name for name in columns if name not in order[:gone]]
-        texts = [name for name in kept if not name.startswith(">")]
-        room = width - 2 - sum(width_of(name) for name in kept if name not in texts) - 3 * (len(kept) - 1) - 2
-        if room >= sum(min(LEAST, width_of(name)) for name in texts):
-            break
-    cells = []
-    for place, name in enumerate(kept):
-        made = [Text(cell) for cell in columns[name]]
-        if name in texts:
-            later = sum(min(LEAST, width_of(other)) for other in texts if other in kept[place + 1:])
-            most = max(LEAST, min(width_of(name), room - later))
-            room -= min(most, width_of(name))
-            for text in made:
-                text.truncate(most, overflow="ellipsis")
-        cells.append(made)
-    if gone:
-        left = f"too narrow for {', '.join(name.lstrip('>') for name in columns if name not in kept)}"
-        caption = f"{caption}; {left}" if caption else left
-    return rich_table(None, kept, list(zip(*cells)), caption)
+    rows = zip(*([Text(cell) for cell in cells] for cells in columns.values()))
+    return rich_table(None, list(columns), rows, caption, order=order)
 
 
 def count(things, name):

@@ -46,7 +46,7 @@ def stats(uptime, clients, **changes):
 
 def text_of(found, width=200):
     out = Console(file=io.StringIO(), width=width, highlight=False)
-    out.print(*top.tables(found, width))
+    out.print(*top.tables(found))
     return out.file.getvalue()
 
 
