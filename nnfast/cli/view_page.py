@@ -31,7 +31,7 @@ aside button { display: block; width: 100%; text-align: left; margin: .25rem 0 }
   aside { border-left: 0; border-top: 1px solid var(--line) } input { width: 9rem } }
 </style></head><body>
 <header><h1>%TITLE%</h1><select aria-label="graph"></select>
-<input type="search" placeholder="find an operation" aria-label="find an operation">
+<input type="search" placeholder="find" aria-label="find an operation">
 <button id="fit">whole graph</button><span id="count" role="status"></span></header>
 <main><canvas tabindex="0" aria-label="the graph; the list beside it has the same operations"></canvas></main>
 <aside aria-live="polite"></aside>
