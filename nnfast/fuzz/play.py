@@ -192,7 +192,7 @@ class Play:
             try:
                 base.others[key] = Drawn.of(golden(base.case.name, base.case.model, inputs))
             except Error as error:
-                base.others[key] = inputs, error
+                base.others[key] = inputs, str(error)  # its traceback would keep this session and all that it holds
         if isinstance(base.others[key], Drawn):
             self._execute_on(slot, base.others[key], way, self.source.byte())
         elif self.face.has_arrays:

@@ -18,7 +18,7 @@ class Finding(AssertionError):
 @dataclass(eq=False, slots=True)
 class Drawn:
     """A case, with the bits of its outputs by face, once they were found right, and the same graph on other inputs, or
-    (inputs, error) where the definitions refuse them.
+    (inputs, reason) where the definitions refuse them.
     """
 
     case: Case

@@ -1,5 +1,6 @@
 """`nnfast fuzz`: what targets find, what is left of it, and what is tried again."""
 
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +13,10 @@ import nnfast
 from helpers.fuzz_targets import plant, without_atheris
 from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.errors import Error, InvalidArgument
-from nnfast.fuzz import TARGETS, chance, flat, graph, replay, run, runner
+from nnfast.fuzz import TARGETS, chance, flat, graph, play, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
 from nnfast.fuzz.files import TfliteFile, graphs, samples
-from nnfast.fuzz.session_parts import other_values
+from nnfast.fuzz.session_parts import Finding, other_values
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
 from nnfast.service.wire.models import pack
@@ -165,3 +166,19 @@ def test_arguments_of_run_are_checked():
     for wrong in ({"runs": 0}, {"minutes": 0}, {"seed": -1}, {"targets": "packets"}, {"progress": 1}, {"folder": 3}):
         with pytest.raises(InvalidArgument):
             run(**{"targets": ["packets"], "runs": 1, **wrong})
+
+
+def test_graphs_that_last_keep_no_session(monkeypatch):
+    """What the definitions refuse is remembered as text: an exception holds the frames, and so the devices."""
+    def refuse(*_):
+        raise InvalidArgument("refused on purpose")
+
+    monkeypatch.setattr(play, "golden", refuse)
+    target = Session()
+    for data, _ in zip(target.seeds(), range(12)):
+        with suppress(Finding):  # the driver does not refuse them
+            target.one(data)
+    refused = [found for drawn in target._drawn.values() if drawn for found in drawn.others.values()]
+    assert refused and all(isinstance(found, tuple) for found in refused)
+    gc.collect()
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, play.Play)]
