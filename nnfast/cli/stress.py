@@ -67,7 +67,7 @@ def run(args, output):
     from ..stress import SUCCESS, find_models
     from ..stress import run as run_tests
 
-    models = find_models(args.models)
+    models = find_models(args.models, args.via)
     for path, why in models.skipped:
         output.say(f"left out: {path}: {why}")
     with progress("stress") as move:

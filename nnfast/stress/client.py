@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import Device, Memory, Model, Request, RequestArgument, load
+from ..conformance.ndk import check_standard
 from ..errors import InvalidArgument
 
 RESULT_SECONDS = 600.0
@@ -48,6 +49,8 @@ class Subject:
         nnfast.load. Raises nnfast errors, InvalidArgument for inputs without a known shape.
         """
         model = load(path, arithmetic=arithmetic)
+        if arithmetic == "nnapi":
+            check_standard(model)
         with Device(num_threads=1).prepare(model) as prepared:
             inputs = draw_inputs(prepared.inputs, rng)
             return cls(path, model, inputs, prepared.run(inputs))

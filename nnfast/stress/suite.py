@@ -125,11 +125,12 @@ class Models:
     skipped: tuple[tuple[str, str], ...]
 
 
-def find_models(folder: typed.FilePath | None = None) -> Models:
-    """The `.tflite` files of a folder that this driver runs; None: those that come with nnfast.
+def find_models(folder: typed.FilePath | None = None, via: str = LOCAL) -> Models:
+    """The `.tflite` files of a folder that this driver runs, as of `run`; None: those that come with nnfast.
 
     Returns Models. Raises InvalidArgument for no folder, and where no file is left.
     """
+    chosen_from(via, "stress: via", VIAS)
     if folder is None:
         folder = Path(str(resources.files("nnfast") / "data"))
     else:
@@ -139,7 +140,7 @@ def find_models(folder: typed.FilePath | None = None) -> Models:
     paths, skipped = [], []
     for path in sorted(map(str, folder.glob("*.tflite"))):
         try:
-            subjects_of([path], 0)
+            subjects_of([path], 0, Way(via).arithmetic)
             paths.append(path)
         except Error as error:
             skipped.append((path, one_line(error)))
@@ -178,7 +179,7 @@ def run(tests: Sequence[str] | None = None, minutes: float = 1.0, seed: int = 1,
     if progress is not None:
         called(progress, "stress: progress")
     if not isinstance(models, Models):
-        models = find_models(models)
+        models = find_models(models, via)
     results = []
     for place, name in enumerate(names):
         def tell(text, place=place, name=name):

@@ -7,9 +7,11 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers import stress_programs as programs
+from helpers.tflite.running import Const, One
 from nnfast.errors import InvalidArgument
 from nnfast.stress import CRASH, FAILURE, SUCCESS, TESTS, find_models, run, suite
 from nnfast.stress.children import deaths
@@ -160,6 +162,23 @@ def test_models_that_do_not_run_are_left_out(tmp_path):
     (path, why), = models.skipped
     assert path == str(tmp_path / "a.tflite") and "a.tflite" in why
     assert only("memory_mapped_compilation", models=models).outcome == SUCCESS
+
+
+def test_models_beyond_the_standard_are_left_out_of_the_c_library(tmp_path):
+    """A fused TANH and DYNAMIC_UPDATE_SLICE are LiteRT's alone."""
+    x = np.ones((2, 3), np.float32)
+    one = One("ADD", [x, x], [((2, 3), np.float32)], "AddOptions", {"FusedActivationFunction": 4})
+    (tmp_path / "a.tflite").write_bytes(one.file())
+    (tmp_path / "b.tflite").write_bytes(Path(find_models().paths[0]).read_bytes())
+    place = Const(np.zeros(2, np.int32))
+    other = One("DYNAMIC_UPDATE_SLICE", [x, x[:1], place], [((2, 3), np.float32)])
+    (tmp_path / "c.tflite").write_bytes(other.file())
+    assert len(find_models(tmp_path).paths) == 3
+    models = find_models(tmp_path, "ndk")
+    assert models.paths == (str(tmp_path / "b.tflite"),) and "fused activation" in models.skipped[0][1]
+    assert "is no operation of NNAPI" in models.skipped[1][1]
+    with pytest.raises(InvalidArgument, match="via is 'burst'"):
+        find_models(tmp_path, "burst")
 
 
 def test_folders_without_models(tmp_path):

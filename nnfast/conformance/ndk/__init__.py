@@ -1,5 +1,6 @@
 """libneuralnetworks.so through its C functions, as a device for `--via ndk`."""
 
 from .device import NdkDevice
+from .library import check_standard
 
-__all__ = ["NdkDevice"]
+__all__ = ["NdkDevice", "check_standard"]

@@ -13,7 +13,18 @@ from ...driver.arguments import resized
 from ...model.types import LifeTime
 from ...service.spawn import IDLE_SECONDS, reach, start
 from .buffer import NdkBuffer
-from .library import ERRORS, PREFERENCES, PRIORITIES, Handle, ScalesStruct, indexes, left, memory_of, type_of
+from .library import (
+    ERRORS,
+    PREFERENCES,
+    PRIORITIES,
+    Handle,
+    ScalesStruct,
+    check_standard,
+    indexes,
+    left,
+    memory_of,
+    type_of,
+)
 from .prepared import NdkPrepared
 
 LIBRARY = Path(__file__).resolve().parents[2] / "lib" / "libneuralnetworks.so"
@@ -132,6 +143,7 @@ class NdkDevice:
         bytes of a graph's constants into a Memory, None: they are given by address.
         """
         model = resized(model, input_shapes)
+        check_standard(model)
         made = self._model(model, place)
         compilation = Handle(self, "Compilation", "createForDevices", made.pointer, ctypes.byref(self._one), 1,
                               keep=made)

@@ -5,6 +5,7 @@ import mmap
 import time
 
 from ... import errors
+from ...model.types import OperationType
 
 OUTPUT_INSUFFICIENT_SIZE, UNKNOWN_TIME = 8, (1 << 64) - 1
 ERRORS = {
@@ -12,6 +13,7 @@ ERRORS = {
     10: errors.MissedDeadlineTransient, 11: errors.MissedDeadlinePersistent, 12: errors.ResourceExhaustedTransient,
     13: errors.ResourceExhaustedPersistent, 14: errors.DeadObject,
 }
+STANDARD = frozenset(OperationType)
 PREFERENCES = {"low_power": 0, "fast_single_answer": 1, "sustained_speed": 2}
 PRIORITIES = {"low": 90, "medium": 100, "high": 110}
 
@@ -34,6 +36,15 @@ def type_of(operand, dims):
     """The C type of an operand with these dimensions."""
     return OperandStruct(operand.type, len(dims), indexes(dims) if dims else None,
                          operand.scale, operand.zero_point)
+
+
+def check_standard(model):
+    """Raises InvalidArgument for a model with an operation that is not NNAPI's: the library has no others."""
+    for where, graph in (("main", model.main), *((f"referenced[{n}]", g) for n, g in enumerate(model.referenced))):
+        for index, operation in enumerate(graph.operations):
+            if operation.type not in STANDARD:
+                raise errors.InvalidArgument(f"{where}.operation[{index}]: {operation.type} is no operation of NNAPI, "
+                                             "and the C library has no others; run the model by another way")
 
 
 class Handle:
