@@ -20,12 +20,16 @@ class Closing:
         self.close()
 
 
-class ClosedGraph:
-    """Replaces the GraphRunner of a closed model: any use raises InvalidArgument."""
+class Closed:
+    """Replaces what a closed model worked with: any use raises InvalidArgument."""
+
+    def __getattr__(self, name):
+        raise InvalidArgument("prepared model: is closed; prepare the model again")
+
+
+class ClosedGraph(Closed):
+    """Replaces the GraphRunner of a closed model."""
 
     def segments(self):
         """None: all plans are gone."""
         return []
-
-    def __getattr__(self, name):
-        raise InvalidArgument("prepared model: is closed; prepare the model again")

@@ -30,6 +30,7 @@ from nnfast import Memory, ModelBuilder, Role
 from nnfast.driver.durations import MAXIMUM_LOOP_TIMEOUT_NS
 from nnfast.errors import ErrorStatus
 from nnfast.hal import v1_3
+from nnfast.service.client.session import ClientSession
 from nnfast.service.spawn import start
 
 ONE = np.float32([1])
@@ -216,6 +217,36 @@ def test_a_closed_client_frees_everything_at_once(server):
     assert waiting.fence.wait(600) == "error"
     with pytest.raises(nnfast.DeadObject, match="closed"):
         prepared.run([np.ones((1, 64), np.float32)])
+
+
+def test_a_closed_model_refuses_before_the_driver_has_heard_of_it(server, monkeypatch):
+    monkeypatch.setattr(ClientSession, "drop", lambda *_: None)
+    with nnfast.connect(server.path) as device:
+        prepared = device.prepare(add_model())
+        future, arrays = prepared.submit([X, X]), [X, X]
+        prepared.close()
+        for call in (lambda: prepared.run(arrays), lambda: prepared.submit(arrays), lambda: prepared.stream(),
+                     lambda: prepared.execute(add_request(X, X, np.zeros(16, np.uint8))), lambda: prepared.explain(),
+                     lambda: device.allocate((), (nnfast.Role(prepared, 0),))):
+            with pytest.raises(nnfast.InvalidArgument, match="is closed; prepare the model again"):
+                call()
+        np.testing.assert_array_equal(future.result(10)[0], 2 * X)
+        prepared.close()
+
+
+def test_a_model_is_released_after_what_was_submitted(server, monkeypatch):
+    """The driver may read a release before an execution that was sent earlier, on another connection."""
+    gate, events, drop = threading.Event(), [], ClientSession.drop
+    monkeypatch.setattr(ClientSession, "drop", lambda *told: (events.append("release"), drop(*told)))
+    with nnfast.connect(server.path) as device:
+        prepared = device.prepare(add_model())
+        future = prepared.submit([X, X])
+        future.add_done_callback(lambda _: (gate.wait(60), events.append("finish")))
+        prepared.close()
+        gate.set()
+        np.testing.assert_array_equal(future.result(60)[0], 2 * X)
+        assert until(lambda: len(events) == 2), events
+        assert events == ["finish", "release"]
 
 
 def test_a_dropped_client_goes_without_being_closed(server):

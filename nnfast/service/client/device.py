@@ -295,6 +295,8 @@ class RemoteDevice(Closing):
 
     def _use(self, path, role):
         prepared = role.prepared if isinstance(role, Role) else None
+        if isinstance(prepared, RemotePreparedModel):
+            prepared.session.check()
         if not isinstance(prepared, RemotePreparedModel) or prepared.session is not self._session:
             raise foreign(path, role)
         if not is_number(role.frequency) or not 0 < role.frequency <= 1:

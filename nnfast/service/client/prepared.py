@@ -13,7 +13,7 @@ from ... import vlog
 from ..._native.threads import now_ns
 from ...checks import called, counted, flag, sequence
 from ...driver.arguments import as_asked, check_output, in_list, in_order, named, taken_inputs
-from ...driver.closing import Closing
+from ...driver.closing import Closed, Closing
 from ...driver.controller import Controller
 from ...driver.durations import check_times, duration_to_ns
 from ...driver.explain import Explanation
@@ -82,8 +82,8 @@ class RemotePreparedModel(Closing):
         self.result_shapes = answer.results
         self._known = None if answer.results is None else list(zip(answer.results, self._dtypes))
         self._fixed = None
-        self._drop = weakref.finalize(self, session.drop, "prepared", self.number)
-        self._drop.atexit = False
+        self._hold = _Hold()
+        weakref.finalize(self._hold, session.drop, "prepared", self.number).atexit = False
 
     # -- arrays ------------------------------------------------------------------------------------------------------
     @overload
@@ -169,7 +169,7 @@ class RemotePreparedModel(Closing):
         """As PreparedModel.submit; errors of the inputs are raised by result(), as there."""
         timeout_ns = duration_to_ns(timeout, "submit timeout")
         deadline = (now_ns() + timeout_ns) / 1e9 if timeout_ns else None
-        session = self.session
+        session, hold = self.session, self._hold
         future = RemoteExecution(session)
         future.set_running_or_notify_cancel()
         try:
@@ -182,14 +182,14 @@ class RemotePreparedModel(Closing):
         try:
             arrays.send_in(connection, taken)
             connection.send(message)
-            session.later(connection, partial(self._finish, future, isinstance(inputs, dict)))
+            session.later(connection, partial(self._finish, session, hold, future, isinstance(inputs, dict)))
         except BaseException:
             session.give(connection)
             raise
         return future
 
-    def _finish(self, future, by_name, connection, error):
-        """Take the result of a submitted execution."""
+    def _finish(self, session, hold, future, by_name, connection, error):
+        """Take the result of a submitted execution. hold: keeps the model in the driver until here, even if closed."""
         fds = []
 
         def convert(answer):
@@ -198,7 +198,7 @@ class RemotePreparedModel(Closing):
         outcome, error = outcome_of(connection, error, convert, fds)
         for fd in fds:
             os.close(fd)
-        self.session.give(connection)
+        session.give(connection)
         if error is not None:
             future.set_exception(error)
         else:
@@ -327,11 +327,18 @@ class RemotePreparedModel(Closing):
         return Explanation.from_json(answer.text, answer.native)
 
     def close(self) -> None:
-        """Release the model in the driver; later calls raise. May be called more than once."""
-        self._drop()
+        """Release the model in the driver; later calls raise InvalidArgument. May be called more than once.
+
+        Executions that were submitted before finish.
+        """
+        self.session, self._hold = Closed(), None
 
     def __repr__(self) -> str:
         return f"RemotePreparedModel({self._name or 'model'}: {counted(self._operations, 'operation')})"
+
+
+class _Hold:
+    """Has the driver keep a prepared model: it is released there when nothing refers to this object any more."""
 
 
 def _info(tensor):
@@ -402,8 +409,9 @@ class RemoteStream:
 
     def __init__(self, prepared):
         self._prepared = prepared
-        self._number = prepared.session.call(protocol.OpenStream(prepared.number)).number
-        weakref.finalize(self, prepared.session.drop, "stream", self._number).atexit = False
+        session = prepared.session
+        self._number = session.call(protocol.OpenStream(prepared.number)).number
+        weakref.finalize(self, session.drop, "stream", self._number).atexit = False
 
     def reset(self) -> None:
         """Return to the initial state."""
