@@ -9,11 +9,12 @@ and no failure.
 """
 
 from dataclasses import replace
+from math import prod, sqrt
 
 import numpy as np
 
 from ..errors import Error
-from ..model.types import LifeTime
+from ..model.types import LifeTime, OperationType
 from .parts import part
 from .reference import evaluate
 from .vectors import Case
@@ -25,6 +26,15 @@ NUDGES, NUDGE, SLACK, STEP = 4, 2.0, 8.0, 1e-2
 """How well a definition is conditioned: its inputs are moved NUDGES times by NUDGE units in the last place; SLACK times
 what the results move by is granted, but no more than STEP, of the value where that is above 1: floats only.
 """
+
+LENGTH = 0.2
+"""A sum of n products, added up one by one, wanders by 0.3 sqrt(n) units in the last place of what it is on the way: so
+its inputs are moved by LENGTH sqrt(n) units where that is more. With SLACK that is five standard deviations.
+"""
+
+FILTERS = {OperationType.CONV_2D: 1, OperationType.GROUPED_CONV_2D: 1, OperationType.TRANSPOSE_CONV_2D: 1,
+           OperationType.FULLY_CONNECTED: 1}
+"""Operations whose sums can be long, and the input that has their weights, [outputs, ...]."""
 
 
 def bound(dtype, relaxed=False):
@@ -118,12 +128,13 @@ def exposed(case):
 def _moved(case, index, given):
     """By how much each output of an operation moves with the last places of what it reads, per element, with slack."""
     alone = part(case, [index], given)
-    inputs, rng = alone.inputs, np.random.default_rng(index)
+    inputs, rng, units = alone.inputs, np.random.default_rng(index), max(NUDGE, LENGTH * sqrt(_products(case, index)))
     try:
         first = evaluate(alone.model, inputs)
         moved = {operand: np.zeros(array.shape) for operand, array in first.items()}
         for _ in range(NUDGES):
-            nudged = [array if array is None or array.dtype.kind != "f" else _nudged(array, rng) for array in inputs]
+            nudged = [array if array is None or array.dtype.kind != "f" else _nudged(array, units, rng)
+                      for array in inputs]
             for operand, array in evaluate(alone.model, nudged).items():
                 moved[operand] = np.maximum(moved[operand], errors_of(first[operand], array))
     except (Error, ValueError):  # of other shapes, too, where the data give them
@@ -132,7 +143,17 @@ def _moved(case, index, given):
             if first[operand].dtype.kind == "f" else 0.0 for operand in alone.model.main.operations[0].outputs]
 
 
-def _nudged(array, rng):
+def _products(case, index):
+    """Products that each result of an operation is the sum of, where that can be many; else 1."""
+    main = case.model.main
+    operation = main.operations[index]
+    if operation.type not in FILTERS:
+        return 1
+    shape = main.operands[operation.inputs[FILTERS[operation.type]]].shape
+    return prod(shape[1:]) if shape is not None and None not in shape else 1
+
+
+def _nudged(array, units, rng):
     with np.errstate(over="ignore", invalid="ignore"):
-        step = NUDGE * np.finfo(array.dtype).eps * rng.choice((-1, 1), array.shape)
+        step = units * np.finfo(array.dtype).eps * rng.choice((-1, 1), array.shape)
         return np.asarray(array * (1 + step), array.dtype)

@@ -191,6 +191,27 @@ def test_a_step_made_of_a_last_place_is_unstable_not_wrong():
     assert "no operation alone is wrong" in verdict(np.floor(other), case.expected[0] + 0, case.expected[0])[1]
 
 
+def test_a_long_sum_may_lose_what_its_additions_lose():
+    """20,000 products added to a bias one by one; beyond what that explains it is wrong."""
+    rng, size = np.random.default_rng(3), 20_000
+    b = ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT32", (1, size)), b.output("TENSOR_FLOAT32", (1, 1))
+    weights = rng.normal(0, 1e-3, (1, size)).astype(np.float32)
+    model = b.operation("FULLY_CONNECTED", [x, b.constant(weights), b.constant(np.float32([8])), b.scalar(0)],
+                        [y]).build()
+    values = rng.normal(0, 1, (1, size)).astype(np.float32)
+    case = golden("x", model, (values,))
+    one_by_one = np.cumsum(np.append(np.float32(8), values * weights), dtype=np.float32)[-1:].reshape(1, 1)
+    off = abs(one_by_one - case.expected[0]).item()
+    assert mismatch(case.expected[0], one_by_one) and off < 1e-4
+
+    def verdict(output):
+        return judge(case, [output], lambda exposed: [output])[0]
+
+    assert verdict(one_by_one) == "unstable"
+    assert verdict(case.expected[0] + np.float32(4e-4)) == "differs"
+
+
 def test_exposed_shows_all_values():
     case = draw_case(3)
     shown = exposed(case)
