@@ -79,6 +79,19 @@ def internal(path: str, what: str) -> InternalError:
     return InternalError(f"{path}: internal error, please report it with the model: {what}")
 
 
+def detached(error: BaseException) -> BaseException:
+    """A caught error, to be stored: without its traceback, nor those of errors that it took the place of.
+
+    Their frames, and those that called them, would refer to where the error is stored: a cycle, which holds all the
+    memory that they work with until a garbage collection comes by. A cause keeps its traceback, which is shown.
+    """
+    part: BaseException | None = error
+    while part is not None:
+        part.__traceback__ = None
+        part = part.__context__ if part.__suppress_context__ and part.__cause__ is None else None
+    return error
+
+
 class guarded:
     """Context in which exceptions become an InternalError that names the path.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .. import trace, vlog
 from .._native.threads import now_ns
 from ..checks import flag, sequence
-from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize
+from ..errors import Cancelled, Error, GeneralFailure, InvalidArgument, OutputInsufficientSize, detached
 from .execution import Limits
 from .fence import Fence, check_fences
 from .pools import bind_request, lose_results
@@ -49,7 +49,7 @@ class FencedExecution:
             self._give_up(Cancelled("execute_fenced: the client has gone"))
 
     def _end(self, outcome):
-        self._outcome = outcome.with_traceback(None) if isinstance(outcome, Error) else outcome
+        self._outcome = detached(outcome) if isinstance(outcome, Error) else outcome
         if self._control is not None:
             control, self._control = self._control, None
             control.ended()

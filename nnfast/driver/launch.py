@@ -5,7 +5,7 @@ from functools import partial
 from .. import trace
 from .._native.threads import now_ns
 from ..checks import called, chosen_from, flag
-from ..errors import Error, GeneralFailure, InvalidArgument
+from ..errors import Error, GeneralFailure, InvalidArgument, detached
 from .execution import PRIORITIES, limits_of
 from .pools import bind_request, failed
 
@@ -25,7 +25,7 @@ def submit_request(prepared, request, done, measure_timing=False, deadline=None,
     except InvalidArgument:
         raise
     except Error as error:
-        arguments, limits, failure = None, None, error
+        arguments, limits, failure = None, None, detached(error)
 
     def work():
         try:
@@ -63,7 +63,7 @@ def _start(background, work, done, priority, deadline_ns=0):
         try:
             outcome = work(), None
         except Error as error:
-            outcome = None, error
+            outcome = None, detached(error)
         except MemoryError as error:
             outcome = None, GeneralFailure(f"out of memory: {error}")
         except BaseException as error:  # the caller must get an answer, whatever went wrong

@@ -147,7 +147,7 @@ class Memory:
             try:
                 mapping = Mapping(self._fd, start, length, writable)
             except OSError as error:
-                failure = error
+                failure = str(error)  # the error would keep this frame, and the frame the error
             else:
                 mapping.held = held
                 self._mapped = np.frombuffer(mapping, np.uint8, self.size, self.offset - start)

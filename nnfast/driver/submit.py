@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import forks
 from .._native.threads import Cancel, now_ns
 from ..checks import is_number, shown
-from ..errors import Cancelled, GeneralFailure, InvalidArgument
+from ..errors import Cancelled, GeneralFailure, InvalidArgument, detached
 from ..forks import renewed
 from .arguments import as_asked, in_order
 from .durations import duration_to_ns
@@ -81,7 +81,7 @@ def submit(prepared: Any, inputs: Sequence[typed.Tensor | None] | dict[str, Any]
             arrays = in_order(inputs, prepared.inputs, "submit")
             results = prepared.executor.perform(arrays, None, Limits(future._flag, deadline_ns))
         except BaseException as error:
-            future.set_exception(error)
+            future.set_exception(detached(error))
         else:
             spent = (time.perf_counter_ns() - began) // 1000
             future.timing = Timing(spent, spent)

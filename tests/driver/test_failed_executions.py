@@ -1,7 +1,9 @@
 """A failed execution leaves no value in the buffers that it was to write, whatever ended it."""
 
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -122,3 +124,65 @@ def test_what_is_invalid_is_no_execution(prepared, buffer, way):
     with pytest.raises(InvalidArgument):
         way(prepared, into(buffer, X, np.ones(4, np.int8), dims=(4,)))
     assert has_value(buffer)
+
+
+def test_a_launch_that_lacks_memory_holds_none_until_the_next_garbage_collection():
+    """The error has a context, whose traceback counts too."""
+    device, ended, told = nnfast.Device(1, memory_limit=40_000), threading.Event(), []
+    b = ModelBuilder()
+    x, y = b.input(FLOAT, (1, 100)), b.output(FLOAT, (1, 100))
+    picked = b.add("GATHER", [x, b.scalar(1), b.constant(np.arange(100, dtype=np.int32))])  # is planned with a table
+    model = b.operation("FULLY_CONNECTED", [picked, b.constant(np.ones((100, 100), np.float32)),
+                                            b.constant(np.zeros(100, np.float32)), b.scalar(0)], [y]).build()
+
+    def done(prepared, error):
+        told.append(str(error))
+        ended.set()
+
+    gc.collect()
+    gc.disable()
+    try:
+        device.submit_prepare(model, done)
+        assert ended.wait(PATIENCE) and "memory limit" in told[0]
+        until = time.monotonic() + PATIENCE
+        while device.budget.used and time.monotonic() < until:
+            time.sleep(0.001)  # the thread that has told it still holds it
+        assert not device.budget.used
+    finally:
+        gc.enable()
+
+
+def test_an_error_goes_with_its_last_user_and_not_with_the_next_garbage_collection(prepared):
+    """So does what the frames of its traceback work with."""
+    def submitted(kept):
+        with pytest.raises(InvalidArgument) as caught:
+            prepared.submit([X, X[:3]]).result(PATIENCE)
+        kept.append(weakref.ref(caught.value))
+        del caught
+
+    def launched(kept):
+        ended = threading.Event()
+
+        def done(result, error):
+            kept.append(weakref.ref(error))
+            ended.set()
+
+        prepared.submit_request(Request(
+            (RequestArgument(0, 0, 16, (4,)), RequestArgument(1, 0, 12, (3,))), (RequestArgument(2, 0, 16, (4,)),),
+            (X, X[:3].copy(), np.zeros(4, np.float32))), done)
+        assert ended.wait(PATIENCE)
+
+    for way in (submitted, launched):
+        kept = []
+        way(kept)
+        gc.collect()
+        gc.disable()
+        try:
+            kept.clear()
+            way(kept)
+            until = time.monotonic() + PATIENCE
+            while kept[0]() is not None and time.monotonic() < until:
+                time.sleep(0.001)  # the thread that has told it still holds it
+            assert kept[0]() is None
+        finally:
+            gc.enable()

@@ -4,7 +4,7 @@ import os
 
 from ... import trace
 from ...driver.request import OutputShape
-from ...errors import Error, GeneralFailure, ResourceExhaustedTransient
+from ...errors import Error, GeneralFailure, ResourceExhaustedTransient, detached
 from ..wire import protocol
 from ..wire.channel import LostDescriptors, Malformed
 from ..wire.failures import raise_failure
@@ -88,7 +88,7 @@ def outcome_of(connection, error, convert, fds=None):
     try:
         return convert(connection.receive(fds)), None
     except Error as failed:
-        return None, failed
+        return None, detached(failed)
     except MemoryError as failed:
         return None, ResourceExhaustedTransient(f"out of memory: {failed}")
     except Exception as failed:  # the waiting caller must get an answer, whatever went wrong

@@ -23,7 +23,7 @@ from ...driver.request import ExecutionResult, OutputShape, Timing
 from ...driver.signature import signature_of
 from ...driver.submit import Execution
 from ...driver.tensors import TensorInfo
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, detached
 from ...forks import importing
 from ..wire import protocol
 from .burst import RemoteBurst
@@ -176,7 +176,7 @@ class RemotePreparedModel(Closing):
             taken = self._taken(in_order(inputs, self.inputs, "submit"))
             arrays, message = self._arrays(taken, None, 0, future.call, deadline)
         except InvalidArgument as error:
-            future.set_exception(error)
+            future.set_exception(detached(error))
             return future
         connection = session.take()
         try:
