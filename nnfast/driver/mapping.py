@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .. import forks
-from .._native.threads import Cancel
+from .._native.threads import Cancel, now_ns
 from ..checks import called, chosen_from, counted, shown, whole
 from ..errors import Error, GeneralFailure, InvalidArgument
 from ..forks import renewed
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS, MOST_BATCH, MOST_AHEAD = 1024, 1 << 16, 1 << 24
 ROUNDS = 2
-"""Executions that each client has taken items for, by default: one runs, one waits."""
+"""Turns that each client has taken items for, by default: one runs, one waits."""
+TURN_NS, MOST_EXECUTIONS = 4_000_000, 64
+"""Executions shorter than this are handed to a client several at a time, so many at most: to wake it, and to wait for
+the interpreter meanwhile, costs tens of microseconds."""
 
 RAISE, RETURN = "raise", "return"
 
@@ -46,6 +49,8 @@ class Results(Closing):
 
     batch: items of one execution; reason: why that is 1 although more were asked for, else "". clients: executions at
     once. `close` drops what has not been delivered, as the end of a `with` block does.
+
+    A chunk is what a client gets at a time: one execution, or several that are short and whose items come as quickly.
     """
 
     batch: int
@@ -72,7 +77,8 @@ class Results(Closing):
         self._forks = forks.count
         self._job = _Job(prepared, batch, self.clients, prepare)
         self.batch, self.reason = self._job.batch, self._job.reason
-        self._ahead = ROUNDS * self.clients * self.batch if ahead is None else ahead
+        self._ahead, self._is_ahead_given = ahead or ROUNDS * self.clients * self.batch, ahead is not None
+        self._size, self._source_ns = self.batch, 0  # of the next chunk; time that its items took to come
         self._workers = Workers("map", self.clients, is_awaited=False)
 
     def __iter__(self) -> Self:
@@ -82,6 +88,8 @@ class Results(Closing):
         if not self._ready:
             while self._inputs is not None and self._taken - self._delivered < self._ahead:
                 self._take()
+            if not self._pending and self._gathered:  # as many as are allowed, but chunks were to be larger
+                self._send()
             if not self._pending:
                 if self._failure is not None:
                     failure, self._failure = self._failure, None
@@ -89,7 +97,7 @@ class Results(Closing):
                 self.close()
                 raise StopIteration
             self._ready.extend(self._finished(self._pending[0]))
-            self._pending.popleft()
+            self._fit(self._pending.popleft())
         result = self._ready.popleft()
         self._delivered += 1
         if isinstance(result, FailedItem):
@@ -101,6 +109,7 @@ class Results(Closing):
 
     def _take(self):
         """Take an item of the inputs, and start an execution once there is a batch of them."""
+        began = now_ns()
         try:
             item = next(self._inputs)
         except StopIteration:
@@ -109,21 +118,41 @@ class Results(Closing):
             self._failure = error
             self._end()
         else:
+            self._source_ns += now_ns() - began
             self._gathered.append((self._taken, item))
             self._taken += 1
-            if len(self._gathered) == self.batch:
-                self._start(self._gathered)
-                self._gathered = []
+            if len(self._gathered) >= self._size:
+                self._send()
+
+    def _send(self):
+        """Start what has gathered, as far as it fills batches."""
+        count = len(self._gathered) // self.batch * self.batch
+        self._start(self._gathered[:count])
+        self._gathered, self._source_ns = self._gathered[count:], 0
 
     def _end(self):
-        """No item follows: what does not fill a batch runs one by one."""
+        """No item follows: every batch goes to a client of its own, and what does not fill one runs one by one."""
         self._inputs = None
-        for entry in self._gathered:
+        whole = len(self._gathered) // self.batch * self.batch
+        for first in range(0, whole, self.batch):
+            self._start(self._gathered[first:first + self.batch])
+        for entry in self._gathered[whole:]:
             self._start([entry])
         self._gathered = []
 
+    def _fit(self, chunk):
+        """Choose the size of chunks by how long one took, and how long its items took to come."""
+        count = max(1, chunk.count // self.batch)
+        spent = max(chunk.spent_ns, chunk.source_ns, 1) / count
+        most = MOST_EXECUTIONS
+        if self._is_ahead_given:
+            most = max(1, min(most, self._ahead // (ROUNDS * self.clients * self.batch)))
+        self._size = self.batch * max(1, min(most, int(TURN_NS / spent)))
+        if not self._is_ahead_given:
+            self._ahead = ROUNDS * self.clients * self._size
+
     def _start(self, entries):
-        chunk = _Chunk(entries)
+        chunk = _Chunk(entries, self._source_ns)
         self._pending.append(chunk)
         job = self._job
         try:
@@ -161,12 +190,16 @@ class Results(Closing):
 
 
 class _Chunk:
-    """Items of one execution. entries: [(place, item)]; outcomes: their results or FailedItems, once `done` is free."""
+    """Items of some executions. entries: [(place, item)]; outcomes: their results or FailedItems, once `done` is free.
 
-    __slots__ = ("entries", "outcomes", "done")
+    count: of the items; source_ns, spent_ns: time that they took to come, and their executions in all.
+    """
 
-    def __init__(self, entries):
+    __slots__ = ("count", "done", "entries", "outcomes", "source_ns", "spent_ns")
+
+    def __init__(self, entries, source_ns):
         self.entries, self.outcomes, self.done = entries, None, renewed(threading.Lock())
+        self.count, self.source_ns, self.spent_ns = len(entries), source_ns, 0
         self.done.acquire()
 
     def wait(self):
@@ -201,55 +234,73 @@ class _Job:
     def work(self, chunk):
         """Run a chunk; never raises."""
         entries, chunk.entries = chunk.entries, None
-        outcomes = [None] * len(entries)
+        outcomes, began = [], now_ns()
         try:
-            if not self.cancel.is_set:
-                self._run(entries, outcomes)
+            if self.batch == 1:
+                for place, item in entries:
+                    outcomes.append(None if self.cancel.is_set else self._alone(place, item))
+            else:
+                for first in range(0, len(entries), self.batch):
+                    outcomes += self._together(entries[first:first + self.batch])
         except BaseException as error:
             outcomes = [FailedItem(place, copy(error)) for place, _ in entries]
         finally:
-            chunk.outcomes = outcomes
+            chunk.outcomes, chunk.spent_ns = outcomes, now_ns() - began
             chunk.done.release()
 
-    def _run(self, entries, outcomes):
-        """Fill in the outcomes of entries: in one execution, or one by one where an item cannot be in a batch."""
-        calls = [self._call(outcomes, k, place, item) for k, (place, item) in enumerate(entries)]
-        if len(calls) == self.batch > 1 and all(c is not None and self._batched.takes(c.arrays) for c in calls):
+    def _alone(self, place, item):
+        """The result of an item, or its FailedItem."""
+        try:
+            arrays, by_name = self._arrays(item)
+            return self._as_asked(self._single.perform(arrays, self._limits), by_name)
+        except BaseException as error:
+            return FailedItem(place, error)
+
+    def _together(self, entries):
+        """Results or FailedItems of entries: in one execution, or one by one where an item cannot be in a batch."""
+        if self.cancel.is_set:
+            return [None] * len(entries)
+        calls = [self._call(place, item) for place, item in entries]
+        taken = [call for call in calls if isinstance(call, _Call)]
+        if len(taken) == self.batch and all(self._batched.takes(call.arrays) for call in taken):
             try:
-                results = self._batched.run([call.arrays for call in calls], self._limits)
+                results = self._batched.run([call.arrays for call in taken], self._limits)
             except (Error, MemoryError):  # of a bad value, or of the size: alone, each item has its own outcome
                 pass
             else:
-                outcomes[:] = [self._as_asked(call, result) for call, result in zip(calls, results)]
-                return
-        for k, ((place, _), call) in enumerate(zip(entries, calls)):
-            if call is not None:
-                try:
-                    outcomes[k] = self._as_asked(call, self._single.perform(call.arrays, self._limits))
-                except BaseException as error:
-                    outcomes[k] = FailedItem(place, error)
+                return [self._as_asked(result, call.by_name) for call, result in zip(taken, results)]
+        return [self._run(place, call) if isinstance(call, _Call) else call for (place, _), call in zip(entries, calls)]
 
-    def _call(self, outcomes, k, place, item):
-        """The _Call of an item; None, and its FailedItem among the outcomes, if it cannot be run."""
+    def _run(self, place, call):
+        try:
+            return self._as_asked(self._single.perform(call.arrays, self._limits), call.by_name)
+        except BaseException as error:
+            return FailedItem(place, error)
+
+    def _call(self, place, item):
+        """The _Call of an item, or its FailedItem if it cannot be run."""
         inputs = self._single.inputs
         try:
-            if self._prepare is not None:
-                item = self._prepare(item)
-            by_name = isinstance(item, Mapping)
-            if by_name:
-                arrays = named(item, inputs, "input")
-            else:
-                arrays = in_list(item if isinstance(item, list | tuple) else [item], "map")
+            arrays, by_name = self._arrays(item)
             if len(arrays) != len(inputs):
                 raise InvalidArgument(f"run: got {counted(len(arrays), 'input')}, must be {len(inputs)} "
                                       f"({', '.join(i.name for i in inputs)})")
             return _Call(taken_inputs(inputs, arrays), by_name)
         except BaseException as error:
-            outcomes[k] = FailedItem(place, error)
-            return None
+            return FailedItem(place, error)
 
-    def _as_asked(self, call, results):
-        return dict(zip((o.name for o in self._single.outputs), results)) if call.by_name else results
+    def _arrays(self, item):
+        """(arrays of an item in model order, as the caller gives them; whether it is by name)."""
+        if self._prepare is not None:
+            item = self._prepare(item)
+        if type(item) is list:
+            return item, False
+        if isinstance(item, Mapping):
+            return named(item, self._single.inputs, "input"), True
+        return in_list(item if isinstance(item, list | tuple) else [item], "map"), False
+
+    def _as_asked(self, results, by_name):
+        return dict(zip((o.name for o in self._single.outputs), results)) if by_name else results
 
 
 class _Call(NamedTuple):

@@ -341,7 +341,8 @@ class PreparedModel(Closing):
         them once more, and tried: where items would not stay apart, each runs alone, and `reason` of the iterator says
         why. Integers are what `run` gives, bit for bit; sums of floats may be added up in another order.
         clients: executions at once, among which the threads of the device are shared out; None: one for each thread.
-        ahead: most items taken and not yet delivered, at least `batch`; None: two executions of each client.
+        ahead: most items taken and not yet delivered, at least `batch`; None: two executions of each client, or as
+        many, up to 128, as take it 8 ms where they are short and their inputs come as quickly.
         prepare: function from an item to what `run` takes, called on the threads of the clients.
         errors: "raise" raises what an item failed on, after which the iterator goes on with the next item; "return"
         gives a FailedItem (place, error) in place of the result. Messages begin with "map item 17: ". What `inputs`

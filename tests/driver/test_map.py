@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -57,11 +58,12 @@ def codes():
 class Counted:
     """Iterable of items that counts how many were taken."""
 
-    def __init__(self, items):
-        self.items, self.taken = items, 0
+    def __init__(self, items, seconds=0):
+        self.items, self.taken, self.seconds = items, 0, seconds
 
     def __iter__(self):
         for item in self.items:
+            time.sleep(self.seconds)
             self.taken += 1
             yield item
 
@@ -207,13 +209,48 @@ def test_constants_of_a_model_from_the_cache(tmp_path):
 @pytest.mark.parametrize("batch, clients, ahead, bound", [(1, 1, None, 2), (1, 3, None, 6), (4, 2, None, 16),
                                                           (4, 2, 5, 5), (1, 2, 1, 1)])
 def test_inputs_are_taken_as_far_as_said(codes, batch, clients, ahead, bound):
+    """Not further where they take a while, and never where it is said."""
     _, prepared = codes
-    items = Counted(rows(50)[:, None])
+    items = Counted(rows(50)[:, None], 0 if ahead else 0.005)
     results = prepared.map(items, batch=batch, clients=clients, ahead=ahead)
     assert items.taken == 0
     for delivered, _ in enumerate(results):
         assert items.taken - delivered <= bound
     assert (items.taken, delivered) == (50, 49)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_short_items_go_to_a_client_several_at_a_time(codes, batch, monkeypatch):
+    monkeypatch.setattr("nnfast.driver.mapping.TURN_NS", 1 << 60)  # all are short
+    _, prepared = codes
+    x = rows(1003)[:, None]
+    wanted = [prepared.run([row])[0].tobytes() for row in x]
+    items, most, found = Counted([*x[:700], x[0, :, :3], *x[700:]]), 0, []
+    for result in prepared.map(items, batch=batch, clients=2, errors="return"):
+        most = max(most, items.taken - len(found))
+        found.append(result)
+    assert 64 < most <= 2 * 2 * 64 * batch
+    assert found[700].place == 700 and "map item 700" in str(found[700].error)
+    assert [y.tobytes() for y, in found[:700] + found[701:]] == wanted
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([1, 4]), st.integers(1, 3),
+       st.lists(st.tuples(st.integers(1, 90), st.sampled_from([10_000, 100_000, 900_000, 9_000_000])), max_size=8))
+def test_items_that_become_longer_and_shorter(codes, batch, clients, spells):
+    """Chunks grow and shrink with them; what had gathered for a larger one is not lost."""
+    clock, (_, prepared) = [0], codes
+    spent = [ns for count, ns in spells for _ in range(count)]
+    x = rows(len(spent))[:, None]
+
+    def prepare(k):
+        clock[0] += spent[k]
+        return x[k]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nnfast.driver.mapping.now_ns", lambda: clock[0])
+        found = [y.tobytes() for y, in prepared.map(range(len(spent)), batch, clients, prepare=prepare)]
+    assert found == [prepared.run([row])[0].tobytes() for row in x]
 
 
 def test_endless_inputs(codes):
