@@ -19,7 +19,17 @@ from ..conformance.steps import BURST, FENCED, claims_all, must_refuse, perform
 from ..conformance.worker import has_newer_operand, make_face
 from ..driver.memory import ASHMEM
 from ..errors import Error, ErrorStatus
-from .session_parts import Drawn, Finding, Pending, Slot, Stored, deadline, has_open_input, other_values
+from .session_parts import (
+    Drawn,
+    Finding,
+    Pending,
+    Slot,
+    Stored,
+    deadline,
+    has_open_input,
+    other_values,
+    seed_inputs,
+)
 
 WAYS = (("canonical", False), ("canonical", True), ("1.3", False), ("canonical", False), ("1.2", False), ("1.3", True),
         ("1.1", False), ("1.0", False))
@@ -187,7 +197,8 @@ class Play:
         slot = self._slot()
         base, key, way = slot.drawn, self.source.take(2), self.source.pick(list(slot.ways))
         if key not in base.others:
-            inputs = [array if array is None else other_values(array, key[place % 2] + place)
+            kept = seed_inputs(base.case.model)
+            inputs = [array if array is None or place in kept else other_values(array, key[place % 2] + place)
                       for place, array in enumerate(base.case.inputs)]
             try:
                 base.others[key] = Drawn.of(golden(base.case.name, base.case.model, inputs))

@@ -9,6 +9,7 @@ from .. import CacheFiles
 from ..conformance.randgraph.subject import has_open_output
 from ..conformance.steps import has_zero_sized
 from ..conformance.vectors import Case
+from ..model.types import OperationType
 
 
 class Finding(AssertionError):
@@ -76,6 +77,14 @@ def has_open_input(model):
     main = model.main
     return any(operand.shape is None or None in operand.shape
                for operand in (main.operands[place] for place in main.inputs))
+
+
+def seed_inputs(model):
+    """Places of the inputs that are seeds, which must stay: two zeros would ask for other numbers each time."""
+    main = model.main
+    seeds = {operation.inputs[2] for operation in main.operations
+             if operation.type == OperationType.RANDOM_MULTINOMIAL}
+    return {place for place, operand in enumerate(main.inputs) if operand in seeds}
 
 
 def other_values(array, choice):

@@ -16,7 +16,7 @@ from nnfast.errors import Error, InvalidArgument
 from nnfast.fuzz import TARGETS, chance, flat, graph, play, replay, run, runner
 from nnfast.fuzz.decisions import Draws, Source
 from nnfast.fuzz.files import TfliteFile, graphs, samples
-from nnfast.fuzz.session_parts import Finding, other_values
+from nnfast.fuzz.session_parts import Finding, other_values, seed_inputs
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
 from nnfast.service.wire.models import pack
@@ -166,6 +166,17 @@ def test_arguments_of_run_are_checked():
     for wrong in ({"runs": 0}, {"minutes": 0}, {"seed": -1}, {"targets": "packets"}, {"progress": 1}, {"folder": 3}):
         with pytest.raises(InvalidArgument):
             run(**{"targets": ["packets"], "runs": 1, **wrong})
+
+
+def test_seeds_stay_as_they_are():
+    """Two zeros in their place make RANDOM_MULTINOMIAL draw other numbers each time."""
+    b = nnfast.ModelBuilder()
+    counts, logits = b.input("TENSOR_INT32", (2,)), b.input("TENSOR_FLOAT32", (1, 3))
+    seeds = b.input("TENSOR_INT32", (2,))
+    drawn = b.output("TENSOR_INT32", (1, 5))
+    b.operation("ADD", [counts, counts, b.scalar(0)], [b.output("TENSOR_INT32", (2,))])
+    model = b.operation("RANDOM_MULTINOMIAL", [logits, b.scalar(5), seeds], [drawn]).build()
+    assert seed_inputs(model) == {2}
 
 
 def test_graphs_that_last_keep_no_session(monkeypatch):
