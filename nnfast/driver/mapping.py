@@ -13,9 +13,9 @@ import numpy as np
 from .. import forks
 from .._native.threads import Cancel, now_ns
 from ..checks import called, chosen_from, counted, shown, whole
-from ..errors import Error, GeneralFailure, InvalidArgument
+from ..errors import Error, GeneralFailure, InvalidArgument, detached
 from ..forks import renewed
-from .arguments import in_list, named, taken_inputs
+from .arguments import as_asked, in_list, named, taken_inputs
 from .background import Workers
 from .batches import batched
 from .closing import Closing
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS, MOST_BATCH, MOST_AHEAD = 1024, 1 << 16, 1 << 24
 ROUNDS = 2
-"""Turns that each client has taken items for, by default: one runs, one waits."""
-TURN_NS, MOST_EXECUTIONS = 4_000_000, 64
+"""Chunks that each client has taken items for, by default: one runs, one waits."""
+CHUNK_NS, MOST_EXECUTIONS = 4_000_000, 64
 """Executions shorter than this are handed to a client several at a time, so many at most: to wake it, and to wait for
 the interpreter meanwhile, costs tens of microseconds."""
 
@@ -147,7 +147,7 @@ class Results(Closing):
         most = MOST_EXECUTIONS
         if self._is_ahead_given:
             most = max(1, min(most, self._ahead // (ROUNDS * self.clients * self.batch)))
-        self._size = self.batch * max(1, min(most, int(TURN_NS / spent)))
+        self._size = self.batch * max(1, min(most, int(CHUNK_NS / spent)))
         if not self._is_ahead_given:
             self._ahead = ROUNDS * self.clients * self._size
 
@@ -252,9 +252,9 @@ class _Job:
         """The result of an item, or its FailedItem."""
         try:
             arrays, by_name = self._arrays(item)
-            return self._as_asked(self._single.perform(arrays, self._limits), by_name)
         except BaseException as error:
             return FailedItem(place, error)
+        return self._run(place, arrays, by_name)
 
     def _together(self, entries):
         """Results or FailedItems of entries: in one execution, or one by one where an item cannot be in a batch."""
@@ -268,14 +268,15 @@ class _Job:
             except (Error, MemoryError):  # of a bad value, or of the size: alone, each item has its own outcome
                 pass
             else:
-                return [self._as_asked(result, call.by_name) for call, result in zip(taken, results)]
-        return [self._run(place, call) if isinstance(call, _Call) else call for (place, _), call in zip(entries, calls)]
+                return [as_asked(result, call.by_name, self._single.outputs) for call, result in zip(taken, results)]
+        return [self._run(place, *call) if isinstance(call, _Call) else call
+                for (place, _), call in zip(entries, calls)]
 
-    def _run(self, place, call):
+    def _run(self, place, arrays, by_name):
         try:
-            return self._as_asked(self._single.perform(call.arrays, self._limits), call.by_name)
+            return as_asked(self._single.perform(arrays, self._limits), by_name, self._single.outputs)
         except BaseException as error:
-            return FailedItem(place, error)
+            return FailedItem(place, detached(error))
 
     def _call(self, place, item):
         """The _Call of an item, or its FailedItem if it cannot be run."""
@@ -298,9 +299,6 @@ class _Job:
         if isinstance(item, Mapping):
             return named(item, self._single.inputs, "input"), True
         return in_list(item if isinstance(item, list | tuple) else [item], "map"), False
-
-    def _as_asked(self, results, by_name):
-        return dict(zip((o.name for o in self._single.outputs), results)) if by_name else results
 
 
 class _Call(NamedTuple):

@@ -221,7 +221,7 @@ def test_inputs_are_taken_as_far_as_said(codes, batch, clients, ahead, bound):
 
 @pytest.mark.parametrize("batch", [1, 4])
 def test_short_items_go_to_a_client_several_at_a_time(codes, batch, monkeypatch):
-    monkeypatch.setattr("nnfast.driver.mapping.TURN_NS", 1 << 60)  # all are short
+    monkeypatch.setattr("nnfast.driver.mapping.CHUNK_NS", 1 << 60)  # all are short
     _, prepared = codes
     x = rows(1003)[:, None]
     wanted = [prepared.run([row])[0].tobytes() for row in x]

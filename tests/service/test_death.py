@@ -30,6 +30,7 @@ from nnfast import Memory, ModelBuilder, Role
 from nnfast.driver.durations import MAXIMUM_LOOP_TIMEOUT_NS
 from nnfast.errors import ErrorStatus
 from nnfast.hal import v1_3
+from nnfast.service.client.prepared import RemotePreparedModel
 from nnfast.service.client.session import ClientSession
 from nnfast.service.spawn import start
 
@@ -230,21 +231,22 @@ def test_a_closed_model_refuses_before_the_driver_has_heard_of_it(server, monkey
                      lambda: device.allocate((), (nnfast.Role(prepared, 0),))):
             with pytest.raises(nnfast.InvalidArgument, match="is closed; prepare the model again"):
                 call()
-        np.testing.assert_array_equal(future.result(10)[0], 2 * X)
+        np.testing.assert_array_equal(future.result(600)[0], 2 * X)
         prepared.close()
 
 
 def test_a_model_is_released_after_what_was_submitted(server, monkeypatch):
     """The driver may read a release before an execution that was sent earlier, on another connection."""
-    gate, events, drop = threading.Event(), [], ClientSession.drop
+    gate, events, drop, finish = threading.Event(), [], ClientSession.drop, RemotePreparedModel._finish
     monkeypatch.setattr(ClientSession, "drop", lambda *told: (events.append("release"), drop(*told)))
+    monkeypatch.setattr(RemotePreparedModel, "_finish", lambda *told: (
+        gate.wait(600), events.append("finish"), finish(*told)))
     with nnfast.connect(server.path) as device:
         prepared = device.prepare(add_model())
         future = prepared.submit([X, X])
-        future.add_done_callback(lambda _: (gate.wait(60), events.append("finish")))
         prepared.close()
         gate.set()
-        np.testing.assert_array_equal(future.result(60)[0], 2 * X)
+        np.testing.assert_array_equal(future.result(600)[0], 2 * X)
         assert until(lambda: len(events) == 2), events
         assert events == ["finish", "release"]
 
