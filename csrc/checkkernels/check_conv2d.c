@@ -233,7 +233,7 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n, k));
     nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
     if (kernel->isa == NNF_ISA_AVX2)
-        nnf_mark_conv2d_q8(p->columns, p->depth, n, packed);
+        nnf_limit_conv2d_q8(p->columns, p->depth, n, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
         for (size_t j = 0; j < p->columns; j += step) {
@@ -249,17 +249,23 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     }
 }
 
-/* Any weights, or small ones, or the largest of which kernels may add the products in 16 bits, and those above. */
-static void fill_weights(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip)
+/* Any weights, or small ones, or such that sums of products come to the ends of 16 bits and beyond with certain codes:
+ * of all weights `edge`, kernels may add `each` in 16 bits as long as no code is above `limit`. Codes up to one that a
+ * kernel may have to tell from the next. */
+static void fill_q8(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip, uint8_t *codes, size_t codes_count)
 {
-    static const int8_t edges[] = {32, -32, 16, -16, 33, -33, 17, -17};
-    const size_t kind = nnf_check_below(c, 4), shift = 1 + nnf_check_below(c, 5);
-    const size_t edge = nnf_check_below(c, sizeof edges);
+    const size_t kind = nnf_check_below(c, 4), shift = nnf_check_below(c, 6), each = (size_t)2 << nnf_check_below(c, 3);
+    const int edge = (int)(1 + nnf_check_below(c, 128)), limit = 32767 / (edge * (int)each) + (int)nnf_check_below(c, 3) - 1;
+    const uint8_t most = (uint8_t)(kind == 1 ? (limit < 255 ? limit : 255) : 255 >> nnf_check_below(c, 4));
+    const int sign = nnf_check_below(c, 2) || edge == 128 ? -1 : 1;
     nnf_check_fill_bytes(c, weights, count);
-    for (size_t i = 0; kind && i < count; i++) {
+    nnf_check_fill_bytes(c, codes, codes_count);
+    for (size_t i = 0; i < count; i++) {
         const int weight = (int8_t)weights[i] >> shift;
-        weights[i] = (uint8_t)(kind == 1 ? edges[edge] : weight) ^ flip;
+        weights[i] = (uint8_t)(kind == 1 ? sign * edge : weight) ^ flip;
     }
+    for (size_t i = 0; i < codes_count; i++)
+        codes[i] = (uint8_t)(kind == 1 ? most : codes[i] % (most + 1));
 }
 
 /* kind 0: multipliers of a layer, 1: any exponent, 2: any exponent and sums that wrap. */
@@ -272,11 +278,10 @@ static void check_q8(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *ker
     int32_t *exponent = nnf_check_alloc(c, 4 * p.columns), *offset = nnf_check_alloc(c, 4 * p.rows);
     const size_t bytes = p.rows * p.columns * size_q8(kernel);
     uint8_t *expected = nnf_check_alloc(c, bytes), *actual = nnf_check_alloc(c, bytes);
-    nnf_check_fill_bytes(c, x, p.rows * p.lda);
+    const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
+    fill_q8(c, weights, p.columns * p.depth, flip, x, p.rows * p.lda);
     for (size_t i = 0; i < p.rows; i++)
         memset(x + i * p.lda + p.depth, 0, p.lda - p.depth);
-    const uint8_t flip = nnf_check_below(c, 2) ? 0x80 : 0;
-    fill_weights(c, weights, p.columns * p.depth, flip);
     for (size_t j = 0; j < p.columns; j++) {
         bias[j] = (int32_t)nnf_check_u32(c) >> (kind == 2 ? 0 : 16);
         nnf_check_multiplier(c, multiplier + j, exponent + j, kind ? -31 : -12, kind ? 31 : -1);

@@ -123,19 +123,48 @@ def test_q8_of_small_weights(level, depth):
         assert np.array_equal(actual, np.clip(quant.mbqm(total, multiplier, exponent) + 128, 0, 255)), (weights, code)
 
 
+@every_level
+@pytest.mark.parametrize("depth", [24, 64, 147, 1100, 2100])
+def test_q8_of_uneven_channels(level, depth):
+    """Of some channels all codes are small: kernels may add their products in 16 bits, and those beside them not."""
+    rng = np.random.default_rng(depth)
+    window = Window((6, 11), (1, 1), (1, 1), (1, 1), (0, 0), (6, 11))
+    bias, multiplier, exponent = np.zeros(40, np.int32), np.full(40, 2**30, np.int32), np.full(40, -13, np.int32)
+    for spread in (10, 40, 100):
+        matrix = np.clip(rng.normal(0, spread, (40, depth)), -128, 127).astype(np.int8)
+        most = np.repeat(rng.integers(0, 257, -(-depth // 16)), 16)[:depth]
+        image = (rng.random((1, 6, 11, depth)) * most).astype(np.uint8)
+        with at_level(level):
+            packed = conv.pack_conv2d_q8(matrix, bias, 0, 0, False, multiplier, exponent)
+        [actual] = run_all_ways(
+            lambda: [conv.Conv2dQ8((0, 1, 2), window, 1, depth, 40, (np.dtype(np.int8), 0), 0, (128, 0, 255), False)],
+            [image, packed], [((1, 6, 11, 40), np.uint8)], level)
+        total = image.astype(np.int32) @ matrix.T.astype(np.int32)
+        assert np.array_equal(actual, np.clip(quant.mbqm(total, multiplier, exponent) + 128, 0, 255)), spread
+
+
 @pytest.mark.skipif("avx2" not in kernels.levels(), reason="the processor has no AVX2")
-def test_marks_of_small_weights_are_looked_at():
-    """Of 3 groups only ones that kernels can take: by eights they would read a group more."""
-    ones = np.ones(16, np.int32)
-    with at_level("avx2"):
-        for weight, groups, own, others in ((16, 4, 2, (0, 1)), (17, 4, 1, (0, 2)), (33, 4, 0, (1, 2)), (1, 3, 0, ()),
-                                            (1, 6, 1, (0,))):
-            packed = conv.pack_conv2d_q8(np.full((16, 4 * groups), weight, np.int8), ones, 0, 0, False, ones, -ones)
-            mark = packed[5 * 16 * 4 + 4:]
-            assert mark[0] == own and not mark[1:60].any()
-            for value in range(256):
-                mark[0] = value
-                assert conv.fits_conv2d_q8(packed, 16, 4 * groups) == (value in (own, *others))
+@pytest.mark.parametrize("depth", [4, 12, 16, 52, 600])
+def test_limits_of_a_panel(depth):
+    """The largest codes with which no sum of four, or of eight, products leaves 16 bits; whatever stands there fits."""
+    rng = np.random.default_rng(depth)
+    groups, ones = depth // 4, np.ones(16, np.int32)
+    blocks, room = -(-groups // 4), -(-groups // 128) * 32
+    for spread in (1, 10, 100):
+        matrix = np.clip(rng.normal(0, spread, (16, depth)), -128, 127).astype(np.int8)
+        with at_level("avx2"):
+            packed = conv.pack_conv2d_q8(matrix, ones, 0, 0, False, ones, -ones)
+            end = 4 * (5 * 16 + 16) + 16 * depth
+            limits = packed[end:end + 2 * room].reshape(2, room)[:, :blocks]
+            assert len(packed) == end + 2 * room
+            padded = np.zeros((16, 16 * blocks), np.int64)
+            padded[:, :depth] = matrix
+            for found, steps in zip(limits, (2, 4), strict=True):
+                bytes_of = padded.reshape(16, blocks, 4 // steps, steps, 2, 2)
+                sums = np.maximum(bytes_of.clip(0).sum((3, 5)), -bytes_of.clip(None, 0).sum((3, 5))).max((0, 2, 3))
+                assert np.array_equal(found, np.minimum(255, 32767 // np.maximum(sums, 1)))
+            packed[end:] = rng.integers(0, 256, 2 * room)
+            assert conv.fits_conv2d_q8(packed, 16, depth)
 
 
 LINES = [level for level in kernels.levels() if level in ("scalar", "avx512amx")]

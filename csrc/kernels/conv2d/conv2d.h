@@ -95,7 +95,7 @@ static inline size_t nnf_conv2d_q8_groups(size_t depth, size_t k)
     return (depth + unit - 1) / unit * (unit / NNF_CONV2D_Q8_GROUP);
 }
 
-/* Header of a panel, each array [width], then `simple` and marks in 64 bytes, then weights int8 [groups][width][4].
+/* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4], then limits.
  * SIGNED is 128 times the sum of a channel's weights: what a sum over signed codes, or over inputs less 128, lacks. */
 enum {
     NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT, NNF_CONV2D_Q8_SIGNED,
@@ -108,27 +108,34 @@ static inline const int32_t *nnf_conv2d_q8_simple(const int32_t *panel, size_t w
     return panel + NNF_CONV2D_Q8_ARRAYS * width;
 }
 
-/* What nnf_mark_conv2d_q8 finds of so many groups: that of unsigned codes and these weights four products can be added
- * in 16 bits, bytes 0 and 1, or 2 and 3, of two groups, or eight of them, of four groups. The marks are bytes behind
- * `simple`; groups beyond those that have one are plain. */
-enum { NNF_CONV2D_Q8_MARKED = 8, NNF_CONV2D_Q8_MARKS = 60 };
-enum { NNF_CONV2D_Q8_PLAIN, NNF_CONV2D_Q8_FOURS, NNF_CONV2D_Q8_EIGHTS };
-
-static inline int nnf_conv2d_q8_mark(const int32_t *panel, size_t width, size_t group)
-{
-    const size_t place = group / NNF_CONV2D_Q8_MARKED;
-    return place < NNF_CONV2D_Q8_MARKS ? ((const uint8_t *)(nnf_conv2d_q8_simple(panel, width) + 1))[place] : 0;
-}
+/* Limits: the largest code with which four products, of bytes 0 and 1, or of 2 and 3, of two groups, and eight products,
+ * of four groups, can be added in 16 bits; of each block of so many groups. Only kernels that add so look at them, only
+ * for them they are set. */
+enum { NNF_CONV2D_Q8_LIMITED = 4, NNF_CONV2D_Q8_LIMITS = 2 };
 
 static inline const int8_t *nnf_conv2d_q8_weights(const int32_t *panel, size_t width)
 {
     return (const int8_t *)(panel + NNF_CONV2D_Q8_ARRAYS * width + 16);
 }
 
+/* Blocks that have limits: those of the groups, and those that fill vectors of 32. */
+static inline size_t nnf_conv2d_q8_blocks(size_t groups)
+{
+    const size_t unit = 32 * NNF_CONV2D_Q8_LIMITED;
+    return (groups + unit - 1) / unit * 32;
+}
+
+/* uint8 [NNF_CONV2D_Q8_LIMITS][nnf_conv2d_q8_blocks]: of fours, of eights. */
+static inline const uint8_t *nnf_conv2d_q8_limits(const int32_t *panel, size_t width, size_t groups)
+{
+    return (const uint8_t *)nnf_conv2d_q8_weights(panel, width) + NNF_CONV2D_Q8_GROUP * width * groups;
+}
+
 /* Bytes of a panel. */
 static inline size_t nnf_conv2d_q8_panel(size_t width, size_t groups)
 {
-    return 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16) + NNF_CONV2D_Q8_GROUP * width * groups;
+    return 4 * (NNF_CONV2D_Q8_ARRAYS * width + 16) + NNF_CONV2D_Q8_GROUP * width * groups +
+           NNF_CONV2D_Q8_LIMITS * nnf_conv2d_q8_blocks(groups);
 }
 
 /* One tile: c[i][j] = flip ^ clamp(MBQM(sum + offset[i], multiplier[j], exponent[j]) + zero_point, lo, hi). A kernel that
@@ -196,11 +203,10 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
 int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_conv2d_q8_scheme *scheme, size_t channel,
                                int32_t *header, size_t width);
 
-/* Marks the groups of all panels whose products are small enough; for kernels that look at marks. */
-void nnf_mark_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed);
+/* Sets the limits of all panels, for kernels that look at them. */
+void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed);
 
-/* Whether panels that come from elsewhere have no shift and no mark that kernels cannot do; whatever else they hold is a
- * number. */
+/* Whether panels that come from elsewhere have no shift that kernels cannot do; whatever else they hold is a number. */
 int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed);
 
 #endif

@@ -17,6 +17,7 @@ enum { BLOCK = 16 };
 
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
+typedef int16_t i16x8 __attribute__((vector_size(16)));
 
 #if defined(__clang__)
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -193,57 +194,65 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
             }
         }
         pack_words(here, width, whole, weights + first * depth, depth, body, flip);
+        memset(body + 4 * width * groups, 0, (size_t)(packed + bytes - (body + 4 * width * groups)));
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
     }
 }
 
-/* Whether in no column of `width` the positive or the negative weights under one 16-bit sum, over `each` groups, can
- * take it out of range: 255 * 128 is in it. */
-static int are_small(const int8_t *w, size_t width, size_t each)
+static inline i16x8 larger(i16x8 a, i16x8 b)
 {
-    for (size_t j = 0; j < width; j++) {
-        for (size_t half = 0; half < 2; half++) {
-            int up = 0, down = 0;
-            for (size_t g = 0; g < each; g++) {
-                for (size_t i = 0; i < 2; i++) {
-                    const int weight = w[(g * width + j) * NNF_CONV2D_Q8_GROUP + 2 * half + i];
-                    up += weight > 0 ? weight : 0;
-                    down -= weight < 0 ? weight : 0;
-                }
-            }
-            if (up > 128 || down > 128)
-                return 0;
+    const i16x8 above = a > b;
+    return (a & above) | (b & ~above);
+}
+
+static inline int largest(i16x8 v)
+{
+    int most = 0;
+    for (int i = 0; i < 8; i++)
+        most = v[i] > most ? v[i] : most;
+    return most;
+}
+
+/* The largest of the sums of positive, and of negative, weights of bytes 0 and 1, or 2 and 3, of two and of four groups
+ * of a block: `most`. The width is a multiple of four. */
+static void add_up(const int8_t *w, size_t width, size_t count, int most[NNF_CONV2D_Q8_LIMITS])
+{
+    i16x8 fours = {0}, eights = {0};
+    for (size_t j = 0; j < width; j += 4) {
+        i16x8 up = {0}, down = {0}, up_all = {0}, down_all = {0};
+        for (size_t g = 0; g < count; g++) {
+            i16x8 both;
+            memcpy(&both, w + (g * width + j) * NNF_CONV2D_Q8_GROUP, sizeof both);
+            const i16x8 low = (i16x8)((u16x8)both << 8) >> 8, high = both >> 8;
+            const i16x8 above = (low & ~(low >> 15)) + (high & ~(high >> 15)), below = above - low - high;
+            up = g % 2 ? up + above : above;
+            down = g % 2 ? down + below : below;
+            fours = larger(fours, larger(up, down));
+            up_all += above;
+            down_all += below;
         }
+        eights = larger(eights, larger(up_all, down_all));
     }
-    return 1;
+    most[0] = largest(fours);
+    most[1] = largest(eights);
 }
 
-/* Whether that holds of all sums over `count` groups. */
-static int all_small(const int8_t *w, size_t width, size_t count, size_t each)
+void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed)
 {
-    int small = count % each == 0;
-    for (size_t g = 0; small && g < count; g += each)
-        small = are_small(w + g * width * NNF_CONV2D_Q8_GROUP, width, each);
-    return small;
-}
-
-void nnf_mark_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed)
-{
-    const size_t groups = nnf_conv2d_q8_groups(depth, NNF_CONV2D_Q8_GROUP), unit = NNF_CONV2D_Q8_MARKED;
+    const size_t groups = nnf_conv2d_q8_groups(depth, NNF_CONV2D_Q8_GROUP), unit = NNF_CONV2D_Q8_LIMITED;
+    const size_t blocks = nnf_conv2d_q8_blocks(groups);
     for (size_t first = 0; first < columns; first += n) {
         const size_t here = columns - first < n ? columns - first : n, width = nnf_conv2d_width(here, n);
         const int8_t *w = nnf_conv2d_q8_weights((const int32_t *)packed, width);
-        uint8_t *marks = (uint8_t *)((int32_t *)packed + NNF_CONV2D_Q8_ARRAYS * width + 1);
-        for (size_t b = 0; b < NNF_CONV2D_Q8_MARKS && b * unit < groups; b++, w += unit * width * NNF_CONV2D_Q8_GROUP) {
-            const size_t count = groups - b * unit < unit ? groups - b * unit : unit;
-            marks[b] = NNF_CONV2D_Q8_PLAIN;
-            if (all_small(w, width, count, 4))
-                marks[b] = NNF_CONV2D_Q8_EIGHTS;
-            else if (all_small(w, width, count, 2))
-                marks[b] = NNF_CONV2D_Q8_FOURS;
-        }
         packed += nnf_conv2d_q8_panel(width, groups);
+        uint8_t *limits = packed - NNF_CONV2D_Q8_LIMITS * blocks;
+        for (size_t g = 0; g < groups; g += unit, w += unit * width * NNF_CONV2D_Q8_GROUP, limits++) {
+            int most[NNF_CONV2D_Q8_LIMITS];
+            add_up(w, width, groups - g < unit ? groups - g : unit, most);
+            for (size_t e = 0; e < NNF_CONV2D_Q8_LIMITS; e++)
+                limits[e * blocks] = (uint8_t)(most[e] <= INT16_MAX / 255 ? 255 : INT16_MAX / most[e]);
+        }
     }
 }
 
@@ -259,11 +268,6 @@ int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const u
             const uint32_t left = (uint32_t)header[NNF_CONV2D_Q8_LEFT * width + j];
             const uint32_t right = (uint32_t)header[NNF_CONV2D_Q8_RIGHT * width + j];
             far |= left > (simple ? 0 : 31) || right > (simple ? MOST_RIGHT : 31) || (simple && j < here && right == 0);
-        }
-        for (size_t g = 0; g < groups && g < NNF_CONV2D_Q8_MARKS * NNF_CONV2D_Q8_MARKED; g += NNF_CONV2D_Q8_MARKED) {
-            const size_t count = groups - g < NNF_CONV2D_Q8_MARKED ? groups - g : NNF_CONV2D_Q8_MARKED;
-            const int mark = nnf_conv2d_q8_mark(header, width, g);
-            far |= mark > NNF_CONV2D_Q8_EIGHTS || count % (mark == NNF_CONV2D_Q8_EIGHTS ? 4 : (size_t)mark + 1);
         }
         packed += nnf_conv2d_q8_panel(width, groups);
     }

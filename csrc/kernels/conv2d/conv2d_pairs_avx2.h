@@ -25,7 +25,7 @@ typedef struct nnf_pairs {
     int32_t *sum; /* rows of NNF_PAIRS_N */
 } nnf_pairs;
 
-/* sum += a * w, pair by pair. Of intrinsics gcc makes code that spills: all sixteen registers are in use. */
+/* sum += a * w, pair by pair. Of intrinsics gcc makes code that spills: it adds products before sums. */
 INLINE void nnf_pairs_add(__m256i sum[2], const int32_t *a, __m256i low, __m256i high, const int vectors)
 {
     __m256i x, product;
@@ -38,7 +38,11 @@ INLINE void nnf_pairs_add(__m256i sum[2], const int32_t *a, __m256i low, __m256i
                 : "=&x"(x), "=&x"(product), "+x"(sum[0]), "+x"(sum[1])
                 : "m"(*a), "x"(low), "x"(high));
     else
-        sum[0] = _mm256_add_epi32(sum[0], _mm256_madd_epi16(_mm256_set1_epi32(*a), low));
+        __asm__("vpbroadcastd %2, %0\n\t"
+                "vpmaddwd %3, %0, %0\n\t"
+                "vpaddd %0, %1, %1"
+                : "=&x"(x), "+x"(sum[0])
+                : "m"(*a), "x"(low));
 }
 
 INLINE void nnf_pairs_few(const nnf_pairs *p, size_t first, const int rows, const int vectors)

@@ -8,20 +8,26 @@
 #include "nnf/unroll.h"
 
 enum {
-    M = 30,              /* rows that share widened weights */
+    M = 30,             /* rows that share widened weights, and a way to add the products of a block */
     N = NNF_PAIRS_N,
-    FEW = 3,             /* rows for which widening apart does not pay */
-    THREE = 3,           /* rows whose sums of bytes are in registers at once */
-    BLOCK = NNF_CONV2D_Q8_MARKED, /* groups of a vector */
-    CHUNK = 8 * BLOCK,   /* groups of weights that are widened at once, 8 KB: they stay in the level 1 cache */
-    SLAB = 4 * CHUNK,    /* groups of rows, 60 KB: they stream from level 2 */
-    PITCH = 2 * SLAB + 2 * BLOCK
+    HIGH = NNF_PAIRS_HIGH,
+    FEW = 3,            /* rows for which widening apart does not pay */
+    THREE = 3,          /* rows whose sums of bytes are in registers at once */
+    BLOCK = NNF_CONV2D_Q8_LIMITED,
+    MASK = 64,          /* blocks of a slab */
+    SLAB = MASK * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
+    CHUNK = 16,         /* blocks of weights that are widened at once, 8 KB: they stay in the level 1 cache */
+    PITCH = 2 * SLAB + 4 * BLOCK,
+    MEASURED = 8 * MASK /* blocks whose largest codes are looked for; behind them there may be any */
 };
 
-/* Codes and weights as pairs of 16 bits, for sums of two products: those of bytes would saturate. Of each block of
- * groups all pairs of even bytes stand before those of odd bytes. */
+/* Codes and weights as pairs of 16 bits, for sums of two products where those of bytes could saturate. Of each block all
+ * pairs of even bytes stand before those of odd bytes. `widened`: the blocks of the slab whose rows are there. */
 typedef struct pairs {
-    _Alignas(64) int32_t w[2 * CHUNK * N], a[M * PITCH], sum[M * N];
+    _Alignas(64) int32_t w[2 * CHUNK * BLOCK * N], a[M * PITCH], sum[M * N];
+    _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
+    const uint8_t *slab; /* codes, of the first row */
+    uint64_t widened;
 } pairs;
 
 INLINE size_t least(size_t a, size_t b)
@@ -29,24 +35,50 @@ INLINE size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Groups first..first+count-1 of all rows. */
-static void widen_rows(const nnf_conv2d_q8_tile *t, size_t first, size_t count, int32_t *to)
+/* Two blocks, of which the last groups may be missing. */
+INLINE __m256i load_blocks(const uint8_t *a, size_t groups, __m256i mask)
 {
-    const __m256i low = _mm256_set1_epi16(0xFF), lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const size_t whole = count / BLOCK * BLOCK, rest = count - whole;
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)rest), lane);
-    for (size_t i = 0; i < t->rows; i++, to += PITCH) {
-        const uint8_t *a = t->a + i * t->lda + 4 * first;
-        for (size_t g = 0; g < whole; g += BLOCK) {
-            const __m256i codes = _mm256_loadu_si256((const __m256i *)(a + 4 * g));
-            _mm256_storeu_si256((__m256i *)(to + 2 * g), _mm256_and_si256(codes, low));
-            _mm256_storeu_si256((__m256i *)(to + 2 * g + BLOCK), _mm256_srli_epi16(codes, 8));
+    return groups >= 2 * BLOCK ? _mm256_loadu_si256((const __m256i *)a) : _mm256_maskload_epi32((const int *)a, mask);
+}
+
+/* The first `count` of eight groups. */
+INLINE __m256i first_groups(size_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)least(count, 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* Of `groups` groups at `a` the blocks of a mask, and those beside them. */
+static void widen_rows(const nnf_conv2d_q8_tile *t, const uint8_t *a, size_t groups, uint64_t blocks, int32_t *to)
+{
+    const __m256i low = _mm256_set1_epi16(0xFF);
+    for (; blocks; a += 8 * BLOCK, to += 4 * BLOCK, groups -= 2 * BLOCK, blocks >>= 2) {
+        if (!(blocks & 3))
+            continue;
+        const __m256i mask = first_groups(groups);
+        for (size_t i = 0; i < t->rows; i++) {
+            const __m256i codes = load_blocks(a + i * t->lda, groups, mask);
+            const __m256i even = _mm256_and_si256(codes, low), odd = _mm256_srli_epi16(codes, 8);
+            __m256i *pairs_of = (__m256i *)(to + i * PITCH);
+            _mm256_store_si256(pairs_of, _mm256_permute2x128_si256(even, odd, 0x20));
+            _mm256_store_si256(pairs_of + 1, _mm256_permute2x128_si256(even, odd, 0x31));
         }
-        if (rest) {
-            const __m256i codes = _mm256_maskload_epi32((const int *)(a + 4 * whole), mask);
-            _mm256_storeu_si256((__m256i *)(to + 2 * whole), _mm256_and_si256(codes, low));
-            _mm256_storeu_si256((__m256i *)(to + 2 * whole + rest), _mm256_srli_epi16(codes, 8));
-        }
+    }
+}
+
+/* The largest code of each block. */
+static void measure(const nnf_conv2d_q8_tile *t, uint8_t *largest)
+{
+    const uint8_t *a = t->a;
+    for (size_t g = 0; g < least(t->groups, MEASURED * BLOCK); g += 2 * BLOCK, a += 8 * BLOCK, largest += 2) {
+        const __m256i mask = first_groups(t->groups - g);
+        __m256i most = load_blocks(a, t->groups - g, mask);
+        for (size_t i = 1; i < t->rows; i++)
+            most = _mm256_max_epu8(most, load_blocks(a + i * t->lda, t->groups - g, mask));
+        /* The smallest of what is left to 255. */
+        most = _mm256_max_epu8(most, _mm256_srli_epi16(most, 8));
+        most = _mm256_andnot_si256(most, _mm256_set1_epi16(0xFF));
+        largest[0] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_castsi256_si128(most)));
+        largest[1] = (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm256_extracti128_si256(most, 1)));
     }
 }
 
@@ -56,18 +88,13 @@ INLINE void split(__m256i bytes, __m256i *even, __m256i *odd)
     *odd = _mm256_srai_epi16(bytes, 8);
 }
 
-/* `count` groups of a panel. */
-INLINE void widen_weights(const int8_t *w, size_t count, __m256i *to, const int vectors)
+/* Groups of a block of weights. */
+INLINE __m256i *widen_weights(const __m256i *w, size_t groups, __m256i *to, const int vectors)
 {
-    for (size_t first = 0; first < count; first += BLOCK) {
-        const size_t here = least(BLOCK, count - first);
-        for (size_t g = 0; g < here; g++, w += 32 * vectors, to += vectors) {
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++)
-                split(_mm256_load_si256((const __m256i *)w + v), to + v, to + here * (size_t)vectors + v);
-        }
-        to += here * (size_t)vectors;
-    }
+    NNF_UNROLL
+    for (size_t i = 0; i < groups * (size_t)vectors; i++)
+        split(_mm256_load_si256(w + i), to + i, to + BLOCK * vectors + i);
+    return to + 2 * BLOCK * vectors;
 }
 
 /* Sums of a few rows, widened on the way: every weight is used only so often. */
@@ -111,7 +138,7 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int3
 
 typedef int32_t group __attribute__((aligned(1), may_alias));
 
-/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits: what the marks of
+/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits: what the limits of
  * a panel allow. is_first: there are none before. */
 INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0, __m256i w1, const int vectors,
                       const int is_first)
@@ -131,44 +158,85 @@ INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0,
                 "vpaddw %0, %3, %3"
                 : "=&x"(x), "=&x"(y), "+x"(*low), "+x"(*high)
                 : "m"(*(const group *)a), "x"(w0), "x"(w1));
-    else {
-        x = _mm256_maddubs_epi16(_mm256_set1_epi32(*(const group *)a), w0);
-        *low = is_first ? x : _mm256_add_epi16(*low, x);
+    else if (is_first)
+        __asm__("vpbroadcastd %1, %0\n\t"
+                "vpmaddubsw %2, %0, %0"
+                : "=&x"(*low)
+                : "m"(*(const group *)a), "x"(w0));
+    else
+        __asm__("vpbroadcastd %2, %0\n\t"
+                "vpmaddubsw %3, %0, %0\n\t"
+                "vpaddw %0, %1, %1"
+                : "=&x"(x), "+x"(*low)
+                : "m"(*(const group *)a), "x"(w0));
+}
+
+/* Blocks of a slab whose products are added in one way, to sums from `from`, which lie `step` further for each row. */
+typedef struct part {
+    const uint16_t *blocks; /* bytes of codes before each */
+    size_t count, tail;     /* whole blocks, and groups of one that is not and comes last */
+    const nnf_conv2d_q8_tile *tile;
+    const uint8_t *a;       /* codes of the slab, of the first row */
+    const int8_t *w;        /* of the panel, there too */
+    pairs *wide;
+    const int32_t *from;
+    size_t step;
+    int32_t *sum;
+} part;
+
+/* `each` groups of `rows` rows, in 16 bits. */
+INLINE void add_groups(__m256i s[THREE][2], const uint8_t *a, size_t lda, const __m256i *w, const int rows,
+                       const int vectors, const int each)
+{
+    static const int16_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    __m256i sums[THREE][2];
+    NNF_UNROLL
+    for (int k = 0; k < each; k++) {
+        const __m256i w0 = w[k * vectors], w1 = w[(k + 1) * vectors - 1];
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            add_bytes(&sums[i][0], &sums[i][1], a + (size_t)i * lda + 4 * k, w0, w1, vectors, k == 0);
+    }
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            __m256i x = sums[i][v];
+            __asm__("vpmaddwd %2, %0, %0\n\t"
+                    "vpaddd %0, %1, %1"
+                    : "+x"(x), "+x"(s[i][v])
+                    : "m"(ones));
+        }
     }
 }
 
-/* Sums of `rows` rows over `count` groups of unwidened codes at a, added to `from`. */
-INLINE void multiply_bytes(const uint8_t *a, size_t lda, const __m256i *w, size_t count, const int32_t *from,
-                           size_t step, int32_t *sum, const int rows, const int vectors, const int each)
+INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
 {
-    static const int16_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const size_t lda = p->tile->lda;
+    const uint8_t *a = p->a + row * lda;
+    const int32_t *from = p->from + row * p->step;
+    int32_t *sum = p->sum + row * N;
     __m256i s[THREE][2];
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
-            s[i][v] = ((const __m256i *)(from + (size_t)i * step))[v];
+            s[i][v] = ((const __m256i *)(from + (size_t)i * p->step))[v];
     }
-    for (size_t g = 0; g < count; g += (size_t)each, a += 4 * each, w += each * vectors) {
-        __m256i part[THREE][2];
+    for (size_t b = 0; b < p->count; b++) {
+        const size_t at = p->blocks[b];
+        const __m256i *w = (const __m256i *)(p->w + at * (size_t)(8 * vectors));
+        const uint8_t *block = a + at;
+        size_t ld = lda;
+        /* Else gcc keeps an address for each code of each row, on the stack. */
+        __asm__("" : "+r"(block), "+r"(ld));
         NNF_UNROLL
-        for (int k = 0; k < each; k++) {
-            const __m256i w0 = w[k * vectors], w1 = w[(k + 1) * vectors - 1];
-            NNF_UNROLL
-            for (int i = 0; i < rows; i++)
-                add_bytes(&part[i][0], &part[i][1], a + (size_t)i * lda + 4 * k, w0, w1, vectors, k == 0);
-        }
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                __m256i x = part[i][v];
-                __asm__("vpmaddwd %2, %0, %0\n\t"
-                        "vpaddd %0, %1, %1"
-                        : "+x"(x), "+x"(s[i][v])
-                        : "m"(ones));
-            }
-        }
+        for (int g = 0; g < BLOCK; g += each)
+            add_groups(s, block + 4 * g, ld, w + g * vectors, rows, vectors, each);
+    }
+    if (each < BLOCK && p->tail) {
+        const size_t at = p->blocks[p->count];
+        add_groups(s, a + at, lda, (const __m256i *)(p->w + at * (size_t)(8 * vectors)), rows, vectors, each);
     }
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -178,89 +246,168 @@ INLINE void multiply_bytes(const uint8_t *a, size_t lda, const __m256i *w, size_
     }
 }
 
-/* A run of groups of a panel, all of one mark: the sums of all rows from `from`, which lies `step` further for each. */
-typedef struct stretch {
-    const nnf_conv2d_q8_tile *tile;
-    const pairs *pairs;
-    const int8_t *weights;   /* of the panel */
-    size_t first, count, at; /* groups of the run, and pair of the widened rows where it begins */
-    const int32_t *from;
-    size_t step;
-    int32_t *sum;
-} stretch;
-
-INLINE void multiply_plain(const stretch *s, const int vectors)
+INLINE void multiply_rows(const part *p, const int vectors, const int each)
 {
-    const nnf_pairs run = {.a = s->pairs->a + s->at, .pitch = PITCH, .w = (const __m256i *)s->pairs->w,
-                           .count = s->count, .from = s->from, .step = s->step, .sum = s->sum};
-    nnf_pairs_rows(&run, s->tile->rows, vectors);
+    const size_t all = p->tile->rows, tiles = (all + THREE - 1) / THREE;
+    for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
+        rows = all / tiles + (tile < all % tiles);
+        switch (rows) {
+        case 1: multiply_bytes(p, i, 1, vectors, each); break;
+        case 2: multiply_bytes(p, i, 2, vectors, each); break;
+        default: multiply_bytes(p, i, 3, vectors, each); break;
+        }
+    }
 }
 
-INLINE void multiply_marked(const stretch *s, const int vectors, const int each)
+/* A group of a block of `rows` rows, pair by pair. */
+INLINE void add_pairs(__m256i s[HIGH][2], const int32_t *a, const __m256i *w, const int rows, const int vectors)
 {
-    const nnf_conv2d_q8_tile *t = s->tile;
-    const __m256i *w = (const __m256i *)s->weights + s->first * (size_t)vectors;
-    const int32_t *from = s->from;
-    int32_t *sum = s->sum;
-    for (size_t i = 0; i < t->rows; i += THREE, sum += THREE * N, from += THREE * s->step) {
-        const uint8_t *a = t->a + i * t->lda + 4 * s->first;
-        switch (t->rows - i) {
-        case 1: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 1, vectors, each); break;
-        case 2: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 2, vectors, each); break;
-        default: multiply_bytes(a, t->lda, w, s->count, from, s->step, sum, 3, vectors, each); break;
+    NNF_UNROLL
+    for (int k = 0; k < 2; k++) {
+        const __m256i *at = w + k * BLOCK * vectors, low = at[0], high = at[vectors - 1];
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            nnf_pairs_add(s[i], a + i * PITCH + k * BLOCK, low, high, vectors);
+    }
+}
+
+INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int vectors)
+{
+    const int32_t *a = p->wide->a + row * PITCH, *from = p->from + row * p->step;
+    int32_t *sum = p->sum + row * N;
+    __m256i s[HIGH][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = ((const __m256i *)(from + (size_t)i * p->step))[v];
+    }
+    const __m256i *w = (const __m256i *)p->wide->w;
+    for (size_t b = 0; b < p->count; b++, w += 2 * BLOCK * vectors) {
+        const int32_t *block = a + p->blocks[b] / 2U;
+        NNF_UNROLL
+        for (int g = 0; g < BLOCK; g++)
+            add_pairs(s, block + g, w + g * vectors, rows, vectors);
+    }
+    for (size_t g = 0; g < p->tail; g++)
+        add_pairs(s, a + p->blocks[p->count] / 2U + g, w + g * (size_t)vectors, rows, vectors);
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            ((__m256i *)(sum + i * N))[v] = s[i][v];
+    }
+}
+
+/* At most a chunk of blocks. */
+INLINE void multiply_plain(const part *p, const int vectors)
+{
+    __m256i *w = (__m256i *)p->wide->w;
+    for (size_t b = 0; b < p->count; b++)
+        w = widen_weights((const __m256i *)(p->w + p->blocks[b] * (size_t)(8 * vectors)), BLOCK, w, vectors);
+    if (p->tail)
+        widen_weights((const __m256i *)(p->w + p->blocks[p->count] * (size_t)(8 * vectors)), p->tail, w, vectors);
+    const size_t all = p->tile->rows, tiles = (all + HIGH - 1) / HIGH;
+    for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
+        rows = all / tiles + (tile < all % tiles);
+        switch (rows) {
+        case 1: multiply_pairs(p, i, 1, vectors); break;
+        case 2: multiply_pairs(p, i, 2, vectors); break;
+        case 3: multiply_pairs(p, i, 3, vectors); break;
+        case 4: multiply_pairs(p, i, 4, vectors); break;
+        case 5: multiply_pairs(p, i, 5, vectors); break;
+        default: multiply_pairs(p, i, 6, vectors); break;
         }
     }
 }
 
 /* Each loop in a function of its own: together they make gcc move registers and leave loops unaligned. */
 #define APART static __attribute__((noinline)) void
-APART plain_wide(const stretch *s) { multiply_plain(s, 2); }
-APART plain_narrow(const stretch *s) { multiply_plain(s, 1); }
-APART fours_wide(const stretch *s) { multiply_marked(s, 2, 2); }
-APART fours_narrow(const stretch *s) { multiply_marked(s, 1, 2); }
-APART eights_wide(const stretch *s) { multiply_marked(s, 2, 4); }
-APART eights_narrow(const stretch *s) { multiply_marked(s, 1, 4); }
+APART plain_wide(const part *p) { multiply_plain(p, 2); }
+APART plain_narrow(const part *p) { multiply_plain(p, 1); }
+APART fours_wide(const part *p) { multiply_rows(p, 2, 2); }
+APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
+APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
+APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-/* The sums of one panel. Rows of one slab are widened already. */
+/* Of which of 64 blocks no code is above the limit. */
+INLINE uint64_t within(const uint8_t *largest, const uint8_t *limits, size_t blocks)
+{
+    uint64_t mask = 0;
+    for (size_t b = 0; b < least(blocks, MASK); b += 32) {
+        const __m256i limit = _mm256_loadu_si256((const __m256i *)(limits + b));
+        const __m256i most = _mm256_max_epu8(limit, _mm256_load_si256((const __m256i *)(largest + b)));
+        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, limit)) << b;
+    }
+    return mask;
+}
+
+enum { PLAIN, FOURS, EIGHTS };
+
+/* The blocks of a mask in one way: the last one of `tail` groups, if not 0. */
+INLINE void run_way(part *p, uint64_t mask, size_t tail, const int way, const int vectors)
+{
+    const int step = way == PLAIN ? CHUNK : MASK;
+    while (mask) {
+        uint16_t blocks[MASK];
+        int count = 0;
+        for (; mask && count < step; mask &= mask - 1)
+            blocks[count++] = (uint16_t)(4 * BLOCK * __builtin_ctzll(mask));
+        p->blocks = blocks;
+        p->tail = mask ? 0 : tail;
+        p->count = (size_t)count - (p->tail != 0);
+        switch (way) {
+        case EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(p); break;
+        case FOURS: (vectors == 2 ? fours_wide : fours_narrow)(p); break;
+        default: (vectors == 2 ? plain_wide : plain_narrow)(p);
+        }
+        p->from = p->sum;
+        p->step = N;
+    }
+}
+
+/* The sums of one panel: each block in the fastest way. */
 INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *work, int32_t *sum, const int vectors)
 {
-    pairs *p = work;
     switch (t->rows) {
     case 1: multiply_few(t, panel, sum, 1, vectors); return;
     case 2: multiply_few(t, panel, sum, 2, vectors); return;
     case 3: multiply_few(t, panel, sum, 3, vectors); return;
     default: break;
     }
-    const int8_t *w = nnf_conv2d_q8_weights(panel, (size_t)(8 * vectors));
-    size_t widened = t->groups > SLAB ? SIZE_MAX : 0;
-    for (size_t first = 0, count; first < t->groups; first += count) {
-        const int mark = nnf_conv2d_q8_mark(panel, (size_t)(8 * vectors), first);
-        const size_t slab = first / SLAB * SLAB;
-        const size_t most = mark == NNF_CONV2D_Q8_PLAIN ? least(first / CHUNK * CHUNK + CHUNK, t->groups) : t->groups;
-        size_t last = first + BLOCK;
-        while (last < most && nnf_conv2d_q8_mark(panel, (size_t)(8 * vectors), last) == mark)
-            last += BLOCK;
-        count = least(last, most) - first;
-        const stretch run = {.tile = t, .pairs = p, .weights = w, .first = first, .count = count,
-                             .at = 2 * (first - slab), .from = first ? sum : panel, .step = first ? N : 0, .sum = sum};
-        switch (mark) {
-        case NNF_CONV2D_Q8_FOURS: (vectors == 2 ? fours_wide : fours_narrow)(&run); break;
-        case NNF_CONV2D_Q8_EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(&run); break;
-        default:
-            if (widened != slab)
-                widen_rows(t, slab, least(SLAB, t->groups - slab), p->a);
-            widened = slab;
-            widen_weights(w + first * (size_t)(32 * vectors), count, (__m256i *)p->w, vectors);
-            (vectors == 2 ? plain_wide : plain_narrow)(&run);
+    pairs *wide = work;
+    const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
+    const uint8_t *fours_of = nnf_conv2d_q8_limits(panel, width, t->groups);
+    const uint8_t *eights_of = fours_of + nnf_conv2d_q8_blocks(t->groups);
+    part p = {.tile = t, .a = t->a, .w = nnf_conv2d_q8_weights(panel, width), .wide = wide, .from = panel, .sum = sum};
+    for (size_t b = 0; b < blocks; b += MASK, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
+        const size_t count = least(MASK, blocks - b), tail = b + count == blocks ? t->groups % BLOCK : 0;
+        const uint64_t all = ~UINT64_C(0) >> (MASK - count), whole = tail ? all >> 1 : all, end = all & ~whole;
+        uint64_t fours = 0, eights = 0;
+        if (b < MEASURED) {
+            fours = within(wide->largest + b, fours_of + b, count) & (tail % 2 ? whole : all);
+            eights = within(wide->largest + b, eights_of + b, count) & whole;
         }
+        const uint64_t plain = all & ~fours & ~eights;
+        fours &= ~eights;
+        if (wide->slab != p.a)
+            wide->widened = 0;
+        wide->slab = p.a;
+        widen_rows(t, p.a, t->groups - b * BLOCK, plain & ~wide->widened, wide->a);
+        wide->widened |= plain;
+        run_way(&p, eights, 0, EIGHTS, vectors);
+        run_way(&p, fours, fours & end ? tail : 0, FOURS, vectors);
+        run_way(&p, plain, plain & end ? tail : 0, PLAIN, vectors);
     }
 }
 
 INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
 {
     pairs p;
-    if (t->rows > FEW && t->groups <= SLAB)
-        widen_rows(t, 0, t->groups, p.a);
+    p.slab = NULL;
+    p.widened = 0;
+    if (t->rows > FEW)
+        measure(t, p.largest);
     nnf_conv2d_each_panel(t, raw, &p, p.sum, run_panel);
 }
 

@@ -222,7 +222,7 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
             scheme.exponent = &exponent[i * columns]
             nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
             if row.isa == NNF_ISA_AVX2:
-                nnf_mark_conv2d_q8(columns, depth, row.n, &to[i * each])
+                nnf_limit_conv2d_q8(columns, depth, row.n, &to[i * each])
             clear_rest(&to[i * each], size, each)
     return packed
 
