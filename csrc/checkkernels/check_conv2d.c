@@ -232,7 +232,7 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     const size_t groups = nnf_conv2d_q8_groups(p->depth, k);
     unsigned char *packed = nnf_check_alloc(c, nnf_pack_conv2d_q8_size(p->columns, p->depth, n, k));
     nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
-    if (kernel->isa == NNF_ISA_AVX2)
+    if (kernel->isa == NNF_ISA_AVX2 || kernel->isa == NNF_ISA_AVX512)
         nnf_limit_conv2d_q8(p->columns, p->depth, n, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;

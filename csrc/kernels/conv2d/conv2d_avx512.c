@@ -3,10 +3,9 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
-enum { M = 12, N = 32, STEPS = 4, M_Q8 = 8 };
+enum { M = 12, N = 32, STEPS = 4 };
 
 /* sum += x * w in the sum's own register. Of the intrinsic gcc makes forms that overwrite a factor, and then moves sums
  * from register to register, on ports that the products need: a twentieth of the time. */
@@ -206,128 +205,4 @@ void nnf_conv2d_line_f32_nhwc__avx512_12x32(const nnf_conv2d_f32_line *l)
         run_lines(l, 2);
     else
         run_lines(l, 1);
-}
-
-/* Products of bytes would saturate in 16 bits: even and odd bytes are widened and multiplied apart. */
-INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw)
-{
-    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    __m512i sum[M_Q8][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = _mm512_load_si512(t->w + 16 * v);
-    }
-    for (size_t g = 0; g < t->groups; g++) {
-        __m512i even[2], odd[2];
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            const __m512i bytes = _mm512_load_si512(w + 64 * v);
-            even[v] = _mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8);
-            odd[v] = _mm512_srai_epi16(bytes, 8);
-        }
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            int32_t codes;
-            memcpy(&codes, t->a + (size_t)i * t->lda + 4 * g, 4);
-            const __m512i x = _mm512_set1_epi32(codes);
-            const __m512i x_even = _mm512_maskz_mov_epi8(UINT64_C(0x5555555555555555), x);
-            const __m512i x_odd = _mm512_srli_epi16(x, 8);
-            NNF_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_madd_epi16(x_even, even[v]));
-                sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_madd_epi16(x_odd, odd[v]));
-            }
-        }
-        w += 64 * vectors;
-    }
-    if (raw)
-        nnf_conv2d_store_s32(t, rows, vectors, sum);
-    else
-        nnf_conv2d_finish_tile(t, rows, vectors, sum);
-}
-
-INLINE void run_rows_q8(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)
-{
-    switch (t->rows) {
-    case 1: run_q8(t, 1, vectors, raw); break;
-    case 2: run_q8(t, 2, vectors, raw); break;
-    case 3: run_q8(t, 3, vectors, raw); break;
-    case 4: run_q8(t, 4, vectors, raw); break;
-    case 5: run_q8(t, 5, vectors, raw); break;
-    case 6: run_q8(t, 6, vectors, raw); break;
-    case 7: run_q8(t, 7, vectors, raw); break;
-    default: run_q8(t, 8, vectors, raw); break;
-    }
-}
-
-void nnf_conv2d_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
-{
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2, 0);
-    else
-        run_rows_q8(t, 1, 0);
-}
-
-void nnf_conv2d_s32_qu8_qs8c_nhwc__avx512_8x32k4(const nnf_conv2d_q8_tile *t)
-{
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows_q8(t, 2, 1);
-    else
-        run_rows_q8(t, 1, 1);
-}
-
-/* Runs of one half vector: few bytes are most of what first layers gather. */
-INLINE void gather_short(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to, size_t ldt,
-                         uint32_t *sums, const int count)
-{
-    const __m256i flips = _mm256_set1_epi8((char)flip), zero = _mm256_setzero_si256();
-    const __mmask32 mask = UINT32_MAX >> (32 - n);
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        const __m256i codes = _mm256_xor_si256(_mm256_maskz_loadu_epi8(mask, x), flips);
-        _mm256_mask_storeu_epi8(to, mask, codes);
-        if (count) {
-            const __m256i four = _mm256_sad_epu8(_mm256_maskz_mov_epi8(mask, codes), zero);
-            sums[i] += (uint32_t)_mm512_reduce_add_epi64(_mm512_zextsi256_si512(four));
-        }
-    }
-}
-
-INLINE void gather_long(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to, size_t ldt,
-                        uint32_t *sums, const int count)
-{
-    const __m512i flips = _mm512_set1_epi8((char)flip), zero = _mm512_setzero_si512();
-    const __mmask64 tail = n % 64 ? ~UINT64_C(0) >> (64 - n % 64) : 0;
-    for (size_t i = 0; i < rows; i++, x += ldx, to += ldt) {
-        __m512i sum = zero;
-        size_t k = 0;
-        for (; k + 64 <= n; k += 64) {
-            const __m512i codes = _mm512_xor_si512(_mm512_loadu_si512(x + k), flips);
-            _mm512_storeu_si512(to + k, codes);
-            if (count)
-                sum = _mm512_add_epi64(sum, _mm512_sad_epu8(codes, zero));
-        }
-        if (tail) {
-            const __m512i codes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(tail, x + k), flips);
-            _mm512_mask_storeu_epi8(to + k, tail, codes);
-            if (count)
-                sum = _mm512_add_epi64(sum, _mm512_sad_epu8(_mm512_maskz_mov_epi8(tail, codes), zero));
-        }
-        if (count)
-            sums[i] += (uint32_t)_mm512_reduce_add_epi64(sum);
-    }
-}
-
-void nnf_conv2d_gather_qu8_nhwc__avx512_64(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip,
-                                           uint8_t *to, size_t ldt, uint32_t *sums)
-{
-    if (n <= 32 && sums)
-        gather_short(rows, n, x, ldx, flip, to, ldt, sums, 1);
-    else if (n <= 32)
-        gather_short(rows, n, x, ldx, flip, to, ldt, sums, 0);
-    else if (sums)
-        gather_long(rows, n, x, ldx, flip, to, ldt, sums, 1);
-    else
-        gather_long(rows, n, x, ldx, flip, to, ldt, sums, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "conv2d_pairs_avx2.h"
 #include "conv2d_requantize_avx2.h"
+#include "conv2d_ways.h"
 #include "nnf/unroll.h"
 
 enum {
@@ -14,17 +15,16 @@ enum {
     FEW = 3,            /* rows for which widening apart does not pay */
     THREE = 3,          /* rows whose sums of bytes are in registers at once */
     BLOCK = NNF_CONV2D_Q8_LIMITED,
-    MASK = 64,          /* blocks of a slab */
-    SLAB = MASK * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
+    SLAB = NNF_CONV2D_WAYS_BLOCKS * BLOCK, /* groups of rows, 60 KB widened: they stream from level 2 */
     CHUNK = 16,         /* blocks of weights that are widened at once, 8 KB: they stay in the level 1 cache */
     PITCH = 2 * SLAB + 4 * BLOCK,
-    MEASURED = 8 * MASK /* blocks whose largest codes are looked for; behind them there may be any */
+    MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS /* blocks whose largest codes are looked for; behind them there may be any */
 };
 
 /* Codes and weights as pairs of 16 bits, for sums of two products where those of bytes could saturate. Of each block all
  * pairs of even bytes stand before those of odd bytes. `widened`: the blocks of the slab whose rows are there. */
 typedef struct pairs {
-    _Alignas(64) int32_t w[2 * CHUNK * BLOCK * N], a[M * PITCH], sum[M * N];
+    _Alignas(64) int32_t w[2 * (CHUNK + 1) * BLOCK * N], a[M * PITCH], sum[M * N];
     _Alignas(32) uint8_t largest[MEASURED]; /* code of each block, of all rows */
     const uint8_t *slab; /* codes, of the first row */
     uint64_t widened;
@@ -138,8 +138,7 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int3
 
 typedef int32_t group __attribute__((aligned(1), may_alias));
 
-/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits: what the limits of
- * a panel allow. is_first: there are none before. */
+/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits. is_first: there are none before. */
 INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0, __m256i w1, const int vectors,
                       const int is_first)
 {
@@ -299,7 +298,7 @@ INLINE void multiply_pairs(const part *p, size_t row, const int rows, const int 
     }
 }
 
-/* At most a chunk of blocks. */
+/* At most a chunk of blocks, and a tail. */
 INLINE void multiply_plain(const part *p, const int vectors)
 {
     __m256i *w = (__m256i *)p->wide->w;
@@ -330,11 +329,11 @@ APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
 APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
 APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-/* Of which of 64 blocks no code is above the limit. */
+/* Of which of 64 blocks no code is above the limit; those beyond `blocks` may have any bit. */
 INLINE uint64_t within(const uint8_t *largest, const uint8_t *limits, size_t blocks)
 {
     uint64_t mask = 0;
-    for (size_t b = 0; b < least(blocks, MASK); b += 32) {
+    for (size_t b = 0; b < least(blocks, NNF_CONV2D_WAYS_BLOCKS); b += 32) {
         const __m256i limit = _mm256_loadu_si256((const __m256i *)(limits + b));
         const __m256i most = _mm256_max_epu8(limit, _mm256_load_si256((const __m256i *)(largest + b)));
         mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, limit)) << b;
@@ -344,26 +343,27 @@ INLINE uint64_t within(const uint8_t *largest, const uint8_t *limits, size_t blo
 
 enum { PLAIN, FOURS, EIGHTS };
 
-/* The blocks of a mask in one way: the last one of `tail` groups, if not 0. */
-INLINE void run_way(part *p, uint64_t mask, size_t tail, const int way, const int vectors)
+/* The blocks of a mask in one way. */
+INLINE void run_way(part *p, const nnf_conv2d_ways *ways, uint64_t mask, const int kind, const int vectors)
 {
-    const int step = way == PLAIN ? CHUNK : MASK;
-    while (mask) {
-        uint16_t blocks[MASK];
-        int count = 0;
-        for (; mask && count < step; mask &= mask - 1)
-            blocks[count++] = (uint16_t)(4 * BLOCK * __builtin_ctzll(mask));
-        p->blocks = blocks;
-        p->tail = mask ? 0 : tail;
-        p->count = (size_t)count - (p->tail != 0);
-        switch (way) {
+    const size_t most = kind == PLAIN ? CHUNK : NNF_CONV2D_WAYS_BLOCKS;
+    nnf_conv2d_way way;
+    if (!nnf_conv2d_way_of(&way, ways, mask))
+        return;
+    size_t done = 0;
+    do {
+        p->blocks = way.blocks + done;
+        p->count = least(most, way.count - done);
+        done += p->count;
+        p->tail = done == way.count ? way.tail : 0;
+        switch (kind) {
         case EIGHTS: (vectors == 2 ? eights_wide : eights_narrow)(p); break;
         case FOURS: (vectors == 2 ? fours_wide : fours_narrow)(p); break;
         default: (vectors == 2 ? plain_wide : plain_narrow)(p);
         }
         p->from = p->sum;
         p->step = N;
-    }
+    } while (done < way.count);
 }
 
 /* The sums of one panel: each block in the fastest way. */
@@ -377,27 +377,24 @@ INLINE void run_panel(const nnf_conv2d_q8_tile *t, const int32_t *panel, void *w
     }
     pairs *wide = work;
     const size_t width = (size_t)(8 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
-    const uint8_t *fours_of = nnf_conv2d_q8_limits(panel, width, t->groups);
-    const uint8_t *eights_of = fours_of + nnf_conv2d_q8_blocks(t->groups);
+    const uint8_t *fours = nnf_conv2d_q8_limits(panel, width, t->groups);
+    const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
     part p = {.tile = t, .a = t->a, .w = nnf_conv2d_q8_weights(panel, width), .wide = wide, .from = panel, .sum = sum};
-    for (size_t b = 0; b < blocks; b += MASK, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
-        const size_t count = least(MASK, blocks - b), tail = b + count == blocks ? t->groups % BLOCK : 0;
-        const uint64_t all = ~UINT64_C(0) >> (MASK - count), whole = tail ? all >> 1 : all, end = all & ~whole;
-        uint64_t fours = 0, eights = 0;
-        if (b < MEASURED) {
-            fours = within(wide->largest + b, fours_of + b, count) & (tail % 2 ? whole : all);
-            eights = within(wide->largest + b, eights_of + b, count) & whole;
-        }
-        const uint64_t plain = all & ~fours & ~eights;
-        fours &= ~eights;
+    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
+        nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
+        if (b < MEASURED)
+            nnf_conv2d_ways_set(&ways, within(wide->largest + b, fours + b, blocks - b),
+                                within(wide->largest + b, eights + b, blocks - b));
+        else
+            nnf_conv2d_ways_set(&ways, 0, 0);
         if (wide->slab != p.a)
             wide->widened = 0;
         wide->slab = p.a;
-        widen_rows(t, p.a, t->groups - b * BLOCK, plain & ~wide->widened, wide->a);
-        wide->widened |= plain;
-        run_way(&p, eights, 0, EIGHTS, vectors);
-        run_way(&p, fours, fours & end ? tail : 0, FOURS, vectors);
-        run_way(&p, plain, plain & end ? tail : 0, PLAIN, vectors);
+        widen_rows(t, p.a, ways.groups, ways.plain & ~wide->widened, wide->a);
+        wide->widened |= ways.plain;
+        run_way(&p, &ways, ways.eights, EIGHTS, vectors);
+        run_way(&p, &ways, ways.fours, FOURS, vectors);
+        run_way(&p, &ways, ways.plain, PLAIN, vectors);
     }
 }
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport NNF_ISA_AVX2, nnf_kernel, nnf_tuning, pick, release_tiles, tuning
+from .kernels cimport NNF_ISA_AVX2, NNF_ISA_AVX512, nnf_kernel, nnf_tuning, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np
@@ -221,7 +221,7 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
             scheme.multiplier = &multiplier[i * columns]
             scheme.exponent = &exponent[i * columns]
             nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
-            if row.isa == NNF_ISA_AVX2:
+            if row.isa in (NNF_ISA_AVX2, NNF_ISA_AVX512):
                 nnf_limit_conv2d_q8(columns, depth, row.n, &to[i * each])
             clear_rest(&to[i * each], size, each)
     return packed
