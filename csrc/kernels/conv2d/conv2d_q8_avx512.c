@@ -14,7 +14,7 @@ enum {
     HALF = 4,            /* those of bytes */
     BLOCK = NNF_CONV2D_Q8_LIMITED,
     MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS, /* blocks whose largest codes are looked for; behind them there may be any */
-    SHALLOW = 8          /* groups for which to look for them does not pay */
+    SHALLOW = 8          /* groups for which lists do not pay */
 };
 
 /* The largest code of each block, of some rows. */
@@ -193,7 +193,82 @@ APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
 APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
 APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-INLINE void finish(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw, __m512i sum[HIGH][2])
+/* `rows` rows of a panel of few groups. */
+INLINE void multiply_shallow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors)
+{
+    const __m512i *w = (const __m512i *)nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
+    __m512i s[HIGH][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = sum[i][v];
+    }
+    for (size_t g = 0; g < t->groups; g++)
+        add_pairs(s, t->a + 4 * g, t->lda, w + g * (size_t)vectors, rows, vectors);
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = s[i][v];
+    }
+}
+
+/* `rows` rows of a panel whose products can all be added by fours: nothing to list. */
+INLINE void multiply_fours(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors)
+{
+    const __m512i *w = (const __m512i *)nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
+    const uint8_t *a = t->a;
+    __m512i s[HIGH][2];
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = sum[i][v];
+    }
+    for (size_t g = 0; g < t->groups; g += 2, a += 8, w += 2 * vectors) {
+        add_groups(s, a, t->lda, w, rows < HALF ? rows : HALF, vectors, 2);
+        if (rows > HALF)
+            add_groups(s + HALF, a + HALF * t->lda, t->lda, w, rows - HALF, vectors, 2);
+    }
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = s[i][v];
+    }
+}
+
+/* One way for all groups. */
+INLINE void multiply_all(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int fours, const int rows,
+                         const int vectors)
+{
+    if (fours)
+        multiply_fours(t, sum, rows, vectors);
+    else
+        multiply_shallow(t, sum, rows, vectors);
+}
+
+INLINE void each_row_count(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int fours, const int vectors)
+{
+    switch (t->rows) {
+    case 1: multiply_all(t, sum, fours, 1, vectors); break;
+    case 2: multiply_all(t, sum, fours, 2, vectors); break;
+    case 3: multiply_all(t, sum, fours, 3, vectors); break;
+    case 4: multiply_all(t, sum, fours, 4, vectors); break;
+    case 5: multiply_all(t, sum, fours, 5, vectors); break;
+    case 6: multiply_all(t, sum, fours, 6, vectors); break;
+    case 7: multiply_all(t, sum, fours, 7, vectors); break;
+    default: multiply_all(t, sum, fours, 8, vectors); break;
+    }
+}
+
+APART all_fours_wide(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 1, 2); }
+APART all_fours_narrow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 1, 1); }
+APART shallow_wide(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 0, 2); }
+APART shallow_narrow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 0, 1); }
+
+INLINE void finish(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors, const int raw)
 {
     if (raw)
         nnf_conv2d_store_s32(t, rows, vectors, sum);
@@ -219,6 +294,14 @@ INLINE void run_strip(const nnf_conv2d_q8_tile *t, const uint8_t *largest, const
         const __m512i most = b < MEASURED ? _mm512_load_si512(largest + b) : _mm512_set1_epi8(-1);
         nnf_conv2d_ways_set(&ways, _mm512_cmple_epu8_mask(most, _mm512_maskz_loadu_epi8(ways.all, fours + b)),
                             _mm512_cmple_epu8_mask(most, _mm512_maskz_loadu_epi8(ways.all, eights + b)));
+        if (blocks <= NNF_CONV2D_WAYS_BLOCKS && !ways.plain && t->groups % 2 == 0) {
+            (vectors == 2 ? all_fours_wide : all_fours_narrow)(t, sum);
+            break;
+        }
+        if (t->groups <= SHALLOW) {
+            (vectors == 2 ? shallow_wide : shallow_narrow)(t, sum);
+            break;
+        }
         if (nnf_conv2d_way_of(&p.way, &ways, ways.eights))
             (vectors == 2 ? eights_wide : eights_narrow)(&p);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.fours))
@@ -229,44 +312,14 @@ INLINE void run_strip(const nnf_conv2d_q8_tile *t, const uint8_t *largest, const
         p.w += 4 * ways.groups * width;
     }
     switch (t->rows) {
-    case 1: finish(t, 1, vectors, raw, sum); break;
-    case 2: finish(t, 2, vectors, raw, sum); break;
-    case 3: finish(t, 3, vectors, raw, sum); break;
-    case 4: finish(t, 4, vectors, raw, sum); break;
-    case 5: finish(t, 5, vectors, raw, sum); break;
-    case 6: finish(t, 6, vectors, raw, sum); break;
-    case 7: finish(t, 7, vectors, raw, sum); break;
-    default: finish(t, 8, vectors, raw, sum); break;
-    }
-}
-
-/* The same where sums stay in registers all the time. */
-INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int raw)
-{
-    const __m512i *w = (const __m512i *)nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    __m512i sum[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = _mm512_load_si512(t->w + 16 * v);
-    }
-    for (size_t g = 0; g < t->groups; g++)
-        add_pairs(sum, t->a + 4 * g, t->lda, w + g * (size_t)vectors, rows, vectors);
-    finish(t, rows, vectors, raw, sum);
-}
-
-INLINE void run_shallow(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)
-{
-    switch (t->rows) {
-    case 1: run_rows(t, 1, vectors, raw); break;
-    case 2: run_rows(t, 2, vectors, raw); break;
-    case 3: run_rows(t, 3, vectors, raw); break;
-    case 4: run_rows(t, 4, vectors, raw); break;
-    case 5: run_rows(t, 5, vectors, raw); break;
-    case 6: run_rows(t, 6, vectors, raw); break;
-    case 7: run_rows(t, 7, vectors, raw); break;
-    default: run_rows(t, 8, vectors, raw); break;
+    case 1: finish(t, sum, 1, vectors, raw); break;
+    case 2: finish(t, sum, 2, vectors, raw); break;
+    case 3: finish(t, sum, 3, vectors, raw); break;
+    case 4: finish(t, sum, 4, vectors, raw); break;
+    case 5: finish(t, sum, 5, vectors, raw); break;
+    case 6: finish(t, sum, 6, vectors, raw); break;
+    case 7: finish(t, sum, 7, vectors, raw); break;
+    default: finish(t, sum, 8, vectors, raw); break;
     }
 }
 
@@ -276,7 +329,7 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
     _Alignas(64) uint8_t largest[M / HIGH][MEASURED];
     const size_t strips = (t->rows + HIGH - 1) / HIGH, size = raw ? 4 : 1;
     nnf_conv2d_q8_tile strip = *t;
-    for (size_t s = 0, row = 0; t->groups > SHALLOW && s < strips; s++, row += strip.rows) {
+    for (size_t s = 0, row = 0; s < strips; s++, row += strip.rows) {
         strip.rows = t->rows / strips + (s < t->rows % strips);
         measure(t->a + row * t->lda, t->lda, strip.rows, t->groups < MEASURED * BLOCK ? t->groups : MEASURED * BLOCK,
                 largest[s]);
@@ -289,9 +342,9 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
             strip.c = t->c + (row * t->ldc + j) * size;
             strip.offset = t->offset ? t->offset + row : NULL;
             if (nnf_conv2d_width(strip.columns, N) == N)
-                t->groups > SHALLOW ? run_strip(&strip, largest[s], 2, raw) : run_shallow(&strip, 2, raw);
+                run_strip(&strip, largest[s], 2, raw);
             else
-                t->groups > SHALLOW ? run_strip(&strip, largest[s], 1, raw) : run_shallow(&strip, 1, raw);
+                run_strip(&strip, largest[s], 1, raw);
         }
     }
 }

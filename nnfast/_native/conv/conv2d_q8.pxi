@@ -201,6 +201,11 @@ cdef nnf_conv2d_q8_scheme scheme_of(dtype, int weight_zero_point, int input_zero
     return scheme
 
 
+cdef bint adds_in_16_bits(const nnf_kernel *row) noexcept nogil:
+    """Whether a kernel has no dot products of bytes, and looks at the limits of panels instead."""
+    return row.isa == NNF_ISA_AVX2 or row.isa == NNF_ISA_AVX512
+
+
 def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int input_zero_point, bint signed_input,
                    const int32_t[::1] multiplier, const int32_t[::1] exponent, size_t groups=1, bint raw=False):
     """Weights [units, depth], uint8 or int8, packed with all that turns sums into output codes; uint8 array.
@@ -221,7 +226,7 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
             scheme.multiplier = &multiplier[i * columns]
             scheme.exponent = &exponent[i * columns]
             nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
-            if row.isa in (NNF_ISA_AVX2, NNF_ISA_AVX512):
+            if adds_in_16_bits(row):
                 nnf_limit_conv2d_q8(columns, depth, row.n, &to[i * each])
             clear_rest(&to[i * each], size, each)
     return packed

@@ -155,7 +155,7 @@ def winograd_q8_suits(window, size_t batch, size_t units, size_t channels):
     if window.filter != (3, 3) or window.stride != (1, 1) or window.dilation != (1, 1):
         return False
     # Other products are faster than those of 16 bits, or they are what these are compared with.
-    if channels > NNF_WINOGRAD_Q8_CHANNELS or row.isa != pick("conv2d_qu8_qs8c_nhwc").isa \
+    if channels > NNF_WINOGRAD_Q8_CHANNELS or not adds_in_16_bits(pick("conv2d_qu8_qs8c_nhwc")) \
             or row.isa == pick_scalar("conv2d_winograd_s16_qu8_tile").isa:
         return False
     cdef double depth = 4 * nnf_winograd_q8_groups(channels), wide = (units + 7) // 8 * 8
