@@ -182,7 +182,7 @@ def test_a_layer_is_the_same_at_every_level(level):
         prepared = nnfast.Device().prepare(layer())
         assert prepared.run([x])[0].tobytes() == expected.tobytes()
         [row] = prepared.explain().rows
-    assert ("nnf_conv2d_winograd_s16_qu8_tile__avx2" in row["kernel"]) == (level in ("avx2", "avx512"))
+    assert ("nnf_conv2d_winograd_s16_qu8_tile" in row["kernel"]) == (level in ("avx2", "avx512"))
 
 
 @needs_avx2
