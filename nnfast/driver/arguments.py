@@ -197,8 +197,8 @@ def check_output(info, array, shape, dtype, others):
 
 def _check_array(role, info, array):
     if array.dtype != info.dtype:
-        fix = "; pass quantize=True for real numbers" if role == "input" and info.is_quantized and \
-            array.dtype.kind == "f" else ""
+        fix = "; for real numbers pass quantize=True to run, or the input's quantize(x) to any call" \
+            if role == "input" and info.is_quantized and array.dtype.kind == "f" else ""
         raise InvalidArgument(f"run {role} {info.name!r}: dtype is {_dtype(array.dtype)}, must be {info.dtype}{fix}")
 
 

@@ -61,7 +61,7 @@ def test_tensor_info_without_quantization(device):
 def test_real_numbers_at_both_ends(device):
     prepared = device.prepare(quantized_model())
     x = np.array([[0, 1, 2, -3]], np.float32)
-    with pytest.raises(InvalidArgument, match="must be uint8; pass quantize=True"):
+    with pytest.raises(InvalidArgument, match="must be uint8; for real numbers pass quantize=True to run, or"):
         prepared.run([x])
     codes, = prepared.run([x], quantize=True)
     assert codes.dtype == np.int8 and codes.tolist() == [[-3, -7, -11, 9]]
