@@ -40,12 +40,14 @@ class Lowering:
         self.slot_of = {}          # operand -> slot
         self.channels_last = {}    # operand of an NCHW image -> stand-in that holds it in NHWC
         self._forms = [(name, form.lower) for name, form in passes.chosen(passes.FORMS, without_passes)]
+        self._joins = [name for name in passes.JOINED if name not in without_passes]
+        self._postponed = {}       # operand -> node that writes it, once somebody reads it
         self._by_definition = "native_kernels" in without_passes
         self._share = None if "share_memory" in without_passes else passes.find("share_memory").share
         self._applied = []         # passes that have changed the node
         self._stand_ins = {}       # operand number below zero -> stand-in
         self._stands_for = {}      # the same number -> operand
-        self._unread = {}          # operand -> step that writes it, to be emitted before its first reader
+        self._unread = {}          # operand -> steps that write it, to be emitted before its first reader
         self._group = {}           # slot -> representative
         self._count = 0
         self._node = None
@@ -55,8 +57,8 @@ class Lowering:
     def slot(self, tensor):
         """Slot of a node's tensor (or of an operand index)."""
         operand = tensor if isinstance(tensor, int) else tensor.operand
-        if operand in self._unread:
-            self.emit(self._unread.pop(operand))
+        for step in self._unread.pop(operand, ()):
+            self.emit(step)
         if operand not in self.slot_of and operand < 0:
             stand_in = self._stand_ins[operand]
             self.slot_of[operand] = self.temp(prod(stand_in.shape) * stand_in.dtype.itemsize) \
@@ -228,7 +230,28 @@ class Lowering:
         if self.root(self.slot_of[tensor.operand]) in self.bound:
             self.emit(step)
         else:
-            self._unread[tensor.operand] = step
+            self._unread[tensor.operand] = [step]
+
+    def emit_or_postpone(self, node, steps):
+        """Emit the steps of an operation with one output, or keep them until an operation cannot do without."""
+        tensor = node.outputs[0]
+        waits = self._joins and self.root(self.slot_of[tensor.operand]) not in self.bound \
+            and passes.find("pad_fusion").postpone(node, self)
+        if waits:
+            self._unread[tensor.operand] = steps
+            self._postponed[tensor.operand] = node
+        else:
+            for step in steps:
+                self.emit(step)
+
+    def postponed(self, tensor):
+        """The node whose postponed steps would write a tensor, or None."""
+        return self._postponed.get(tensor.operand) if tensor.operand in self._unread else None
+
+    def readers(self, tensor):
+        """Types of the operations that read a tensor of the graph as their first input; None in place of the others."""
+        return [operation.type if operation.inputs[0] == tensor.operand else None
+                for operation in self.facts.graph.operations if tensor.operand in operation.inputs]
 
     def native(self, node):
         """Emit native steps of a node by its own `lower`, or of its NHWC or float32 form; returns None, or why not."""
@@ -240,7 +263,8 @@ class Lowering:
             return "native kernels are left out"
         outer, self._node = self._node, node
         before, unread, applied = len(self.items), dict(self._unread), len(self._applied)
-        for name, attempt in ((None, node.op.lower), *self._forms):
+        joined = [(name, passes.find(name).lower) for name in self._joins] if self._postponed else []
+        for name, attempt in (*joined, (None, node.op.lower), *self._forms):
             answer = attempt(node, self)
             if answer is NotImplemented:
                 continue

@@ -230,11 +230,12 @@ class Node:
     """An operation in its graph, with what is known of its operands so far.
 
     arithmetic: the model's; slots: the signature slot of each input; memo: results of `once`; go_on: called by
-    `compute` between parts of long work, may raise to end the execution.
+    `compute` between parts of long work, may raise to end the execution; frame: ((top, bottom), (left, right)), by how
+    much the image that a convolution was given was larger than its input is now (compiler/passes/pad_fusion.py).
     """
 
     __slots__ = ("op", "path", "signature", "inputs", "outputs", "version", "relaxed", "arithmetic", "slots", "memo",
-                 "go_on", "_names")
+                 "go_on", "frame", "_names")
 
     def __init__(self, op, path, inputs, outputs, relaxed=False, arithmetic="nnapi"):
         self.op, self.path, self.inputs, self.outputs = op, path, list(inputs), list(outputs)
@@ -248,6 +249,7 @@ class Node:
         self.signature, self.version, self.slots, self._names = form
         self.memo = {}
         self.go_on = _nothing
+        self.frame = None
 
     # -- signature -----------------------------------------------------------------------------------------------
     def _form(self, types_in, types_out):

@@ -36,18 +36,18 @@ def compute(node, inputs):
 def lower(node, b):
     """Fill the output, then copy the input into it. The zero of every type is a repeated byte."""
     source, output = node["input"], node.outputs[0]
-    b.emit(FillBytes((b.slot(output),), prod(output.shape) * source.dtype.itemsize, source.zero_point))
-    _copy_inside(node, b)
+    fill = FillBytes((b.slot(output),), prod(output.shape) * source.dtype.itemsize, source.zero_point)
+    b.emit_or_postpone(node, [fill, _copy_inside(node, b)])
     return None
 
 
 def _copy_inside(node, b):
-    """Emit the copy of the input into the middle of the output."""
+    """The copy of the input into the middle of the output."""
     source, output = node["input"], node.outputs[0]
     item = source.dtype.itemsize
     target = dense(output.shape, item)
     offset = sum(int(before) * step for (before, _), step in zip(node.value("paddings"), target))
-    b.emit(StridedCopy((b.slot(source), b.slot(output)), source.shape, dense(source.shape, item), target, item, offset))
+    return StridedCopy((b.slot(source), b.slot(output)), source.shape, dense(source.shape, item), target, item, offset)
 
 
 PAD = OpDef(
@@ -83,7 +83,7 @@ def lower_v2(node, b):
     if value is None:
         return "the pad value is not a constant"
     b.emit(FillItems((b.slot(output),), prod(output.shape), _pad_item(node, value).tobytes()))
-    _copy_inside(node, b)
+    b.emit(_copy_inside(node, b))
     return None
 
 

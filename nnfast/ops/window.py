@@ -82,7 +82,8 @@ def _window(node, input_size, filter_size, filter_names, may_be_empty):
     strides, dilations, heads, outputs = [], [], [], []
     scheme = None if node.scalar("padding_scheme") is None else node.check_in("padding_scheme", (0, 1, 2))
     for axis, name in enumerate(AXES):
-        size, filter_ = input_size[axis], filter_size[axis]
+        before, after = (0, 0) if node.frame is None else node.frame[axis]
+        size, filter_ = before + input_size[axis] + after, filter_size[axis]
         if size < 1 and not may_be_empty:
             node.fail("input", f"{name} is {size}, must be > 0")
         if filter_ < 1:
@@ -98,7 +99,7 @@ def _window(node, input_size, filter_size, filter_names, may_be_empty):
             node.fail(filter_names[axis], f"covers a {name} of {extent}, must not exceed the padded input's {padded}")
         strides.append(stride)
         dilations.append(dilation)
-        heads.append(head)
+        heads.append(before + head)
         outputs.append(out)
     if min(outputs) < 0:  # no width leaves no height either
         outputs = [0, max(outputs[1], 0)]

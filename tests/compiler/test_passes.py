@@ -57,10 +57,22 @@ def gated():
     return b.build()
 
 
+def framed():
+    """A CONV_2D behind a PAD."""
+    b, rng = nnfast.ModelBuilder("framed"), np.random.default_rng(6)
+    x, y = b.input(FLOAT, (1, 9, 9, 8)), b.output(FLOAT, (1, 9, 9, 4))
+    pad = b.operand(FLOAT, (1, 11, 11, 8))
+    b.operation("PAD", [x, b.constant(np.int32([[0, 0], [1, 1], [1, 1], [0, 0]]))], [pad])
+    weights, bias = (b.constant(rng.standard_normal(shape).astype(np.float32)) for shape in ((4, 3, 3, 8), (4,)))
+    b.operation("CONV_2D", [pad, weights, bias, *map(b.scalar, (2, 1, 1, 0))], [y])
+    return b.build()
+
+
 BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
-    "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
+    "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "framed": (framed(), None),
+    "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {
     "float32 in NCHW": {"nchw_to_nhwc", "share_memory", "drop_constants"},
@@ -69,6 +81,7 @@ CHANGES = {
     "float32": {"share_memory", "drop_constants", "row_fusion"},
     "codes": {"share_memory", "drop_constants"},
     "gated": {"silu_fusion"},
+    "framed": {"pad_fusion"},
     "bfloat16": {"share_memory", "drop_constants", "bf16_activations", "prefetch_weights", "row_fusion"},
 }
 """Passes that have something to do in each built model."""

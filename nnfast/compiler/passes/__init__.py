@@ -3,10 +3,11 @@
 Integers are the same with and without a pass; floats stay within the bound of the operation [NN 15].
 `Device(without_passes=...)` leaves passes out by name; explain() tells which of them changed something, where and why.
 
-A pass of FORMS has `lower(node, b)`, which emits an operation in another form if its own has no native kernel. A pass
-of STEPS has `refine(lowering)`, which replaces steps of a whole segment; they run in this order. The others have one
-caller each: share_memory `Lowering.alias`, drop_constants `PreparedModel`, native_kernels `Lowering.native`; the last
-is what nearly every plan does, so explain() tells of it only where it is left out.
+A pass of FORMS has `lower(node, b)`, which emits an operation in another form if its own has no native kernel; one of
+JOINED emits it together with what writes its input, before its own form is tried. A pass of STEPS has
+`refine(lowering)`, which replaces steps of a whole segment; they run in this order. The others have one caller each:
+share_memory `Lowering.alias`, drop_constants `PreparedModel`, native_kernels `Lowering.native`; the last is what nearly
+every plan does, so explain() tells of it only where it is left out.
 """
 
 from functools import cache
@@ -15,8 +16,9 @@ from importlib import import_module
 from ...forks import importing
 
 FORMS = ("nchw_to_nhwc", "widen_float16")
+JOINED = ("pad_fusion",)
 STEPS = ("bf16_activations", "silu_fusion", "prefetch_weights", "row_fusion")
-NAMES = tuple(sorted((*FORMS, *STEPS, "drop_constants", "native_kernels", "share_memory")))
+NAMES = tuple(sorted((*FORMS, *JOINED, *STEPS, "drop_constants", "native_kernels", "share_memory")))
 
 _ONLY_FOR = {"bf16_activations": "bf16"}
 """Pass -> the precision that it requires."""

@@ -29,6 +29,7 @@ def lower(node, b):
     inputs, outputs = ([_widened(t, b, twins) for t in side] for side in (node.inputs, node.outputs))
     try:
         twin = Node(node.op, node.path, inputs, outputs, node.relaxed, node.arithmetic)
+        twin.frame = node.frame
     except InvalidArgument:
         return NotImplemented
     for tensor, wide in {t.operand: (t, twins[t.operand]) for t in node.inputs if t.operand in twins}.values():
