@@ -255,7 +255,8 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
 static void fill_q8(nnf_check *c, uint8_t *weights, size_t count, uint8_t flip, uint8_t *codes, size_t codes_count)
 {
     const size_t kind = nnf_check_below(c, 4), shift = nnf_check_below(c, 6), each = (size_t)2 << nnf_check_below(c, 3);
-    const int edge = (int)(1 + nnf_check_below(c, 128)), limit = 32767 / (edge * (int)each) + (int)nnf_check_below(c, 3) - 1;
+    const int edge = (int)(1 + nnf_check_below(c, 128));
+    const int limit = 32767 / (edge * (int)each) + (int)nnf_check_below(c, 3) - 1;
     const uint8_t most = (uint8_t)(kind == 1 ? (limit < 255 ? limit : 255) : 255 >> nnf_check_below(c, 4));
     const int sign = nnf_check_below(c, 2) || edge == 128 ? -1 : 1;
     nnf_check_fill_bytes(c, weights, count);

@@ -138,7 +138,8 @@ INLINE void multiply_few(const nnf_conv2d_q8_tile *t, const int32_t *panel, int3
 
 typedef int32_t group __attribute__((aligned(1), may_alias));
 
-/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits. is_first: there are none before. */
+/* Products of the bytes of a group, added by twos and then to those of the groups before, in 16 bits. is_first: there
+ * are none before. */
 INLINE void add_bytes(__m256i *low, __m256i *high, const uint8_t *a, __m256i w0, __m256i w1, const int vectors,
                       const int is_first)
 {
