@@ -47,5 +47,6 @@ check() { # processor, level expected, options...
 # Each row once, under the oldest processor that may run it.
 [ "${1:-}" = quick ] || check cortex-a72 scalar --isa scalar
 check cortex-a72 neon -k __neon_
-check max neondot -k __neondot_
+check max neoni8mm -k __neondot_
+check max neoni8mm -k __neoni8mm_
 exit $status

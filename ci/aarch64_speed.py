@@ -35,20 +35,22 @@ ROUNDS = 200
 
 class Core(NamedTuple):
     """A processor: its title, LLVM's name, instructions and micro-operations that it passes on a cycle at most (as
-    Arm's optimization guides have it: LLVM's figures differ from release to release), whether its shares are judged."""
+    Arm's optimization guides have it: LLVM's figures differ from release to release), whether its shares are judged,
+    whether it has matrix products of bytes (i8mm)."""
 
     title: str
     cpu: str
     decoded: int
     dispatched: int
     judged: bool
+    has_matrix: bool
 
 
 CORES = (
-    Core("Cortex-A76, Neoverse N1", "neoverse-n1", 4, 8, True),  # one core; LLVM's model of the A76 is the A57's
-    Core("Neoverse N2", "neoverse-n2", 5, 10, True),
-    Core("Neoverse V1", "neoverse-v1", 8, 16, True),
-    Core("Apple", "apple-m1", 8, 8, False),  # LLVM's model is of 2013, with three vector pipes
+    Core("Cortex-A76, Neoverse N1", "neoverse-n1", 4, 8, True, False),  # one core; LLVM's model of the A76 is the A57's
+    Core("Neoverse N2", "neoverse-n2", 5, 10, True, True),
+    Core("Neoverse V1", "neoverse-v1", 8, 16, True, True),
+    Core("Apple", "apple-m1", 8, 8, False, False),  # LLVM's model is of 2013, with three vector pipes
 )
 
 # What arithmetic cannot do without: kinds of instructions. Memory is that of tensors, not of the stack.
@@ -57,7 +59,7 @@ WHOLE = rf"(?:ldr|ldur|str|stur)\s+q{PLACE}|(?:ldp|stp)\s+q{PLACE}|(?:ld|st)1\s.
 ANY = rf"(?:ldr|ldur|str|stur)\s+[dq]{PLACE}|(?:ldp|stp)\s+[dq]{PLACE}|(?:ld|st)1\s"
 F32 = r"f(?:add|sub|mul|mla|mls|max|min|div)\s"
 VECTOR = r"(?!mov|dup|ld|st|cmp|add\s+[xw]|sub\s+[xw])[a-z]\w*\s+[vqds]\d"
-MULTIPLY_ADDS, LONG, DOT = r"fmla\s", r"[su]mlal2?\s", r"[su]dot\s"
+MULTIPLY_ADDS, LONG, DOT, MATRIX = r"fmla\s", r"[su]mlal2?\s", r"[su]dot\s", r"(?:s|us)mmla\s"
 
 
 class Hot(NamedTuple):
@@ -85,6 +87,11 @@ HOT = (
         "nnf_conv2d_qu8_qs8c_nhwc__neondot_8x8k4": DOT,
         "nnf_conv2d_qs8_qs8c_nhwc__neondot_8x8k4": DOT,
         "nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_8x8k4": DOT,
+    }),
+    *hot("conv2d/conv2d_neoni8mm.c", {
+        "nnf_conv2d_qu8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
+        "nnf_conv2d_qs8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
+        "nnf_conv2d_s32_qu8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
     }),
     *hot("conv2d_winograd/conv2d_winograd_neon.c", {
         "nnf_conv2d_winograd_input_f32_nhwc__neon_4": rf"{F32}|{WHOLE}",
@@ -191,8 +198,8 @@ def analysed(command, core, blocks):
                    for i, block in enumerate(blocks))
     said = []
     for iterations in (ROUNDS, 2 * ROUNDS):
-        done = subprocess.run([command, "-mtriple=aarch64", f"-mcpu={core.cpu}", "-mattr=+dotprod,+fullfp16", "-json",
-                               f"-dispatch={core.dispatched}", f"-iterations={iterations}"], input=text,
+        done = subprocess.run([command, "-mtriple=aarch64", f"-mcpu={core.cpu}", "-mattr=+dotprod,+fullfp16,+i8mm",
+                               "-json", f"-dispatch={core.dispatched}", f"-iterations={iterations}"], input=text,
                               capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{command} -mcpu={core.cpu}: {done.stderr.strip()[:400]}")
@@ -220,19 +227,32 @@ def bounds(said):
     return found
 
 
-def measured(command, core, found):
-    """[(cycles a round, limit)] of rounds on a core."""
+def measured(command, core, rows, found):
+    """[(cycles a round, limit), None for what the core does not run] of rounds on a core."""
+    runs = [core.has_matrix or row.kind != MATRIX for row in rows]
+    able = [one for one, may in zip(found, runs, strict=True) if may]
+    figures = iter(_figures(command, core, able) if able else ())
+    return [next(figures) if may else None for may in runs]
+
+
+def _figures(command, core, found):
     taken = cycles(analysed(command, core, [one.lines for one in found]))
     least = bounds(analysed(command, core, [one.needed for one in found]))
     return [(max(time, len(one.lines) / core.decoded), max(bound, len(one.needed) / core.decoded))
             for one, time, bound in zip(found, taken, least, strict=True)]
 
 
+def _share(figure):
+    """Of the limit, that a figure of `measured` reaches."""
+    return figure[1] / figure[0]
+
+
 def table(rows, found, figures, markdown):
     """Lines: a kernel each, cycles / limit and share on each core."""
     titles = ["kernel", "needed of all", *(core.title for core in CORES)]
     cells = [[row.kernel.removeprefix("nnf_"), f"{len(one.needed)} of {len(one.lines)}",
-              *(f"{time:.1f} / {limit:.1f}, {limit / time:.0%}" for time, limit in of_kernel)]
+              *("" if figure is None else f"{figure[0]:.1f} / {figure[1]:.1f}, {_share(figure):.0%}"
+                for figure in of_kernel)]
              for row, one, of_kernel in zip(rows, found, figures, strict=True)]
     if markdown:
         return ["| " + " | ".join(line) + " |" for line in (titles, ["---"] + ["---:"] * (len(titles) - 1), *cells)]
@@ -245,10 +265,10 @@ def too_low(rows, figures, share):
     """A line for each share of a judged core that is less than it must be."""
     lines = []
     for row, of_kernel in zip(rows, figures, strict=True):
-        for core, (time, limit) in zip(CORES, of_kernel, strict=True):
+        for core, figure in zip(CORES, of_kernel, strict=True):
             least = min(share, LOWER.get((row.kernel, core.cpu), (share, ""))[0])
-            if core.judged and limit / time < least:
-                lines.append(f"{row.kernel}: {limit / time:.1%} of the limit on {core.title}, must be {least:.0%}")
+            if core.judged and figure is not None and _share(figure) < least:
+                lines.append(f"{row.kernel}: {_share(figure):.1%} of the limit on {core.title}, must be {least:.0%}")
     return lines
 
 
@@ -270,7 +290,7 @@ def main(arguments=None):
     if c_build.target() != "aarch64":
         parser.error(f"CC={os.environ['CC']}: builds for {c_build.target()}; name a compiler for aarch64")
     found = rounds(rows)
-    figures = list(zip(*(measured(command, core, found) for core in CORES), strict=True))
+    figures = list(zip(*(measured(command, core, rows, found) for core in CORES), strict=True))
     if a.show:
         for row, one in zip(rows, found, strict=True):
             print(f"{row.kernel}, in {one.function}:")

@@ -37,7 +37,7 @@ X86_FLAGS = {
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
 }
-ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"]}
+ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"], "_neoni8mm": ["-march=armv8.2-a+dotprod+i8mm"]}
 ISA_FLAGS = {"_scalar": ["-fno-tree-vectorize"], **X86_FLAGS, **ARM_FLAGS, "_openmp": OPENMP}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.
@@ -63,9 +63,10 @@ def c_flags(source):
 
 def level_flags(suffix):
     """Flags of an instruction level. zig takes no -march for aarch64; gcc's generic processor has no dot product."""
-    if suffix == "_neondot" and not takes(*ARM_FLAGS[suffix]):
-        return ["-mcpu=generic+dotprod"]
-    return ISA_FLAGS.get(suffix, [])
+    flags = ISA_FLAGS.get(suffix, [])
+    if suffix in ARM_FLAGS and flags and not takes(*flags):
+        return [flag.replace("-march=armv8.2-a", "-mcpu=generic") for flag in flags]
+    return flags
 
 
 def compiler():

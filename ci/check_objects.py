@@ -16,9 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import c_build
 
-WIDE, WIDEST, DOT = re.compile(rb"%[yz]mm"), re.compile(rb"%zmm"), re.compile(rb"\b[su]dot\b")
+WIDE, WIDEST = re.compile(rb"%[yz]mm"), re.compile(rb"%zmm")
+DOT, MATRIX = re.compile(rb"\b(?:[su]dot|(?:[su]|us)mmla)\b"), re.compile(rb"\b(?:[su]|us)mmla\b")
 X86 = {"": WIDE, "_openmp": WIDE, "_scalar": WIDE, "_avx2": WIDEST}
-ARM = {"": DOT, "_openmp": DOT, "_scalar": DOT, "_neon": DOT}
+ARM = {"": DOT, "_openmp": DOT, "_scalar": DOT, "_neon": DOT, "_neondot": MATRIX}
 FORBIDDEN = X86 if c_build.X86 else ARM
 
 

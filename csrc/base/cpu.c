@@ -6,7 +6,7 @@
 const char *nnf_isa_name(int isa)
 {
     static const char *const names[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
-                                        "neon", "neondot"};
+                                        "neon", "neondot", "neoni8mm"};
     return isa >= 0 && isa < (int)(sizeof names / sizeof names[0]) ? names[isa] : 0;
 }
 
@@ -90,8 +90,9 @@ int nnf_cpu_level(int limit)
 
 int nnf_cpu_level(int limit)
 {
-    const unsigned long asimddp = 1ul << 20;
-    const int level = getauxval(AT_HWCAP) & asimddp ? NNF_ISA_NEONDOT : NNF_ISA_NEON;
+    const unsigned long asimddp = 1ul << 20, i8mm = 1ul << 13; /* of AT_HWCAP and of AT_HWCAP2 */
+    const int level = !(getauxval(AT_HWCAP) & asimddp) ? NNF_ISA_NEON
+                      : getauxval(AT_HWCAP2) & i8mm ? NNF_ISA_NEONI8MM : NNF_ISA_NEONDOT;
     return level < limit ? level : limit < NNF_ISA_NEON ? NNF_ISA_SCALAR : limit;
 }
 

@@ -85,7 +85,9 @@ void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const floa
  *   sum((u - zu) * (w - zw)) + bias = sum(u * w) - zw * sum(u) + [bias - zu * sum(w) + depth * zu * zw]
  * The bracket is a constant of the channel; -zw * sum(u) is the offset of a row. */
 
-enum { NNF_CONV2D_Q8_GROUP = 4 }; /* inputs of a channel that lie together in a panel */
+/* Inputs of a channel that lie together in a panel: four, or eight (a pair) for kernels that take so many at once, of
+ * up to so many columns. */
+enum { NNF_CONV2D_Q8_GROUP = 4, NNF_CONV2D_Q8_PAIR = 8, NNF_CONV2D_Q8_PAIRED = 16 };
 
 /* Groups of a row of `depth` codes for a kernel that takes k codes at once: all of them where they are fewer, else whole
  * ks, the missing weights zeros. */
@@ -96,6 +98,7 @@ static inline size_t nnf_conv2d_q8_groups(size_t depth, size_t k)
 }
 
 /* Header of a panel, each array [width], then `simple` in 64 bytes, then weights int8 [groups][width][4], then limits.
+ * Where pairs of groups lie together, these are [groups / 2][width][8], then a group that is left.
  * SIGNED is 128 times the sum of a channel's weights: what a sum over signed codes, or over inputs less 128, lacks. */
 enum {
     NNF_CONV2D_Q8_BIAS, NNF_CONV2D_Q8_MULTIPLIER, NNF_CONV2D_Q8_LEFT, NNF_CONV2D_Q8_RIGHT, NNF_CONV2D_Q8_SIGNED,

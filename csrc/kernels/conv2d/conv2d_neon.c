@@ -180,9 +180,9 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         FOUR_PRODUCTS(last, 0);
     }
     if (raw)
-        nnf_conv2d_store_s32(t, rows, vectors, sum);
+        nnf_conv2d_store_s32(t, rows, 0, vectors, sum);
     else
-        nnf_conv2d_finish_tile(t, rows, vectors, sum);
+        nnf_conv2d_finish_tile(t, rows, vectors, 0, vectors, sum);
 }
 
 void nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)

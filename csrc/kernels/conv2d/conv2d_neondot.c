@@ -75,9 +75,9 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
         }
     }
     if (raw)
-        nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
+        nnf_conv2d_store_s32(t, rows, 0, vectors, sum[0]);
     else
-        nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
+        nnf_conv2d_finish_tile(t, rows, vectors, 0, vectors, sum[0]);
 }
 
 INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const uint8_t flip, const int raw)

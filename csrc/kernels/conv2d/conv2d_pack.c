@@ -168,6 +168,20 @@ int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_c
     return exponent < 0 && exponent >= -MOST_RIGHT && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
 }
 
+/* Brings the two groups of each pair of a panel together, channel by channel, in place; of an odd number the last one
+ * stays. */
+static void pair_groups(unsigned char *body, size_t width, size_t groups)
+{
+    uint32_t pair[2 * NNF_CONV2D_Q8_PAIRED];
+    for (size_t g = 0; g + 2 <= groups; g += 2, body += sizeof(uint32_t) * 2 * width) {
+        for (size_t j = 0; j < width; j++) {
+            memcpy(pair + 2 * j, body + 4 * j, 4);
+            memcpy(pair + 2 * j + 1, body + 4 * (width + j), 4);
+        }
+        memcpy(body, pair, 4 * 2 * width);
+    }
+}
+
 void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                         const nnf_conv2d_q8_scheme *scheme, unsigned char *packed)
 {
@@ -194,6 +208,8 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
             }
         }
         pack_words(here, width, whole, weights + first * depth, depth, body, flip);
+        if (k == NNF_CONV2D_Q8_PAIR)
+            pair_groups(body, width, groups);
         memset(body + 4 * width * groups, 0, (size_t)(packed + bytes - (body + 4 * width * groups)));
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
