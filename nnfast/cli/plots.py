@@ -163,6 +163,23 @@ def histogram(times, marks, unit="ms", count=40):
     return drawing([(1.7, draw)])
 
 
+def distributions_panel(lines, unit, title):
+    """A panel of `drawing`: the share of values up to each, on a logarithmic axis. lines: of (colour, text, points),
+    where points are [(value, percent)] in order."""
+    def draw(axes):
+        axes.set_xscale("log")
+        for name, text, points in lines:
+            axes.plot(*zip(*points), color=colour(name), label=text, linewidth=1.5, drawstyle="steps-post")
+        axes.set_xlim(min(points[0][0] for *_, points in lines), max(points[-1][0] for *_, points in lines))
+        axes.set_ylim(0, 100)
+        axes.set_ylabel("% of calls")
+        axes.grid()
+        axes.legend(loc="lower right")
+        _finish(axes, unit, title, True)
+
+    return 2.4, draw
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 def figure(caption, made):
     """HTML of a Figure with its caption, in the colours of the page."""
