@@ -1,4 +1,5 @@
-/* 512-bit vectors. 8-bit products are formed from pairs of 16-bit values: exact without VNNI for any codes. */
+/* 512-bit vectors. 8-bit products are added by eights in 16 bits, as kernels do where codes and weights
+ * are small enough; for any codes, pairs of 16-bit values take more. */
 #include <immintrin.h>
 
 #include "peak/peak_loop.h"
@@ -14,11 +15,14 @@ void nnf_peak_f32__avx512(size_t rounds)
 
 void nnf_peak_s8__avx512(size_t rounds)
 {
-    __m512i x = _mm512_set1_epi16(3);
-    const __m512i y = _mm512_set1_epi16(5);
-#define STEP(a) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
+    __m512i x = _mm512_set1_epi8(3);
+    const __m512i y = _mm512_set1_epi8(5), z = _mm512_set1_epi8(7), ones = _mm512_set1_epi16(1);
+/* Four different products, as those of the two operands differ by which of them is signed. */
+#define TWO(y) _mm512_add_epi16(_mm512_maddubs_epi16(x, y), _mm512_maddubs_epi16(y, x))
+#define STEP(a) _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_add_epi16(TWO(y), TWO(z)), ones))
     NNF_PEAK_LOOP("v", __m512i, y, x, STEP);
 #undef STEP
+#undef TWO
 }
 
 void nnf_peak_read__avx512(const void *p, size_t bytes, size_t rounds)
