@@ -229,7 +229,8 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         slots = constant(lambda: conv.pack_conv2d_bf16(matrix.value(), bias, win, batch, b.threads),
                          conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))
-    elif place is None and matrix.taps is None and conv.winograd_suits(win, batch, units, depth):
+    elif place is None and matrix.taps is None and not matrix.is_turned \
+            and conv.winograd_suits(win, batch, units, depth):
         filter_ = np.ascontiguousarray(b.value(weights))  # to recompute outputs that are not finite
         slots = constant(lambda: conv.pack_winograd_f32(filter_), conv.packed_bytes_winograd(units, depth), ())
         b.emit(conv.Conv2dWinogradF32(slots, win, batch, filter_, np.ascontiguousarray(bias), *clamp))

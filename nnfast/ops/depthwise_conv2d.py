@@ -12,6 +12,9 @@ from . import conv2d, requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 
 _FORMS = window.forms_of("input:T filter:W bias:B", "depth_multiplier:i32 activation:i32", dilated=True)
+_CONV_UNITS = 2
+"""Filters of an image of one channel from which a convolution is faster."""
+
 _SIGNATURES = forms(*_FORMS, sets=conv2d.TYPE_SETS)
 
 
@@ -82,6 +85,9 @@ def _lower(node, b):
         return _lower_computed(node, b)
     slots, batch, win = (b.slot(source), b.slot(target)), source.shape[0], geometry(node)
     units, multiplier = filter_.shape[3], node.scalar("depth_multiplier")
+    if source.shape[3] == 1 and units >= _CONV_UNITS and conv2d.refusal(node, win.is_padded, b) is None:
+        conv2d.emit(node, b, conv2d.Matrix(filter_, is_turned=True), win, batch)
+        return None
     if is_quant8(source):
         if multiplier > 1:
             # The fast kernels compute one output per channel.

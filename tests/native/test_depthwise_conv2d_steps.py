@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.lowered import at_each_level, make, run_native
 from helpers.nodes import T, ints, operand
 from helpers.steps import is_fastest, run
-from nnfast._native.conv import DepthwiseConv2DF32, pack_depthwise_f32
+from nnfast._native.conv import DepthwiseConv2DF32, DepthwiseConv2DQ8, pack_depthwise_f32
 from nnfast.ops.depthwise_conv2d import geometry
 
 F32 = T.TENSOR_FLOAT32
@@ -138,14 +138,36 @@ def test_rows_and_channels_split_over_threads_alike():
         np.testing.assert_array_equal(one, run_native(node, data, threads)[0])
 
 
-def test_infinite_weights_do_not_meet_padding():
+@pytest.mark.parametrize("channels", [16, 1])
+def test_infinite_weights_do_not_meet_padding(channels):
     weights = np.full((1, 3, 3, 16), np.inf, np.float32)
-    case = {"multiplier": 1, "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 0}
-    data = np.ones((1, 4, 4, 16), np.float32)
+    case = {"multiplier": 16 // channels, "window": (1, 1, 1, 1, 1, 1), "dilation": (1, 1), "activation": 0}
+    data = np.ones((1, 4, 4, channels), np.float32)
     node = build(case, operand(F32, shape=data.shape), operand(F32, weights), operand(F32, np.zeros(16)), operand(F32))
     for _ in at_each_level():
         result, _ = run_native(node, data)
         assert np.all(result == np.inf)
+
+
+@pytest.mark.parametrize("filters", [1, 2, 40])
+def test_filters_of_one_channel_are_a_convolution(filters):
+    rng = np.random.default_rng(filters)
+    case = {"multiplier": filters, "window": (1, 0, 2, 1, 2, 1), "dilation": (1, 1), "activation": 1}
+    codes = T.TENSOR_QUANT8_ASYMM_SIGNED
+    data, filter_ = rng.integers(-128, 128, (2, 9, 12, 1)), rng.integers(-128, 128, (1, 5, 3, filters))
+    floats = build(case, operand(F32, shape=data.shape), operand(F32, filter_ / 64),
+                   operand(F32, rng.normal(size=filters)), operand(F32))
+    bias = operand(T.TENSOR_INT32, rng.integers(-900, 900, filters), scale=np.float32(0.02) * np.float32(0.01))
+    quantized = build(case, operand(codes, shape=data.shape, scale=0.02, zero_point=-7),
+                      operand(codes, filter_, scale=0.01, zero_point=9), bias, operand(codes, scale=0.06, zero_point=4))
+    for node in (floats, quantized):
+        image = data.astype(node.outputs[0].dtype)
+        wanted, = node.op.compute(node, [image, *(t.value for t in node.inputs[1:])])
+        for level in at_each_level():
+            found, steps = run_native(node, image)
+            is_depthwise = any(isinstance(one, DepthwiseConv2DF32 | DepthwiseConv2DQ8) for one in steps)
+            assert is_depthwise == (filters == 1), level
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-3 if node is floats else 0, err_msg=level)
 
 
 @pytest.mark.parametrize(("change", "reason"), [

@@ -26,6 +26,7 @@ def test_unary(kind, expected):
 I32 = np.array([[7, -7, 3], [0, 5, -9]], np.int32)
 Y32 = np.array([[2, 2, -2], [3, -3, 4]], np.int32)
 F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 7
+SOUND = np.cos(np.arange(3 * 7 * 2 * 700, dtype=np.float32) ** 1.2).reshape(3, 7, 2, 700)
 ROWS = np.array([True, False])
 
 
@@ -64,6 +65,7 @@ def ints(*values):
     ("RELU_0_TO_1", [F / 4], None, np.clip(F / 4, 0, 1)), ("EXPAND_DIMS", [I32.astype(bool), ints(1)], None, None),
     ("RFFT2D", [F[:, 0].copy(), ints(2, 4)], None, np.fft.rfft2(F[:, 0])),
     ("RFFT2D", [F[:, 0].copy(), ints(1, 8)], None, np.fft.rfft2(F[:, 0], (1, 8))),
+    ("RFFT2D", [SOUND, ints(1, 1024)], None, np.fft.rfft2(SOUND[..., :1, :], (1, 1024))),
 ])
 def test_like_numpy(kind, inputs, options, expected):
     if kind == "DYNAMIC_UPDATE_SLICE":
