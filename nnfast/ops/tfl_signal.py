@@ -74,9 +74,13 @@ def compute_spectrogram(node, inputs):
     channels, count, _ = infer_spectrogram(node)[0]
     window, stride = node.scalar("window"), node.scalar("stride")
     bell = 0.5 - 0.5 * np.cos(2 * pi * np.arange(window) / window)
-    samples = np.ascontiguousarray(inputs[0].T)
-    parts = samples[:, np.arange(count)[:, None] * stride + np.arange(window)].reshape(channels, count, window)
-    power = np.square(np.abs(np.fft.rfft(parts * bell, _points(window)))).astype(np.float32)
+    power = np.empty((channels, count, _points(window) // 2 + 1), np.float32)
+    step = max(1, _PART // _points(window))
+    for samples, result in zip(np.ascontiguousarray(inputs[0].T), power) if count else ():
+        windows = np.lib.stride_tricks.sliding_window_view(samples, window)[::stride]
+        for first in range(0, count, step):
+            found = np.fft.rfft(windows[first:first + step] * bell, _points(window))
+            result[first:first + step] = np.square(found.real) + np.square(found.imag)
     return [power if node.scalar("squared") else np.sqrt(power)]
 
 
