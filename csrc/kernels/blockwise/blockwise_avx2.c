@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
 
 /* Groups whose products of codes with weights of 4 bits, in pairs, add up within 16 bits: 2 * 2 * 4 * 255 * 8 < 32768. */
@@ -80,14 +81,13 @@ INLINE void run(const nnf_blockwise_tile *t, const int rows)
     const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
     NNF_UNROLL
     for (int h = 0; h < HALVES; h++) {
-        const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)t->columns - 8 * h),
-                                                _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        const __m256 bias = _mm256_maskload_ps(t->bias + 8 * h, live);
+        const ptrdiff_t live = (ptrdiff_t)t->columns - 8 * h;
+        const __m256 bias = _mm256_maskload_ps(t->bias + 8 * h, nnf_lanes_avx2(live));
         NNF_UNROLL
         for (int i = 0; i < rows; i++) {
             const __m256 value = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(t->row[i].step), total[i][h]), bias);
             /* min/max return the second operand when either is NaN, so that a NaN stays one. */
-            _mm256_maskstore_ps(t->y + (size_t)i * t->ldy + 8 * h, live, _mm256_min_ps(hi, _mm256_max_ps(lo, value)));
+            nnf_store_f32_avx2(t->y + (size_t)i * t->ldy + 8 * h, live, _mm256_min_ps(hi, _mm256_max_ps(lo, value)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
 
 enum { M = 6, N = 16, STEPS = 4 };
@@ -73,7 +74,6 @@ NNF_UNROLL
             }
         }
         const __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
-        const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 NNF_UNROLL
         for (int i = 0; i < rows; i++) {
 NNF_UNROLL
@@ -87,10 +87,7 @@ NNF_UNROLL
                 y = _mm256_min_ps(hi, _mm256_max_ps(lo, y));
                 float *c = t->c + (size_t)i * t->ldc + j + 8 * (size_t)v;
                 const ptrdiff_t left = (ptrdiff_t)(t->columns - j) - 8 * v;
-                if (left >= 8)
-                    _mm256_storeu_ps(c, y);
-                else
-                    _mm256_maskstore_ps(c, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)left), lane), y);
+                nnf_store_f32_avx2(c, left, y);
             }
         }
     }
@@ -148,14 +145,12 @@ NNF_UNROLL
         }
     }
     const __m256 lo = _mm256_set1_ps(l->lo), hi = _mm256_set1_ps(l->hi);
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 NNF_UNROLL
     for (int i = 0; i < rows; i++) {
 NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
             const __m256 y = _mm256_min_ps(hi, _mm256_max_ps(lo, sum[i][v]));
-            const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)l->columns - 8 * v), lane);
-            _mm256_maskstore_ps(l->c + (first + (size_t)i) * l->ldc + 8 * v, mask, y);
+            nnf_store_f32_avx2(l->c + (first + (size_t)i) * l->ldc + 8 * v, (ptrdiff_t)l->columns - 8 * v, y);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conv2d.h"
+#include "nnf/partial_avx2.h"
 #include "nnf/requantize_avx2.h"
 #include "nnf/unroll.h"
 
@@ -129,13 +130,12 @@ INLINE void nnf_conv2d_finish_panel(const nnf_conv2d_q8_tile *t, const int32_t *
 INLINE void nnf_conv2d_store_sums(const nnf_conv2d_q8_tile *t, size_t columns, const int32_t *sum, int32_t *c,
                                   const int vectors)
 {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (size_t i = 0; i < t->rows; i++, c += t->ldc, sum += NNF_CONV2D_FINISH_N) {
         const __m256i offset = _mm256_set1_epi32(t->offset ? t->offset[i] : 0);
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)columns - 8 * v), lane);
-            _mm256_maskstore_epi32(c + 8 * v, mask, _mm256_add_epi32(((const __m256i *)sum)[v], offset));
+            const __m256i found = _mm256_add_epi32(((const __m256i *)sum)[v], offset);
+            nnf_store_s32_avx2(c + 8 * v, (ptrdiff_t)columns - 8 * v, found);
         }
     }
 }

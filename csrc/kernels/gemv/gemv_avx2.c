@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include "nnf/partial_avx2.h"
+
 /* Two sets of four accumulators hide the latency of the multiply-add. */
 enum { DEPTH = 2, LANES = 8, PARTS = NNF_GEMV_N / LANES };
 
@@ -27,11 +29,8 @@ void nnf_gemv_f32_tile__avx2_1x32(const nnf_gemv_f32_panel *p)
 {
     const float *start = p->start ? p->start : p->packed;
     __m256 sum[DEPTH][PARTS];
-    __m256i live[PARTS];
     for (int part = 0; part < PARTS; part++) {
-        live[part] = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)p->columns - LANES * part),
-                                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        sum[0][part] = _mm256_maskload_ps(start + LANES * part, live[part]);
+        sum[0][part] = _mm256_maskload_ps(start + LANES * part, nnf_lanes_avx2((ptrdiff_t)p->columns - LANES * part));
         sum[1][part] = _mm256_setzero_ps();
     }
     const float *w = accumulate(sum, p->x0, p->k0, p->packed + NNF_GEMV_N);
@@ -39,6 +38,6 @@ void nnf_gemv_f32_tile__avx2_1x32(const nnf_gemv_f32_panel *p)
     for (int part = 0; part < PARTS; part++) {
         const __m256 total = _mm256_add_ps(sum[0][part], sum[1][part]);
         const __m256 value = _mm256_min_ps(_mm256_set1_ps(p->hi), _mm256_max_ps(_mm256_set1_ps(p->lo), total));
-        _mm256_maskstore_ps(p->y + LANES * part, live[part], value);
+        nnf_store_f32_avx2(p->y + LANES * part, (ptrdiff_t)p->columns - LANES * part, value);
     }
 }

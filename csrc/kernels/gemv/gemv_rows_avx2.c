@@ -2,14 +2,10 @@
 
 #include <immintrin.h>
 
+#include "nnf/partial_avx2.h"
 #include "nnf/unroll.h"
 
 enum { ROWS = 8, LANES = 8 };
-
-static inline __m256i first_lanes(size_t count)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
 
 /* Adds the products of one matrix; rows beyond `live` repeat the last. */
 INLINE void accumulate(__m256 sum[ROWS], size_t live, const float *x, size_t k, const float *w)
@@ -25,7 +21,7 @@ INLINE void accumulate(__m256 sum[ROWS], size_t live, const float *x, size_t k, 
             sum[r] = _mm256_fmadd_ps(value, _mm256_loadu_ps(row[r] + i), sum[r]);
     }
     if (i < k) {
-        const __m256i rest = first_lanes(k - i);
+        const __m256i rest = nnf_lanes_avx2((ptrdiff_t)(k - i));
         const __m256 value = _mm256_maskload_ps(x + i, rest);
         NNF_UNROLL
         for (int r = 0; r < ROWS; r++)
@@ -45,7 +41,6 @@ void nnf_gemv_f32_rows__avx2_8(const nnf_gemv_f32_matrix *p)
 {
     for (size_t j = 0; j < p->rows; j += ROWS) {
         const size_t live = p->rows - j < ROWS ? p->rows - j : ROWS;
-        const __m256i mask = first_lanes(live);
         __m256 sum[ROWS];
         NNF_UNROLL
         for (int r = 0; r < ROWS; r++)
@@ -56,10 +51,10 @@ void nnf_gemv_f32_rows__avx2_8(const nnf_gemv_f32_matrix *p)
             accumulate(sum, live, p->x1, p->k1, p->w1 + j * p->k1);
         __m256 total = totals(sum);
         if (p->start)
-            total = _mm256_add_ps(total, _mm256_maskload_ps(p->start + j, mask));
+            total = _mm256_add_ps(total, _mm256_maskload_ps(p->start + j, nnf_lanes_avx2((ptrdiff_t)live)));
         /* min/max return the second operand when either is NaN. */
         total = _mm256_min_ps(_mm256_set1_ps(p->hi), _mm256_max_ps(_mm256_set1_ps(p->lo), total));
-        _mm256_maskstore_ps(p->y + j, mask, total);
+        nnf_store_f32_avx2(p->y + j, (ptrdiff_t)live, total);
     }
 }
 
@@ -88,8 +83,8 @@ INLINE void gemv_codes(int is_signed, size_t rows, size_t k, const int16_t *x, c
         const __m256i high = _mm256_hadd_epi32(_mm256_hadd_epi32(sum[4], sum[5]), _mm256_hadd_epi32(sum[6], sum[7]));
         const __m256i total = _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20),
                                                _mm256_permute2x128_si256(low, high, 0x31));
-        const __m256i mask = first_lanes(live);
-        _mm256_maskstore_epi32(y + j, mask, _mm256_add_epi32(total, _mm256_maskload_epi32(y + j, mask)));
+        const __m256i before = _mm256_maskload_epi32(y + j, nnf_lanes_avx2((ptrdiff_t)live));
+        nnf_store_s32_avx2(y + j, (ptrdiff_t)live, _mm256_add_epi32(total, before));
         for (size_t r = 0; whole < k && r < live; r++) {
             uint32_t rest = (uint32_t)y[j + r];
             for (size_t i = whole; i < k; i++)

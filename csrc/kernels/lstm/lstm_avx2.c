@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nnf/partial_avx2.h"
 #include "nnf/simd/f64_avx2.h"
 #include "lstm/lstm_activate_simd.h"
 #include "nnf/unroll.h"
@@ -33,12 +34,11 @@ INLINE void finish(int gates, int half, const nnf_lstm_form *form, const nnf_lst
 {
     const int forget = gates - 3, at = half * LANES;
     const float *peephole = tile->packed + gates * NNF_LSTM_N + at;
-    const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)tile->units - at),
-                                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const ptrdiff_t live = (ptrdiff_t)tile->units - at;
     __m256 sum[4];
     for (int g = 0; g < gates; g++)
         sum[g] = sums[2 * g + half];
-    __m256 c = _mm256_maskload_ps(tile->c_in + at, live);
+    __m256 c = _mm256_maskload_ps(tile->c_in + at, nnf_lanes_avx2(live));
     if (form->peephole) {
         for (int g = 0; g <= forget; g++)
             sum[g] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
@@ -50,9 +50,9 @@ INLINE void finish(int gates, int half, const nnf_lstm_form *form, const nnf_lst
     c = _mm256_min_ps(_mm256_set1_ps(form->clip), _mm256_max_ps(_mm256_set1_ps(-form->clip), c));
     if (form->peephole)
         sum[forget + 2] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + (forget + 1) * NNF_LSTM_N), sum[forget + 2]);
-    _mm256_maskstore_ps(tile->c_out + at, live, c);
+    nnf_store_f32_avx2(tile->c_out + at, live, c);
     const __m256 y = _mm256_mul_ps(logistic(sum[forget + 2]), lstm_activate(form->activation, c));
-    _mm256_maskstore_ps(tile->y + at, live, y);
+    nnf_store_f32_avx2(tile->y + at, live, y);
 }
 
 INLINE void cell(const bool half, int gates, const nnf_lstm_form *form, const nnf_lstm_tile *tile)
