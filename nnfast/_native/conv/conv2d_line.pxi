@@ -1,7 +1,8 @@
 """Step of a float32 CONV_2D of an image with few channels, output row by output row (csrc/kernels/conv2d/conv2d.h).
 
 The windows of an output row lie evenly in each input row, and a filter row is one run of columns times channels: the
-kernel needs one address for each. Windows that cross the left or right border are copied with their padding.
+kernel needs one address for each. Where windows cross the left or right border, they are copied with their padding, or
+the whole input rows are, if that is less.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -33,6 +34,7 @@ cdef extern from "conv2d/conv2d.h":
 
 cdef enum:
     LINE_NARROW = 12     # outputs of a row below which tiles over several rows are better
+    LINE_COPIES = 8192   # floats of all input rows with padding, at most
 
 
 cdef struct conv2d_line:
@@ -41,6 +43,7 @@ cdef struct conv2d_line:
     size_t batch, channels, units, n
     size_t depth                # of a filter row: columns times channels
     size_t inner, outer         # outputs of a row whose windows are whole
+    size_t length               # of an input row with its padding, which is copied; 0: windows are, one by one
     size_t copies               # offset of the copied windows in the scratch, behind the addresses
     float lo, hi
 
@@ -88,6 +91,21 @@ cdef void draw_edge(const conv2d_line *p, const float *const *rows, size_t at, c
     draw(p, a, 1, w, y + at * p.units)
 
 
+cdef void draw_padded(const conv2d_line *p, const float *const *rows, const float **a, float *copies, const float *w,
+                      float *y) noexcept nogil:
+    """An output row from copies of the input rows."""
+    cdef size_t t, head = min(p.x.head * p.channels, p.length), body = min(p.x.size * p.channels, p.length - head)
+    for t in range(p.y.taps):
+        a[t] = NULL
+        if rows[t] != NULL:
+            memset(copies, 0, head * sizeof(float))
+            memcpy(copies + head, rows[t], body * sizeof(float))
+            memset(copies + head + body, 0, (p.length - head - body) * sizeof(float))
+            a[t] = copies
+        copies += p.length
+    draw(p, a, p.x.out, w, y)
+
+
 cdef void draw_row(const conv2d_line *p, const float *x, const float *w, size_t row, float *y,
                    unsigned char *scratch) noexcept nogil:
     """Output row `row` of an image, at y."""
@@ -98,6 +116,9 @@ cdef void draw_row(const conv2d_line *p, const float *x, const float *w, size_t 
     for t in range(<ptrdiff_t>p.y.taps):
         at = <ptrdiff_t>(row * p.y.stride + t * p.y.dilation) - <ptrdiff_t>p.y.head
         rows[t] = x + at * <ptrdiff_t>(p.x.size * p.channels) if 0 <= at < <ptrdiff_t>p.y.size else NULL
+    if p.length:
+        draw_padded(p, rows, a, copies, w, y)
+        return
     for t in range(<ptrdiff_t>p.inner):
         draw_edge(p, rows, t, a, copies, w, y)
     for t in range(<ptrdiff_t>p.outer, <ptrdiff_t>p.x.out):
@@ -130,6 +151,16 @@ cdef void band_line(const nnf_step *step, const nnf_run *run, const void *x, voi
                  <float *>y + row * p.x.out * p.units, scratch)
 
 
+cdef size_t padded_length(const conv2d_line *p) noexcept nogil:
+    """Floats of an input row with its padding, or 0 where windows at the borders are the better copies: a window is a
+    tile of its own, whose sums wait for each other, about 4 cycles for each product and 40 for the call; a copy takes
+    one for 8 floats and 30 for the call.
+    """
+    cdef size_t length = ((p.x.out - 1) * p.x.stride + p.x.taps) * p.channels
+    cdef size_t edges = p.inner + p.x.out - p.outer
+    return length if edges * (4 * p.depth + 40) > length // 8 + 30 and length * p.y.taps <= LINE_COPIES else 0
+
+
 cdef class Conv2dLineF32(Step):
     """y = clamp(conv(x, weights) + bias, lo, hi) in float32, NHWC, where `suits` says so; slots x, weights packed by
     conv2d.pack_f32, y.
@@ -147,10 +178,11 @@ cdef class Conv2dLineF32(Step):
         p.batch, p.channels, p.units, p.n = batch, channels, units, row.n
         p.depth = p.x.taps * channels
         nnf_axis_full(&p.x, &p.inner, &p.outer)
+        p.length = padded_length(p)
         p.lo, p.hi = lo, hi
         self.packed = lines(sizeof(float) * nnf_pack_conv2d_f32_size(units, p.y.taps * p.depth, row.n))
         p.copies = lines(2 * p.y.taps * sizeof(float *))
-        self.scratch = p.copies + p.y.taps * p.depth * sizeof(float)
+        self.scratch = p.copies + p.y.taps * max(p.depth, p.length) * sizeof(float)
         self.work = <double>batch * p.y.out * p.x.out * units * p.y.taps * p.depth
         self.tiles = <int>min(<double>batch * p.y.out, self.work / CONV_GRAIN + 1)
         self.part = PART_PRODUCTS
