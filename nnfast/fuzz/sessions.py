@@ -8,6 +8,7 @@ decide it (play.py). Every input is a session, the longer the more steps it has.
 import gc
 import os
 import threading
+import time
 from collections import OrderedDict
 
 import numpy as np
@@ -25,8 +26,9 @@ SIZES = ("single",) * 20 + ("small",) * 11 + ("large",)
 KEPT = 512
 """Graphs that are remembered from session to session."""
 
-SESSIONS, SPARE = 200, 24
-"""After so many sessions no more than SPARE descriptors and threads may be left of them."""
+SESSIONS, SPARE, PATIENCE = 200, 24, 30
+"""After so many sessions no more than SPARE descriptors and threads may be left of them, some seconds later at most:
+threads of released devices end by themselves, on a busy machine not at once."""
 
 
 class Session:
@@ -73,9 +75,17 @@ class Session:
         gc.collect()
         if self._served is not None:
             self._served.wait()
-        held = len(os.listdir("/proc/self/fd")), threading.active_count()
+        held, end = _held(), time.monotonic() + PATIENCE
         if self._held is None:
             self._held = held
+        while any(now > before + SPARE for now, before in zip(held, self._held)) and time.monotonic() < end:
+            time.sleep(0.02)
+            held = _held()
         for name, now, before in zip(("descriptors", "threads"), held, self._held):
             if now > before + SPARE:
                 raise Finding(f"{name} grew from {before} to {now} within {counted(self._count, 'session')}")
+
+
+def _held():
+    """Numbers of open descriptors and of threads."""
+    return len(os.listdir("/proc/self/fd")), threading.active_count()

@@ -2,9 +2,12 @@
 
 import gc
 import os
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ import nnfast
 from helpers.fuzz_targets import plant, without_atheris
 from helpers.tflite.file_builder import Op, Tensor, build
 from nnfast.errors import Error, InvalidArgument
-from nnfast.fuzz import TARGETS, chance, flat, graph, play, replay, run, runner
+from nnfast.fuzz import TARGETS, chance, flat, graph, play, replay, run, runner, sessions
 from nnfast.fuzz.decisions import Draws, Source
 from nnfast.fuzz.files import TfliteFile, graphs, samples
 from nnfast.fuzz.session_parts import Finding, other_values, seed_inputs
@@ -193,3 +196,29 @@ def test_graphs_that_last_keep_no_session(monkeypatch):
     assert refused and all(isinstance(found, tuple) for found in refused)
     gc.collect()
     assert not [thing for thing in gc.get_objects() if isinstance(thing, play.Play)]
+
+
+def test_threads_that_are_about_to_end_are_waited_for_and_others_are_found(monkeypatch):
+    session, ends = sessions.Session(), threading.Event()
+    monkeypatch.setattr(sessions, "PATIENCE", 600)
+    session._check_left()
+    late = [threading.Thread(target=ends.wait) for _ in range(sessions.SPARE + 1)]
+    for thread in late:
+        thread.start()
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: ends.set())  # waiting lets them end
+    monkeypatch.setattr(sessions, "time", clock)
+    session._check_left()
+    for thread in late:
+        thread.join()
+    stays = threading.Event()
+    late = [threading.Thread(target=stays.wait) for _ in range(sessions.SPARE + 1)]
+    monkeypatch.setattr(sessions, "PATIENCE", 0)
+    try:
+        for thread in late:
+            thread.start()
+        with pytest.raises(Finding, match="threads grew from"):
+            session._check_left()
+    finally:
+        stays.set()
+        for thread in late:
+            thread.join()
