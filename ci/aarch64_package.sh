@@ -7,6 +7,10 @@ set -euo pipefail
 for tool in qemu-aarch64 apt-get dpkg-deb; do
     command -v "$tool" > /dev/null || { echo "aarch64 package: no $tool: skipped"; exit 0; }
 done
+case ${1-} in
+*_aarch64.whl) [ -f "$1" ] || { echo "$1: no such wheel; bash ci/build_wheels.sh --arch aarch64 makes one in dist/"; exit 2; } ;;
+*) echo "usage: bash ci/aarch64_package.sh WHEEL [CPU], a wheel for aarch64"; exit 2 ;;
+esac
 wheel=$(realpath "$1")
 cpu=${2-max}
 cd "$(dirname "$0")/.."

@@ -186,8 +186,11 @@ def write_page(paths, about):
     """The part between the page's markers and its plots. Of a row that several files have, the last counts."""
     known = {}
     for path in paths:
-        for row in json.loads(path.read_text()):
-            known[row["model"], row["threads"], row["neighbours"], row["engine"]] = row
+        try:
+            known |= {(row["model"], row["threads"], row["neighbours"], row["engine"]): row
+                      for row in json.loads(path.read_text()) if row["quantiles_ms"]}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"{path}: not what `measure --json` writes ({error!r})") from None
     rows = list(known.values())
     parts = [f"{about}. {summary(rows)}", table(rows), "\n".join(draw(rows, busy) for busy in DRAWN)]
     text = PAGE.read_text(encoding="utf-8")

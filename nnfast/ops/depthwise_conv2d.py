@@ -12,10 +12,10 @@ from . import conv2d, requantize, window
 from .base import OpDef, check_activation, forms, is_quant8
 
 _FORMS = window.forms_of("input:T filter:W bias:B", "depth_multiplier:i32 activation:i32", dilated=True)
+_SIGNATURES = forms(*_FORMS, sets=conv2d.TYPE_SETS)
+
 _CONV_UNITS = 2
 """Filters of an image of one channel from which a convolution is faster."""
-
-_SIGNATURES = forms(*_FORMS, sets=conv2d.TYPE_SETS)
 
 
 def _validate(node):

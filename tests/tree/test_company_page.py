@@ -45,6 +45,16 @@ def test_the_page_shows_quantiles_and_in_how_many_rows_nnfast_is_ahead(page, tmp
         assert "LiteRT + XNNPACK" in drawn and "nnfast, OpenMP" in drawn
 
 
+@pytest.mark.parametrize("text", ["{", "[{}]", "[1]", None])
+def test_a_file_that_is_no_measurement_is_named(page, tmp_path, text):
+    path = tmp_path / "other.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SystemExit, match="other.json: not what `measure --json` writes"):
+        page["main"](["page", str(path), "--about", "A processor"])
+    assert "old" in (tmp_path / "page.md").read_text()
+
+
 def test_a_measurement_has_the_calls_of_each_engine(page, monkeypatch):
     class Worker:
         def __init__(self, engine, model, threads):
