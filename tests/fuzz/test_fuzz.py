@@ -202,7 +202,7 @@ def test_threads_that_are_about_to_end_are_waited_for_and_others_are_found(monke
     session, ends = sessions.Session(), threading.Event()
     monkeypatch.setattr(sessions, "PATIENCE", 600)
     session._check_left()
-    late = [threading.Thread(target=ends.wait) for _ in range(sessions.SPARE + 1)]
+    late = [threading.Thread(target=ends.wait, daemon=True) for _ in range(sessions.SPARE + 1)]
     for thread in late:
         thread.start()
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: ends.set())  # waiting lets them end
@@ -211,7 +211,7 @@ def test_threads_that_are_about_to_end_are_waited_for_and_others_are_found(monke
     for thread in late:
         thread.join()
     stays = threading.Event()
-    late = [threading.Thread(target=stays.wait) for _ in range(sessions.SPARE + 1)]
+    late = [threading.Thread(target=stays.wait, daemon=True) for _ in range(sessions.SPARE + 1)]
     monkeypatch.setattr(sessions, "PATIENCE", 0)
     try:
         for thread in late:
