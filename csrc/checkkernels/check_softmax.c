@@ -26,10 +26,10 @@ void nnf_check_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const nnf_
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
     }
-    const size_t n = 1001;
+    const size_t n = 128; /* a tail beside the guard page would be what is measured */
     float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
     nnf_check_fill_f32(c, x, n, -8, 8);
-    NNF_BENCH(c, "n=1001", n, fast(n, x, y, 1.0f));
+    NNF_BENCH(c, "n=128", n, fast(n, x, y, 1.0f));
     nnf_check_done(c, "bench");
 }
 
@@ -61,10 +61,10 @@ void nnf_check_log_softmax_f32_rows(nnf_check *c, const nnf_kernel *twin, const 
             nnf_check_done(c, "n=%zu form=%zu", n, form);
         }
     }
-    const size_t n = 1001;
+    const size_t n = 128; /* a tail beside the guard page would be what is measured */
     float *x = nnf_check_alloc(c, 4 * n), *y = nnf_check_alloc(c, 4 * n);
     nnf_check_fill_f32(c, x, n, -8, 8);
-    NNF_BENCH(c, "n=1001", n, fast(n, x, y, 1.0f));
+    NNF_BENCH(c, "n=128", n, fast(n, x, y, 1.0f));
     nnf_check_done(c, "bench");
 }
 

@@ -10,7 +10,8 @@
 /* e^r - 1 = r + r^2 q(r), q within 3e-9, where x = n log(2) + r with |r| <= log(2)/2. */
 static inline V exponential_near(V x, V *n)
 {
-    *n = nearest(mul(x, all(1.44269504f)));
+    const V whole = all(0x1.8p23f); /* the sum with it has no bits for fractions */
+    *n = sub(fmadd(x, all(1.44269504f), whole), whole);
     V r = fnmadd(*n, all(0.693359375f), x);
     r = fnmadd(*n, all(-2.12194440e-4f), r);
     V p = all(1.381422160193324e-03f);
@@ -24,7 +25,7 @@ static inline V exponential_near(V x, V *n)
 /* e^x = 2^n e^r for x <= 89, from where on it is infinite; a NaN stays one. Where x is below -104 the result is below half
  * of the smallest subnormal: a factor of 0 in time spares processors the underflow, which costs them hundreds of cycles
  * a vector, as masks of attention make them. */
-static inline V exponential(V x)
+static inline V exponential_at_ends(V x)
 {
     const V least = all(-104.0f);
     V n;
@@ -32,11 +33,21 @@ static inline V exponential(V x)
     return times_power(zero_above(least, x, add(e, all(1.0f))), n);
 }
 
+/* The same for x <= 88, faster where all results are from 2^-126 on. */
+static inline V exponential(V x)
+{
+    if (!all_above(x, all(-87.0f)))
+        return exponential_at_ends(x);
+    V n;
+    const V e = exponential_near(x, &n);
+    return times_normal_power(add(e, all(1.0f)), n);
+}
+
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for x <= 0, which keeps its digits near 0; below -25 it is -1. A NaN stays one. */
 static inline V exponential_less_1(V x)
 {
     V n;
-    const V e = exponential_near(largest(all(-25.0f), x), &n), power = times_power(all(1.0f), n);
+    const V e = exponential_near(largest(all(-25.0f), x), &n), power = times_normal_power(all(1.0f), n);
     return fmadd(power, e, sub(power, all(1.0f)));
 }
 

@@ -90,7 +90,15 @@ static inline V times_power(V x, V n)
     return mul(mul(x, first), _mm256_castsi256_ps(_mm256_slli_epi32(more, 23)));
 }
 
+/* The same of a result from 2^-126 on. */
+static inline V times_normal_power(V x, V n)
+{
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23)));
+}
+
 static inline V size_of(V x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+/* Whether a > b in each lane. */
+static inline int all_above(V a, V b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) == 255; }
 static inline V negative(V x) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return _mm256_min_ps(hi, x); }

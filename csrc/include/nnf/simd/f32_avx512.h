@@ -48,7 +48,10 @@ static inline V floor_of(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG
 static inline V nearest(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* x 2^n, n a whole number. */
 static inline V times_power(V x, V n) { return _mm512_scalef_ps(x, n); }
+static inline V times_normal_power(V x, V n) { return times_power(x, n); }
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
+/* Whether a > b in each lane. */
+static inline int all_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) == 0xFFFF; }
 static inline V negative(V x) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return _mm512_min_ps(hi, x); }

@@ -93,7 +93,15 @@ static inline V times_power(V x, V n)
     return mul(mul(x, first), vreinterpretq_f32_s32(vshlq_n_s32(more, 23)));
 }
 
+/* The same of a result from 2^-126 on. */
+static inline V times_normal_power(V x, V n)
+{
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(x), vshlq_n_s32(vcvtq_s32_f32(n), 23)));
+}
+
 static inline V size_of(V x) { return vabsq_f32(x); }
+/* Whether a > b in each lane. */
+static inline int all_above(V a, V b) { return vminvq_u32(vcgtq_f32(a, b)) != 0; }
 static inline V negative(V x) { return vnegq_f32(x); }
 /* A NaN of x stays, as in between. */
 static inline V at_most(V hi, V x) { return vminq_f32(hi, x); }
