@@ -1,5 +1,7 @@
 """Measures csrc/kernels/elementwise, _native/elementwise/elementwise.pxi: operands of equal shapes, SELECT, PRELU."""
 
+import numpy as np
+
 from . import common
 
 
@@ -74,3 +76,30 @@ class Less(common.Operation):
     def build(self, b, types, shape):
         sources = [common.source(b, types, common.fields(shape)) for _ in range(2)]
         b.operation("LESS", sources, [b.output("TENSOR_BOOL8", (0,) * 4)])
+
+
+class Chain(common.Operation):
+    """GELU by TANH in eight operations, which run block by block (_native/engine/blocks.pxi)."""
+
+    params = ([1, 2], common.shapes("flat"))
+    param_names = ("threads", "shape")
+
+    def setup(self, threads, shape):
+        self.threads = threads
+        super().setup(threads, shape)
+
+    def build(self, b, threads, shape):
+        shape, none = common.fields(shape), b.scalar(common.FUSED["none"])
+        x = b.input("TENSOR_FLOAT32", shape)
+
+        def made(operation, *operands, make=b.operand):
+            y = make("TENSOR_FLOAT32", shape)
+            b.operation(operation, [*operands, *([] if operation == "TANH" else [none])], [y])
+            return y
+
+        def number(value):
+            return b.constant(np.float32([value]))
+
+        cube = made("MUL", made("MUL", x, x), x)
+        curve = made("TANH", made("MUL", made("ADD", x, made("MUL", cube, number(0.044715))), number(0.7978846)))
+        made("MUL", made("MUL", x, number(0.5)), made("ADD", curve, number(1)), make=b.output)

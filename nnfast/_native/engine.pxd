@@ -36,10 +36,13 @@ cdef class Step:
     cdef nnf_axis rows              # the window along those rows
     cdef readonly size_t in_row     # bytes of a row of the first slot
     cdef readonly size_t out_row    # bytes of a row of the last slot
+    cdef readonly size_t elements   # that the step computes one by one, in shares of nnf_share_runs; else 0
+    cdef readonly tuple items       # bytes of each slot's element, the output's last; 0: all take the first
     cdef public object reference    # run(frame) computes what the step has declined; None: it never does
 
     cdef int bind(self, nnf_step_fn fn, const void *params, slots, str kernel) except -1
     cdef void bands(self, band_fn fn, nnf_axis rows, size_t in_row, size_t out_row)
+    cdef void one_by_one(self, size_t elements, tuple items)
 
 
 cdef class Frame:

@@ -42,6 +42,9 @@ cdef extern from "nnf/step.h":
 
     void nnf_decline(const nnf_run *run) noexcept nogil
     void nnf_share(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
+    void nnf_share_runs(size_t count, int thread, int threads, size_t *first, size_t *last) noexcept nogil
+    cdef enum:
+        NNF_RUN
 
 cdef extern from "nnf/outcome.h":
     void nnf_cancel(int *flag) noexcept nogil

@@ -73,7 +73,7 @@ def _gathered(rows):
             weights = carrier["packed_bytes"] + row["packed_bytes"]
             values = max(r["bytes"] - r["packed_bytes"] for r in (carrier, row))
             carrier.update(work=carrier["work"] + row["work"], packed_bytes=weights, bytes=weights + values)
-            row.update(kernel=f"in bands to {row['joined']}", work=0, packed_bytes=0, bytes=0)
+            row.update(kernel=f"joined to {row['joined']}", work=0, packed_bytes=0, bytes=0)
     return rows
 
 

@@ -122,7 +122,7 @@ def graph_of(name, graph, model, rows, times):
 
 def about(row):
     """Facts of how an operation runs, of a row of explain()."""
-    facts = [["kernel", row["kernel"] if row["joined"] is None else f"in bands to {row['joined']}"]]
+    facts = [["kernel", row["kernel"] if row["joined"] is None else f"joined to {row['joined']}"]]
     if row["reason"]:
         facts.append(["why numpy", row["reason"]])
     if row["packed_bytes"]:

@@ -92,7 +92,7 @@ class Explanation:
             note = row["reason"] if row["kernel"] == "numpy" else \
                 f"packed {row['packed_bytes']:,} B" if row["packed_bytes"] else ""
             if row["joined"] is not None:
-                note = f"{note}, in bands to {row['joined']}".removeprefix(", ")
+                note = f"{note}, joined to {row['joined']}".removeprefix(", ")
             lines.append(f"{row['index']:4d}  {row['operation']:<24} {row['kernel']:<56} {shape:<16} {note}".rstrip())
         lines.append(f"arena {self.arena_bytes:,} B, packed parameters {self.packed_bytes:,} B, "
                      f"{sum(row['kernel'] == 'numpy' for row in self.rows)} of {len(self.rows)} operations in numpy")

@@ -113,7 +113,7 @@ class profile:
         for row in self.rows:
             each = row["ns"] / row["calls"]
             rate = 2 * row["work"] / each if each else 0
-            kernel = row["kernel"] if row["joined"] is None else f"in bands to {row['joined']}"
+            kernel = row["kernel"] if row["joined"] is None else f"joined to {row['joined']}"
             lines.append(f"{row['index']:4d}  {row['operation']:<24} {kernel:<56} {each / 1000:10.2f} "
                          f"{100 * row['ns'] / total:6.1f} {rate:8.1f}")
         lines += [f"      input {name!r} is not C-contiguous: copied {calls} times, {nbytes // calls} bytes and "

@@ -110,7 +110,7 @@ def test_operations_inside_others_count_where_their_time_is():
                 "joined": joined}
     first, second, third = operations._gathered([made(0, 5, 100, 10, 2), made(1, 7, 300, 20, 2), made(2, 9, 200, 30)])
     assert (third["work"], third["packed_bytes"], third["bytes"]) == (21, 60, 360)
-    assert [row["kernel"] for row in (first, second)] == ["in bands to 2"] * 2
+    assert [row["kernel"] for row in (first, second)] == ["joined to 2"] * 2
     assert first["work"] == second["bytes"] == 0
 
 

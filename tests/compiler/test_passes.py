@@ -68,11 +68,20 @@ def framed():
     return b.build()
 
 
+def elements():
+    """TANH, and its product with the input, of a megabyte."""
+    b, shape = nnfast.ModelBuilder("elements"), (1, 128, 64, 32)
+    x, between = b.input(FLOAT, shape), b.operand(FLOAT, shape)
+    b.operation("TANH", [x], [between])
+    b.operation("MUL", [between, x, b.scalar(0)], [b.output(FLOAT, shape)])
+    return b.build()
+
+
 BUILT = {
     "float32 in NCHW": (images(FLOAT, True), None), "codes in NCHW": (images(CODES, True), None),
     "float16": (images(HALF, False), None), "float32": (images(FLOAT, False, 90), None),
     "codes": (images(CODES, False, 90), None), "gated": (gated(), None), "framed": (framed(), None),
-    "bfloat16": (images(FLOAT, False, 90), "bf16"),
+    "elements": (elements(), None), "bfloat16": (images(FLOAT, False, 90), "bf16"),
 }
 CHANGES = {
     "float32 in NCHW": {"nchw_to_nhwc", "share_memory", "drop_constants"},
@@ -81,7 +90,7 @@ CHANGES = {
     "float32": {"share_memory", "drop_constants", "row_fusion"},
     "codes": {"share_memory", "drop_constants"},
     "gated": {"silu_fusion"},
-    "framed": {"pad_fusion"},
+    "framed": {"pad_fusion"}, "elements": {"elementwise_fusion"},
     "bfloat16": {"share_memory", "drop_constants", "bf16_activations", "prefetch_weights", "row_fusion"},
 }
 """Passes that have something to do in each built model."""

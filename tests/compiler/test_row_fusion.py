@@ -129,4 +129,4 @@ def test_profile_counts_a_chain_for_its_last_operation(limits):
     first, last = times.rows
     assert first["ns"] == 0 and first["joined"] == 1 and first["work"] == 0
     assert last["ns"] > 0 and last["joined"] is None and last["work"] == 2 * 8 * WIDTH * 3 * CHANNELS**2
-    assert "in bands to 1" in str(times)
+    assert "joined to 1" in str(times)

@@ -69,6 +69,17 @@ def chain():
     return b.build()
 
 
+def blocks(kind):
+    """Element-wise operations that run in blocks, one of which is an output as well."""
+    b, shape = ModelBuilder(f"blocks {kind}"), (1, 128, 64, 32)
+    quant = {} if kind == F32 else {"scale": 0.5, "zero_point": 3}
+    x, first, second = b.input(kind, shape, **quant), image(b, kind, *shape), image(b, kind, *shape, output=True)
+    b.operation("ADD", [x, x, b.scalar(0)], [first])
+    b.operation("RELU6", [first], [second])
+    b.operation("ADD", [x, second, b.scalar(0)], [image(b, kind, *shape, output=True)])
+    return b.build()
+
+
 def sequence(operation):
     """A layer over 5 times of 2 sequences, with a state of 20."""
     rng, b = np.random.default_rng(4), ModelBuilder(operation)
@@ -90,8 +101,8 @@ def sequence(operation):
 
 
 def all_models():
-    return [*models(), elementwise(F32), elementwise(U8), chain(), sequence("UNIDIRECTIONAL_SEQUENCE_RNN"),
-            sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
+    return [*models(), elementwise(F32), elementwise(U8), chain(), blocks(F32), blocks(U8),
+            sequence("UNIDIRECTIONAL_SEQUENCE_RNN"), sequence("UNIDIRECTIONAL_SEQUENCE_LSTM")]
 
 
 class Stored:
@@ -148,8 +159,7 @@ def test_every_kind_of_step_is_tested(device):
             record = Stored(nnfast.Device(num_threads=threads).prepare(model)).record
             for step in () if record is None else record.steps:
                 met.update(type(each).__name__ for each in (step, *getattr(step, "steps", ())))
-    assert stored_steps._KINDS.keys() - met <= {"Conv2dLinesQ8", "Conv2dWinogradQ8", "Bands", "ClampF32",
-                                                "Conv2dLineF32"}
+    assert stored_steps._KINDS.keys() - met <= {"Conv2dLinesQ8", "Conv2dWinogradQ8", "Bands", "Conv2dLineF32"}
 
 
 # -- what no model leads to --------------------------------------------------------------------------------------------
@@ -302,8 +312,25 @@ def with_number(value, path, number):
     return [with_number(each, path[1:], number) if place == path[0] else each for place, each in enumerate(value)]
 
 
+@pytest.mark.parametrize("change, reason", [
+    ({"inner": ()}, "1 slots|bytes"),
+    ({"inner": (0, 1, 2, 3)}, "a step"),
+    ({"steps": 1}, "1 steps in blocks"),
+    ({"steps": -1}, "a step"),
+], ids=str)
+def test_blocks_that_no_chain_has(device, change, reason):
+    """Inner slots that are none, too few steps, and steps in another order."""
+    made = Stored(device.prepare(blocks(F32)))
+    ((place, chained),) = [(i, s) for i, s in enumerate(made.record.steps) if type(s).__name__ == "Blocks"]
+    if "steps" in change:
+        change = {"steps": chained.steps[::-1] if change["steps"] < 0 else chained.steps[:1]}
+    made.restore()
+    with pytest.raises(Misfit, match=reason):
+        made.restore(step(made.record, place, **change))
+
+
 @pytest.mark.parametrize("name", ["tiles", "lines", "depth", f"elementwise {F32}", f"elementwise {U8}",
-                                  "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+                                  f"blocks {F32}", f"blocks {U8}", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
 def test_any_number_is_refused_or_does_no_harm(device, name):
     """Each number of a plan as another one: there is a plan that has it, or Misfit."""
     made = Stored(device.prepare(next(model for model in all_models() if model.name == name)))

@@ -50,4 +50,15 @@ static inline void nnf_share(size_t count, int thread, int threads, size_t *firs
     *last = *first + each + (t < extra ? 1 : 0);
 }
 
+/* The same in whole runs of NNF_RUN items, but for what is left at the end: vectors of a share begin where those of the
+ * whole do. */
+enum { NNF_RUN = 64 };
+
+static inline void nnf_share_runs(size_t count, int thread, int threads, size_t *first, size_t *last)
+{
+    nnf_share((count + NNF_RUN - 1) / NNF_RUN, thread, threads, first, last);
+    *first = *first * NNF_RUN < count ? *first * NNF_RUN : count;
+    *last = *last * NNF_RUN < count ? *last * NNF_RUN : count;
+}
+
 #endif

@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share_runs, nnf_step
 
 import numpy as np
 
@@ -31,7 +31,7 @@ cdef void run_unary_f32(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef float *y = <float *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first)
 
 
@@ -50,6 +50,7 @@ cdef class UnaryF32(Step):
         self.p.count = count
         self.work = count
         self.tiles = <int>min(1 + count // CURVE_GRAIN, 64)
+        self.one_by_one(count, (4, 4))
         self.bind(run_unary_f32, &self.p, slots, row.name.decode())
 
 
@@ -65,7 +66,7 @@ cdef void run_clamp_f32(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef float *y = <float *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, p.lo, p.hi)
 
 
@@ -82,6 +83,7 @@ cdef class ClampF32(Step):
         self.p.hi = hi
         self.work = count
         self.tiles = <int>min(1 + count // MOVE_GRAIN, 64)
+        self.one_by_one(count, (4, 4))
         self.bind(run_clamp_f32, &self.p, slots, row.name.decode())
 
 
@@ -96,7 +98,7 @@ cdef void run_elu_f32(const nnf_step *step, const nnf_run *run, int thread, int 
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef float *y = <float *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, p.alpha)
 
 
@@ -112,6 +114,7 @@ cdef class EluF32(Step):
         self.p.alpha = alpha
         self.work = count
         self.tiles = <int>min(1 + count // CURVE_GRAIN, 64)
+        self.one_by_one(count, (4, 4))
         self.bind(run_elu_f32, &self.p, slots, row.name.decode())
 
 
@@ -126,7 +129,7 @@ cdef void run_lookup_q8(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, p.table)
 
 
@@ -146,4 +149,5 @@ cdef class LookupQ8(Step):
         self.work = count
         self.packed = 256
         self.tiles = <int>min(1 + count // MOVE_GRAIN, 64)
+        self.one_by_one(count, (1, 1))
         self.bind(run_lookup_q8, &self.p, slots, row.name.decode())

@@ -4,7 +4,7 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, UINT8_MAX, int8_t, int16_t, int32
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share_runs, nnf_step
 
 cdef extern from "convert/convert.h":
     ctypedef void (*nnf_convert_f16_f32_flat_fn)(size_t n, const uint16_t *x, float *y) noexcept nogil
@@ -25,7 +25,7 @@ cdef void run_convert(const nnf_step *step, const nnf_run *run, int thread, int 
     cdef void *x = run.slot[step.slots[0]]
     cdef void *y = run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     if p.widen != NULL:
         p.widen(last - first, <const uint16_t *>x + first, <float *>y + first)
     else:
@@ -46,6 +46,7 @@ cdef class Convert(Step):
             self.p.widen = <nnf_convert_f16_f32_flat_fn>row.fn
         self.work = count
         self.tiles = <int>min(1 + count // CONVERT_GRAIN, 64)
+        self.one_by_one(count, (4, 2) if narrow else (2, 4))
         self.bind(run_convert, &self.p, slots, row.name.decode())
 
 
@@ -139,7 +140,7 @@ cdef struct cast:
 cdef void run_cast(const nnf_step *step, const nnf_run *run, int thread, int threads) noexcept nogil:
     cdef const cast *p = <const cast *>step.params
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.convert(last - first, <const uint8_t *>run.slot[step.slots[0]] + first * p.item_x,
               <uint8_t *>run.slot[step.slots[1]] + first * p.item_y, p.lo, p.hi)
 
@@ -179,4 +180,5 @@ cdef class Cast(Step):
             self.p.convert = cast_from[uint8_t](NULL, target, how)
         self.work = count
         self.tiles = <int>min(1 + count // CONVERT_GRAIN, 64)
+        self.one_by_one(count, (self.p.item_x, self.p.item_y))
         self.bind(run_cast, &self.p, slots, f"cast {source} {target}")

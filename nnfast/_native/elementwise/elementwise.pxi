@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_share_runs, nnf_step
 
 cdef extern from "elementwise/elementwise.h":
     ctypedef void (*nnf_binary_f32_flat_fn)(size_t n, const float *a, size_t step_a, const float *b, size_t step_b,
@@ -103,6 +103,13 @@ cdef int plan_walk(walk *w, shape_a, shape_b) except -1:
     return 0
 
 
+cdef int in_one_row(Step step, const walk *w, size_t item, size_t item_y) except -1:
+    # Says of a step that broadcasts nothing but single elements that it goes one by one.
+    if w.rank == 0:
+        step.one_by_one(w.n, (item * w.step_a, item * w.step_b, item_y))
+    return 0
+
+
 cdef inline void share(const walk *w, int thread, int threads, size_t *row, size_t *last, size_t *column,
                        size_t *end) noexcept nogil:
     # A thread's rows, or its part of the only row.
@@ -110,7 +117,7 @@ cdef inline void share(const walk *w, int thread, int threads, size_t *row, size
     if w.rows > 1:
         nnf_share(w.rows, thread, threads, row, last)
     else:
-        nnf_share(w.n, thread, threads, column, end)
+        nnf_share_runs(w.n, thread, threads, column, end)
 
 
 cdef inline void offsets(const walk *w, size_t row, size_t *a, size_t *b) noexcept nogil:
@@ -234,6 +241,7 @@ cdef class BinaryF32(Step):
         self.p.hi = hi
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // (POWER_GRAIN if op == "pow" else BINARY_GRAIN), 64)
+        in_one_row(self, &self.p.over, sizeof(float), sizeof(float))
         self.bind(run_binary_f32, &self.p, slots, row.name.decode())
 
 
@@ -288,6 +296,7 @@ cdef class BinaryQ8(Step):
         c.lo, c.hi = clamp
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        in_one_row(self, &self.p.over, 1, 1)
         self.bind(run_binary_q8, &self.p, slots, row.name.decode())
 
 
@@ -321,6 +330,7 @@ cdef class BinaryS32(Step):
         plan_walk(&self.p.over, shape_a, shape_b)
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        in_one_row(self, &self.p.over, sizeof(int32_t), sizeof(int32_t))
         self.bind(run_binary_s32, &self.p, slots, row.name.decode())
 
 
@@ -355,6 +365,7 @@ cdef class BinaryBytes(Step):
         plan_walk(&self.p.over, shape_a, shape_b)
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        in_one_row(self, &self.p.over, 1, 1)
         self.bind(run_binary_bytes, &self.p, slots, row.name.decode())
 
 
@@ -395,6 +406,7 @@ cdef class Compare(Step):
         plan_walk(&self.p.over, shape_a, shape_b)
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        in_one_row(self, &self.p.over, sizeof(int32_t), 1)
         self.bind(run_compare, &self.p, slots, row.name.decode())
 
 
@@ -411,7 +423,7 @@ cdef void run_select(const nnf_step *step, const nnf_run *run, int thread, int t
     cdef const uint8_t *b = <const uint8_t *>run.slot[step.slots[2]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[3]]
     cdef size_t first, last, at
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     at = first * p.item
     p.kernel(last - first, choice + first, a + at, b + at, y + at)
 
@@ -434,4 +446,5 @@ cdef class Select(Step):
         self.p.item = item
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.one_by_one(count, (1, item, item, item))
         self.bind(run_select, &self.p, slots, row.name.decode())

@@ -4,7 +4,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_share_runs, nnf_step
 
 import numpy as np
 
@@ -103,6 +103,7 @@ cdef class BinaryQ16(Step):
         c.lo, c.hi = clamp
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
+        in_one_row(self, &self.p.over, sizeof(int16_t), sizeof(int16_t))
         self.bind(run_binary_q16, &self.p, slots, row.name.decode())
 
 
@@ -117,7 +118,7 @@ cdef void run_rescale_q16(const nnf_step *step, const nnf_run *run, int thread, 
     cdef const uint8_t *x = <const uint8_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first * p.from_bytes, y + first * p.to_bytes, &p.constants)
 
 
@@ -143,6 +144,7 @@ cdef class RescaleQ16(Step):
         self.p.count, self.p.from_bytes, self.p.to_bytes = count, dtypes[0].itemsize, dtypes[1].itemsize
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.one_by_one(count, (self.p.from_bytes, self.p.to_bytes))
         self.bind(run_rescale_q16, &self.p, slots, row.name.decode())
 
 
@@ -157,7 +159,7 @@ cdef void run_curve_q16(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const int16_t *x = <const int16_t *>run.slot[step.slots[0]]
     cdef int16_t *y = <int16_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, p.table)
 
 
@@ -176,6 +178,7 @@ cdef class CurveQ16(Step):
         self.p.count = count
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.one_by_one(count, (2, 2))
         self.bind(run_curve_q16, &self.p, slots, row.name.decode())
 
 
@@ -190,7 +193,7 @@ cdef void run_sigmoid_q16(const nnf_step *step, const nnf_run *run, int thread, 
     cdef const int16_t *x = <const int16_t *>run.slot[step.slots[0]]
     cdef int16_t *y = <int16_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, &p.constants)
 
 
@@ -215,6 +218,7 @@ cdef class SigmoidQ16(Step):
         self.p.count = count
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.one_by_one(count, (2, 2))
         self.bind(run_sigmoid_q16, &self.p, slots, row.name.decode())
 
 
@@ -230,7 +234,7 @@ cdef void run_reals_q16(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const void *x = run.slot[step.slots[0]]
     cdef void *y = run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     if p.quantize != NULL:
         p.quantize(last - first, <const float *>x + first, <int16_t *>y + first, p.scale)
     else:
@@ -252,6 +256,7 @@ cdef class RealsQ16(Step):
         self.p.scale = scale
         self.work = count
         self.tiles = <int>min(1 + count // BINARY_GRAIN, 64)
+        self.one_by_one(count, (2, 4) if back else (4, 2))
         self.bind(run_reals_q16, &self.p, slots, row.name.decode())
 
 
@@ -266,7 +271,7 @@ cdef void run_split_q16(const nnf_step *step, const nnf_run *run, int thread, in
     cdef const int16_t *x = <const int16_t *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, y + p.count + first)
 
 

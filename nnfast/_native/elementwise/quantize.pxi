@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint8_t
 
 from .engine cimport Step
 from .kernels cimport nnf_kernel, pick
-from .threads cimport nnf_run, nnf_share, nnf_step
+from .threads cimport nnf_run, nnf_share, nnf_share_runs, nnf_step
 
 import numpy as np
 
@@ -45,7 +45,7 @@ cdef void run_quantize(const nnf_step *step, const nnf_run *run, int thread, int
     cdef const float *x = <const float *>run.slot[step.slots[0]]
     cdef uint8_t *y = <uint8_t *>run.slot[step.slots[1]]
     cdef size_t first, last
-    nnf_share(p.count, thread, threads, &first, &last)
+    nnf_share_runs(p.count, thread, threads, &first, &last)
     p.kernel(last - first, x + first, y + first, p.scale, p.zero, p.lo, p.hi)
 
 
@@ -63,6 +63,7 @@ cdef class QuantizeF32(Step):
         self.p.lo, self.p.hi = clamp
         self.work = count
         self.tiles = <int>min(1 + count // QUANTIZE_GRAIN, 64)
+        self.one_by_one(count, (4, 1))
         self.bind(run_quantize, &self.p, slots, row.name.decode())
 
 
@@ -79,7 +80,7 @@ cdef void run_dequantize(const nnf_step *step, const nnf_run *run, int thread, i
     cdef float *y = <float *>run.slot[step.slots[1]]
     cdef size_t row, first, last
     if p.rows == 1:
-        nnf_share(p.n, thread, threads, &first, &last)
+        nnf_share_runs(p.n, thread, threads, &first, &last)
         p.kernel(last - first, x + first, y + first, p.zero, p.scales + first * p.step, p.step)
         return
     nnf_share(p.rows, thread, threads, &first, &last)
@@ -114,6 +115,8 @@ cdef class DequantizeQ8(Step):
             self.p.rows, self.p.n, self.p.channels = outer * channels, inner, channels
         self.work = self.p.rows * self.p.n
         self.tiles = <int>min(1 + <size_t>self.work // QUANTIZE_GRAIN, 64)
+        if channels == 1:
+            self.one_by_one(self.p.n, (1, 4))
         self.bind(run_dequantize, &self.p, slots, row.name.decode())
 
 

@@ -97,6 +97,10 @@ cdef class Step:
         self.in_row = in_row
         self.out_row = out_row
 
+    cdef void one_by_one(self, size_t elements, tuple items):
+        self.elements = elements
+        self.items = items
+
     @property
     def window(self):
         """(rows of the input, rows of the output, stride, rows under a window) of a step that can do some rows of
