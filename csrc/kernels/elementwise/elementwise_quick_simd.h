@@ -69,15 +69,15 @@ INLINE size_t quick_codes(enum op op, const bool is_signed, size_t n, const uint
     return i;
 }
 
-void KERNEL_CODES(nnf_add_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                    uint8_t *y, const nnf_binary_q8 *p)
+static void exact_add_qu8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                          const nnf_binary_q8 *p)
 {
     const size_t done = quick_codes(OP_ADD, false, n, a, step_a, b, step_b, y, p);
     binary_codes(OP_ADD, false, done, n, a, step_a, b, step_b, y, p);
 }
 
-void KERNEL_CODES(nnf_add_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                    uint8_t *y, const nnf_binary_q8 *p)
+static void exact_add_qs8(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y,
+                          const nnf_binary_q8 *p)
 {
     const size_t done = quick_codes(OP_ADD, true, n, a, step_a, b, step_b, y, p);
     binary_codes(OP_ADD, true, done, n, a, step_a, b, step_b, y, p);

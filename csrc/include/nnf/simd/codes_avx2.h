@@ -116,6 +116,22 @@ static inline __m256i codes_pack(const bool is_signed, const C *x)
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
+/* Not on other processors: the same, each 128 bits those of its own. */
+static inline __m256i codes_pack_near(const bool is_signed, const C *x)
+{
+    const C low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
+    return is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+}
+
+/* Not on other processors. */
+static inline C codes_and(C a, C b) { return _mm256_and_si256(a, b); }
+static inline C codes_min(C a, C b) { return _mm256_min_epi32(a, b); }
+/* Whether a lane is below a limit. */
+static inline int codes_some_below(C x, int32_t limit)
+{
+    return _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(codes_all(limit), x)));
+}
+
 /* x times multiplier * 2^-shift as nnf_mbqm, shift >= 0. */
 static inline C codes_scale_down(C x, int32_t multiplier, int32_t shift)
 {

@@ -114,6 +114,22 @@ static inline __m512i codes_pack(const bool is_signed, const C *x)
     return _mm512_permutexvar_epi32(order, bytes);
 }
 
+/* Not on other processors: the same, each 128 bits those of its own. */
+static inline __m512i codes_pack_near(const bool is_signed, const C *x)
+{
+    const C low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
+    return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* Not on other processors. */
+static inline C codes_and(C a, C b) { return _mm512_and_si512(a, b); }
+static inline C codes_min(C a, C b) { return _mm512_min_epi32(a, b); }
+/* Whether a lane is below a limit. */
+static inline int codes_some_below(C x, int32_t limit)
+{
+    return _mm512_cmplt_epi32_mask(x, codes_all(limit));
+}
+
 /* x times multiplier * 2^-shift as nnf_mbqm, shift >= 0. */
 static inline C codes_scale_down(C x, int32_t multiplier, int32_t shift)
 {

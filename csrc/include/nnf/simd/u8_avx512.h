@@ -23,6 +23,9 @@ static inline B u8_max_signed(B a, B b) { return _mm512_max_epi8(a, b); }
 static inline B u8_min_signed(B a, B b) { return _mm512_min_epi8(a, b); }
 static inline B u8_or(B a, B b) { return _mm512_or_si512(a, b); }
 static inline B u8_xor(B a, B b) { return _mm512_xor_si512(a, b); }
+/* Not on other processors: bytes of a and b in turns, of the lower and of the upper halves of all 128 bits. */
+static inline B u8_pairs_low(B a, B b) { return _mm512_unpacklo_epi8(a, b); }
+static inline B u8_pairs_high(B a, B b) { return _mm512_unpackhi_epi8(a, b); }
 
 /* The first `count` bytes, fewer than all, and those of `others` behind them. */
 static inline B u8_load_or(B others, size_t count, const uint8_t *x)
