@@ -221,9 +221,14 @@ static int settle(struct choice *choice, int code)
 {
     bool allows = choice->delegate->options.allows_fallback;
     if (code) {
-        dlg_report(choice->context, allows ? "the graph stays with TFLite" : "the graph cannot be compiled",
-                   code == ANEURALNETWORKS_DEAD_OBJECT ? "the driver's process has ended" : ndk_reason());
-        return allows ? TFL_OK : TFL_DELEGATE_ERROR;
+        const char *reason = code == ANEURALNETWORKS_DEAD_OBJECT ? "the driver's process has ended" : ndk_reason();
+        if (!allows) {
+            dlg_report(choice->context, "the graph cannot be compiled", reason);
+            return TFL_DELEGATE_ERROR;
+        }
+        /* Not to the runtime: from Python it keeps reports for itself where nothing fails. */
+        fprintf(stderr, "nnfast: the graph stays with LiteRT: %s\n", reason);
+        return TFL_OK;
     }
     if (*choice->refused && !allows) {
         dlg_report(choice->context, "allow_fallback is false", choice->refused);

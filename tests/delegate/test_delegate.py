@@ -218,10 +218,11 @@ def test_without_a_driver_the_graph_stays_with_litert(run_all, tmp_path):
     path = tmp_path / "m.tflite"
     path.write_bytes(network())
     jobs = [{"path": str(path)}, {"path": str(path), "options": {"allow_fallback": "false"}}]
-    (kept, refused), said = run_all(jobs, NNFAST_SOCKET=str(tmp_path / "none"), NNFAST_DRIVER=str(tmp_path / "none"),
-                                     NNFAST_VLOG="driver")
+    (kept, refused), said = run_all(jobs, NNFAST_SOCKET=str(tmp_path / "none"), NNFAST_DRIVER=str(tmp_path / "none"))
     check(kept, 0)
-    assert "the graph cannot be compiled" in refused["error"] and "no driver's process can be reached" in said
+    assert said.count("nnfast: the graph stays with LiteRT: ") == 1 and "no driver's process can be reached" in said
+    assert "the graph cannot be compiled: " in refused["error"]
+    assert "no driver's process can be reached" in refused["error"]
 
 
 DYING = """
