@@ -6,6 +6,9 @@
 #include "nnf/unroll.h"
 
 #define LANES 8
+/* Pixels of a multiple of so many floats lie in the same few sets of a cache, which does not hold a row of them. There
+ * both halves of a block go together, so that a line of the cache is read once. */
+#define COLLIDING 32
 
 /* Half a block: 8 output channels, or fewer at the end of the image's channels. */
 typedef struct block {
@@ -143,6 +146,58 @@ INLINE void rows_3x3(const nnf_depthwise *g, const block *b, const int rows, siz
     }
 }
 
+/* The same for a whole block, 16 channels, with the weights in memory: all of a cache line is read while it is there. */
+INLINE void rows_3x3_of_block(const nnf_depthwise *g, const block *b, const int rows, size_t row, float *y)
+{
+    __m256 done[2][2], next[2][2];
+    const float *line[4];
+    NNF_UNROLL
+    for (int i = 0; i < rows + 2; i++) {
+        const size_t at = row + (size_t)i - g->y.head; /* wraps above the image */
+        line[i] = at < g->y.size ? b->x + at * g->x.size * b->pixel : NULL;
+    }
+    NNF_UNROLL
+    for (int k = 0; k < 2 * rows; k++)
+        done[k / 2][k % 2] = next[k / 2][k % 2] = _mm256_loadu_ps(b->w + LANES * (k % 2));
+    size_t offset = 0;
+    for (size_t v = 0; v < g->x.out + 2; v++) {
+        __m256 fresh[2][2];
+        NNF_UNROLL
+        for (int k = 0; k < 2 * rows; k++)
+            fresh[k / 2][k % 2] = _mm256_loadu_ps(b->w + LANES * (k % 2));
+        if (v - g->x.head < g->x.size) {
+            NNF_UNROLL
+            for (int i = 0; i < rows + 2; i++) {
+                if (!line[i])
+                    continue;
+                NNF_UNROLL
+                for (int h = 0; h < 2; h++) {
+                    const __m256 value = _mm256_loadu_ps(line[i] + offset + LANES * h);
+                    NNF_UNROLL
+                    for (int r = 0; r < rows; r++) {
+                        if (i < r || i > r + 2)
+                            continue;
+                        const float *w = b->w + (1 + (i - r) * 3) * NNF_DEPTHWISE_BLOCK + LANES * h;
+                        done[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w + 2 * NNF_DEPTHWISE_BLOCK), done[r][h]);
+                        next[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w + NNF_DEPTHWISE_BLOCK), next[r][h]);
+                        fresh[r][h] = _mm256_fmadd_ps(value, _mm256_loadu_ps(w), fresh[r][h]);
+                    }
+                }
+            }
+            offset += b->pixel;
+        }
+        NNF_UNROLL
+        for (int k = 0; k < 2 * rows; k++) {
+            const int r = k / 2, h = k % 2;
+            if (v >= 2)
+                _mm256_storeu_ps(y + ((size_t)r * g->x.out + v - 2) * g->channels + LANES * h,
+                                 _mm256_min_ps(b->hi, _mm256_max_ps(b->lo, done[r][h])));
+            done[r][h] = next[r][h];
+            next[r][h] = fresh[r][h];
+        }
+    }
+}
+
 /* One pixel of a 3x3 window, of which the columns left..right-1 are in the image; a chain of sums for each row. */
 INLINE void pixel_3x3(const block *b, const int left, const int right, const __m256 *w, __m256 bias, const float *x,
                       size_t down, float *y)
@@ -168,28 +223,49 @@ INLINE bool is_3x3(const nnf_depthwise *g, size_t row)
            bottom - top == 3;
 }
 
-/* 8 channels of such a row. */
-INLINE void row_3x3(const nnf_depthwise *g, const block *b, size_t row, float *y)
+INLINE void load_3x3(const float *from, __m256 *w, __m256 *bias)
+{
+    *bias = _mm256_loadu_ps(from);
+    NNF_UNROLL
+    for (int t = 0; t < 9; t++)
+        w[t] = _mm256_loadu_ps(from + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+}
+
+/* One pixel of 8 channels with these weights, or of 16 with those in memory. */
+INLINE void halves_3x3(const block *b, const int halves, const int left, const int right, const __m256 *w, __m256 bias,
+                       const float *x, size_t down, float *y)
+{
+    if (halves == 1) {
+        pixel_3x3(b, left, right, w, bias, x, down, y);
+        return;
+    }
+    NNF_UNROLL
+    for (int h = 0; h < 2; h++) {
+        __m256 own[9], start;
+        load_3x3(b->w + LANES * h, own, &start);
+        pixel_3x3(b, left, right, own, start, x + LANES * h, down, y + LANES * h);
+    }
+}
+
+/* 8 channels of such a row, or 16. */
+INLINE void row_3x3(const nnf_depthwise *g, const block *b, const int halves, size_t row, float *y)
 {
     const float *line = b->x + (row * g->y.stride - g->y.head) * g->x.size * b->pixel;
     const size_t down = g->x.size * b->pixel, step = g->x.stride * b->pixel;
-    const __m256 bias = _mm256_loadu_ps(b->w);
-    __m256 w[9];
-    NNF_UNROLL
-    for (int t = 0; t < 9; t++)
-        w[t] = _mm256_loadu_ps(b->w + (size_t)(1 + t) * NNF_DEPTHWISE_BLOCK);
+    __m256 w[9], bias;
+    load_3x3(b->w, w, &bias);
     size_t inner, outer, o = 0;
     nnf_axis_full(&g->x, &inner, &outer);
     const float *x = line - g->x.head * b->pixel; /* perhaps before the image, where nothing is read */
     for (; o < inner; o++, x += step, y += g->channels)
-        pixel_3x3(b, 1, 3, w, bias, x, down, y);
+        halves_3x3(b, halves, 1, 3, w, bias, x, down, y);
     for (; o < outer; o++, x += step, y += g->channels)
-        pixel_3x3(b, 0, 3, w, bias, x, down, y);
+        halves_3x3(b, halves, 0, 3, w, bias, x, down, y);
     for (; o < g->x.out; o++, x += step, y += g->channels) {
         if (o * g->x.stride - g->x.head + 2 == g->x.size)
-            pixel_3x3(b, 0, 2, w, bias, x, down, y);
+            halves_3x3(b, halves, 0, 2, w, bias, x, down, y);
         else
-            pixel_3x3(b, 0, 1, w, bias, x, down, y);
+            halves_3x3(b, halves, 0, 1, w, bias, x, down, y);
     }
 }
 
@@ -202,12 +278,15 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
     block b = {.pixel = depth, .lo = _mm256_set1_ps(lo), .hi = _mm256_set1_ps(hi)};
     const bool walks = g->multiplier == 1 && g->y.taps == 3 && g->x.taps == 3 && g->y.stride == 1 && g->x.stride == 1 &&
                        g->y.dilation == 1 && g->x.dilation == 1;
-    for (size_t row = first, rows; row < last; row += rows, y += rows * line) {
+    const bool collides = depth % COLLIDING == 0;
+    for (size_t row = first, rows, step; row < last; row += rows, y += rows * line) {
         rows = walks && last - row > 1 ? 2 : 1;
         const bool small = is_3x3(g, row);
-        for (size_t c = begin; c < end; c += LANES) {
+        for (size_t c = begin; c < end; c += step) {
             const size_t lanes = end - c < LANES ? end - c : LANES, source = c / g->multiplier;
             const size_t loaded = (c + lanes - 1) / g->multiplier - source + 1, lane = c % NNF_DEPTHWISE_BLOCK;
+            const int halves = collides && (walks || small) && end - c >= NNF_DEPTHWISE_BLOCK ? 2 : 1;
+            step = LANES * (size_t)halves;
             b.x = x + source;
             b.w = packed + (c - lane) * (1 + taps) + lane;
             b.load = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)loaded), count);
@@ -219,7 +298,11 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                 b.spread = _mm256_loadu_si256((const __m256i *)spread);
                 any_row(g, &b, false, true, row, y + c);
             } else if (lanes == LANES && walks) {
-                if (rows == 2)
+                if (halves == 2 && rows == 2)
+                    rows_3x3_of_block(g, &b, 2, row, y + c);
+                else if (halves == 2)
+                    rows_3x3_of_block(g, &b, 1, row, y + c);
+                else if (rows == 2)
                     rows_3x3(g, &b, 2, row, y + c);
                 else
                     rows_3x3(g, &b, 1, row, y + c);
@@ -227,7 +310,10 @@ void nnf_depthwise_conv2d_f32_nhwc__avx2_1x8(const nnf_depthwise *g, size_t firs
                 any_row(g, &b, false, false, row, y + c);
                 any_row(g, &b, false, false, row + 1, y + line + c);
             } else if (lanes == LANES && small) {
-                row_3x3(g, &b, row, y + c);
+                if (halves == 2)
+                    row_3x3(g, &b, 2, row, y + c);
+                else
+                    row_3x3(g, &b, 1, row, y + c);
             } else if (lanes == LANES) {
                 any_row(g, &b, true, false, row, y + c);
             } else {
