@@ -10,8 +10,7 @@
 /* e^r - 1 = r + r^2 q(r), q within 3e-9, where x = n log(2) + r with |r| <= log(2)/2. */
 static inline V exponential_near(V x, V *n)
 {
-    const V whole = all(0x1.8p23f); /* the sum with it has no bits for fractions */
-    *n = sub(fmadd(x, all(1.44269504f), whole), whole);
+    *n = nearest_product(x, all(1.44269504f));
     V r = fnmadd(*n, all(0.693359375f), x);
     r = fnmadd(*n, all(-2.12194440e-4f), r);
     V p = all(1.381422160193324e-03f);
@@ -33,10 +32,10 @@ static inline V exponential_at_ends(V x)
     return times_power(zero_above(least, x, add(e, all(1.0f))), n);
 }
 
-/* The same for x <= 88, faster where all results are from 2^-126 on. */
+/* The same for x <= 88, where powers are slow faster if all results are from 2^-126 on. */
 static inline V exponential(V x)
 {
-    if (!all_above(x, all(-87.0f)))
+    if (!SLOW_POWERS || !all_above(x, all(-87.0f)))
         return exponential_at_ends(x);
     V n;
     const V e = exponential_near(x, &n);

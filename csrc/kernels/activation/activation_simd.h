@@ -82,7 +82,7 @@ INLINE V apply(enum op op, V x)
     case OP_SILU:
         return mul(x, logistic(x));
     case OP_EXP: /* e^89 is infinite */
-        return all_above(all(88), x) ? exponential(x) : exponential_at_ends(at_most(all(89), x));
+        return SLOW_POWERS && all_above(all(88), x) ? exponential(x) : exponential_at_ends(at_most(all(89), x));
     default:
         return mul(x, divide(between(zero(), all(6), add(x, all(3))), all(6)));
     }

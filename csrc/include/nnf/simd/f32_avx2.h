@@ -80,6 +80,9 @@ static inline V inverse_roots(V x) { return _mm256_div_ps(all(1.0f), _mm256_sqrt
 static inline V floor_of(V x) { return _mm256_floor_ps(x); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* a b to the nearest whole number, ties to the even one, where that is below 2^22: in a sum with this number, no bits are
+ * left for fractions. */
+static inline V nearest_product(V a, V b) { return sub(fmadd(a, b, all(0x1.8p23f)), all(0x1.8p23f)); }
 
 /* x 2^n, n a whole number down to -150. In two factors, so that results below 2^-126 become subnormal, not wrong. */
 static inline V times_power(V x, V n)
@@ -89,6 +92,9 @@ static inline V times_power(V x, V n)
     const __m256i more = _mm256_add_epi32(_mm256_sub_epi32(whole, half), bias);
     return mul(mul(x, first), _mm256_castsi256_ps(_mm256_slli_epi32(more, 23)));
 }
+
+/* times_power takes several instructions more than times_normal_power, and all_above is cheap. */
+enum { SLOW_POWERS = 1 };
 
 /* The same of a result from 2^-126 on. */
 static inline V times_normal_power(V x, V n)

@@ -46,8 +46,12 @@ static inline V inverse_roots(V x)
 static inline V floor_of(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* a b to the nearest whole number, ties to the even one, where that is below 2^22: in a sum with this number, no bits are
+ * left for fractions. */
+static inline V nearest_product(V a, V b) { return sub(fmadd(a, b, all(0x1.8p23f)), all(0x1.8p23f)); }
 /* x 2^n, n a whole number. */
 static inline V times_power(V x, V n) { return _mm512_scalef_ps(x, n); }
+enum { SLOW_POWERS = 0 }; /* times_power is one instruction */
 static inline V times_normal_power(V x, V n) { return times_power(x, n); }
 static inline V size_of(V x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
 /* Whether a > b in each lane. */

@@ -83,6 +83,8 @@ static inline V inverse_roots(V x) { return vdivq_f32(all(1.0f), vsqrtq_f32(x));
 static inline V floor_of(V x) { return vrndmq_f32(x); }
 /* To the nearest whole number, ties to the even one. */
 static inline V nearest(V x) { return vrndnq_f32(x); }
+/* The product to the nearest whole number. */
+static inline V nearest_product(V a, V b) { return nearest(mul(a, b)); }
 
 /* x 2^n, n a whole number down to -150. In two factors, so that results below 2^-126 become subnormal, not wrong. */
 static inline V times_power(V x, V n)
@@ -92,6 +94,8 @@ static inline V times_power(V x, V n)
     const int32x4_t more = vaddq_s32(vsubq_s32(whole, half), bias);
     return mul(mul(x, first), vreinterpretq_f32_s32(vshlq_n_s32(more, 23)));
 }
+
+enum { SLOW_POWERS = 0 }; /* all_above is slower */
 
 /* The same of a result from 2^-126 on. */
 static inline V times_normal_power(V x, V n)
