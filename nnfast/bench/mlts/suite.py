@@ -26,7 +26,7 @@ from .pictures import Pictures
 from .sequences import from_pair, from_pictures
 
 GOOD, FAILED, SKIPPED = "good", "failed", "skipped"
-WARM_UP = 0.3
+WARM_UP = 0.2
 """Share of the seconds that a model runs before its times count."""
 SHOWN = 3
 """Problems of a kind that a result lists; the rest is counted."""
@@ -34,8 +34,8 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Options:
-    """seconds: of timed runs of a model, at least, and half of it for each kind of compilation and all levels; limit:
-    photos or sequences of each model at most; levels: time every instruction level too."""
+    """seconds: of timed runs of a model, at least, an eighth of it for each kind of compilation and half for all
+    levels; limit: photos or sequences of each model at most; levels: time every instruction level too."""
 
     seconds: float = 1.0
     limit: int | None = None
@@ -104,7 +104,8 @@ class Suite:
             with guarded(result):
                 self._measure(result)
         if self.baseline is not None:
-            ran = [result for result in results if result.outputs]
+            # The longest first: none of them is left alone on one processor at the end.
+            ran = sorted((result for result in results if result.outputs), key=_cost, reverse=True)
             jobs = [(result.entry.model, result.make) for result in ran]
             found = run_all(self.baseline, jobs, lambda done, _, note: progress(len(entries) + done, total, note))
             for result, answer in zip(ran, found):
@@ -128,7 +129,7 @@ class Suite:
             self._run(result, runner)
         finally:
             runner.close()
-        result.compilation = compilation.measure(self.driver.device, model, shapes, options.seconds / 2)
+        result.compilation = compilation.measure(self.driver.device, model, shapes, options.seconds / 8)
         result.problems += result.compilation.problems
         if options.levels and self.driver.via == "local":
             x = result.make()[0].inputs[0]
@@ -224,6 +225,11 @@ def _fit(model, entry):
     if np.dtype(operand.dtype).itemsize != entry.data_size:
         raise InvalidArgument(f"{entry.model}: its input is {np.dtype(operand.dtype)}, dataSize is {entry.data_size}")
     return {0: size} if 0 in dims else None
+
+
+def _cost(result):
+    """Milliseconds of a model on all its data, at the median of its steps."""
+    return result.steps * result.latency.percentile(50)
 
 
 def _evaluator(entry, sequences, output, whole):
