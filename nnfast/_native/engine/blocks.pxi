@@ -73,6 +73,8 @@ cdef class Blocks(Step):
             step = self.steps[k]
             if step.elements != c.elements or step.elements == 0:
                 raise ValueError(f"step {k} has {step.elements} elements, must have {c.elements}")
+            if step.scratch:
+                raise ValueError(f"step {k} needs scratch, where the buffers are")
         buffers, sizes = self._buffers(inner)
         places = {slot: i for i, slot in enumerate((*kept, *sizes))}
         c.outer = len(kept)

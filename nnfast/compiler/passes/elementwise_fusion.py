@@ -14,13 +14,13 @@ WHY = "element-wise chains run block by block: each step reads what is still in 
 
 def refine(lowering):
     """Replace chains of the lowering's steps by Blocks, and update its rows."""
-    sizes = kernels.sizes()
-    items, places, first, uses = [], [0], 0, None
+    sizes, known = kernels.sizes(), None
+    items, places, first = [], [0], 0
     while first < len(lowering.items):
         chain = _chain(lowering.items[first:first + MAX_LINKS], sizes["blocks_tensor"])
         if len(chain) > 1:
-            uses = uses or Counter(slot for item in lowering.items for slot in item.slots)
-            items.append(Blocks(chain, _inner(chain, uses, lowering), sizes["blocks_buffers"]))
+            known = known or _uses_and_sharing(lowering)
+            items.append(Blocks(chain, _inner(chain, lowering, *known), sizes["blocks_buffers"]))
         else:
             items.append(lowering.items[first])
         places += [len(items) - 1] * (len(chain) - 1) + [len(items)]
@@ -48,10 +48,15 @@ def _has_elements(item, large):
     return count and count * max(item.items) >= large and item.reference is None
 
 
-def _inner(chain, uses, lowering):
+def _uses_and_sharing(lowering):
+    """How often steps read or write each slot, and how many slots share the memory of each representative."""
+    return (Counter(slot for item in lowering.items for slot in item.slots),
+            Counter(map(lowering.root, range(lowering.slots))))
+
+
+def _inner(chain, lowering, uses, sharing):
     """Slots that a step of the chain writes, and that nothing outside of it reads or shares memory with."""
     here = Counter(slot for step in chain for slot in step.slots)
     written = dict.fromkeys(step.slots[-1] for step in chain)
-    sharing = Counter(lowering.root(slot) for slot in range(lowering.slots))
     return tuple(slot for slot in written if uses[slot] == here[slot] > 1 and slot not in lowering.bound
                  and sharing[lowering.root(slot)] == 1)
