@@ -145,6 +145,34 @@ def test_what_others_see_is_written(limits):
     assert len(found) == 3 and bits(found) == bits(wanted)
 
 
+def test_what_a_reshape_shares_is_written(limits):
+    """A tensor that a chain reads again, and whose memory a RESHAPE gives to somebody behind the chain."""
+    limits(1, 512)
+    b = nnfast.ModelBuilder("shared")
+    x, first, shaped = b.input(FLOAT, (30, 40)), b.operand(FLOAT, (30, 40)), b.operand(FLOAT, (40, 30))
+    b.operation("TANH", [x], [first])
+    b.operation("MUL", [first, x, b.scalar(0)], [b.output(FLOAT, (30, 40))])
+    b.operation("RESHAPE", [first, b.constant(np.int32([40, 30]))], [shaped])
+    b.operation("SOFTMAX", [shaped, b.scalar(np.float32(1))], [b.output(FLOAT, (40, 30))])
+    prepared, plain = (nnfast.Device(1, without_passes=names).prepare(b.build()) for names in ([], [NAME]))
+    assert joined(prepared)[:2] == [1, None]
+    inputs = values(plain)
+    assert bits(prepared.run(inputs)) == bits(plain.run(inputs))
+
+
+def test_a_single_element_is_no_link(limits):
+    """A number that an operation computes, and the next takes for all of its elements."""
+    limits(1, 512)
+    b = nnfast.ModelBuilder("number")
+    x, z, number = b.input(FLOAT, (1,)), b.input(FLOAT, (400,)), b.operand(FLOAT, (1,))
+    b.operation("ABS", [x], [number])
+    b.operation("ADD", [z, number, b.scalar(0)], [b.output(FLOAT, (400,))])
+    prepared = nnfast.Device(1).prepare(b.build())
+    assert joined(prepared) == [None, None]
+    number, z = np.float32([-2]), np.arange(400, dtype=np.float32)
+    assert prepared.run([number, z])[0].tolist() == (z + 2).tolist()
+
+
 def test_where_a_chain_ends(limits):
     """At a tensor of another size, at one that it does not read, and after MAX_LINKS steps."""
     limits(1, 512)
