@@ -34,7 +34,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument("--turns", type=int, default=100)
+    parser.add_argument("--turns", type=positive, default=100)
     parser.add_argument("--json", type=Path, metavar="F")
     args = parser.parse_args()
     rows = []
@@ -45,11 +45,20 @@ def main():
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
+def positive(text):
+    """A whole number from 1 on."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def _in_child(args, threads):
     with tempfile.TemporaryDirectory() as name:
         found = Path(name) / "rows.json"
-        subprocess.run([sys.executable, __file__, *map(str, args.models), "--threads", str(threads), "--turns",
-                        str(args.turns), "--json", str(found)], check=True)
+        done = subprocess.run([sys.executable, __file__, *map(str, args.models), "--threads", str(threads), "--turns",
+                               str(args.turns), "--json", str(found)])
+        if done.returncode:
+            sys.exit(done.returncode)
         return json.loads(found.read_text())
 
 
@@ -60,6 +69,8 @@ def measured(args, threads):
         for path in args.models:
             model = nnfast.load(path, arithmetic="nnapi")
             here, there = device.prepare(model), driver.prepare(model)
+            if any(info.shape is None or None in info.shape for info in here.inputs):
+                sys.exit(f"{path.name}: has inputs of unknown shape, must have known ones")
             rng = np.random.default_rng(0)
             inputs = [rng.standard_normal(i.shape).astype(i.dtype) if i.dtype.kind == "f"
                       else rng.integers(0, 100, i.shape).astype(i.dtype) for i in here.inputs]

@@ -95,7 +95,7 @@ COLUMNS = ("numpy", "nnfast", "decode", "translate", "check", "infer", "lower", 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
-    parser.add_argument("--processes", type=int, default=10)
+    parser.add_argument("--processes", type=positive, default=10)
     parser.add_argument("--litert-python", metavar="PYTHON")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
@@ -115,10 +115,20 @@ def main():
         print(edge + gap.join((path.stem.ljust(28), *values)) + edge.rstrip(), flush=True)
 
 
+def positive(text):
+    """A whole number from 1 on."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def one(python, code, path):
     """What a new process says."""
     variables = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([python, "-c", code, str(path)], env=variables, capture_output=True, text=True)
+    try:
+        done = subprocess.run([python, "-c", code, str(path)], env=variables, capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"{python}: {error.strerror}")
     if done.returncode:
         sys.exit(f"{path}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
     return json.loads(done.stdout.splitlines()[-1])

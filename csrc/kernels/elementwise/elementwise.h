@@ -33,6 +33,13 @@ typedef void (*nnf_binary_u8_flat_fn)(size_t n, const uint8_t *a, size_t step_a,
 /* y = choice ? a : b for items of 1 (qu8), 2 (f16), 4 (s32) or 8 (x64) bytes. */
 typedef void (*nnf_select_flat_fn)(size_t n, const uint8_t *choice, const void *a, const void *b, void *y);
 
+/* Codes of ADD as sums of products (elementwise_add.h): z = a factor_a + b factor_b + start of unsigned bytes, less than
+ * 2^31 in size; the factors have less than 2^23. Where the fraction of z is below `zone`, z lies close to a whole number.
+ * A zone of 0: the constants do not allow it. */
+typedef struct nnf_add_plan {
+    int32_t factor_a, factor_b, start, zone;
+} nnf_add_plan;
+
 /* Constants of quantized arithmetic; shifts lie in 0..31, multipliers in (-2^31, 2^31). */
 typedef struct nnf_binary_q8 {
     int32_t zero_a, multiplier_a, shift_a; /* multipliers and right shifts of a and b: add only */
@@ -40,6 +47,7 @@ typedef struct nnf_binary_q8 {
     int32_t zero_y, multiplier_y, shift_y;
     int32_t left_a, left_y; /* prelu only: left shifts, 0 where the right one is not */
     int32_t lo, hi;         /* clamp of the output codes */
+    nnf_add_plan sum;       /* add only: of nnf_plan_add, or zeros */
 } nnf_binary_q8;
 
 /* Codes of ADD, SUB, MUL [NN 14.0] and PRELU [NN 15.71]: add raises each operand by 20 bits and scales it,

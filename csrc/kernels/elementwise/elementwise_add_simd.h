@@ -1,8 +1,4 @@
-/* ADD of 8-bit codes by sums of products for most of them. Include after nnf/simd/u8_<isa>.h, KERNEL_ADD, and
- *   T                                         factors in vectors
- *   T factors_of(const nnf_add_plan *)
- *   B sums(const T *, signed?, a, b, *close)  codes of unsigned bytes a and b, saturated; close: set where one is not sure
- *   exact_add_qu8, exact_add_qs8              kernels of the exact arithmetic
+/* ADD of 8-bit codes by sums of products for most of them, on x86. Include after elementwise_quick_simd.h.
  *
  * In real numbers the code is floor(z), z = A (a - zero_a) + B (b - zero_b) + zero_y + 1/2, and the standard's roundings
  * move z by less than 3 * 2^-shift_y. Here z is an integer with FRACTION binary digits behind the point: where it lies
@@ -14,19 +10,56 @@
 #include "elementwise/elementwise_add.h"
 #include "nnf/unroll.h"
 
+/* Factors in two digits, of 16 bits and of 8, those of a and b in one lane. */
+typedef struct factors {
+    C high, low, start, fraction;
+    int32_t zone;
+} factors;
+
+static C beside(int32_t a, int32_t b) { return codes_all((int32_t)(((uint32_t)b << 16) | ((uint32_t)a & 0xFFFF))); }
+
+static factors factors_of(const nnf_add_plan *p)
+{
+    const int32_t low_a = (int8_t)p->factor_a, low_b = (int8_t)p->factor_b;
+    return (factors){beside((p->factor_a - low_a) / 256, (p->factor_b - low_b) / 256), beside(low_a, low_b),
+                     codes_all(p->start), codes_all((1 << FRACTION) - 1), p->zone};
+}
+
+/* z of pairs of a and b, 16 bits each. */
+INLINE C products(const factors *f, C pairs)
+{
+    const C high = codes_raise(codes_mul_short(pairs, f->high), 8);
+    return codes_add(codes_add(high, codes_mul_short(pairs, f->low)), f->start);
+}
+
+/* Codes of unsigned bytes a and b, saturated; close: set where one is not sure. */
+INLINE B sums(const factors *f, const bool is_signed, B a, B b, int *close)
+{
+    const B none = u8_all(0), low = u8_pairs_low(a, b), high = u8_pairs_high(a, b);
+    const C z[] = {products(f, u8_pairs_low(low, none)), products(f, u8_pairs_high(low, none)),
+                   products(f, u8_pairs_low(high, none)), products(f, u8_pairs_high(high, none))};
+    C code[4], least = f->fraction;
+    NNF_UNROLL
+    for (int k = 0; k < 4; k++) {
+        least = codes_min(least, codes_and(z[k], f->fraction));
+        code[k] = codes_lower(z[k], FRACTION);
+    }
+    *close = codes_some_below(least, f->zone);
+    return codes_pack_near(is_signed, code);
+}
+
 INLINE void add_codes(const bool is_signed, size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
                       uint8_t *y, const nnf_binary_q8 *c, nnf_binary_q8_flat_fn exact)
 {
-    nnf_add_plan plan;
     size_t i = 0, unsure = 0;
-    if (n >= 2 * BYTES && step_a && step_b && nnf_plan_add(is_signed, c, &plan)) {
-        const T factors = factors_of(&plan);
+    if (n >= BYTES && step_a && step_b && c->sum.zone) {
+        const factors by = factors_of(&c->sum);
         const B flip = u8_all(is_signed ? 128 : 0), lo = u8_all((uint8_t)c->lo), hi = u8_all((uint8_t)c->hi);
         /* Operands whose sums are often whole numbers, as of equal scales, are for the exact kernel. */
         for (; i + BYTES <= n && unsure * BYTES * 8 <= i + 8 * BYTES; i += BYTES) {
-            int close = 0;
-            const B code = sums(&factors, is_signed, u8_xor(u8_load_whole(a + i), flip),
-                                u8_xor(u8_load_whole(b + i), flip), &close);
+            int close;
+            const B code = sums(&by, is_signed, u8_xor(u8_load_whole(a + i), flip), u8_xor(u8_load_whole(b + i), flip),
+                                &close);
             if (close) {
                 exact(BYTES, a + i, 1, b + i, 1, y + i, c);
                 unsure++;
@@ -40,14 +73,14 @@ INLINE void add_codes(const bool is_signed, size_t n, const uint8_t *a, size_t s
         exact(n - i, a + i * step_a, step_a, b + i * step_b, step_b, y + i, c);
 }
 
-void KERNEL_ADD(nnf_add_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                  uint8_t *y, const nnf_binary_q8 *p)
+void KERNEL_CODES(nnf_add_qu8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
 {
     add_codes(false, n, a, step_a, b, step_b, y, p, exact_add_qu8);
 }
 
-void KERNEL_ADD(nnf_add_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
-                                  uint8_t *y, const nnf_binary_q8 *p)
+void KERNEL_CODES(nnf_add_qs8_flat)(size_t n, const uint8_t *a, size_t step_a, const uint8_t *b, size_t step_b,
+                                    uint8_t *y, const nnf_binary_q8 *p)
 {
     add_codes(true, n, a, step_a, b, step_b, y, p, exact_add_qs8);
 }

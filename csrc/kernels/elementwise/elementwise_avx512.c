@@ -5,9 +5,8 @@
 
 #define KERNEL(op) op##__avx512_16
 #define KERNEL_CODES(op) op##__avx512_16
-#define KERNEL_ADD(op) op##__avx512_16
 
 #include "elementwise/elementwise_f32_simd.h"
 #include "elementwise/elementwise_q8_simd.h"
 #include "elementwise/elementwise_quick_simd.h"
-#include "elementwise/elementwise_pairs_simd.h"
+#include "elementwise/elementwise_add_simd.h"

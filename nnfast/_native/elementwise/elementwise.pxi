@@ -40,6 +40,9 @@ cdef extern from "elementwise/elementwise.h":
     ctypedef void (*nnf_select_flat_fn)(size_t n, const uint8_t *choice, const void *a, const void *b,
                                         void *y) noexcept nogil
 
+cdef extern from "elementwise/elementwise_add.h":
+    void nnf_plan_add(bint is_signed, nnf_binary_q8 *p)
+
 cdef enum:
     BINARY_GRAIN = 16384       # elements below which a second thread costs more than it saves
     POWER_GRAIN = 2048  # the same for powers
@@ -294,6 +297,8 @@ cdef class BinaryQ8(Step):
         if len(first) > 1:
             c.multiplier_b, c.shift_b = first[1]
         c.lo, c.hi = clamp
+        if op == "add":
+            nnf_plan_add(is_signed, c)
         self.work = self.p.over.rows * self.p.over.n
         self.tiles = <int>min(1 + <size_t>self.work // BINARY_GRAIN, 64)
         in_one_row(self, &self.p.over, 1, 1)

@@ -108,19 +108,17 @@ static inline C codes_scale_terms(C x, int32_t multiplier, int64_t terms, int sh
     return _mm256_sra_epi32(_mm256_add_epi32(both, _mm256_srai_epi32(x, 31)), _mm_cvtsi32_si128(shift));
 }
 
-/* Not on other processors: the bytes of four, saturated. */
-static inline __m256i codes_pack(const bool is_signed, const C *x)
-{
-    const C low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
-    const C bytes = is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-
-/* Not on other processors: the same, each 128 bits those of its own. */
+/* Not on other processors: the bytes of four, saturated, in each 128 bits those of its own. */
 static inline __m256i codes_pack_near(const bool is_signed, const C *x)
 {
     const C low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
     return is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+}
+
+/* Not on other processors: the same, one after the other. */
+static inline __m256i codes_pack(const bool is_signed, const C *x)
+{
+    return _mm256_permutevar8x32_epi32(codes_pack_near(is_signed, x), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 /* Not on other processors. */

@@ -105,20 +105,18 @@ static inline C codes_scale_terms(C x, int32_t multiplier, int64_t terms, int sh
     return _mm512_sra_epi32(_mm512_add_epi32(both, _mm512_srai_epi32(x, 31)), _mm_cvtsi32_si128(shift));
 }
 
-/* Not on other processors: the bytes of four, saturated. */
-static inline __m512i codes_pack(const bool is_signed, const C *x)
-{
-    const C low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
-    const C bytes = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
-    const C order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, bytes);
-}
-
-/* Not on other processors: the same, each 128 bits those of its own. */
+/* Not on other processors: the bytes of four, saturated, in each 128 bits those of its own. */
 static inline __m512i codes_pack_near(const bool is_signed, const C *x)
 {
     const C low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
     return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* Not on other processors: the same, one after the other. */
+static inline __m512i codes_pack(const bool is_signed, const C *x)
+{
+    const C order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, codes_pack_near(is_signed, x));
 }
 
 /* Not on other processors. */
