@@ -1,18 +1,21 @@
 """A whole model by the numpy definitions of its operations: no compiler, no native step."""
 
+from math import prod
+
 import numpy as np
 
 from ..compiler.nodes import Facts, check_zero_sized
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, ResourceExhaustedPersistent
 from ..model.types import LifeTime
 
 
-def evaluate(model, inputs, given=None):
+def evaluate(model, inputs, given=None, most=None):
     """{operand: array} of what the operations of the main graph write, in order.
 
     inputs: an array for each input of the model, None where it is omitted. given: {operand: array} of values that
-    later operations read in place of what was computed. Raises an nnfast.Error where a rule is broken, and
-    InvalidArgument for a model with control flow.
+    later operations read in place of what was computed. most: bytes that an output may take, None: any number.
+    Raises an nnfast.Error where a rule is broken, InvalidArgument for a model with control flow, and
+    ResourceExhaustedPersistent before it computes an output of more than `most` bytes.
     """
     main = model.main
     if any(operand.lifetime == LifeTime.SUBGRAPH for operand in main.operands):
@@ -33,6 +36,7 @@ def evaluate(model, inputs, given=None):
             facts.settle_quantization(node)
         else:
             facts.settle(node, shapes)
+            _check_size(node, most)
         with np.errstate(all="ignore"):
             arrays = node.op.compute(node, [t.value if t.present else None for t in node.inputs])
         for place, (tensor, array) in enumerate(zip(node.outputs, arrays, strict=True)):
@@ -43,3 +47,11 @@ def evaluate(model, inputs, given=None):
             found[tensor.operand] = array
             known.value = given.get(tensor.operand, array)
     return found
+
+
+def _check_size(node, most):
+    for place, tensor in enumerate(node.outputs):
+        nbytes = prod(tensor.shape) * tensor.dtype.itemsize
+        if most is not None and nbytes > most:
+            raise ResourceExhaustedPersistent(f"{node.path} output {place}: takes {nbytes} bytes, must be at most "
+                                              f"{most}")

@@ -18,7 +18,7 @@ from ..conformance.runner import FACES
 from ..conformance.steps import BURST, FENCED, claims_all, must_refuse, perform
 from ..conformance.worker import has_newer_operand, make_face
 from ..driver.memory import ASHMEM
-from ..errors import Error, ErrorStatus
+from ..errors import Error, ErrorStatus, ResourceExhaustedPersistent
 from .session_parts import (
     Drawn,
     Finding,
@@ -37,6 +37,9 @@ WAYS = (("canonical", False), ("canonical", True), ("1.3", False), ("canonical",
 
 MEMORY, LITTLE = 256 << 20, 96 << 10
 """Memory limits of devices, in bytes."""
+
+MOST_OUTPUT = 64 << 20
+"""Bytes of an operation's output up to which a graph is run on other inputs."""
 
 GRAPH_BYTES = 14
 """Bytes that a graph is drawn by."""
@@ -201,10 +204,14 @@ class Play:
             inputs = [array if array is None or place in kept else other_values(array, key[place % 2] + place)
                       for place, array in enumerate(base.case.inputs)]
             try:
-                base.others[key] = Drawn.of(golden(base.case.name, base.case.model, inputs))
+                base.others[key] = Drawn.of(golden(base.case.name, base.case.model, inputs, MOST_OUTPUT))
+            except ResourceExhaustedPersistent:
+                base.others[key] = None  # values that are sizes, such as paddings: too much for whoever computes it
             except Error as error:
                 base.others[key] = inputs, str(error)  # its traceback would keep this session and all that it holds
-        if isinstance(base.others[key], Drawn):
+        if base.others[key] is None:
+            self._tell("not run:", base, "on inputs of which results grow too large")
+        elif isinstance(base.others[key], Drawn):
             self._execute_on(slot, base.others[key], way, self.source.byte())
         elif self.face.has_arrays:
             inputs, wanted = base.others[key]

@@ -18,8 +18,8 @@ class Finding(AssertionError):
 
 @dataclass(eq=False, slots=True)
 class Drawn:
-    """A case, with the bits of its outputs by face, once they were found right, and the same graph on other inputs, or
-    (inputs, reason) where the definitions refuse them.
+    """A case, with the bits of its outputs by face, once they were found right, and the same graph on other inputs:
+    (inputs, reason) where the definitions refuse them, None where results of them are too large.
     """
 
     case: Case

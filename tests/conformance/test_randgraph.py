@@ -19,7 +19,7 @@ from nnfast.conformance.randgraph import SIZES, draw_case, run
 from nnfast.conformance.randgraph.generate import rows_of
 from nnfast.conformance.randgraph.trial import REFERENCE, Trial
 from nnfast.conformance.reference import evaluate
-from nnfast.errors import Error, InvalidArgument
+from nnfast.errors import Error, InvalidArgument, ResourceExhaustedPersistent
 from nnfast.model.types import VERSIONS, OperationType
 from nnfast.model.types import OperandType as T
 
@@ -161,6 +161,17 @@ def test_criteria(type_, wanted, found, is_fine):
     ("single", "SOFTMAX", "relaxed"), ("small", "ADD", "small"), ("large", "ADD", "large")])
 def test_criteria_of_operations_and_sizes(size, name, wanted):
     assert criteria_of(draw_case(1, "single", (name,)), size) is CRITERIA[wanted]
+
+
+def test_definitions_can_be_told_how_much_memory_an_output_may_take():
+    b = ModelBuilder()
+    x, paddings = b.input("TENSOR_FLOAT32", (1,)), b.input("TENSOR_INT32", (1, 2))
+    padded, y = b.operand("TENSOR_FLOAT32", (None,)), b.output("TENSOR_FLOAT32", (None,))
+    model = b.operation("PAD", [x, paddings], [padded]).operation("FLOOR", [padded], [y]).build()
+    inputs = np.ones(1, np.float32), np.int32([[0, 2]])
+    assert golden("x", model, inputs, most=12).expected[0].tolist() == [1, 0, 0]
+    with pytest.raises(ResourceExhaustedPersistent, match=r"PAD output 0: takes 12 bytes, must be at most 11"):
+        golden("x", model, inputs, most=11)
 
 
 def test_codes_are_held_against_float32():

@@ -198,6 +198,17 @@ def test_graphs_that_last_keep_no_session(monkeypatch):
     assert not [thing for thing in gc.get_objects() if isinstance(thing, play.Play)]
 
 
+def test_inputs_whose_results_grow_too_large_are_not_run(monkeypatch):
+    """Paddings of 2^31 made the definitions take more memory than the process was allowed."""
+    monkeypatch.setattr(play, "MOST_OUTPUT", 0)
+    target, told = Session(), []
+    target.tell = told.append
+    for data, _ in zip(target.seeds(), range(12)):
+        target.one(data)
+    others = [found for drawn in target._drawn.values() if drawn for found in drawn.others.values()]
+    assert sum(text.startswith("not run:") for text in told) >= others.count(None) > 0
+
+
 def test_threads_that_are_about_to_end_are_waited_for_and_others_are_found(monkeypatch):
     session, ends = sessions.Session(), threading.Event()
     monkeypatch.setattr(sessions, "PATIENCE", 600)
