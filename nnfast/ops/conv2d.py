@@ -225,7 +225,7 @@ def emit(node, b, matrix, win, batch, place=None, target=None):
         packed = b.temp(conv.packed_bytes_conv2d(*size, False))
         b.emit(conv.PackF32((matrix.slot(b), b.slot(node["bias"]), packed), *size))
         b.emit(conv.Conv2dF32(slots_with(packed), *shape, *clamp, place))
-    elif place is None and b.in_bf16(source) and conv.bf16_suits(win, depth):
+    elif place is None and not matrix.is_turned and b.in_bf16(source) and conv.bf16_suits(win, depth):
         slots = constant(lambda: conv.pack_conv2d_bf16(matrix.value(), bias, win, batch, b.threads),
                          conv.packed_bytes_bf16(win, batch, depth, units))
         b.emit(conv.Conv2dBf16(slots, *shape, *clamp))

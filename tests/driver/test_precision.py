@@ -85,6 +85,20 @@ def test_small_windows_on_few_channels_stay_in_float32():
 
 
 @needs_bf16
+def test_depthwise_filters_of_one_channel_are_not_rounded():
+    """They run as convolutions, which are."""
+    b = nnfast.ModelBuilder("depthwise")
+    x, one, size = b.input(FLOAT, (1, 32, 32, 1), name="x"), b.scalar(1), b.scalar(4)
+    w, bias = b.constant(weights(1, 7, 7, 64)), b.constant(np.zeros(64, np.float32))
+    inputs = [x, w, bias, one, size, size, b.scalar(64), one]
+    model = b.operation("DEPTHWISE_CONV_2D", inputs, [b.output(FLOAT, (1, 8, 8, 64), name="y")]).build()
+    exact, asked = (nnfast.Device(1, precision=p).prepare(model) for p in (None, "bf16"))
+    image = weights(1, 32, 32, 1)
+    assert "conv" in kernels_of(exact)[0].lower() and not asked.explain().rows[0]["bf16"]
+    assert asked.run([image])[0].tobytes() == exact.run([image])[0].tobytes()
+
+
+@needs_bf16
 def test_threads_do_not_matter():
     one, two, three = (nnfast.Device(n, precision="bf16").prepare(net()).run([X])[0] for n in (1, 2, 3))
     assert one.tobytes() == two.tobytes() == three.tobytes()
