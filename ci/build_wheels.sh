@@ -25,6 +25,7 @@ python3 -m venv "$work/tools"
 zig=$("$work/tools/bin/python" -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).with_name("zig"))')
 export ZIG_GLOBAL_CACHE_DIR=$work/zig PATH="$work/tools/bin:$PATH"
 
+declare -A python_of # each wheel's, to try it with
 rm -rf dist
 python -m build --sdist --outdir dist .
 for arch in "${arches[@]}"; do
@@ -63,10 +64,11 @@ for python in "$@"; do
             exit 1
         fi
         mv "$wheel" dist
+        python_of[dist/${wheel##*/}]=$python
     done
 done
 for wheel in dist/*"$(uname -m)".whl; do
-    [ ! -e "$wheel" ] || bash ci/try_wheel.sh "$wheel" # none where --arch asks for others alone
+    [ ! -e "$wheel" ] || bash ci/try_wheel.sh "$wheel" "${python_of[$wheel]}" # none where --arch asks for others alone
 done
 if [ "$(uname -m)" != aarch64 ]; then
     for wheel in dist/*_aarch64.whl; do

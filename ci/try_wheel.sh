@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A wheel in an empty environment, with no compiler on PATH: the demo, the levels of the machine, a part of the suite.
 # Where the machine has a compiler, C programs with the library of the wheel.
-#   bash ci/try_wheel.sh WHEEL      the wheel's Python must be there
+#   bash ci/try_wheel.sh WHEEL [PYTHON]      a name or a full path; default: the python3.N that the wheel is for
 set -euo pipefail
 wheel=$(realpath "$1")
 cd "$(dirname "$0")/.."
 root=$PWD
 tag=${wheel##*-cp3}
-python=python3.${tag%%-*}
+python=${2-python3.${tag%%-*}}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/venv"
