@@ -24,6 +24,10 @@ from .stored_model import MAX_HEAD, Unusable
 
 _SHORTER = "a file is shorter than when it was stored"
 
+WORTH_A_THREAD = 1 << 21
+"""Size of a data file from which threads read it while the model is planned, in bytes: a smaller one is read before the
+threads would be awake."""
+
 
 def _stamp(device, token):
     return stored_model.stamp_of(version_string(), device, token)
@@ -76,12 +80,13 @@ def check(device, files, token):
 
 
 def prepare(device, files, token, deadline):
-    """Check and load in one: with processors to spare, the model is planned while other threads read the data file.
+    """Check and load in one: with processors to spare, the model is planned while other threads read a large data file.
     Planning then depends on the signed head alone, not on the data file."""
     with _refusing():
         with trace.span("LD", "PC", "check cache"):
             opened = _Opened(device, files, token)
-        if threads.available() < 2 or not stored_model.may_be_late(opened.content):
+        if opened.data.nbytes < WORTH_A_THREAD or threads.available() < 2 \
+                or not stored_model.may_be_late(opened.content):
             opened.read()
             return _load(device, opened.content, opened.data, deadline)
         made = []

@@ -2,12 +2,13 @@
 
 import os
 import random
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
 
 from .. import ModelBuilder
-from ..driver import key, stored_model
+from ..driver import cache, key, stored_model
 from ..driver.cache_files import CacheFiles, version_string
 from ..model.types import ChannelQuant
 
@@ -106,6 +107,16 @@ def models():
     return made
 
 
+@contextmanager
+def planned_meanwhile(is_wanted):
+    """Plan models while their data file is read, as large ones are, if there are processors; else afterwards."""
+    before, cache.WORTH_A_THREAD = cache.WORTH_A_THREAD, 0 if is_wanted else 1 << 62
+    try:
+        yield
+    finally:
+        cache.WORTH_A_THREAD = before
+
+
 class Mutator:
     """Stores a model with a device, and hands out changed files for it whose signature is right."""
 
@@ -135,7 +146,8 @@ class Mutator:
         try:
             os.write(files[0], stored_model.sign(msgspec.msgpack.encode(file), key.digest()))
             os.write(files[1], data)
-            return self.device.prepare_from_cache(CacheFiles(*((fd,) for fd in files)), TOKEN)
+            with planned_meanwhile(seed % 2):
+                return self.device.prepare_from_cache(CacheFiles(*((fd,) for fd in files)), TOKEN)
         finally:
             for fd in files:
                 os.close(fd)

@@ -13,6 +13,7 @@ from helpers import models
 from helpers.caches import TOKEN, files_in
 from helpers.open_files import open_files
 from nnfast import CacheFiles
+from nnfast.driver import stored_model
 from nnfast.errors import GeneralFailure, InvalidArgument
 
 SEEDS = range(10)
@@ -190,6 +191,16 @@ def test_stored_for_another_level(device, files, model):
             device.prepare_from_cache(files, TOKEN)
     finally:
         kernels.set_level(None)
+
+
+def test_a_small_data_file_is_read_before_planning(device, files, monkeypatch):
+    """Threads that read meanwhile cost 0.2 ms to wake, which for a small model was more than compiling it."""
+    device.prepare(models.conv_model(), cache=files, token=TOKEN)
+    seen, unpack = [], stored_model.unpack
+    monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late=False: (
+        seen.append(is_late), unpack(content, data, count, is_late))[1])
+    device.prepare_from_cache(files, TOKEN)
+    assert seen == [False]
 
 
 def test_files_that_change_meanwhile(device, files, tmp_path):

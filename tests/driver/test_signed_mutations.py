@@ -31,11 +31,12 @@ def survive(mutator, seeds, **changes):
     return loaded
 
 
+@pytest.mark.parametrize("is_planned_meanwhile", [False, True])
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
-def test_every_way_of_packing_comes_back(device, model):
+def test_every_way_of_packing_comes_back(device, model, is_planned_meanwhile):
     """Byte for byte, through the same kernels, and without the large constants that only packing reads."""
     stored, mutator = device.prepare(model), Mutator(device, model)
-    loaded = mutator.load(0, head_changes=0)
+    loaded = mutator.load(int(is_planned_meanwhile), head_changes=0)
     assert str(loaded.explain()) == str(stored.explain())
     rng = np.random.default_rng(1)
     x = [(4 * rng.random(i.shape)).astype(i.dtype) for i in stored.inputs]
@@ -64,7 +65,7 @@ def test_planning_reads_nothing_of_the_data_file(device, model, planned_first, m
     unpack = stored_model.unpack
     monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late=False: (
         seen.append((is_late, bytes(data[:8]))), unpack(content, data, count, is_late))[1])
-    loaded = mutator.load(0, head_changes=0)
+    loaded = mutator.load(1, head_changes=0)
     assert seen == [(True, b"\xff" * 8)] or model.name in ("winograd", "tables"), seen
     assert str(loaded.explain()) == str(stored.explain())
     x = [(4 * np.random.default_rng(1).random(i.shape)).astype(i.dtype) for i in stored.inputs]
