@@ -5,8 +5,9 @@
 Each model is loaded, prepared and run once in N new processes; medians. Columns: import of numpy and of nnfast; load:
 reading and checking the file (decode), making the model of it (translate); prepare: rules of the operations (check),
 shapes (infer), choice of kernels and steps (lower) without the packing of weights (pack), the rest, which is memory and
-imports of what the operations need; the first run. Again: prepare of the same model once more, from nothing and with
-a cache. LiteRT, where PYTHON has it: interpreter and allocate_tensors, and the first invoke.
+imports of what the operations need; the first run. Again: prepare of the same model once more, from nothing and from a
+cache (cached). Cold: the first prepare of a new process, from a cache. LiteRT, where PYTHON has it: interpreter and
+allocate_tensors, and the first invoke.
 """
 
 import argparse
@@ -15,12 +16,13 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
 OURS = """
-import json, sys, tempfile, time
+import json, sys, time
 clock = time.thread_time_ns
 began = clock()
 import numpy as np
@@ -62,17 +64,24 @@ found = dict(spent)
 found.update(numpy=numpy - began, nnfast=imported - numpy, first=d - c)
 found["translate"] = b - a - found["decode"]
 found["rest"] = c - b - sum(found.get(key, 0) for key in ("check", "infer", "lower", "pack"))
-with tempfile.TemporaryDirectory() as folder:
-    for label, options in (("again", {}), ("", {"cache_dir": folder}), ("cached", {"cache_dir": folder})):
-        times = []
-        for _ in range(3):
-            fresh = nnfast.load(sys.argv[1])
-            start = clock()
-            device.prepare(fresh, **options)
-            times.append(clock() - start)
-        if label:
-            found[label] = min(times)
+for label, options in (("again", {}), ("", {"cache_dir": sys.argv[2]}), ("cached", {"cache_dir": sys.argv[2]})):
+    times = []
+    for _ in range(3):
+        fresh = nnfast.load(sys.argv[1])
+        start = clock()
+        device.prepare(fresh, **options)
+        times.append(clock() - start)
+    if label:
+        found[label] = min(times)
 print(json.dumps({"operations": len(model.main.operations), **found}))
+"""
+CACHED = """
+import json, sys, time
+import nnfast
+model, device = nnfast.load(sys.argv[1]), nnfast.Device(num_threads=1)
+began = time.thread_time_ns()
+device.prepare(model, cache_dir=sys.argv[2])
+print(json.dumps({"cold": time.thread_time_ns() - began}))
 """
 LITERT = """
 import json, sys, time
@@ -89,7 +98,7 @@ interpreter.invoke()
 print(json.dumps({"litert": b - a, "litert first": clock() - b}))
 """
 COLUMNS = ("numpy", "nnfast", "decode", "translate", "check", "infer", "lower", "pack", "rest", "first", "again",
-           "cached")
+           "cached", "cold")
 
 
 def main():
@@ -106,10 +115,11 @@ def main():
         print("|" + " --- |" + " ---: |" * (1 + len(columns)))
     for path in args.models:
         found = {}
-        for _ in range(args.processes):
-            for python, code in ((sys.executable, OURS), (args.litert_python, LITERT)):
-                for name, value in (one(python, code, path) if python else {}).items():
-                    found.setdefault(name, []).append(value)
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(args.processes):
+                for python, code in ((sys.executable, OURS), (sys.executable, CACHED), (args.litert_python, LITERT)):
+                    for name, value in (one(python, code, path, folder) if python else {}).items():
+                        found.setdefault(name, []).append(value)
         values = [f"{found['operations'][0]:3}",
                   *(f"{statistics.median(found.get(name, [0])) / 1e6:6.1f}" for name in columns)]
         print(edge + gap.join((path.stem.ljust(28), *values)) + edge.rstrip(), flush=True)
@@ -122,11 +132,11 @@ def positive(text):
     return int(text)
 
 
-def one(python, code, path):
-    """What a new process says."""
+def one(python, code, path, folder):
+    """What a new process says. folder: for compiled models."""
     variables = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run([python, "-c", code, str(path)], env=variables, capture_output=True, text=True)
+        done = subprocess.run([python, "-c", code, str(path), folder], env=variables, capture_output=True, text=True)
     except OSError as error:
         sys.exit(f"{python}: {error.strerror}")
     if done.returncode:

@@ -273,7 +273,7 @@ def identity(array):
     if array.nbytes <= WHOLE_VALUES:
         return array.tobytes()
     with importing:
-        from hashlib import blake2b  # brings OpenSSL
+        from ..digests import blake2b
 
     return blake2b(np.ascontiguousarray(array)).digest()
 

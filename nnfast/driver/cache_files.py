@@ -1,12 +1,12 @@
 """Arguments of compilation caching: CacheFiles, the token, and the driver's version string."""
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from numbers import Integral
 
 from .._native import kernels
 from ..checks import kind_of, shown
+from ..digests import blake2b
 from ..errors import InvalidArgument
 from ..record import record
 from ..version import __version__
@@ -37,7 +37,7 @@ def version_string() -> str:
 def _version_of(*caches):
     """Kernels decide about results, caches about how a compiled model cuts its work."""
     names = "\n".join(sorted(row["name"] for row in kernels.table()))
-    return f"nnfast {__version__} {hashlib.sha256(f'{names} {caches}'.encode()).hexdigest()[:12]}"
+    return f"nnfast {__version__} {blake2b(f'{names} {caches}'.encode(), digest_size=6).hexdigest()}"
 
 
 def descriptors_of(files: CacheFiles) -> tuple[int, int]:

@@ -10,12 +10,12 @@ plan against the memory that it touches; a model without a stored plan is planne
 So files can determine the numbers to compute with, and nothing else.
 """
 
-import hmac
 import os
 
 import numpy as np
 
 from .._native import kernels
+from .._native.codec import same_digest
 from .._native.engine import aligned_bytes
 from ..alignment import LINE, align
 from ..compiler.packing import Packing, StoredPacking
@@ -199,7 +199,7 @@ def read_head(raw, stamp, digest):
     if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
         raise Unusable("the model file holds no compiled model")
     text = memoryview(raw)[_START:]
-    if digest is not None and not hmac.compare_digest(digest.of(text), bytes(raw[len(MODEL_MAGIC):_START])):
+    if digest is not None and not same_digest(digest.of(text), bytes(raw[len(MODEL_MAGIC):_START])):
         raise Unusable(DAMAGED)
     file = _FILES.decode(text)
     for field in stamp.__struct_fields__:
@@ -214,7 +214,7 @@ def check_data(content, data, found):
     """Raise Unusable if data do not belong to the content. found: their digest, None for trusted data."""
     if data.nbytes != content.data_length or bytes(data[:len(DATA_MAGIC)]) != DATA_MAGIC:
         raise Unusable("the data file does not hold the constants of this model")
-    if found is not None and not hmac.compare_digest(found, content.data_digest):
+    if found is not None and not same_digest(found, content.data_digest):
         raise Unusable("the data file is damaged, or belongs to another model file")
 
 

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from nnfast._native.codec import KeyedDigest
+from nnfast._native.codec import KeyedDigest, same_digest
 
 BLOCK, PIECE = 1 << 18, 4096
 SIZES = (0, 1, 7, 64, 1000, PIECE - 1, PIECE, PIECE + 1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 5)
@@ -43,6 +43,19 @@ def test_reading_gives_the_bytes_and_their_digest(file, size):
         copy = np.zeros(size, np.uint8)
         assert digest.read(file(data), copy, threads) == wanted
         assert np.array_equal(copy, data)
+
+
+def test_digests_are_compared_to_the_last_bit():
+    one = bytes(range(32))
+    assert same_digest(one, bytes(range(32))) and same_digest(b"", b"")
+    for place in range(32):
+        for bit in range(8):
+            other = bytearray(one)
+            other[place] ^= 1 << bit
+            assert not same_digest(one, bytes(other))
+    assert not same_digest(one, one[:31]) and not same_digest(one, one + b"\0")
+    with pytest.raises(TypeError):
+        same_digest(one, None)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -11,6 +11,7 @@ PACKAGE = ROOT / "nnfast"
 
 MAY = {
     "alignment": set(),
+    "digests": {"forks"},
     "errors": set(),
     "extras": {"errors", "forks"},
     "forks": set(),
@@ -25,16 +26,18 @@ MAY = {
     "vlog": {"checks", "forks", "errors", "config", "observe", "typed"},
     "trace": {"checks", "errors", "forks", "observe", "typed"},
     "model": {"alignment", "checks", "errors", "extras", "forks", "pace", "record", "typed", "vlog", "_native"},
-    "_native": {"errors", "config"},
+    "_native": {"digests", "errors", "config"},
     "ops": {"checks", "forks", "errors", "record", "model", "_native"},
     "fmq": {"checks", "errors", "seals", "typed", "vlog", "_native"},
     "engine": {"alignment", "forks", "errors", "pace", "record", "vlog", "model", "_native"},
     "extensions": {"checks", "forks", "errors", "typed", "vlog", "model", "ops"},
-    "compiler": {"extras", "forks", "errors", "pace", "record", "trace", "model", "ops", "engine", "_native"},
+    "compiler": {"digests", "extras", "forks", "errors", "pace", "record", "trace", "model", "ops", "engine",
+                 "_native"},
     "tflite": {"checks", "extras", "forks", "errors", "pace", "record", "typed", "vlog", "trace", "model", "ops",
                "_native"},
-    "driver": {"alignment", "checks", "extras", "forks", "errors", "version", "config", "observe", "pace", "record",
-               "seals", "typed", "vlog", "trace", "model", "_native", "engine", "compiler", "ops", "extensions", "fmq"},
+    "driver": {"alignment", "checks", "digests", "extras", "forks", "errors", "version", "config", "observe", "pace",
+               "record", "seals", "typed", "vlog", "trace", "model", "_native", "engine", "compiler", "ops",
+               "extensions", "fmq"},
 }
 """Part of the package -> the parts it may import; what is not listed (the faces and the commands) may import all."""
 

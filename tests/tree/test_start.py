@@ -1,5 +1,6 @@
 """What a cold process loads on its way to the first result: imports are half of it."""
 
+import os
 import subprocess
 import sys
 
@@ -35,3 +36,14 @@ def test_a_first_result_loads_no_slow_module(loaded):
 
 def test_a_first_result_loads_few_modules(loaded):
     assert len(loaded) <= MOST, f"{len(loaded)}: {' '.join(loaded)}"
+
+
+def test_a_first_result_from_a_cache_loads_no_openssl(tmp_path):
+    """A signature is checked, by BLAKE2b alone."""
+    program = PROGRAM.replace("load(path)", f"load(path), cache_dir={str(tmp_path / 'cache')!r}")
+    for _ in range(2):  # fills the cache, and reads it
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                              env=os.environ | {"NNFAST_KEY": str(tmp_path / "key")})
+    loaded = {*done.stdout.split()}
+    assert "nnfast.driver.stored_model" in loaded
+    assert not {"_hashlib", "hashlib", "hmac"} & loaded
