@@ -62,6 +62,7 @@ def drawing(panels, inches=INCHES):
         for one, (_, draw) in zip(axes, panels):
             draw(one)
         made.draw_without_rendering()
+        made.set_layout_engine(None)  # found: else it is found twice more as the figure is written
     return made
 
 
