@@ -235,9 +235,8 @@ class Lowering:
     def emit_or_postpone(self, node, steps):
         """Emit the steps of an operation with one output, or keep them until an operation cannot do without."""
         tensor = node.outputs[0]
-        waits = self._joins and self.root(self.slot_of[tensor.operand]) not in self.bound \
-            and passes.find("pad_fusion").postpone(node, self)
-        if waits:
+        if self.root(self.slot_of[tensor.operand]) not in self.bound \
+                and any(passes.find(name).postpone(node, self) for name in self._joins):
             self._unread[tensor.operand] = steps
             self._postponed[tensor.operand] = node
         else:

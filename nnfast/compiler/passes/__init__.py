@@ -4,7 +4,8 @@ Integers are the same with and without a pass; floats stay within the bound of t
 `Device(without_passes=...)` leaves passes out by name; explain() tells which of them changed something, where and why.
 
 A pass of FORMS has `lower(node, b)`, which emits an operation in another form if its own has no native kernel; one of
-JOINED emits it together with what writes its input, before its own form is tried. A pass of STEPS has
+JOINED emits it together with what writes its input, before its own form is tried, and has `postpone(node, b)`: whether
+the steps of a node wait for that. A pass of STEPS has
 `refine(lowering)`, which replaces steps of a whole segment; they run in this order. The others have one caller each:
 share_memory `Lowering.alias`, drop_constants `PreparedModel`, native_kernels `Lowering.native`; the last is what nearly
 every plan does, so explain() tells of it only where it is left out.

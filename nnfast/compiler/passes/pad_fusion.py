@@ -14,6 +14,8 @@ _CONVOLUTIONS = (OperationType.CONV_2D, OperationType.DEPTHWISE_CONV_2D)
 
 def postpone(node, b):
     """Whether a PAD waits for a reader that cannot do without it: all that read its output are convolutions."""
+    if not node.has("paddings"):
+        return False
     paddings = node.value("paddings").tolist()
     if len(paddings) != 4 or any(paddings[0] + paddings[3]):
         return False
