@@ -136,9 +136,8 @@ def load_cache(connection, message, fds):
     session = connection.session
     session.confirm()
     device = session.device.variant(message.precision, message.without_passes)
-    with session.work():
-        restore = device.cached(_cache_files(fds), message.token)
-    return _restored(session, restore, message)
+    files = _cache_files(fds)
+    return _restored(session, lambda deadline: device.prepare_from_cache(files, message.token, deadline), message)
 
 
 def _restored(session, restore, message):
