@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nnfast
 from helpers.recurrent import F32, FORMS, Arrays, check, known, prepared
 from helpers.steps import at_level, every_level
 from helpers.tuning import put_sizes
+from nnfast._native import kernels
 from nnfast._native import recurrent as native
 from nnfast._native.engine import Frame, Program
 from nnfast._native.recurrent import GatesQ8, Pair, Walk
@@ -121,3 +123,28 @@ def test_several_times_need_one_thread():
     with pytest.raises(ValueError, match="alone"):
         native.LstmF32((0, 1, 2, 3, 4, 5), "cells", walk, (4, 4, 4), (0, 2), False, cifg=False, peephole=False,
                      activation=4)
+
+
+@pytest.mark.parametrize("units", [1, 7, 8, 16, 40])
+@pytest.mark.parametrize("level", kernels.levels())
+def test_a_coupled_input_gate_close_to_zero_keeps_its_digits(level, units):
+    """1 - forget gate, of a forget gate that rounds to nearly 1: vectors had 2e-4 of it wrong."""
+    b = nnfast.ModelBuilder()
+    x, h, c = (b.input("TENSOR_FLOAT32", shape) for shape in ((1, 1, 3), (1, units), (1, units)))
+    y, none = b.output("TENSOR_FLOAT32", (1, 1, units)), b.omitted("TENSOR_FLOAT32")
+
+    def weights(*shape, value=0.0):
+        return b.constant(np.full(shape, value, np.float32))
+
+    b.operation("UNIDIRECTIONAL_SEQUENCE_LSTM", [
+        x, none, *(weights(units, 3) for _ in range(3)), none, *(weights(units, units) for _ in range(3)),
+        none, none, none, none, weights(units, value=8.0), weights(units, value=3.0), weights(units, value=30.0),
+        none, none, h, c, b.scalar(1), b.scalar(np.float32(0)), b.scalar(np.float32(0)), b.scalar(True),
+        none, none, none, none], [y])
+    kernels.set_level(level)
+    try:
+        found, = nnfast.Device(1).prepare(b.build()).run([np.zeros(shape, np.float32) for shape in
+                                                          ((1, 1, 3), (1, units), (1, units))])
+    finally:
+        kernels.set_level(None)
+    np.testing.assert_allclose(found, 3 / (1 + np.exp(8.0)), rtol=1e-6)

@@ -6,7 +6,8 @@
 
 #define NNF_LSTM_N 16
 
-/* What kind of cell it is. Gates in order: input, forget, cell, output; without the input gate it is 1 - forget. */
+/* What kind of cell it is. Gates in order: input, forget, cell, output; without the input gate it is 1 - forget,
+ * which vectors compute as the gate of the negative sum: of a forget gate close to 1 the difference has few digits. */
 typedef struct nnf_lstm_form {
     int gates;      /* 3 or 4 */
     int peephole;   /* 1: the gates also see the cell state (tiles only) */

@@ -44,7 +44,7 @@ INLINE void finish(int gates, int half, const nnf_lstm_form *form, const nnf_lst
             sum[g] = _mm256_fmadd_ps(c, _mm256_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
     }
     const __m256 kept = logistic(sum[forget]);
-    const __m256 entered = gates == 4 ? logistic(sum[0]) : _mm256_sub_ps(_mm256_set1_ps(1.0f), kept);
+    const __m256 entered = logistic(gates == 4 ? sum[0] : _mm256_sub_ps(_mm256_setzero_ps(), sum[forget]));
     c = _mm256_fmadd_ps(kept, c, _mm256_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm256_min_ps(_mm256_set1_ps(form->clip), _mm256_max_ps(_mm256_set1_ps(-form->clip), c));

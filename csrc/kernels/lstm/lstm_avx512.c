@@ -57,7 +57,7 @@ INLINE void cell(const bool half, int gates, const nnf_lstm_form *form, const nn
             sum[g] = _mm512_fmadd_ps(c, _mm512_load_ps(peephole + g * NNF_LSTM_N), sum[g]);
     }
     const __m512 kept = logistic(sum[forget]);
-    const __m512 entered = gates == 4 ? logistic(sum[0]) : _mm512_sub_ps(_mm512_set1_ps(1.0f), kept);
+    const __m512 entered = logistic(gates == 4 ? sum[0] : _mm512_sub_ps(_mm512_setzero_ps(), sum[forget]));
     c = _mm512_fmadd_ps(kept, c, _mm512_mul_ps(entered, lstm_activate(form->activation, sum[forget + 1])));
     /* min/max return the second operand when either is NaN. */
     c = _mm512_min_ps(_mm512_set1_ps(form->clip), _mm512_max_ps(_mm512_set1_ps(-form->clip), c));

@@ -61,7 +61,7 @@ INLINE void finish(const int gates, size_t quarter, const nnf_lstm_form *form, c
             sum[g] = vfmaq_f32(sum[g], c, vld1q_f32(peephole + g * NNF_LSTM_N));
     }
     const float32x4_t kept = logistic(sum[forget]);
-    const float32x4_t entered = gates == 4 ? logistic(sum[0]) : vsubq_f32(vdupq_n_f32(1.0f), kept);
+    const float32x4_t entered = logistic(gates == 4 ? sum[0] : vnegq_f32(sum[forget]));
     c = vfmaq_f32(vmulq_f32(entered, lstm_activate(form->activation, sum[forget + 1])), kept, c);
     c = vminq_f32(vdupq_n_f32(form->clip), vmaxq_f32(vdupq_n_f32(-form->clip), c)); /* both keep a NaN */
     if (form->peephole)

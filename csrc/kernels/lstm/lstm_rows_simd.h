@@ -59,8 +59,8 @@ void KERNEL(nnf_lstm_f32_rows)(const nnf_lstm_form *form, const nnf_lstm_row *ro
         finish_gate(row, g, row->c_in);
     for (size_t u = 0; u < row->units; u += LANES) {
         const M live = first_lanes(row->units - u);
-        const V kept = logistic(load(live, z[forget] + u));
-        const V entered = forget ? logistic(load(live, z[0] + u)) : sub(all(1.0f), kept);
+        const V keep = load(live, z[forget] + u), kept = logistic(keep);
+        const V entered = logistic(forget ? load(live, z[0] + u) : sub(zero(), keep));
         V c = mul(entered, lstm_activate(form->activation, load(live, z[forget + 1] + u)));
         c = fmadd(kept, load(live, row->c_in + u), c);
         store(row->c_out + u, live, clamp(c, form->clip));
