@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import nnfast  # noqa: E402
+from nnfast.cli.output import positive  # noqa: E402
 from nnfast.conformance.ndk.device import NdkDevice  # noqa: E402
 from nnfast.conformance.ndk.prepared import NdkBurst  # noqa: E402
 
@@ -43,13 +44,6 @@ def main():
         rows += (_in_child if len(args.threads) > 1 else measured)(args, threads)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
-
-
-def positive(text):
-    """A whole number from 1 on."""
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
 
 
 def _in_child(args, threads):

@@ -20,6 +20,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from nnfast.cli.output import positive  # noqa: E402
 
 OURS = """
 import json, sys, time
@@ -123,13 +126,6 @@ def main():
         values = [f"{found['operations'][0]:3}",
                   *(f"{statistics.median(found.get(name, [0])) / 1e6:6.1f}" for name in columns)]
         print(edge + gap.join((path.stem.ljust(28), *values)) + edge.rstrip(), flush=True)
-
-
-def positive(text):
-    """A whole number from 1 on."""
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
 
 
 def one(python, code, path, folder):
