@@ -4,7 +4,7 @@ its operator that takes a picture apart at any places.
 A matrix [1, 4, 4] maps (x, y, 0, 1) of the crop to (x, y) of the picture, in pixels; its first two rows count.
 """
 
-from math import atan2, cos, prod, sin
+from math import atan2, cos, isfinite, prod, sin
 
 import numpy as np
 
@@ -27,6 +27,8 @@ def infer_matrix(node):
     node.check_rank("landmarks", 3)
     _check_landmarks(node, node["landmarks"].shape[::2] == (1, 3), "[1, n, 3]")
     _check_positive(node, "height", "width", "scale_x", "scale_y")
+    if not isfinite(node.scalar("target")):
+        node.fail("target", f"is {node.scalar('target'):g}, must be a finite angle in radians")
     return [(1, 4, 4)]
 
 

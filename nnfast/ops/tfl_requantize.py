@@ -1,6 +1,6 @@
 """Operators whose output has another quantization than their input, where NNAPI ties the two, as LiteRT has them."""
 
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -84,6 +84,15 @@ def lower_by_scales(compute, scales_of):
 
 
 # -- QUANTIZE --------------------------------------------------------------------------------------------------------
+def _check_scales(node):
+    scale, new_scale = node.scalar("scale"), node.scalar("new_scale")
+    for name in ("scale", "new_scale"):
+        if not 0 < node.scalar(name) < inf:
+            node.fail(name, f"is {node.scalar(name):g}, must be finite and above 0")
+    if not scale / new_scale < 2.0**31:
+        node.fail(None, f"changes the scale from {scale:g} to {new_scale:g}, must be by less than 2^31")
+
+
 def _multiplier(node):
     return ratio_multiplier(node, node.scalar("scale") / node.scalar("new_scale"))
 
@@ -98,8 +107,8 @@ def compute(node, inputs):
 TFL_REQUANTIZE = own(
     "TFL_REQUANTIZE", {"input:T scale:f32 zero:i32 new_scale:f32 new_zero:i32 -> output:U":
                        {"T": ("I32", "I16", *QUANTIZED), "U": ("I32", *QUANTIZED)}},
-    compute, same_shape, lower=lower_by_scales(compute, lambda node: (_multiplier(node), _multiplier(node),
-                                                                      RANGES[node.outputs[0].dtype])),
+    compute, same_shape, _check_scales,
+    lower=lower_by_scales(compute, lambda node: (_multiplier(node), _multiplier(node), RANGES[node.outputs[0].dtype])),
 )
 
 

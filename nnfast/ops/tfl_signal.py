@@ -1,7 +1,7 @@
 """Spectra: TFLite's RFFT2D, and its custom operators AudioSpectrogram and Mfcc."""
 
 from functools import partial
-from math import log1p, pi, prod
+from math import inf, log1p, pi, prod
 
 import numpy as np
 
@@ -91,17 +91,24 @@ TFL_AUDIO_SPECTROGRAM = own("TFL_AUDIO_SPECTROGRAM", {"input:F32 window:i32 stri
 # -- Mfcc ------------------------------------------------------------------------------------------------------------
 FLOOR = 1e-12
 """Smallest energy of which a logarithm is taken."""
+MOST_WEIGHTS = 1 << 24
+"""Elements of the tables of mel filters and of cosines."""
 
 
 def infer_mfcc(node):
     """Coefficients in the place of frequencies."""
     node.check_rank("spectrogram", 3)
     channels, coefficients = node.scalar("channels"), node.scalar("coefficients")
-    if not 1 <= coefficients <= channels or node["spectrogram"].shape[-1] < 2:
+    bins, low, high = node["spectrogram"].shape[-1], node.scalar("lowest"), node.scalar("highest")
+    if not 1 <= coefficients <= channels or bins < 2:
         node.fail("coefficients", f"are {coefficients} of {channels} channels, must be at least 1 and not more than "
                                   "these, of 2 frequencies or more")
-    if not 0 <= node.scalar("lowest") < node.scalar("highest"):
-        node.fail("lowest", "must be at least 0 and below the highest frequency")
+    if channels * max(bins, coefficients) > MOST_WEIGHTS:
+        node.fail("channels", f"are {channels}, with {bins} frequencies and {coefficients} coefficients: more than "
+                              f"{MOST_WEIGHTS} weights; use fewer channels")
+    if not 0 <= low < high < inf:
+        node.fail("lowest", f"is {low:g} and the highest frequency {high:g}, must be at least 0 and below a finite "
+                            "highest frequency")
     node.check_elements("rate")
     return [(*node["spectrogram"].shape[:2], coefficients)]
 
