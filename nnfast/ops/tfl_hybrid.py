@@ -235,10 +235,7 @@ def infer_batches(node):
     """
     if not node["input0"].shape[-2 if node.scalar("adj_x") else -1]:
         node.fail("input0", f"shape is {list(node['input0'].shape)}, must have columns to multiply")
-    channels = node["input1"].channel_quant
-    rank = len(node["input1"].shape)
-    if channels is not None and channels.dim != rank - (2 if node.scalar("adj_y") else 1):
-        node.fail("input1", f"has its scales along dimension {channels.dim}, must have them along its columns")
+    requantize.check_channel_dim(node, "input1", len(node["input1"].shape) - (2 if node.scalar("adj_y") else 1))
     return [product_shape(node)]
 
 
@@ -289,9 +286,7 @@ def infer_lookup(node):
     """A row for each number."""
     node.check_rank("lookups", 1)
     node.check_rank("values", 2, 8)
-    channels = node["values"].channel_quant
-    if channels is not None and channels.dim != 0:
-        node.fail("values", f"has its scales along dimension {channels.dim}, must have them along 0")
+    requantize.check_channel_dim(node, "values", 0)
     return [(*node["lookups"].shape, *node["values"].shape[1:])]
 
 

@@ -163,6 +163,7 @@ def infer_conv(node):
     """Output of a convolution of one or several groups."""
     batch, _, _, channels = window.image_shape(node)
     node.check_rank("filter", 4)
+    requantize.check_channel_dim(node, "filter", 0)
     units, _, _, depth = node["filter"].shape
     if depth < 1 or channels < 1 or channels % depth or units % (channels // depth):
         node.fail("filter", f"has {units} outputs of {depth} channels, which make no groups of {channels} channels")
@@ -323,6 +324,7 @@ def infer_depthwise(node):
     """Output of a depthwise convolution."""
     batch, _, _, channels = window.image_shape(node)
     node.check_rank("filter", 4)
+    requantize.check_channel_dim(node, "filter", 3)
     first, _, _, units = node["filter"].shape
     if first != 1 or channels < 1 or units % channels:
         node.fail("filter", f"has shape {list(node['filter'].shape)}, must be [1, .., .., a multiple of {channels}]")
@@ -347,6 +349,8 @@ TFL_INT16_DEPTHWISE_CONV_2D = own("TFL_INT16_DEPTHWISE_CONV_2D", {CONVOLUTION: _
 
 def infer_dense(node):
     """[..., units]: with keep_dims the input's dimensions but the last, else the rows of the weights' size."""
+    node.check_rank("weights", 2)
+    requantize.check_channel_dim(node, "weights", 0)
     units, size = node["weights"].shape
     shape = node["input"].shape
     elements = int(np.prod(shape))
@@ -405,6 +409,7 @@ def infer_transposed(node):
     """The output shape that is asked for."""
     batch, _, _, channels = window.image_shape(node)
     node.check_rank("filter", 4)
+    requantize.check_channel_dim(node, "filter", 0)
     units, _, _, depth = node["filter"].shape
     if depth != channels:
         node.fail("filter", f"dimension 3 is {depth}, must be the input's {channels} channels")

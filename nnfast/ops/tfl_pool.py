@@ -21,8 +21,9 @@ def _window(node):
 # -- MaxPoolingWithArgmax2D ------------------------------------------------------------------------------------------
 def infer_pool(node):
     """Largest values and their places."""
+    output = _window(node).output
     batch, *_, channels = node["input"].shape
-    return [(batch, *_window(node).output, channels)] * 2
+    return [(batch, *output, channels)] * 2
 
 
 def compute_pool(node, inputs):

@@ -36,9 +36,16 @@ def _fractions(words):
     return ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
+def _check_words(node):
+    for name, count in (("state", 2), ("seeds", 4)):
+        if node[name].shape != (count,):
+            node.fail(name, f"has shape {list(node[name].shape)}, must be [{count}]")
+
+
 # -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL --------------------------------------------------------------------------
 def infer(node):
     """The given shape, and the state."""
+    _check_words(node)
     return [dimensions(node, "shape"), (2,)]
 
 
@@ -73,6 +80,7 @@ TFL_RANDOM_UNIFORM, TFL_RANDOM_STANDARD_NORMAL = (
 def infer_multinomial(node):
     """Samples for each row, and the state."""
     node.check_rank("logits", 2)
+    _check_words(node)
     count, (rows, classes) = node.scalar("count"), node["logits"].shape
     if count < 0 or classes < 1:
         node.fail("count", f"is {count} of {classes} classes, must not be negative, of 1 class or more")

@@ -5,7 +5,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from .tfl import INTEGERS, own
+from .tfl import INTEGERS, own, same_dtype
 
 _TABLES, _NEXT = WeakValueDictionary(), count(1)
 _SPACES = b" \t\n\v\f\r"
@@ -130,5 +130,5 @@ def compute_find(node, inputs):
 TFL_HASHTABLE_FIND = own(
     "TFL_HASHTABLE_FIND", {"input:K keys:L values:V default:D -> output:W":
                            {"K": INTEGERS, "L": INTEGERS, "V": INTEGERS, "D": INTEGERS, "W": INTEGERS}},
-    compute_find, infer_find,
+    compute_find, infer_find, same_dtype("values", "default"),
 )

@@ -31,7 +31,8 @@ class State:
 class One:
     """One operator: inputs (arrays, Const, State, None = omitted), outputs as (shape, dtype), quantizations by name.
 
-    Tensors are called i0, i1 ... and o0, o1 ...; quants: {name: (scale, zero point)}, "*" for all others of 8 bits.
+    Tensors are called i0, i1 ... and o0, o1 ...; quants: {name: (scale, zero point)}, "*" for all others of 8 bits;
+    dims: {name: dimension along which it has scales}, else 0.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class One:
     fields: dict | None = None
     quants: dict | None = None
     custom: bytes | None = None
+    dims: dict | None = None
 
     def tensors(self):
         """Tensors of the file."""
@@ -57,6 +59,7 @@ class One:
         for t in tensors:
             if t.name in quants or t.dtype in ("uint8", "int8") and "*" in quants:
                 t.scale, t.zero_point = quants.get(t.name) or quants["*"]
+            t.dim = (self.dims or {}).get(t.name, t.dim)
         return tensors
 
     def parts(self):
