@@ -16,7 +16,7 @@ from ..model.records import align
 from ..service.server import model_reader
 from ..service.wire.channel import sealed_memfd
 from ..service.wire.models import START, pack
-from . import flat, graph
+from . import flat, graph, operations
 from .signed import TOKEN, Mutator, change, damage, models, planned_meanwhile
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -132,11 +132,15 @@ class ServiceModel:
 
     @staticmethod
     def mutate(data, size, random):
-        """Facts of a model that is sound; a value of the header, with the lengths that go with it; or any bytes."""
+        """Facts of a model that is sound; a model of one operation; a value of the header, and its lengths; any bytes.
+        """
         chance = random.random()
-        if chance < 0.2 or len(data) < START.size:
+        if chance < 0.15:
+            model = operations.drawn(random)
+            return None if model is None else _packed(model)
+        if chance < 0.3 or len(data) < START.size:
             return None
-        if chance < 0.7:
+        if chance < 0.75:
             try:
                 return _packed(graph.changed(_unpacked(data), random))
             except Exception:  # it is none, or became one that no message can hold

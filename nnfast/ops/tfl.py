@@ -85,6 +85,14 @@ def dimensions(node, name):
     return tuple(dims)
 
 
+def image_shape(node):
+    """(batch, height, width, channels) of the input of an operation with a layout flag, whose images are TFLite's."""
+    node.check_rank("input", 4)
+    if node.layout_nchw:
+        node.fail("layout", "is true, must be false: the channels come last")
+    return node["input"].shape
+
+
 def ratio_multiplier(node, real):
     """(multiplier, exponent) of a ratio of scales; refused where the arithmetic that formed it left its range."""
     if not isfinite(real):

@@ -248,6 +248,7 @@ def compute_sparse(node, inputs):
 
 def infer_buckets(node):
     """Shape of the input."""
+    node.check_rank("boundaries", 1)
     return [node["input"].shape]
 
 

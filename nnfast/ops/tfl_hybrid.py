@@ -233,10 +233,11 @@ TFL_HYBRID_FULLY_CONNECTED = own(
 def infer_batches(node):
     """Batches broadcast; LiteRT mixes up the scales of rows where more than one of the input's batch dimensions counts.
     """
+    shape = product_shape(node)
     if not node["input0"].shape[-2 if node.scalar("adj_x") else -1]:
         node.fail("input0", f"shape is {list(node['input0'].shape)}, must have columns to multiply")
     requantize.check_channel_dim(node, "input1", len(node["input1"].shape) - (2 if node.scalar("adj_y") else 1))
-    return [product_shape(node)]
+    return [shape]
 
 
 def _numbers(node):

@@ -13,7 +13,7 @@ from .._native.elementwise import BinaryQ16, RealsQ16, RequantizeQ16, SplitQ16, 
 from ..model import quant
 from . import conv2d, depthwise_conv2d, requantize, transpose_conv2d, window
 from .base import broadcast_shape, check_activation
-from .tfl import own, ratio_multiplier, same_shape
+from .tfl import image_shape, own, ratio_multiplier, same_shape
 
 _LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
@@ -161,14 +161,14 @@ def check_bias(node, units):
 
 def infer_conv(node):
     """Output of a convolution of one or several groups."""
-    batch, _, _, channels = window.image_shape(node)
+    batch, _, _, channels = image_shape(node)
     node.check_rank("filter", 4)
     requantize.check_channel_dim(node, "filter", 0)
     units, _, _, depth = node["filter"].shape
     if depth < 1 or channels < 1 or channels % depth or units % (channels // depth):
         node.fail("filter", f"has {units} outputs of {depth} channels, which make no groups of {channels} channels")
     check_bias(node, units)
-    return [window.output_shape(node, batch, conv2d.geometry(node).output, units)]
+    return [(batch, *conv2d.geometry(node).output, units)]
 
 
 def group_sums(image, filter_, win):
@@ -322,14 +322,14 @@ def compute_conv(node, inputs):
 
 def infer_depthwise(node):
     """Output of a depthwise convolution."""
-    batch, _, _, channels = window.image_shape(node)
+    batch, _, _, channels = image_shape(node)
     node.check_rank("filter", 4)
     requantize.check_channel_dim(node, "filter", 3)
     first, _, _, units = node["filter"].shape
     if first != 1 or channels < 1 or units % channels:
         node.fail("filter", f"has shape {list(node['filter'].shape)}, must be [1, .., .., a multiple of {channels}]")
     check_bias(node, units)
-    return [window.output_shape(node, batch, depthwise_conv2d.geometry(node).output, units)]
+    return [(batch, *depthwise_conv2d.geometry(node).output, units)]
 
 
 def compute_depthwise(node, inputs):
@@ -356,6 +356,8 @@ def infer_dense(node):
     elements = int(np.prod(shape))
     if size < 1 or elements % size:
         node.fail("input", f"has {elements} elements, must be a multiple of the weights' input size {size}")
+    if node.scalar("keep_dims") and shape[-1:] != (size,):
+        node.fail("input", f"shape is {list(shape)}, must end in the weights' input size {size} to keep its dimensions")
     check_bias(node, units)
     return [(*shape[:-1], units) if node.scalar("keep_dims") else (elements // size, units)]
 
@@ -390,7 +392,7 @@ TFL_INT16_FULLY_CONNECTED = own(
 # -- TRANSPOSE_CONV --------------------------------------------------------------------------------------------------
 def transposed_geometry(node):
     """Window of the convolution that this one is the transpose of, for the output shape that is asked for."""
-    sizes, filters = window.image_shape(node)[1:3], node["filter"].shape[1:3]
+    sizes, filters = node["input"].shape[1:3], node["filter"].shape[1:3]
     wanted = [int(value) for value in node.value("output_shape").reshape(-1)]
     if len(wanted) != 4 or min(wanted) < 1:
         node.fail("output_shape", f"is {wanted}, must be four values above 0")
@@ -407,7 +409,7 @@ def transposed_geometry(node):
 
 def infer_transposed(node):
     """The output shape that is asked for."""
-    batch, _, _, channels = window.image_shape(node)
+    batch, _, _, channels = image_shape(node)
     node.check_rank("filter", 4)
     requantize.check_channel_dim(node, "filter", 0)
     units, _, _, depth = node["filter"].shape

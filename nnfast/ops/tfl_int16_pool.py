@@ -5,14 +5,14 @@ import numpy as np
 from ..model import quant
 from . import pooling, window
 from .base import check_activation
-from .tfl import own
+from .tfl import image_shape, own
 
 
 def infer(node):
     """As the standard's."""
-    batch, _, _, channels = window.image_shape(node)
+    batch, _, _, channels = image_shape(node)
     check_activation(node)
-    return [window.output_shape(node, batch, pooling.geometry(node).output, channels)]
+    return [(batch, *pooling.geometry(node).output, channels)]
 
 
 def _clamped(node, codes):

@@ -63,8 +63,8 @@ def _gelu(node, x):
     if node.scalar("approximate"):
         slope = np.float32(0.7978845608028654) * (x + np.float32(0.044715) * x * x * x)
         return half * x * (np.float32(1) + _tanh32(slope))
-    above = [erfc(value) for value in (x * np.float32(-0.7071067811865476)).tolist()]
-    return half * x * np.array(above, np.float32)
+    above = [erfc(value) for value in (x * np.float32(-0.7071067811865476)).reshape(-1).tolist()]
+    return half * x * np.array(above, np.float32).reshape(x.shape)
 
 
 def _log(node, x):

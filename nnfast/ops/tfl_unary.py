@@ -239,7 +239,7 @@ def compute_bitcast(node, inputs):
 
 def compute_real(node, inputs):
     """One part of complex numbers."""
-    return [np.ascontiguousarray(inputs[0].imag if node.op.name == "TFL_IMAG" else inputs[0].real)]
+    return [(inputs[0].imag if node.op.name == "TFL_IMAG" else inputs[0].real).copy()]
 
 
 def lower_real(node, b):

@@ -4,6 +4,7 @@ import gc
 import os
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -15,13 +16,15 @@ import pytest
 import nnfast
 from helpers.fuzz_targets import plant, without_atheris
 from helpers.tflite.file_builder import Op, Tensor, build
+from nnfast.compiler.resolve import resolve
 from nnfast.errors import Error, InvalidArgument
-from nnfast.fuzz import TARGETS, chance, flat, graph, play, replay, run, runner, sessions
+from nnfast.fuzz import TARGETS, chance, flat, graph, operations, play, replay, run, runner, sessions
 from nnfast.fuzz.decisions import Draws, Source
-from nnfast.fuzz.files import TfliteFile, graphs, samples
+from nnfast.fuzz.files import TfliteFile, graphs, prepare_and_run, samples
 from nnfast.fuzz.session_parts import Finding, other_values, seed_inputs
 from nnfast.fuzz.sessions import Session
 from nnfast.fuzz.targets import load
+from nnfast.model.types import operation_name
 from nnfast.service.wire.models import pack
 
 
@@ -115,6 +118,22 @@ def test_files_with_one_fact_changed_are_refused_in_a_line_or_run():
             tried.add(made)
             TfliteFile.one(made)
     assert len(tried) > 5000
+
+
+def test_drawn_models_hold_every_operation_and_are_refused_in_a_line_or_run():
+    tried, prepared, device, random = Counter(), set(), nnfast.Device(1), Random(5)
+    for _ in range(6000):
+        model = operations.drawn(random)
+        if model is None:
+            continue
+        kind = operation_name(resolve(model, {}).main.operations[0].type)
+        tried[kind] += 1
+        if tried[kind] <= 8:
+            with suppress(Error):
+                device.prepare(model)
+                prepared.add(kind)
+            prepare_and_run(model)
+    assert len(tried) == len(operations.OPERATIONS) > 290 and len(prepared) > 100
 
 
 def test_changes_of_facts_leave_models_that_can_be_sent():

@@ -1,5 +1,6 @@
 """Operands that no file leads to: translations make them fit, a model from elsewhere may hold any there."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -8,12 +9,13 @@ from flatbuffers import flexbuffers
 
 import nnfast
 from helpers.edited_models import edit
-from helpers.nodes import operand, refuses
+from helpers.nodes import flag, ints, omitted, operand, out, refuses, run
 from helpers.tflite.cases import CASES as SINGLE
 from helpers.tflite.cases_layers import CASES as LAYERS
 from helpers.tflite.running import Const, One
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.fuzz.files import prepare_and_run
+from nnfast.model.own import TYPES
 from nnfast.model.types import ChannelQuant, OperandType
 from nnfast.ops.own import BY_NAME, EXTENSION
 from nnfast.tflite import load
@@ -75,6 +77,10 @@ OWN |= {
     "normal": One("RANDOM_STANDARD_NORMAL", [SIZES], [((3, 4), "float32")], "RandomOptions", {"Seed": 3}),
     "multinomial": One("MULTINOMIAL", [np.ones((2, 5), np.float32), COUNT], [((2, 3), "int64")], "RandomOptions",
                        {"Seed": 3}),
+    "buckets": One("BUCKETIZE", [np.ones((2, 3), np.float32)], [((2, 3), "int32")], "BucketizeOptions",
+                   {"Boundaries": [0.5, 2.0]}),
+    "hybrid_matmul": One("BATCH_MATMUL", [np.ones((3, 2), np.float32), Const(np.ones((3, 5), np.int8))],
+                         [((2, 5), "float32")], "BatchMatMulOptions", {"AdjX": True}, {"i1": (0.01, 0)}),
     "places": One("MaxPoolingWithArgmax2D", [FLOAT_IMAGE], [((1, 2, 2, 2), "float32")] * 2,
                   custom=np.array([1, 2, 2, 2, 2, 0], np.int32).tobytes()),
 }
@@ -150,6 +156,61 @@ def test_the_refusal_names_the_operation_the_value_and_the_rule(name, place, num
     with pytest.raises(InvalidArgument) as caught:
         nnfast.Device().prepare(with_number(model, index, number))
     assert f"main.operation[0] {operation.name}" in str(caught.value) and words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "int16"])
+def test_rows_that_keep_their_dimensions_are_as_long_as_weights(kind):
+    """A file could make both write past their output."""
+    one = OWN[f"{kind}_dense"]
+    dtype = one.inputs[0].dtype.name
+    with pytest.raises(UnsupportedOperator, match=r"must end in the weights' input size 16 to keep its dimensions"):
+        load(replace(one, inputs=[np.zeros((8, 64), dtype), one.inputs[1]], outputs=[((8, 4), dtype)],
+                     fields={"KeepNumDims": True}).file())
+
+
+@pytest.mark.parametrize("name", ["TFL_INT16_CONV_2D", "TFL_INT16_MAX_POOL_2D"])
+def test_channels_come_last(name):
+    image = operand("Q16S", shape=(1, 4, 5, 2), scale=0.5)
+    filters = [operand("Q8S", np.ones((4, 2, 2, 2), np.int8), 0.5), omitted("I32")] if "CONV" in name else []
+    numbers = ints(1, 1, 1, 0) if "CONV" in name else ints(1, 1, 1, 2, 2, 0)
+    dilation = ints(1, 1) if "CONV" in name else []
+    place = len(filters) + len(numbers) + 1
+    refuses(BY_NAME[name].op, [image, *filters, *numbers, flag(True), *dilation],
+            f" input {place} (layout): is true, must be false: the channels come last")
+
+
+@pytest.mark.parametrize("half", [np.float16([[-0.75, 2.0]]), np.float16([2.0])])
+def test_a_scalar_of_half_precision_is_a_number_like_others(half):
+    b = nnfast.ModelBuilder()
+    x, y = b.input("TENSOR_FLOAT16", half.shape), b.output("TENSOR_FLOAT16")
+    b.operation(BY_NAME["TFL_POW"], [x, b.scalar(np.float16(3), "FLOAT16")], [y])
+    (result,) = nnfast.Device().prepare(b.build()).run([half])
+    assert result.tolist() == (half.astype(np.float64) ** 3).tolist()
+
+
+def test_sums_of_booleans_are_booleans():
+    x = operand("B8", np.ones((2, 3, 2), np.uint8))
+    assert run(BY_NAME["TFL_SUM"].op, [x, operand("I32", [0, 2]), flag(False)], out("B8")).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["TFL_REAL", "TFL_IMAG"])
+def test_a_part_of_one_complex_number_is_one_number(name):
+    b = nnfast.ModelBuilder()
+    y = b.output("TENSOR_FLOAT32")
+    x = b.input("TENSOR_FLOAT32", (2,))
+    number = b.scalar(np.complex64(3 - 2j), TYPES[40])
+    b.operation(BY_NAME[name], [number], [y]).operation("ABS", [x], [b.output("TENSOR_FLOAT32", (2,))])
+    for passes in ((), ("native_kernels",)):
+        prepared = nnfast.Device(without_passes=passes).prepare(b.build())
+        assert prepared.run([np.zeros(2, np.float32)])[0].tolist() == (3 if name == "TFL_REAL" else -2)
+
+
+def test_the_definition_of_exact_gelu_takes_codes_of_any_rank():
+    codes = np.arange(-128, 128, dtype=np.int8).reshape(4, 8, 8)
+    gelu = BY_NAME["TFL_QUANTIZED_GELU"].op
+    flat, deep = (run(gelu, [operand("Q8S", x, 0.0625), flag(False)], out("Q8S", 0.0625))
+                  for x in (codes.ravel(), codes))
+    assert deep.ravel().tolist() == flat.tolist()
 
 
 def test_values_that_are_looked_up_have_the_type_of_the_result():

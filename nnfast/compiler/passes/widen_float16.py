@@ -8,7 +8,6 @@ from ..._native.elementwise import Convert
 from ...errors import InvalidArgument
 from ...model.types import OperandType
 from ...ops.base import Node
-from ...record import replace
 
 WHY = "float32 kernels compute float16: inputs are widened, results rounded once"
 
@@ -44,12 +43,10 @@ def lower(node, b):
 
 
 def _widened(tensor, b, twins):
-    """The float32 form of a float16 tensor or scalar, anything else unchanged; `twins` collects those of tensors."""
+    """The float32 form of a float16 tensor or scalar, anything else unchanged; `twins` collects them."""
     if tensor.type not in _WIDE:
         return tensor
     form = {"type": _WIDE[tensor.type], "value": None if tensor.value is None else tensor.value.astype(np.float32)}
-    if tensor.type == OperandType.FLOAT16:
-        return replace(tensor, **form)
     if tensor.operand not in twins:
         twins[tensor.operand] = b.stand_in(tensor, **form)
     return twins[tensor.operand]
