@@ -59,7 +59,7 @@ def compute(node, inputs):
     kind = node.op.name.removeprefix("TFL_")
     x, axes = inputs[0].astype(bool) if is_boolean(node["input"].type) else inputs[0], axes_of(node)
     if not x.size and kind in ("REDUCE_MAX", "REDUCE_MIN"):
-        return [np.full(infer(node)[0], _limits(x.dtype)[kind == "REDUCE_MIN"], x.dtype)]
+        return [np.full(infer(node)[0], _limits(x.dtype)[kind == "REDUCE_MIN"], node.outputs[0].dtype)]
     result = _REDUCTIONS[kind](x, axis=axes, keepdims=bool(node.scalar("keep_dims"))) if axes else x.copy()
     return [np.asarray(result).astype(node.outputs[0].dtype)]
 

@@ -231,17 +231,19 @@ def test_inputs_whose_results_grow_too_large_are_not_run(monkeypatch):
 def test_threads_that_are_about_to_end_are_waited_for_and_others_are_found(monkeypatch):
     session, ends = sessions.Session(), threading.Event()
     monkeypatch.setattr(sessions, "PATIENCE", 600)
+    count = sessions.SPARE + 1 + threading.active_count()  # too many, even when all others end meanwhile
     session._check_left()
-    late = [threading.Thread(target=ends.wait, daemon=True) for _ in range(sessions.SPARE + 1)]
+    late = [threading.Thread(target=ends.wait, daemon=True) for _ in range(count)]
     for thread in late:
         thread.start()
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: ends.set())  # waiting lets them end
     monkeypatch.setattr(sessions, "time", clock)
     session._check_left()
+    assert ends.wait(0)
     for thread in late:
         thread.join()
     stays = threading.Event()
-    late = [threading.Thread(target=stays.wait, daemon=True) for _ in range(sessions.SPARE + 1)]
+    late = [threading.Thread(target=stays.wait, daemon=True) for _ in range(count)]
     monkeypatch.setattr(sessions, "PATIENCE", 0)
     try:
         for thread in late:
