@@ -238,7 +238,7 @@ def joined(p):
     if rank <= MOST_RANK or not -rank <= axis < rank:
         p.refuse("has no form for these tensors")
     axis %= rank
-    if len({(*dims[:axis], *dims[axis + 1:]) for dims in shapes}) > 1:
+    if len({(len(dims), *dims[:axis], *dims[axis + 1:]) for dims in shapes}) > 1:
         p.refuse(f"joins shapes {' and '.join(str(list(dims)) for dims in shapes[:2])}, which do not go together")
     rows = prod(shapes[0][:axis])
     size = sum(dims[axis] for dims in shapes)

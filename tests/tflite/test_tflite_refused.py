@@ -92,6 +92,8 @@ def test_refused(one, reason):
     One("ARG_MAX", [f(2, 3), value(1)], [], "ArgMaxOptions"),
     One("MEAN", [np.ones((2, 3), np.int8)], [((2, 3), "int8")], "ReducerOptions", quants={"*": (0.5, 0)}),
     One("EQUAL", [np.ones((2, 3), np.int16)], [((2, 3), "bool")], quants={"i0": (0.5, 0)}),
+    One("CONCATENATION", [np.ones((1, 2, 1, 2, 3), np.int8), np.ones((1, 2, 1, 2), np.int8)],
+        [((1, 2, 1, 2, 4), "int8")], "ConcatenationOptions", {"Axis": 4}, {"*": (0.5, 0)}),
 ])
 def test_odd_forms_are_refused_in_a_line(one):
     with pytest.raises(InvalidArgument, match=rf"operator.0. {one.kind}: .*") as caught:
