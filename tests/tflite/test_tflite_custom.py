@@ -2,23 +2,16 @@
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 
 import nnfast
 from helpers.tflite.cases_layers import OPTIONS, detection
 from helpers.tflite.file_builder import build
+from helpers.tflite.flexmap import flexmap
 from helpers.tflite.running import Const, One
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.extensions import Extension, Operation
 
 RNG = np.random.default_rng(11)
-
-
-def flex(options):
-    """Bytes of a map."""
-    builder = flexbuffers.Builder()
-    builder.MapFromElements(options)
-    return bytes(builder.Finish())
 
 
 def struct(*values):
@@ -28,14 +21,14 @@ def struct(*values):
 
 def test_spectrogram_of_a_tone_peaks_at_its_frequency():
     tone = np.sin(2 * np.pi * np.arange(256) * 8 / 64).astype(np.float32).reshape(-1, 1)
-    options = flex({"window_size": 64, "stride": 32, "magnitude_squared": False})
+    options = flexmap({"window_size": 64, "stride": 32, "magnitude_squared": False})
     (result,) = One("AudioSpectrogram", [tone], [((1, 7, 33), "float32")], custom=options).run()
     assert result.shape == (1, 7, 33) and (result[0].argmax(1) == 8).all()
     np.testing.assert_allclose(result[0, :, 8], 16, 1e-5)
 
 
 def test_mfcc_of_equal_energies():
-    options = flex({"upper_frequency_limit": 4000.0, "lower_frequency_limit": 20.0, "filterbank_channel_count": 20,
+    options = flexmap({"upper_frequency_limit": 4000.0, "lower_frequency_limit": 20.0, "filterbank_channel_count": 20,
                     "dct_coefficient_count": 5})
     spectrogram = np.ones((1, 3, 129), np.float32)
     (result,) = One("Mfcc", [spectrogram, Const(np.array([8000], np.int32))], [((1, 3, 5), "float32")],
@@ -44,8 +37,9 @@ def test_mfcc_of_equal_energies():
 
 
 @pytest.mark.parametrize("kind, options, reason", [
-    ("AudioSpectrogram", flex({"stride": 32}), "window_size is None"), ("AudioSpectrogram", b"\1\2", "custom_options"),
-    ("AudioSpectrogram", flex({"stride": 0, "window_size": 1}), "must be at least 2 and 1"),
+    ("AudioSpectrogram", flexmap({"stride": 32}), "window_size is None"),
+    ("AudioSpectrogram", b"\1\2", "custom_options"),
+    ("AudioSpectrogram", flexmap({"stride": 0, "window_size": 1}), "must be at least 2 and 1"),
     ("MaxUnpooling2D", struct(1, 2), "has 1 input"),
 ])
 def test_damaged_options(kind, options, reason):

@@ -4,8 +4,8 @@ from math import pi
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 
+from helpers.tflite.flexmap import flexmap
 from helpers.tflite.running import One
 from nnfast.errors import UnsupportedOperator
 from nnfast.tflite.flexmap import decode
@@ -14,21 +14,6 @@ POINTS = np.array([[[2, 4, 7], [10, 4, 8], [10, 8, 9], [2, 8, 1]]], np.float32)
 OPTIONS = {"left_rotation_idx": 0, "right_rotation_idx": 1, "target_rotation_radians": 0.0, "output_height": 2,
            "output_width": 4, "scale_x": 1.0, "scale_y": 1.0}
 SHIFT = np.array([[[0, 2, 0, 3], [2, 0, 0, 5], [0, 0, 1, 0], [0, 0, 0, 1]]], np.float32)
-
-
-def flexmap(values):
-    """Bytes of a map of integers, floats, texts and vectors of integers."""
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in sorted(values.items()):
-            builder.Key(name)
-            if isinstance(value, tuple):
-                with builder.TypedVector():
-                    for number in value:
-                        builder.Int(number)
-            else:
-                builder.Add(value)
-    return bytes(builder.Finish())
 
 
 def options(subset=(0, 2), **changes):

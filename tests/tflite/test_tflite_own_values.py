@@ -5,13 +5,13 @@ from math import prod
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 
 import nnfast
 from helpers.edited_models import edit
 from helpers.nodes import flag, ints, omitted, operand, out, refuses, run
 from helpers.tflite.cases import CASES as SINGLE
 from helpers.tflite.cases_layers import CASES as LAYERS
+from helpers.tflite.flexmap import flexmap
 from helpers.tflite.running import Const, One
 from nnfast.errors import InvalidArgument, UnsupportedOperator
 from nnfast.fuzz.files import prepare_and_run
@@ -24,35 +24,22 @@ FLOATS = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e-45, 1e38)
 INTEGERS = (0, -1, 1, 33, -128, 65536, 2**31 - 1, -2**31)
 
 
-def flex(**options):
-    """Bytes of a map of options."""
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in sorted(options.items()):
-            builder.Key(name)
-            if isinstance(value, tuple):
-                builder.TypedVectorFromElements(value)
-            else:
-                builder.Add(value)
-    return bytes(builder.Finish())
-
-
 OWN = {
     "requantize": One("QUANTIZE", [np.zeros((2, 3), np.int8)], [((2, 3), "int16")],
                       quants={"i0": (0.5, 3), "o0": (0.125, 0)}),
     "leaky_relu": One("LEAKY_RELU", [np.zeros((2, 3), np.int8)], [((2, 3), "int8")], "LeakyReluOptions",
                       {"Alpha": 0.25}, quants={"i0": (0.5, 3), "o0": (0.125, 0)}),
     "mfcc": One("Mfcc", [np.ones((1, 3, 129), np.float32), Const(np.array([8000], np.int32))], [((1, 3, 5), "float32")],
-                custom=flex(upper_frequency_limit=4000.0, lower_frequency_limit=20.0, filterbank_channel_count=20,
-                            dct_coefficient_count=5)),
+                custom=flexmap({"upper_frequency_limit": 4000.0, "lower_frequency_limit": 20.0,
+                                "filterbank_channel_count": 20, "dct_coefficient_count": 5})),
     "spectrogram": One("AudioSpectrogram", [np.ones((256, 1), np.float32)], [((1, 7, 33), "float32")],
-                       custom=flex(window_size=64, stride=32, magnitude_squared=False)),
+                       custom=flexmap({"window_size": 64, "stride": 32, "magnitude_squared": False})),
     "landmarks": One("Landmarks2TransformMatrix", [np.ones((1, 4, 3), np.float32)], [((1, 4, 4), "float32")],
-                     custom=flex(subset_idxs=(0, 2), left_rotation_idx=0, right_rotation_idx=1,
-                                 target_rotation_radians=0.0, output_height=2, output_width=4, scale_x=1.0,
-                                 scale_y=1.0)),
+                     custom=flexmap({"subset_idxs": (0, 2), "left_rotation_idx": 0, "right_rotation_idx": 1,
+                                     "target_rotation_radians": 0.0, "output_height": 2, "output_width": 4,
+                                     "scale_x": 1.0, "scale_y": 1.0})),
     "picture": One("TransformTensorBilinear", [np.ones((1, 3, 3, 2), np.float32), np.ones((1, 4, 4), np.float32)],
-                   [((1, 2, 4, 2), "float32")], custom=flex(output_height=2, output_width=4)),
+                   [((1, 2, 4, 2), "float32")], custom=flexmap({"output_height": 2, "output_width": 4})),
 }
 
 FLOAT_IMAGE, INT16_IMAGE = np.zeros((1, 4, 4, 2), np.float32), np.zeros((1, 4, 4, 2), np.int16)
