@@ -86,8 +86,9 @@ def _user_folder(variable, *default):
 
 def key_path():
     """File with the user's key: NNFAST_KEY, else nnfast/key in the user's state folder (XDG); None without a home."""
-    path = get("NNFAST_KEY") or os.path.join(_user_folder("XDG_STATE_HOME", ".local", "state"), "key")
-    return path if os.path.isabs(path) or get("NNFAST_KEY") else None
+    given = get("NNFAST_KEY")
+    path = given or os.path.join(_user_folder("XDG_STATE_HOME", ".local", "state"), "key")
+    return path if given or os.path.isabs(path) else None
 
 
 def socket_path():

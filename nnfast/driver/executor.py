@@ -4,6 +4,7 @@ If the plan is one native program and nothing observes the run, `quick` executes
 Everything else takes the general path, which computes the results or raises what is wrong.
 """
 
+from copy import copy
 from functools import partial
 from math import prod
 from weakref import WeakSet
@@ -53,8 +54,7 @@ class Executor:
         self.form = RequestForm(graph)
         self.is_plain = not kept and not states
         self.initial = [initial_value(graph.operands[graph.inputs[s.input]], s) for s in states]
-        self.resources = Resources(device.num_threads, Turn(device.gate, PRIORITIES.index(priority)), device.budget,
-                                   device.precision, device.client.pacing, device.without_passes, device.team)
+        self.resources = _resources(device, priority)
         self.segment = self.runner = None
         self.quick = _declined
         self.bursts = WeakSet()
@@ -62,9 +62,29 @@ class Executor:
         self._inputs, self._outputs = (tuple([info.operand for info in infos]) for infos in (self.inputs, self.outputs))
         self._states_in = tuple([graph.inputs[s.input] for s in states])
         self._states_out = tuple([graph.outputs[s.output] for s in states])
-        self._graph = GraphRunner(model, graph, "main", self.resources, kept)
         self.recent = RecentPlans({operand: place for place, operand in enumerate(self._inputs)})
         self._best_ns = 0  # of the shortest measured execution of the plan
+
+    def twin(self, device, priority):
+        """The same model and plan (there must be one) for another device, with working memory of its own."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)  # `recent`, too, which is for models without a plan
+        twin.form, twin.bursts, twin._best_ns = copy(self.form), WeakSet(), 0
+        twin.resources = _resources(device, priority)
+        twin.__dict__.pop("_walker", None)
+        twin._keep(self.segment.shared(twin.resources))
+        return twin
+
+    @property
+    def _graph(self):
+        """The GraphRunner, made when it is first asked for: native runs of a twin never do."""
+        return self.__dict__.get("_walker") or self.__dict__.setdefault("_walker", self._new_walker())
+
+    def _new_walker(self):
+        walker = GraphRunner(self.model, self.model.main, "main", self.resources, self.kept)
+        if self.segment is not None:
+            walker.adopt(self.segment)
+        return walker
 
     # -- planning ------------------------------------------------------------------------------------------------------
     def plan(self, deadline_ns, cancel, go_on, packing=None):
@@ -108,8 +128,7 @@ class Executor:
     def replace_model(self, model):
         """Switch to the same model without the values of constants that the plan does not read."""
         self.model = model
-        self._graph = GraphRunner(model, model.main, "main", self.resources, self.kept)
-        self._graph.adopt(self.segment)
+        self._walker = self._new_walker()
 
     def _keep(self, segment):
         self.segment = segment
@@ -319,11 +338,16 @@ class Executor:
         self.quick = _declined
         self.recent.close()
         self.runner = self.segment = self.form.results = None
-        self._graph = ClosedGraph()
+        self._walker = ClosedGraph()
 
     def __repr__(self):
         """As the user's PreparedModel, for log lines."""
         return f"PreparedModel({self.model.name or 'model'}: {counted(len(self.model.main.operations), 'operation')})"
+
+
+def _resources(device, priority):
+    return Resources(device.num_threads, Turn(device.gate, PRIORITIES.index(priority)), device.budget,
+                     device.precision, device.client.pacing, device.without_passes, device.team)
 
 
 class _NotYet(Exception):

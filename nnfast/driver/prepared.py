@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from .tensors import TensorInfo
 
 
+WORTH_TRIMMING = 1 << 20
+"""Bytes of packed weights from which packing leaves enough freed memory to give it back to the system at once."""
+
+
 class Options(NamedTuple):
     """Options of Device.prepare."""
 
@@ -110,7 +114,9 @@ class PreparedModel(Closing):
             graph = model.main
             if any(is_raw(graph.operands[operand].type) for operand in (*graph.inputs, *graph.outputs)):
                 require_supported(model, go_on)  # raises: no definition of this type, so none of its operations runs
-            self._set_up(device, resized(model, input_shapes), source, options)
+            model = resized(model, input_shapes)
+            kept = tuple(find_operand(model.main, key) for key in plain_keys(keep) or ())
+            self._set_up(device, Executor(device, model, priority, kept), source, options)
             self._whole = ref(source) if packing is None else _gone
             with trace.span("LD", "PC", "plan"):
                 self.executor.plan(deadline_ns, cancel, go_on, packing)
@@ -124,9 +130,12 @@ class PreparedModel(Closing):
         """
         twin = type(self).__new__(type(self))
         options = self.options._replace(preference=preference, priority=priority)
-        twin._set_up(device, self.model, self.model, options)
-        twin.executor.adopt(self.executor.segment.shared(twin.executor.resources))
-        twin._start()
+        twin._set_up(device, self.executor.twin(device, priority), self.model, options)
+        if self.source is self.model:
+            twin.spare = self.spare
+        else:
+            twin._drop_constants()
+        twin._enter()
         return twin
 
     def remember(self, model: Model) -> None:
@@ -140,27 +149,33 @@ class PreparedModel(Closing):
             return self
         return self.twin(self.device.narrowed(num_threads), self.preference, self.priority)
 
-    def _set_up(self, device, model, source, options):
+    def _set_up(self, device, executor, source, options):
         """Set what does not depend on the plan."""
         self.device, self.num_threads, self.options = device, device.num_threads, options
         self.preference, self.priority = options.preference, options.priority
         self.source, self._whole, self.spare = source, _gone, None
-        self.executor = Executor(device, model, options.priority,
-                                 tuple(find_operand(model.main, key) for key in plain_keys(options.keep) or ()))
-        self.inputs, self.outputs = self.executor.inputs, self.executor.outputs
+        self.executor, self.inputs, self.outputs = executor, executor.inputs, executor.outputs
 
     def _start(self):
         """Make it ready to run, and free what only planning needed."""
-        if self.executor.segment is not None:
+        segment = self.executor.segment
+        if segment is not None:
             release(self.model)
-            if "drop_constants" not in self.device.without_passes:
-                with importing:
-                    from ..compiler.passes.drop_constants import spare
+            self._drop_constants()
+            if segment.constant_bytes >= WORTH_TRIMMING:
+                trim()
+        self._enter()
 
-                self._withhold(spare(self.source, self.model, self.executor.segment, self.executor.kept))
-            trim()
+    def _enter(self):
         self.device.models.add(self)
         watch(self.executor)
+
+    def _drop_constants(self):
+        if "drop_constants" not in self.device.without_passes:
+            with importing:
+                from ..compiler.passes.drop_constants import spare
+
+            self._withhold(spare(self.source, self.model, self.executor.segment, self.executor.kept))
 
     def _withhold(self, operands):
         """Drop the values of these constants. None: all are needed."""

@@ -58,6 +58,6 @@ class Budget:
         """Count `nbytes` until the object `owner` is collected. Raises as `charge`."""
         weakref.finalize(owner, self.charge(nbytes, what).release).atexit = False
 
-    def share(self, nbytes, owner, what):
-        """As take, for memory that the Budget above counts already."""
-        weakref.finalize(owner, self.charge(nbytes, what, True).release).atexit = False
+    def share(self, nbytes, what):
+        """As charge, for memory that the Budget above counts already."""
+        return self.charge(nbytes, what, only_here=True)

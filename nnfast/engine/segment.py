@@ -1,7 +1,6 @@
 """A sequence of operations with known shapes: native programs, numpy operations between them, and their memory."""
 
 from contextlib import nullcontext
-from copy import copy
 from functools import partial
 from math import prod
 
@@ -51,17 +50,18 @@ class Segment:
         self.threads = max((p.threads for p in programs), default=1)
         self.resources, self._tables = resources, tables
         self.frame_spec = frame_spec
-        self._frames = []
+        self._frames, self._charge = [], None
         self.runs = 0  # number of frames returned
         self.held_bytes = self.constant_bytes + ROW_BYTES * len(rows) + SLOT_BYTES * frame_spec["slots"]
         resources.take(self.held_bytes, self, "prepare: packed weights")
 
     def shared(self, resources):
         """The same plan for other resources: shares programs and packed weights, but not frames."""
-        twin = copy(self)
-        twin.resources, twin._frames, twin.runs = resources, [], 0
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.resources, twin._frames, twin.runs, twin._charge = resources, [], 0, None
         if resources.budget is not None and resources.budget is not self.resources.budget:
-            resources.budget.share(self.held_bytes, twin, "prepare: packed weights")
+            twin._charge = resources.budget.share(self.held_bytes, "prepare: packed weights")
         return twin
 
     def frame(self):

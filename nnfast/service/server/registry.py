@@ -34,7 +34,7 @@ class Root:
         twin = self.prepared.twin(device, preference, priority)
         twin.root = self
         if device.budget is not None:
-            device.budget.share(self.source.nbytes, twin, "prepare: the model")
+            twin.charge = device.budget.share(self.source.nbytes, "prepare: the model")
         self.users.add(twin)
         return twin
 

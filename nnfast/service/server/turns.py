@@ -67,6 +67,9 @@ class Turns:
             self._raise_floor()
             for line in work.lines:
                 line.share_ns = max(line.share_ns, self._floor_ns)
+            if self._holder is None and not self._waiting:
+                self._give(work)
+                return
             place = self._waiting[work] = _Place()
             self._let_in()
         try:
@@ -126,9 +129,13 @@ class Turns:
 
     def _let_in(self):
         if self._waiting and self._holder is None:
-            work = self._holder = min(self._waiting, key=_claim)
-            work.began_ns = work.seen_ns = now_ns()
+            work = min(self._waiting, key=_claim)
+            self._give(work)
             self._waiting.pop(work).given.release()
+
+    def _give(self, work):
+        self._holder = work
+        work.began_ns = work.seen_ns = now_ns()
 
 
 class Line:
