@@ -11,6 +11,7 @@ So files can determine the numbers to compute with, and nothing else.
 """
 
 import os
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,6 +81,20 @@ class Content(Record):
     data_digest: bytes
     plan: PlanRecord | None
 
+    def facts(self):
+        """The Facts of this head."""
+        return Facts(self.data_length, self.data_digest, self.preference, self.priority, bool(self.model.extensions))
+
+
+class Facts(NamedTuple):
+    """What a head says of its data file, of how the model was prepared, and of whether it has extensions."""
+
+    data_length: int
+    data_digest: bytes
+    preference: str
+    priority: str
+    has_extensions: bool
+
 
 class File(Record):
     stamp: Stamp
@@ -99,7 +114,7 @@ def stamp_of(driver, device, token):
 
 # -- storing -----------------------------------------------------------------------------------------------------------
 def pack(prepared, stamp, digest):
-    """(bytes of the model file, array of the data file) of a prepared model. Raises Unusable, TypeError."""
+    """(bytes of the model file, array of the data file, Facts) of a prepared model. Raises Unusable, TypeError."""
     model, segment = prepared.source, prepared.executor.segment
     spare = _spare(prepared)
     packing = Packing() if spare is None else segment.packing
@@ -115,12 +130,12 @@ def pack(prepared, stamp, digest):
     small = _joined(constants.arrays[large:], constants.end - end)
     preference, priority, shapes, keep = prepared.options
     shapes, keep = plain_shapes(shapes), plain_keys(keep)
-    text = encode(File(stamp, msgspec.Raw(encode(Content(
-        record, preference, priority, list(shapes.items()) if shapes else None, keep, packed, small.tobytes(),
-        content.nbytes, digest.of(content, prepared.num_threads), plan)))))
+    head = Content(record, preference, priority, list(shapes.items()) if shapes else None, keep, packed,
+                   small.tobytes(), content.nbytes, digest.of(content, prepared.num_threads), plan)
+    text = encode(File(stamp, msgspec.Raw(encode(head))))
     if len(text) > MAX_HEAD:
         raise Unusable(f"the model takes {len(text)} bytes without its constants, must be at most {MAX_HEAD}")
-    return sign(text, digest), content
+    return sign(text, digest), content, head.facts()
 
 
 def sign(text, digest):
@@ -191,17 +206,27 @@ def _joined(arrays, size):
 
 
 # -- loading -----------------------------------------------------------------------------------------------------------
-def read_head(raw, stamp, digest):
-    """The Content in the bytes (or a view) of a model file.
-
-    digest: a KeyedDigest, None for trusted bytes.
-    """
+def check_signature(raw, digest):
+    """The signature of the bytes of a model file, which differs between any two files. Raises Unusable if it
+    is not of these bytes. digest: a KeyedDigest."""
     if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
         raise Unusable("the model file holds no compiled model")
-    text = memoryview(raw)[_START:]
-    if digest is not None and not same_digest(digest.of(text), bytes(raw[len(MODEL_MAGIC):_START])):
+    signature = signature_of(raw)
+    if not same_digest(digest.of(memoryview(raw)[_START:]), signature):
         raise Unusable(DAMAGED)
-    file = _FILES.decode(text)
+    return signature
+
+
+def signature_of(raw):
+    """The signature in the bytes of a sound model file."""
+    return raw[len(MODEL_MAGIC):_START]
+
+
+def decode(raw, stamp):
+    """The Content in the bytes of a model file that are known to be a driver's own."""
+    if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
+        raise Unusable("the model file holds no compiled model")
+    file = _FILES.decode(memoryview(raw)[_START:])
     for field in stamp.__struct_fields__:
         got = getattr(file.stamp, field)
         if got != getattr(stamp, field):
@@ -210,11 +235,11 @@ def read_head(raw, stamp, digest):
     return _CONTENTS.decode(file.content)
 
 
-def check_data(content, data, found):
-    """Raise Unusable if data do not belong to the content. found: their digest, None for trusted data."""
-    if data.nbytes != content.data_length or bytes(data[:len(DATA_MAGIC)]) != DATA_MAGIC:
+def check_data(facts, data, found):
+    """Raise Unusable if data do not belong to a head. found: their digest, None for trusted data."""
+    if data.nbytes != facts.data_length or bytes(data[:len(DATA_MAGIC)]) != DATA_MAGIC:
         raise Unusable("the data file does not hold the constants of this model")
-    if found is not None and not same_digest(found, content.data_digest):
+    if found is not None and not same_digest(found, facts.data_digest):
         raise Unusable("the data file is damaged, or belongs to another model file")
 
 

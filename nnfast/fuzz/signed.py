@@ -124,7 +124,7 @@ class Mutator:
         self.device, self.model = device, model
         prepared = device.prepare(model)
         stamp = stored_model.stamp_of(version_string(), device, TOKEN)
-        head, self.data = stored_model.pack(prepared, stamp, key.digest())
+        head, self.data, _ = stored_model.pack(prepared, stamp, key.digest())
         self.head = head[len(stored_model.MODEL_MAGIC) + 32:]
         self.inputs = [np.ones(i.shape, i.dtype) for i in prepared.inputs]
 

@@ -12,7 +12,7 @@ import nnfast
 from helpers import models
 from helpers.caches import TOKEN, files_in
 from helpers.open_files import open_files
-from nnfast import CacheFiles
+from nnfast import CacheFiles, ModelBuilder
 from nnfast.driver import stored_model
 from nnfast.errors import GeneralFailure, InvalidArgument
 
@@ -244,15 +244,19 @@ def test_sealed_memory_is_used_in_place(device):
         os.write(descriptor, data)
         return descriptor
 
-    files = CacheFiles((memory(),), (memory(),))
-    wanted = device.prepare(models.conv_model(), cache=files, token=TOKEN).run([X])[0]
+    files, x = CacheFiles((memory(),), (memory(),)), np.ones((1, 1024), np.float32)
+    b = ModelBuilder()
+    b.operation("FULLY_CONNECTED", [b.input("TENSOR_FLOAT32", (1, 1024)), b.constant(np.ones((64, 1024), np.float32)),
+                                    b.constant(np.arange(64, dtype=np.float32)), b.scalar(0)],
+                [b.output("TENSOR_FLOAT32", (1, 64))])
+    wanted = device.prepare(b.build(), cache=files, token=TOKEN).run([x])[0]
     fcntl.fcntl(files.data[0], fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
     mapped = device.prepare_from_cache(files, TOKEN)
     loose = CacheFiles(files.model, (memory(content(files.data[0])),))
     copied = device.prepare_from_cache(loose, TOKEN)
     os.ftruncate(loose.data[0], 0)  # would be a bus error if it were mapped
     for prepared in (mapped, copied):
-        assert np.array_equal(prepared.run([X])[0], wanted)
+        assert np.array_equal(prepared.run([x])[0], wanted)
     assert isinstance(_base(mapped), mmap.mmap) and not isinstance(_base(copied), mmap.mmap)
 
 

@@ -123,7 +123,7 @@ def test_a_file_cannot_be_signed_without_the_key(device, files, known):
     prepared = device.prepare(models.conv_model(), cache=files, token=TOKEN)
     stranger = key.KeyedDigest(known.ljust(32, b"\0"))
     stamp = stored_model.stamp_of(version_string(), prepared.device, TOKEN)
-    head, content = stored_model.pack(prepared, stamp, stranger)
+    head, content, _ = stored_model.pack(prepared, stamp, stranger)
     for descriptor, data in zip((files.model[0], files.data[0]), (head, content)):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, data, 0)

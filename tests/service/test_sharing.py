@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,9 +22,9 @@ from helpers.service import (
     until,
 )
 from helpers.vendor_extensions import MONEY, unit
-from nnfast import Memory, ModelBuilder, Role
-from nnfast.errors import InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
-from nnfast.service.server import calls
+from nnfast import CacheFiles, Memory, ModelBuilder, Role
+from nnfast.errors import GeneralFailure, InvalidArgument, ResourceExhaustedPersistent, ResourceExhaustedTransient
+from nnfast.service.server import calls, recent_roots
 from nnfast.service.server.allowlist import Allowlist
 from nnfast.service.server.model_reader import receive
 from nnfast.service.server.quotas import Quotas
@@ -83,12 +84,144 @@ def test_a_small_model_is_read_once(server, monkeypatch):
         assert until(lambda: not server.registry.roots() and server.sessions()[0].budget.used == 0)
 
 
+# -- cache files -------------------------------------------------------------------------------------------------------
+TOKEN = bytes(range(32))
+
+
+@pytest.fixture
+def files():
+    files = CacheFiles((os.memfd_create("model"),), (os.memfd_create("data"),))
+    yield files
+    os.close(files.model[0])
+    os.close(files.data[0])
+
+
+def test_clients_share_the_weights_of_one_cache(server, files):
+    x = np.ones((1, 256), np.float32)
+    wanted = nnfast.Device().prepare(dense_model(width=256), cache=files, token=TOKEN).run([x])
+    devices = [nnfast.connect(server.path) for _ in range(2)]
+    loaded = [device.prepare_from_cache(files, TOKEN) for device in devices]
+    loaded.append(devices[0].cached(files, TOKEN))
+    devices[0].submit_load(loaded.pop(), lambda prepared, error: loaded.append(prepared))
+    assert until(lambda: len(loaded) == 3)
+    root, = server.registry.roots()
+    assert len(root.users) == 3 and [session.budget.used > 256 * 256 * 4 for session in server.sessions()] == [True] * 2
+    for one in loaded:
+        np.testing.assert_array_equal(one.run([x]), wanted)
+    del root, one
+    loaded.clear()
+    assert until(lambda: not server.registry.roots())  # this one is too large to be kept
+    assert [session.budget.used for session in server.sessions()] == [0, 0]
+
+
+def test_who_stores_a_model_shares_it_with_who_loads_it(server, files):
+    model = dense_model(width=256)
+    one, other = nnfast.connect(server.path), nnfast.connect(server.path)
+    stored = one.prepare(model, cache=files, token=TOKEN)
+    loaded = other.prepare_from_cache(files, TOKEN)
+    root, = server.registry.roots()
+    assert len(root.users) == 2
+    again = CacheFiles((os.memfd_create("model"),), (os.memfd_create("data"),))
+    stored_again = one.prepare(model, cache=again, token=TOKEN)  # the first files stay good, as another model
+    assert len(root.places) == 2
+    late = other.prepare_from_cache(again, TOKEN), other.prepare_from_cache(files, TOKEN)
+    assert len(root.users) == 4 and len(server.registry.roots()) == 2
+    x = np.ones((1, 256), np.float32)
+    for prepared in (stored, stored_again, loaded, *late):
+        np.testing.assert_array_equal(prepared.run([x])[0], nnfast.Device(1).prepare(model).run([x])[0])
+    os.close(again.model[0])
+    os.close(again.data[0])
+
+
+def test_a_small_model_of_a_cache_is_kept_for_the_next_client(server, files):
+    with nnfast.connect(server.path) as device:
+        device.prepare(add_model(), cache=files, token=TOKEN)
+    assert until(lambda: not server.sessions())
+    root, = server.registry.roots()
+    assert not root.users
+    with nnfast.connect(server.path) as device:
+        loaded = device.prepare_from_cache(files, TOKEN)
+        assert loaded.run([X, X])[0].tolist() == [2] * 4
+        assert server.registry.roots() == [root]
+        assert [row["users"] for row in device.stats()["models"]] == [1]
+    del root
+    server.registry.recent.clear()
+    assert until(lambda: not server.registry.roots())
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["anew", "kept"])
+def test_a_kept_model_makes_no_bad_file_good(server, files, kept):
+    def flipped(descriptor, at):
+        os.pwrite(descriptor, bytes([os.pread(descriptor, 1, at)[0] ^ 1]), at)
+
+    with nnfast.connect(server.path) as device:
+        device.prepare(add_model(), cache=files, token=TOKEN)
+        if not kept:
+            server.registry.recent.clear()
+        for descriptor in (files.model[0], files.data[0]):
+            last = os.fstat(descriptor).st_size - 1
+            flipped(descriptor, last)
+            with pytest.raises(GeneralFailure, match="damaged"):
+                device.prepare_from_cache(files, TOKEN)
+            flipped(descriptor, last)
+        os.pwrite(files.data[0], b"x", os.fstat(files.data[0]).st_size)
+        with pytest.raises(GeneralFailure, match="were stored"):
+            device.prepare_from_cache(files, TOKEN)
+        os.ftruncate(files.data[0], os.fstat(files.data[0]).st_size - 1)
+        with pytest.raises(GeneralFailure, match="another token"):
+            device.prepare_from_cache(files, bytes(32))
+        for other, what in ((nnfast.connect(server.path, precision="bf16"), "precision"),
+                            (nnfast.connect(server.path, without_passes=["row_fusion"]), "compiler passes")):
+            with other, pytest.raises(GeneralFailure, match=f"another .*{what}"):
+                other.prepare_from_cache(files, TOKEN)
+        assert device.prepare_from_cache(files, TOKEN).run([X, X])[0].tolist() == [2] * 4
+        assert len(server.registry.roots()) == 1
+
+
+def test_kept_models_count_for_the_limit_of_memory_and_give_way_to_it(tmp_path, files):
+    with serving(tmp_path, memory_limit=1 << 22) as (path, server), nnfast.connect(path) as device:
+        for seed in range(8):  # of 16 KiB each; a 64th of the limit is 64 KiB
+            device.prepare(dense_model(seed), cache=files, token=TOKEN)
+        assert until(lambda: not server.sessions()[0].count("prepared"))
+        assert 0 < len(server.registry.recent) < 4
+        assert 0 < server.budget.used <= 1 << 16
+        server.registry.recent.clear()
+        assert until(lambda: server.budget.used == 0)
+
+
+class _Root:
+    def __init__(self, held_bytes=1000):
+        self.held_bytes = held_bytes
+
+
+def test_kept_models_that_were_not_used_for_a_while_make_room(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(recent_roots, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    recent, roots = recent_roots.RecentRoots(None), [_Root() for _ in range(recent_roots.MOST)]
+    for root in roots:
+        recent.keep(root)
+    more = _Root()
+    recent.keep(more)
+    assert list(recent) == roots  # all of them were used just now
+    now[0] = recent_roots.IDLE_SECONDS + 1
+    recent.keep(roots[0])
+    recent.keep(more)
+    assert list(recent) == [*roots[2:], roots[0], more]
+    recent.keep(_Root(recent_roots.LARGEST))
+    assert len(recent) == recent_roots.MOST and list(recent)[-1] is more
+    recent.clear()
+    assert not list(recent)
+    for root in (wide := [_Root(recent_roots.LARGEST - 1) for _ in range(100)]):
+        recent.keep(root)
+    assert list(recent) == wide[:recent_roots.MOST_BYTES // (recent_roots.LARGEST - 1)]
+
+
 def test_the_server_counts_shared_weights_once(tmp_path):
     with serving(tmp_path, memory_limit=1 << 30) as (path, server):
         clients = [nnfast.connect(path) for _ in range(4)]
         models = [client.prepare(dense_model()) for client in clients]
         root, = server.registry.roots()
-        assert server.budget.used == root.prepared.executor.segment.held_bytes + root.source.nbytes
+        assert server.budget.used == root.prepared.executor.segment.held_bytes + root.nbytes
         del root
         del models
         for client in clients:

@@ -5,9 +5,10 @@ The caller closes `fds`.
 """
 
 from contextlib import nullcontext
+from functools import partial
 
 from ...driver.buffers import Role
-from ...driver.cache import save
+from ...driver.cache import Opened, save
 from ...driver.cache_files import CacheFiles
 from ...driver.device import check_options
 from ...errors import (
@@ -103,9 +104,9 @@ def prepare(connection, message, fds):
             prepared = session.server.registry.prepare(device, model, source, options, message.deadline, work)
             root = getattr(prepared, "root", None)
             if root is not None:  # kept as all clients have it: there is one in memory
-                connection.kept_model.keep(root.model, root.source)
+                connection.kept_model.keep(*root.sent)
             if message.token is not None:
-                save(prepared, _cache_files(fds[1:]), message.token)
+                _save(session, prepared, fds[1:], message.token)
             if message.num_threads > 0:
                 prepared = prepared.narrowed(message.num_threads)
             return _hand_out(session, prepared)
@@ -121,38 +122,44 @@ def check_cache(connection, message, fds):
     held = session.client.hold("a checked cache", descriptors=len(fds))
     device = session.device.variant(message.precision, message.without_passes)
     with session.work():
-        return protocol.Number(session.add("load", device.cached(_cache_files(fds), message.token), held=held))
+        opened = Opened(device, _cache_files(fds), message.token)
+        opened.read()
+        return protocol.Number(session.add("load", (device, opened), held=held))
 
 
 def load(connection, message, fds):
     session = connection.session
-    restore = session.get("load", message.number)
+    device, opened = session.get("load", message.number)
     if message.launch:
         connection.channel.send(protocol.Launched())
-    return _restored(session, restore, message)
+    return _loaded(session, device, lambda: opened, message)
 
 
 def load_cache(connection, message, fds):
     session = connection.session
     session.confirm()
     device = session.device.variant(message.precision, message.without_passes)
-    files = _cache_files(fds)
-    return _restored(session, lambda deadline: device.prepare_from_cache(files, message.token, deadline), message)
+    return _loaded(session, device, lambda: Opened(device, _cache_files(fds), message.token), message)
 
 
-def _restored(session, restore, message):
+def _loaded(session, device, opened, message):
     session.claim("prepared").release()
-    with session.work(deadline=message.deadline):
-        prepared = restore(message.deadline)
+    with session.work(deadline=message.deadline) as work:
+        prepared = session.server.registry.load(device, opened(), message.deadline, work)
         if message.num_threads > 0:
             prepared = prepared.narrowed(message.num_threads)
     return _hand_out(session, prepared)
 
 
 def store(connection, message, fds):
-    held = connection.session.get("prepared", message.prepared)
-    with connection.session.work():
-        return protocol.Text(save(held.prepared, _cache_files(fds), message.token))
+    session = connection.session
+    prepared = session.get("prepared", message.prepared).prepared
+    with session.work():
+        return protocol.Text(_save(session, prepared, fds, message.token))
+
+
+def _save(session, prepared, fds, token):
+    return save(prepared, _cache_files(fds), token, partial(session.server.registry.stored, prepared, token))
 
 
 def _cache_files(fds):

@@ -49,6 +49,9 @@ MAX_RECORD_BYTES, MAX_RECORD_VALUES = 1 << 20, 1 << 17
 
 COPY_BYTES = 1 << 24
 
+MOST_COPIED = 1 << 16
+"""Size up to which a model is copied rather than mapped, which takes a descriptor and more time."""
+
 _ARRAY = struct.Struct(">BI")
 _ARRAY_MARK = 0xDD
 _PLACE = re.compile(r"\[(\d+)\]")
@@ -110,8 +113,8 @@ def receive(fd, limit, client, lists, shapes=None):
 
 
 def open_bytes(fd, limit, hold=None):
-    """The bytes behind a descriptor as a read-only array: mapped, without reading them, if they cannot change, else
-    copied.
+    """The bytes behind a descriptor as a read-only array: mapped, without reading them, if they cannot change and are
+    not few, else copied.
 
     hold(size, is_mapped): called first, may raise. Raises InvalidArgument.
     """
@@ -119,7 +122,7 @@ def open_bytes(fd, limit, hold=None):
         size = os.fstat(fd).st_size
         if not START.size <= size <= limit:
             raise InvalidArgument(f"model: its memory has {size} bytes, must be {START.size} to {limit}")
-        sealed = is_sealed(fd, FROZEN)
+        sealed = size > MOST_COPIED and is_sealed(fd, FROZEN)
         if hold is not None:
             hold(size, sealed)
         if sealed:

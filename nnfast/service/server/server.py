@@ -86,7 +86,7 @@ class Server:
         self.turns = Turns()
         self.clients = Clients(self.quotas, options.capacity or Capacity.of_process(), self.budget, self.fair,
                                self.turns)
-        self.registry = Registry(self._own_device)
+        self.registry = Registry(self._own_device, limit)
         self.calls = Calls()
         self.sweeper = Sweeper(lambda: not self.calls.count)
         self.latency, self.began, self.opened, self.refused = Histogram(), time.monotonic(), 0, 0
