@@ -83,17 +83,21 @@ class Content(Record):
 
     def facts(self):
         """The Facts of this head."""
-        return Facts(self.data_length, self.data_digest, self.preference, self.priority, bool(self.model.extensions))
+        graph = self.model.main
+        is_for_one = bool(self.model.extensions) or \
+            self.input_shapes is None and any(0 in graph.operands[operand].dims for operand in graph.inputs)
+        return Facts(self.data_length, self.data_digest, self.preference, self.priority, is_for_one)
 
 
 class Facts(NamedTuple):
-    """What a head says of its data file, of how the model was prepared, and of whether it has extensions."""
+    """What a head says of its data file and of how the model was prepared. is_for_one: clients cannot share it, because
+    it has extensions, or inputs of unknown shape and so no plan."""
 
     data_length: int
     data_digest: bytes
     preference: str
     priority: str
-    has_extensions: bool
+    is_for_one: bool
 
 
 class File(Record):

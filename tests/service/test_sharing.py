@@ -31,6 +31,15 @@ from nnfast.service.server.quotas import Quotas
 
 X = np.ones(4, np.float32)
 WIDE = np.ones((1, 64), np.float32)
+TOKEN = bytes(range(32))
+
+
+@pytest.fixture
+def files():
+    files = CacheFiles((os.memfd_create("model"),), (os.memfd_create("data"),))
+    yield files
+    os.close(files.model[0])
+    os.close(files.data[0])
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
@@ -85,17 +94,6 @@ def test_a_small_model_is_read_once(server, monkeypatch):
 
 
 # -- cache files -------------------------------------------------------------------------------------------------------
-TOKEN = bytes(range(32))
-
-
-@pytest.fixture
-def files():
-    files = CacheFiles((os.memfd_create("model"),), (os.memfd_create("data"),))
-    yield files
-    os.close(files.model[0])
-    os.close(files.data[0])
-
-
 def test_clients_share_the_weights_of_one_cache(server, files):
     x = np.ones((1, 256), np.float32)
     wanted = nnfast.Device().prepare(dense_model(width=256), cache=files, token=TOKEN).run([x])
@@ -246,6 +244,20 @@ def test_models_that_cannot_be_planned_ahead_are_not_shared(server):
     assert not server.registry.roots() and not server.registry._making
     inputs = [np.arange(12, dtype=np.float32).reshape(2, 6), np.int32([4, 3])]
     np.testing.assert_array_equal(models[0].run(inputs)[0], models[1].run(inputs)[0])
+
+
+@pytest.mark.parametrize("size", [0, 4], ids=["open", "known"])
+def test_a_model_is_planned_once(server, files, monkeypatch, size):
+    made, compile_ = [], nnfast.Device.compile
+    monkeypatch.setattr(nnfast.Device, "compile", lambda *args, **options: made.append(1) or compile_(*args, **options))
+    with nnfast.connect(server.path) as device:
+        prepared = device.prepare(add_model(size), cache=files, token=TOKEN)
+        assert len(made) == 1
+        server.registry.recent.clear()
+        del prepared
+        assert until(lambda: not server.registry.roots())
+        assert device.prepare_from_cache(files, TOKEN).run([X, X])[0].tolist() == [2] * 4
+        assert len(made) == 2
 
 
 def test_what_cannot_be_prepared_leaves_nothing_behind(server):

@@ -71,9 +71,9 @@ class Registry:
         Models that cannot be planned ahead, and those with vendor extensions, are compiled for each client. options:
         preference, priority, input_shapes and keep; work: turns.Work of the call.
         """
-        if model.extensions:
-            return device.prepare(model, *options, deadline)
         preference, priority, *rest = options
+        if model.extensions or rest[0] is None and _is_open(model):
+            return device.prepare(model, *options, deadline)
         key = (_digests(source.content), source.content.nbytes,
                repr((*rest, device.precision, sorted(device.without_passes))))
 
@@ -92,7 +92,7 @@ class Registry:
         key, head = _key(opened.signature, opened.token, device), np.frombuffer(opened.head, np.uint8)
         root = self._find(key, head)
         if root is None:
-            if opened.facts.has_extensions:
+            if opened.facts.is_for_one:
                 return opened.load(device, deadline)
 
             def make(own):
@@ -217,6 +217,12 @@ def _digests(content):
         found.append(_digest.of(content[at:at + PART]))
         pace.step()
     return tuple(found)
+
+
+def _is_open(model):
+    """Whether an input of a model has an unknown shape, so that only executions can plan it."""
+    shapes = [model.main.operands[operand].shape for operand in model.main.inputs]
+    return any(shape is None or None in shape for shape in shapes)
 
 
 def _key(signature, token, device):
