@@ -3,12 +3,14 @@
     python ci/ndk_small_models.py [--models N] [--rounds N] [--cache]
 
 Prints, per model: microseconds of each stage, of processor time of the client and of the driver. --cache: compiled once
-each, without a cache, with one that is empty, and with the files of before.
+each, in turns: others without a cache, and the same ones from the files of before; at the end, how one takes part of
+the other's time. The driver keeps 256 such models (docs/cache.md): with more, the rest is restored from the files.
 """
 
 import argparse
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ CLIENT = ROOT / "tests" / "ndk" / "clients" / "small_models.c"
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=int, default=2000)
+    parser.add_argument("--models", type=int, help="default: 2000, 200 with --cache")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--cache", action="store_true")
     args = parser.parse_args()
@@ -36,28 +38,44 @@ def main():
             while not Path(socket).exists() and driver.poll() is None:
                 time.sleep(0.05)
             run(client, socket, driver.pid, 0, 200)
-            for turn in range(args.rounds):
-                first, files = 1000 + turn * args.models, Path(name) / f"cache{turn}"
-                files.mkdir()
-                caches = (("without", "-"), ("empty", files), ("warm", files)) if args.cache else (("", None),)
-                for kind, cache in caches:
-                    print(kind, run(client, socket, driver.pid, first, args.models, cache), flush=True)
+            if args.cache:
+                beside_cache(client, socket, driver.pid, args.models or 200, args.rounds, name)
+            else:
+                for turn in range(args.rounds):
+                    models = args.models or 2000
+                    print(told(*run(client, socket, driver.pid, 1000 + turn * models, models)), flush=True)
         finally:
             driver.terminate()
             driver.wait()
 
 
+def beside_cache(client, socket, driver, count, rounds, folder):
+    """Print turns without a cache and with a warm one."""
+    run(client, socket, driver, 1000, count, folder)
+    shares = []
+    for turn in range(rounds):
+        without, warm = (run(client, socket, driver, first, count, cache)
+                         for first, cache in ((1000 + (turn + 1) * count, "-"), (1000, folder)))
+        print("without", told(*without), "\nwarm", told(*warm), flush=True)
+        shares.append(warm[0]["compile"] / without[0]["compile"])
+    print(f"compile, warm by without: median {statistics.median(shares):.2f}, "
+          f"{min(shares):.2f} to {max(shares):.2f} in {rounds} turns")
+
+
 def run(client, socket, driver, first, count, cache=None):
-    """A line of what `count` models cost; cache: as of the client."""
+    """({stage: us}, us of the driver, of the client) of what one of `count` models costs; cache: as of the client."""
     before = processor_seconds(driver), children_seconds()
     words = [client, str(first), str(count)] + ([cache] if cache else [])
     done = subprocess.run(words, env=os.environ | {"NNFAST_SOCKET": socket}, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     after = processor_seconds(driver), children_seconds()
-    stages = dict(line.split() for line in done.stdout.splitlines())
-    driver_us, client_us = (1e6 * (b - a) / count for a, b in zip(before, after))
-    return (f"{sum(map(int, stages.values()))} us: " + ", ".join(f"{name} {us}" for name, us in stages.items()) +
+    stages = {name: int(us) for name, us in map(str.split, done.stdout.splitlines())}
+    return (stages, *(1e6 * (b - a) / count for a, b in zip(before, after)))
+
+
+def told(stages, driver_us, client_us):
+    return (f"{sum(stages.values())} us: " + ", ".join(f"{name} {us}" for name, us in stages.items()) +
             f"; processor: driver {driver_us:.0f}, client {client_us:.0f}")
 
 

@@ -1,6 +1,7 @@
 """The one table of knobs; the only place that reads the environment."""
 
 import os
+from functools import cache
 
 from .errors import InvalidArgument
 from .record import record
@@ -51,8 +52,11 @@ _OTHERS = ("NNFAST_DRIVER", "NNFAST_WERROR", "NNFAST_CFLAGS", "NNFAST_MARCH_NATI
 def get(name):
     """Text value of a knob: environment, else default."""
     knob = _BY_NAME[name]
-    found = (os.environ.get(variable, "").strip() for variable in (name, *knob.properties))
-    return next(filter(None, found), knob.default)
+    for variable in (name, *knob.properties):
+        found = os.environ.get(variable, "").strip()
+        if found:
+            return found
+    return knob.default
 
 
 def variables():
@@ -86,7 +90,12 @@ def _user_folder(variable, *default):
 
 def key_path():
     """File with the user's key: NNFAST_KEY, else nnfast/key in the user's state folder (XDG); None without a home."""
-    given = get("NNFAST_KEY")
+    return _key_path(get("NNFAST_KEY"), os.environ.get("XDG_STATE_HOME"), os.environ.get("HOME"), os.getuid())
+
+
+@cache
+def _key_path(given, *_):
+    """The rest is what the user's folder follows from."""
     path = given or os.path.join(_user_folder("XDG_STATE_HOME", ".local", "state"), "key")
     return path if given or os.path.isabs(path) else None
 

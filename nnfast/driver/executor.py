@@ -4,7 +4,6 @@ If the plan is one native program and nothing observes the run, `quick` executes
 Everything else takes the general path, which computes the results or raises what is wrong.
 """
 
-from copy import copy
 from functools import partial
 from math import prod
 from weakref import WeakSet
@@ -69,7 +68,7 @@ class Executor:
         """The same model and plan (there must be one) for another device, with working memory of its own."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)  # `recent`, too, which is for models without a plan
-        twin.form, twin.bursts, twin._best_ns = copy(self.form), WeakSet(), 0
+        twin.form, twin.bursts, twin._best_ns = self.form.twin(), WeakSet(), 0
         twin.resources = _resources(device, priority)
         twin.__dict__.pop("_walker", None)
         twin._keep(self.segment.shared(twin.resources))

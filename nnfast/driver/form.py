@@ -25,6 +25,12 @@ class RequestForm:
         self.read_back = _read_back(graph)
         self.results = None
 
+    def twin(self):
+        """The same for another prepared model, which is told from this one by its form."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
 
 def _read_back(graph):
     """Outputs that an execution may read after it has written them.
