@@ -233,6 +233,7 @@ int dlg_compile(const struct dlg_options *options, const struct tfl_context *con
             code = refuse("compile", "an input or output has a type or size that the driver has otherwise");
         else
             put_run(model);
+        model->waiting = dlg_waiting_of(options->num_threads);
     }
     if (!code && model->run.failed)
         code = ANEURALNETWORKS_OUT_OF_MEMORY;
@@ -348,7 +349,11 @@ static int run_on(struct dlg_model *model, const struct tfl_context *context, co
     for (size_t i = 0; i < model->input_count; i++)
         if (!send_in(input_of(context, graph, i), &model->inputs[i], connection->arena))
             return refuse("run", "an input has no values, or some that do not fit the driver's type");
-    code = ndk_call(connection, &model->run, -1, NDK_RESULTS, &answer, "run");
+    code = ndk_tell(connection, &model->run, -1);
+    if (code)
+        return code;
+    dlg_await(&model->waiting, connection->fd);
+    code = ndk_answer(connection, NDK_RESULTS, &answer, "run");
     if (code)
         return code;
     struct attached attached = map_attached(connection->attached);

@@ -223,8 +223,11 @@ int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *me
                   enum ndk_tag tag, struct ndk_reader *answer, const char *where)
 {
     int code = tell(connection, message, fds, count);
-    if (code)
-        return code;
+    return code ? code : ndk_answer(connection, tag, answer, where);
+}
+
+int ndk_answer(struct ndk_connection *connection, enum ndk_tag tag, struct ndk_reader *answer, const char *where)
+{
     if (connection->attached >= 0)
         close(connection->attached);
     int error = ndk_receive(connection->fd, connection->packet, &connection->large, &connection->attached, answer);

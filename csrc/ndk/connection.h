@@ -23,7 +23,7 @@ struct ndk_connection {
 int ndk_take(struct ndk_session *session, struct ndk_connection **connection);
 void ndk_give(struct ndk_connection *connection);
 
-/* Sends a message without an answer; fd: descriptor that goes along, or -1. */
+/* Sends a message, mostly one without an answer; fd: descriptor that goes along, or -1. */
 int ndk_tell(struct ndk_connection *connection, const struct ndk_buffer *message, int fd);
 
 /* Sends a call, and returns its answer, which must have this tag; it is valid until the next call. where: for the log.
@@ -34,6 +34,9 @@ int ndk_call(struct ndk_connection *connection, const struct ndk_buffer *message
 /* The same with up to NDK_MOST_FDS descriptors. */
 int ndk_call_with(struct ndk_connection *connection, const struct ndk_buffer *message, const int *fds, size_t count,
                   enum ndk_tag tag, struct ndk_reader *answer, const char *where);
+
+/* The answer to a call that ndk_tell has sent, as ndk_call. */
+int ndk_answer(struct ndk_connection *connection, enum ndk_tag tag, struct ndk_reader *answer, const char *where);
 
 /* Makes the arena at least `size` bytes large. */
 int ndk_reserve(struct ndk_connection *connection, size_t size);

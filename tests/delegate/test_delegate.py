@@ -80,6 +80,12 @@ def test_integers_are_those_of_the_reference(run):
     check(row, 1, integers=True)
 
 
+@pytest.mark.parametrize("threads", ["0", "1"])
+def test_results_are_right_however_they_are_waited_for(threads, run):
+    row = run((DATA / "digits_int8.tflite").read_bytes(), options={"num_threads": threads}, calls=60)
+    check(row, 1, integers=True)
+
+
 def test_what_keeps_a_variable_stays_with_litert(run):
     check(run(split(), calls=3), 2)
     check(run(stateful(), calls=3), 0)
