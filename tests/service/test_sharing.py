@@ -187,6 +187,34 @@ def test_kept_models_count_for_the_limit_of_memory_and_give_way_to_it(tmp_path, 
         assert until(lambda: server.budget.used == 0)
 
 
+def test_all_that_a_cache_holds_counts(server, files):
+    b = ModelBuilder("unused")
+    x, y = b.input("TENSOR_FLOAT32", (4,)), b.output("TENSOR_FLOAT32", (4,))
+    b.constant(np.ones(1 << 16, np.float32))  # which nothing reads
+    b.operation("ABS", [x], [y])
+    passes = ["drop_constants"]  # so that it is stored all the same
+    nnfast.Device(without_passes=passes).prepare(b.build(), cache=files, token=TOKEN)
+    size = os.fstat(files.data[0]).st_size
+    with nnfast.connect(server.path, without_passes=passes) as device:
+        loaded = device.prepare_from_cache(files, TOKEN)
+        np.testing.assert_array_equal(loaded.run([-X])[0], X)
+        session, = server.sessions()
+        assert size > 1 << 18 and session.budget.used > size
+        assert not len(server.registry.recent)
+
+
+def test_one_cache_at_the_same_time_is_restored_once(server, files):
+    nnfast.Device().prepare(dense_model(), cache=files, token=TOKEN)
+    devices, made = [nnfast.connect(server.path) for _ in range(6)], []
+    threads = [threading.Thread(target=lambda device=device: made.append(device.prepare_from_cache(files, TOKEN)))
+               for device in devices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(600)
+    assert len(made) == 6 and [len(root.users) for root in server.registry.roots()] == [6]
+
+
 class _Root:
     def __init__(self, held_bytes=1000):
         self.held_bytes = held_bytes

@@ -96,8 +96,12 @@ class Registry:
                 return opened.load(device, deadline)
 
             def make(own):
-                root = Root(opened.load(own, deadline), head.nbytes)
-                if own.budget is not None and root.prepared.executor.segment is not None:
+                prepared = opened.load(own, deadline)
+                segment, more = prepared.executor.segment, opened.facts.data_length
+                if segment is not None:
+                    more -= segment.constant_bytes  # which the plan counts; the rest of the file stays beside them
+                root = Root(prepared, head.nbytes + max(0, more))
+                if own.budget is not None and segment is not None:
                     own.budget.take(root.nbytes, root, "prepare_from_cache: the model")
                 return root
 
