@@ -142,6 +142,12 @@ def test_a_small_model_of_a_cache_is_kept_for_the_next_client(server, files):
         assert loaded.run([X, X])[0].tolist() == [2] * 4
         assert server.registry.roots() == [root]
         assert [row["users"] for row in device.stats()["models"]] == [1]
+    assert until(lambda: not server.sessions())
+    with nnfast.connect(server.path) as device:  # who has no files does not find it
+        prepared = device.prepare(add_model())
+        assert sorted(row["users"] for row in device.stats()["models"]) == [0, 1]
+        assert device.prepare(add_model()).run([X, X])[0].tolist() == prepared.run([X, X])[0].tolist() == [2] * 4
+        assert len(server.registry.roots()) == 2
     del root
     server.registry.recent.clear()
     assert until(lambda: not server.registry.roots())

@@ -83,7 +83,7 @@ class Registry:
                 source.lift()
             return root
 
-        root = self._shared(key, source.content, device, make, work)
+        root = self._shared(key, source.content, device, make, work, in_use=True)
         return device.prepare(model, *options, deadline) if root is None else root.twin(device, preference, priority)
 
     def load(self, device, opened, deadline, work):
@@ -131,15 +131,15 @@ class Registry:
             root.stored_as = key
         self.recent.keep(root)
 
-    def _shared(self, key, content, device, make, work):
+    def _shared(self, key, content, device, make, work, in_use=False):
         """The root of these bytes, an existing one or a new one, make(the server's device of the same options). None
-        for a model that cannot be planned ahead.
+        for a model that cannot be planned ahead. in_use: not one that is only kept, as `_find`.
 
         If another call is compiling the same model, this one waits for it, under its own deadline and cancellation. The
         compilation then also gets the turns of the waiting clients.
         """
         while True:
-            root = self._find(key, content)
+            root = self._find(key, content, in_use)
             if root is not None:
                 return root
             with self._lock:
@@ -147,7 +147,7 @@ class Registry:
                 if making is None:
                     mine = self._making[key] = _Making(work)
             if making is None:
-                root = self._make(key, content, mine, device, make)
+                root = self._make(key, content, mine, device, make, in_use)
             else:
                 with work.aside(), making.work.helped(work):
                     making.wait(work)
@@ -156,9 +156,9 @@ class Registry:
             if (making or mine).is_for_one:
                 return None
 
-    def _make(self, key, content, making, device, make):
+    def _make(self, key, content, making, device, make, in_use):
         try:
-            root = self._find(key, content)  # another call may have made it since the last look
+            root = self._find(key, content, in_use)  # another call may have made it since the last look
             if root is None:
                 own = self._device(device.precision).variant(without_passes=device.without_passes)
                 root = make(own)
@@ -174,9 +174,11 @@ class Registry:
                 del self._making[key]
             making.done.set()
 
-    def _find(self, key, content):
+    def _find(self, key, content, in_use=False):
+        """in_use: one that some client has. What is only kept is for those who have its files: nobody else learns by it
+        what others have prepared before."""
         found = [root for reference in list(self._roots.get(key, ())) if (root := reference()) is not None]
-        return next((root for root in found if _is_at(root, key, content)), None)
+        return next((root for root in found if (root.users or not in_use) and _is_at(root, key, content)), None)
 
     def _add(self, key, content, root, facts=None):
         """For a caller that holds the lock."""
