@@ -91,9 +91,9 @@ def prepare(device, files, token, deadline):
 class Opened:
     """Cache files whose model file was read, and is what a driver with this key has signed.
 
-    head: bytes of the model file; signature: of these bytes; device, token: as given. facts: what
-    other files with the same head, token and options of the device have in common; decoded when it is first asked for,
-    unless a caller that knows it sets it.
+    head: bytes of the model file; signature: of these bytes; device, token: as given. facts: what other files with the
+    same head, token and options of the device have in common; decoded when it is first asked for, unless a caller that
+    knows it sets it.
 
     Raises InvalidArgument for a wrong number of files, GeneralFailure for any defect of them, as all methods do.
     """

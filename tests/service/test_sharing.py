@@ -28,6 +28,7 @@ from nnfast.service.server import calls, recent_roots
 from nnfast.service.server.allowlist import Allowlist
 from nnfast.service.server.model_reader import receive
 from nnfast.service.server.quotas import Quotas
+from nnfast.service.server.registry import Root
 
 X = np.ones(4, np.float32)
 WIDE = np.ones((1, 64), np.float32)
@@ -270,6 +271,28 @@ def test_the_same_model_at_the_same_time_is_compiled_once(server):
     for thread in threads:
         thread.join(600)
     assert len(made) == 6 and [len(root.users) for root in server.registry.roots()] == [6]
+
+
+def test_a_model_is_shared_before_its_first_client_has_it(server, monkeypatch):
+    compiled, compile_, twin, made = [], nnfast.Device.compile, Root.twin, threading.Event()
+
+    def late(root, *options):
+        if not made.is_set():  # the first client: wait until the second one has the model
+            made.set()
+            assert until(lambda: root.users)
+        return twin(root, *options)
+
+    monkeypatch.setattr(nnfast.Device, "compile", lambda *args, **rest: compiled.append(1) or compile_(*args, **rest))
+    monkeypatch.setattr(Root, "twin", late)
+    with nnfast.connect(server.path) as device, OtherProcess(server.path) as other:
+        prepared = []
+        thread = threading.Thread(target=lambda: prepared.append(device.prepare(add_model())))
+        thread.start()
+        assert made.wait(600)
+        assert other.ask("(kept := device.prepare(add_model())).run([np.ones(4, np.float32)] * 2)[0][0]") == "2.0"
+        thread.join(600)
+        assert prepared[0].run([X, X])[0].tolist() == [2] * 4
+        assert len(compiled) == 1
 
 
 def test_models_that_cannot_be_planned_ahead_are_not_shared(server):

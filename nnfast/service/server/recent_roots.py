@@ -67,5 +67,8 @@ class RecentRoots:
         with self._lock:
             return iter(list(self._kept))
 
+    def __contains__(self, root):
+        return root in self._kept
+
     def __len__(self):
         return len(self._kept)

@@ -175,10 +175,11 @@ class Registry:
             making.done.set()
 
     def _find(self, key, content, in_use=False):
-        """in_use: one that some client has. What is only kept is for those who have its files: nobody else learns by it
-        what others have prepared before."""
+        """in_use: not one that is only kept. That is for those who have its files: nobody else learns by it what others
+        have prepared before."""
         found = [root for reference in list(self._roots.get(key, ())) if (root := reference()) is not None]
-        return next((root for root in found if (root.users or not in_use) and _is_at(root, key, content)), None)
+        return next((root for root in found if _is_at(root, key, content) and
+                     (root.users or not in_use or root not in self.recent)), None)
 
     def _add(self, key, content, root, facts=None):
         """For a caller that holds the lock."""
