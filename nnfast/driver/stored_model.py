@@ -83,9 +83,9 @@ class Content(Record):
 
     def facts(self):
         """The Facts of this head."""
-        graph = self.model.main
-        is_for_one = bool(self.model.extensions) or \
-            self.input_shapes is None and any(0 in graph.operands[operand].dims for operand in graph.inputs)
+        operands, inputs = self.model.main.operands, self.model.main.inputs  # which were not checked yet
+        is_for_one = bool(self.model.extensions) or self.input_shapes is None and any(
+            0 in operands[operand].dims for operand in inputs if 0 <= operand < len(operands))
         return Facts(self.data_length, self.data_digest, self.preference, self.priority, is_for_one)
 
 

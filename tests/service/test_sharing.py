@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -315,6 +316,15 @@ def test_a_model_is_planned_once(server, files, monkeypatch, size):
         assert until(lambda: not server.registry.roots())
         assert device.prepare_from_cache(files, TOKEN).run([X, X])[0].tolist() == [2] * 4
         assert len(made) == 2
+
+
+def test_a_model_with_an_input_that_is_not_there_is_refused(server):
+    model = add_model()
+    wrong = replace(model, main=replace(model.main, inputs=(0, 99)))
+    with nnfast.connect(server.path) as device:
+        with pytest.raises(InvalidArgument, match="input"):
+            device.prepare(wrong)
+        assert device.prepare(model).run([X, X])[0].tolist() == [2] * 4
 
 
 def test_what_cannot_be_prepared_leaves_nothing_behind(server):

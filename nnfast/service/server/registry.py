@@ -227,8 +227,9 @@ def _digests(content):
 
 
 def _is_open(model):
-    """Whether an input of a model has an unknown shape, so that only executions can plan it."""
-    shapes = [model.main.operands[operand].shape for operand in model.main.inputs]
+    """Whether an input of a model, which was not checked yet, has an unknown shape: only executions can plan it."""
+    operands = model.main.operands
+    shapes = [operands[operand].shape for operand in model.main.inputs if 0 <= operand < len(operands)]
     return any(shape is None or None in shape for shape in shapes)
 
 
