@@ -4,7 +4,7 @@
  *
  * Takes networks of one picture and one row of scores, made of the operators in `build`: MobileNet v1 and v2, of floats or
  * quantized, with or without a scale for each channel. A `.tflite` file is a FlatBuffer: tables whose fields a table of
- * offsets names, all numbers little-endian. Files are believed; a program for those of strangers must check every offset. */
+ * offsets names, all numbers little-endian. */
 #include <android/NeuralNetworks.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -48,8 +48,26 @@ static uint8_t *read_file(const char *path, size_t *size)
     return bytes;
 }
 
+/* The `.tflite` file; everything is read by these three, so that a file that was cut short or changed is refused. */
+static const uint8_t *model_file;
+static size_t model_size;
+
+static void check_inside(const uint8_t *at, size_t size)
+{
+    const uintptr_t offset = (uintptr_t)at - (uintptr_t)model_file;
+    if (offset > model_size || size > model_size - offset)
+        fail("the model file is damaged: it refers to bytes that it does not have");
+}
+
+static int u16(const uint8_t *at)
+{
+    check_inside(at, 2);
+    return at[0] | at[1] << 8;
+}
+
 static uint32_t u32(const uint8_t *at)
 {
+    check_inside(at, 4);
     return (uint32_t)(at[0] | at[1] << 8 | at[2] << 16) | (uint32_t)at[3] << 24;
 }
 
@@ -57,20 +75,21 @@ static uint32_t u32(const uint8_t *at)
 static const uint8_t *field(const uint8_t *table, int index)
 {
     const uint8_t *offsets = table - (int32_t)u32(table);
-    const int at = 4 + 2 * index, size = offsets[0] | offsets[1] << 8;
-    const int offset = at < size ? offsets[at] | offsets[at + 1] << 8 : 0;
+    const int at = 4 + 2 * index, offset = at < u16(offsets) ? u16(offsets + at) : 0;
     return offset ? table + offset : NULL;
 }
 
 static int byte_of(const uint8_t *table, int index)
 {
-    const uint8_t *at = field(table, index);
+    const uint8_t *at = table ? field(table, index) : NULL;
+    if (at)
+        check_inside(at, 1);
     return at ? (int8_t)*at : 0;
 }
 
 static int32_t int_of(const uint8_t *table, int index, int32_t otherwise)
 {
-    const uint8_t *at = field(table, index);
+    const uint8_t *at = table ? field(table, index) : NULL;
     return at ? (int32_t)u32(at) : otherwise;
 }
 
@@ -98,7 +117,9 @@ static const uint8_t *vector_of(const uint8_t *table, int index, uint32_t *count
 
 static const uint8_t *table_in(const uint8_t *vector, uint32_t index)
 {
-    return vector + 4 * index + u32(vector + 4 * index);
+    if (!vector)
+        fail("the model file is damaged: a list is missing");
+    return vector + 4 * (size_t)index + u32(vector + 4 * (size_t)index);
 }
 
 /* -- tensors --------------------------------------------------------------------------------------------------------- */
@@ -133,8 +154,10 @@ static struct tensor parse_tensor(const uint8_t *table, const uint8_t *buffers)
         t.scales[i] = float_at(scales + 4 * i);
     t.scale = t.scales_count == 1 ? t.scales[0] : 0;
     t.zero_point = t.scales_count == 1 && count ? (int32_t)u32(zeros) : 0;
-    t.channel_dim = quantization ? (uint32_t)int_of(quantization, 6, 0) : 0;
+    t.channel_dim = (uint32_t)int_of(quantization, 6, 0);
     t.data = vector_of(table_in(buffers, (uint32_t)int_of(table, 2, 0)), 0, &t.size);
+    if (t.data)
+        check_inside(t.data, t.size);
     return t;
 }
 
@@ -187,6 +210,11 @@ static uint32_t integer(int32_t value)
 }
 
 /* -- operators ------------------------------------------------------------------------------------------------------- */
+enum {
+    ADD = 0, AVERAGE_POOL_2D = 1, CONV_2D = 3, DEPTHWISE_CONV_2D = 4, FULLY_CONNECTED = 9, MAX_POOL_2D = 17, RESHAPE = 22,
+    SOFTMAX = 25, SQUEEZE = 43
+};
+
 /* Inputs of an operation. */
 struct inputs {
     uint32_t count, list[12];
@@ -210,41 +238,43 @@ static void build(int operator, const uint8_t *options, struct tensor *const *x,
 {
     struct inputs inputs = {0};
     int32_t type = 0, shape[MOST_RANK];
+    if (!count || !x[0] || (operator == ADD && (count < 2 || !x[1])))
+        fail("operator %d lacks an input", operator);
     put(&inputs, operand_of(x[0], -1));
     switch (operator) {
-    case 0: /* ADD */
+    case ADD:
         type = ANEURALNETWORKS_ADD;
         put(&inputs, operand_of(x[1], -1));
         put(&inputs, integer(byte_of(options, 0)));
         break;
-    case 1:  /* AVERAGE_POOL_2D */
-    case 17: /* MAX_POOL_2D */
-        type = operator == 1 ? ANEURALNETWORKS_AVERAGE_POOL_2D : ANEURALNETWORKS_MAX_POOL_2D;
+    case AVERAGE_POOL_2D:
+    case MAX_POOL_2D:
+        type = operator == AVERAGE_POOL_2D ? ANEURALNETWORKS_AVERAGE_POOL_2D : ANEURALNETWORKS_MAX_POOL_2D;
         put_window(&inputs, options);
         put(&inputs, integer(int_of(options, 3, 1)));
         put(&inputs, integer(int_of(options, 4, 1)));
         put(&inputs, integer(byte_of(options, 5)));
         break;
-    case 3: /* CONV_2D */
-    case 4: /* DEPTHWISE_CONV_2D */
-    case 9: /* FULLY_CONNECTED */
-        if (count < 3)
+    case CONV_2D:
+    case DEPTHWISE_CONV_2D:
+    case FULLY_CONNECTED:
+        if (count < 3 || !x[1] || !x[2])
             fail("operator %d has no bias", operator);
-        type = operator == 3 ? ANEURALNETWORKS_CONV_2D
-               : operator == 4 ? ANEURALNETWORKS_DEPTHWISE_CONV_2D : ANEURALNETWORKS_FULLY_CONNECTED;
+        type = operator == CONV_2D ? ANEURALNETWORKS_CONV_2D
+               : operator == DEPTHWISE_CONV_2D ? ANEURALNETWORKS_DEPTHWISE_CONV_2D : ANEURALNETWORKS_FULLY_CONNECTED;
         put(&inputs, operand_of(x[1], -1));
         put(&inputs, operand_of(x[2], x[1]->scales_count > 1 ? 0 : x[0]->scale * x[1]->scale));
-        if (operator != 9) {
-            if (int_of(options, operator == 3 ? 4 : 5, 1) != 1)
+        if (operator != FULLY_CONNECTED) {
+            if (int_of(options, operator == CONV_2D ? 4 : 5, 1) != 1)
                 fail("operator %d is dilated", operator);
             put_window(&inputs, options);
         }
-        if (operator == 4)
+        if (operator == DEPTHWISE_CONV_2D)
             put(&inputs, integer(int_of(options, 3, 1)));
-        put(&inputs, integer(byte_of(options, operator == 9 ? 0 : operator == 3 ? 3 : 4)));
+        put(&inputs, integer(byte_of(options, operator == FULLY_CONNECTED ? 0 : operator == CONV_2D ? 3 : 4)));
         break;
-    case 22: /* RESHAPE */
-    case 43: /* SQUEEZE, which is one */
+    case RESHAPE:
+    case SQUEEZE: /* which is one */
         type = ANEURALNETWORKS_RESHAPE;
         for (uint32_t i = 0; i < y->rank; i++)
             shape[i] = (int32_t)y->dims[i];
@@ -253,7 +283,7 @@ static void build(int operator, const uint8_t *options, struct tensor *const *x,
         MUST(ANeuralNetworksModel_setOperandValue(model, (int32_t)operands, shape, 4 * y->rank));
         put(&inputs, operands++);
         break;
-    case 25: { /* SOFTMAX */
+    case SOFTMAX: {
         const uint8_t *at = options ? field(options, 0) : NULL;
         const float beta = at ? float_at(at) : 0;
         type = ANEURALNETWORKS_SOFTMAX;
@@ -266,10 +296,17 @@ static void build(int operator, const uint8_t *options, struct tensor *const *x,
     MUST(ANeuralNetworksModel_addOperation(model, type, inputs.count, inputs.list, 1, &output));
 }
 
-/* Builds the first subgraph of a file; *from and *to are its input and output. */
-static void build_file(const uint8_t *file, struct tensor **from, struct tensor **to)
+static struct tensor *tensor_at(uint32_t index)
 {
-    const uint8_t *root = file + u32(file);
+    if (index >= tensor_count)
+        fail("the model file is damaged: it has no tensor %u", index);
+    return &tensors[index];
+}
+
+/* Builds the first subgraph of a file; *from and *to are its input and output. */
+static void build_file(struct tensor **from, struct tensor **to)
+{
+    const uint8_t *root = model_file + u32(model_file);
     uint32_t count, operators, inputs, outputs, codes_count;
     const uint8_t *codes = vector_of(root, 1, &codes_count), *subgraphs = vector_of(root, 2, &count);
     const uint8_t *buffers = vector_of(root, 4, &count), *graph = table_in(subgraphs, 0);
@@ -277,12 +314,12 @@ static void build_file(const uint8_t *file, struct tensor **from, struct tensor 
     const uint8_t *in = vector_of(graph, 1, &inputs), *out = vector_of(graph, 2, &outputs);
     if (inputs != 1 || outputs != 1)
         fail("the model has %u inputs and %u outputs, must have one of each", inputs, outputs);
+    check_inside(rows, count); /* each takes four bytes at least */
     tensors = calloc(count, sizeof *tensors);
-    tensor_count = tensors ? count : 0;
-    for (uint32_t i = 0; i < tensor_count; i++)
-        tensors[i] = parse_tensor(table_in(rows, i), buffers);
-    *from = &tensors[u32(in)];
-    *to = &tensors[u32(out)];
+    for (; tensors && tensor_count < count; tensor_count++)
+        tensors[tensor_count] = parse_tensor(table_in(rows, tensor_count), buffers);
+    *from = tensor_at(u32(in));
+    *to = tensor_at(u32(out));
     MUST(ANeuralNetworksModel_create(&model));
     const uint32_t input = operand_of(*from, -1);
     for (uint32_t i = 0; i < operators; i++) {
@@ -290,10 +327,10 @@ static void build_file(const uint8_t *file, struct tensor **from, struct tensor 
         const uint8_t *taken = vector_of(step, 1, &inputs), *made = vector_of(step, 2, &outputs);
         struct tensor *x[MOST_INPUTS] = {NULL};
         for (uint32_t k = 0; k < inputs && k < MOST_INPUTS; k++)
-            x[k] = u32(taken + 4 * k) < tensor_count ? &tensors[u32(taken + 4 * k)] : NULL;
+            x[k] = u32(taken + 4 * k) == UINT32_MAX ? NULL : tensor_at(u32(taken + 4 * k)); /* UINT32_MAX: omitted */
         /* Codes up to 127 stood in a byte before there were more of them. */
         build(byte_of(code, 0) > int_of(code, 3, 0) ? byte_of(code, 0) : int_of(code, 3, 0), table_of(step, 4), x, inputs,
-              &tensors[u32(made)]);
+              tensor_at(outputs == 1 ? u32(made) : UINT32_MAX));
     }
     const uint32_t output = operand_of(*to, -1);
     MUST(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &input, 1, &output));
@@ -335,7 +372,7 @@ static void *values_of(const char *path, const struct tensor *input, size_t *siz
 static double score_of(const struct tensor *output, const uint8_t *scores, size_t index)
 {
     if (output->type == FLOAT32)
-        return float_at(scores + 4 * index);
+        return ((const float *)(const void *)scores)[index];
     const int code = output->type == INT8 ? (int8_t)scores[index] : scores[index];
     return output->scale * (code - output->zero_point);
 }
@@ -368,12 +405,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "tflite MODEL.tflite PICTURE [LABELS.txt]\n");
         return 2;
     }
-    size_t size, input_size;
+    size_t input_size;
     struct tensor *from, *to;
-    uint8_t *file = read_file(argv[1], &size);
-    if (size < 8 || memcmp(file + 4, "TFL3", 4))
+    uint8_t *file = read_file(argv[1], &model_size);
+    model_file = file;
+    if (model_size < 8 || memcmp(file + 4, "TFL3", 4))
         fail("%s: is no .tflite file", argv[1]);
-    build_file(file, &from, &to);
+    build_file(&from, &to);
     void *input = values_of(argv[2], from, &input_size);
     size_t count = 1;
     for (uint32_t i = 0; i < to->rank; i++)

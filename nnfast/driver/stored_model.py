@@ -211,14 +211,18 @@ def _joined(arrays, size):
 
 # -- loading -----------------------------------------------------------------------------------------------------------
 def check_signature(raw, digest):
-    """The signature of the bytes of a model file, which differs between any two files. Raises Unusable if it
-    is not of these bytes. digest: a KeyedDigest."""
-    if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
-        raise Unusable("the model file holds no compiled model")
-    signature = signature_of(raw)
-    if not same_digest(digest.of(memoryview(raw)[_START:]), signature):
+    """The signature of the bytes of a model file, which differs between any two files. Raises Unusable if it is not of
+    these bytes. digest: a KeyedDigest."""
+    text, signature = _text_of(raw), signature_of(raw)
+    if not same_digest(digest.of(text), signature):
         raise Unusable(DAMAGED)
     return signature
+
+
+def _text_of(raw):
+    if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
+        raise Unusable("the model file holds no compiled model")
+    return memoryview(raw)[_START:]
 
 
 def signature_of(raw):
@@ -228,9 +232,7 @@ def signature_of(raw):
 
 def decode(raw, stamp):
     """The Content in the bytes of a model file that are known to be a driver's own."""
-    if len(raw) < _START or raw[:len(MODEL_MAGIC)] != MODEL_MAGIC:
-        raise Unusable("the model file holds no compiled model")
-    file = _FILES.decode(memoryview(raw)[_START:])
+    file = _FILES.decode(_text_of(raw))
     for field in stamp.__struct_fields__:
         got = getattr(file.stamp, field)
         if got != getattr(stamp, field):

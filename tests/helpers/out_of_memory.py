@@ -20,7 +20,7 @@ import numpy as np
 
 import nnfast
 from helpers import models
-from helpers.service import add_model, serving
+from helpers.service import add_model, serving, until
 
 X = np.random.default_rng(0).standard_normal((1, 5, 5, 2), np.float32)
 PAIR = [np.arange(4, dtype=np.float32)] * 2
@@ -67,7 +67,7 @@ def service():
 
     A driver that runs out of memory in the middle of a message closes the connection: the client connects again.
     """
-    with serving(Path(tempfile.mkdtemp())) as (path, _):
+    with serving(Path(tempfile.mkdtemp())) as (path, server):
         def connected():
             return nnfast.connect(path, patience=20).prepare(add_model())
 
@@ -77,6 +77,7 @@ def service():
         def again():
             nonlocal prepared
             prepared = connected()
+            assert until(lambda: len(server.sessions()) == 1)  # the lost one has given its descriptors back
 
         yield lambda: prepared.run(PAIR), lambda found: same(found, wanted), again
 

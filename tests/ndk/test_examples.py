@@ -1,5 +1,6 @@
 """The example programs compile against the library as their reader would compile them, and print what they promise."""
 
+import os
 import shutil
 import subprocess
 
@@ -70,6 +71,23 @@ def test_files_that_are_none(model, photo, what, program, tmp_path):
     path = ROOT / photo if photo == "README.md" else tmp_path / photo
     done = subprocess.run([program(EXAMPLES / "tflite.c"), ROOT / model, path], capture_output=True, text=True)
     assert done.returncode == 1 and what in done.stderr and not done.stdout
+
+
+def test_a_damaged_file_is_refused(program, driver, tmp_path):
+    content, photo = (DATA / "digits_int8.tflite").read_bytes(), tmp_path / "digit.pgm"
+    picture(photo, np.zeros((8, 8), np.uint8))
+    rng, path = np.random.default_rng(3), tmp_path / "cut.tflite"
+    changed = [content[:size] for size in rng.integers(8, len(content), 20).tolist()]
+    for at in rng.integers(8, len(content) - 8, 20).tolist():  # an offset or count that leads far away
+        changed.append(content[:at] + b"\xff\xff\xff\x7f" + content[at + 4:])
+    codes = []
+    for case in changed:
+        path.write_bytes(case)
+        done = subprocess.run([program(EXAMPLES / "tflite.c"), path, photo], capture_output=True, text=True,
+                              timeout=300, env=os.environ | {"NNFAST_SOCKET": str(driver)})
+        assert done.returncode == 0 or done.returncode == 1 and done.stderr.strip(), done
+        codes.append(done.returncode)
+    assert codes.count(1) >= 20  # a changed weight is none of the program's business
 
 
 def built(folder, *commands):

@@ -211,18 +211,6 @@ def test_all_that_a_cache_holds_counts(server, files):
         assert not len(server.registry.recent)
 
 
-def test_one_cache_at_the_same_time_is_restored_once(server, files):
-    nnfast.Device().prepare(dense_model(), cache=files, token=TOKEN)
-    devices, made = [nnfast.connect(server.path) for _ in range(6)], []
-    threads = [threading.Thread(target=lambda device=device: made.append(device.prepare_from_cache(files, TOKEN)))
-               for device in devices]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(600)
-    assert len(made) == 6 and [len(root.users) for root in server.registry.roots()] == [6]
-
-
 class _Root:
     def __init__(self, held_bytes=1000):
         self.held_bytes = held_bytes
@@ -263,10 +251,12 @@ def test_the_server_counts_shared_weights_once(tmp_path):
         assert until(lambda: server.budget.used == 0)
 
 
-def test_the_same_model_at_the_same_time_is_compiled_once(server):
+@pytest.mark.parametrize("get", [lambda device, files: device.prepare(dense_model()),
+                                 lambda device, files: device.prepare_from_cache(files, TOKEN)], ids=["sent", "cached"])
+def test_the_same_model_at_the_same_time_is_compiled_once(get, server, files):
+    nnfast.Device().prepare(dense_model(), cache=files, token=TOKEN)
     devices, made = [nnfast.connect(server.path) for _ in range(6)], []
-    threads = [threading.Thread(target=lambda device=device: made.append(device.prepare(dense_model())))
-               for device in devices]
+    threads = [threading.Thread(target=lambda device=device: made.append(get(device, files))) for device in devices]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -29,7 +29,7 @@ _digest = KeyedDigest(os.urandom(KEY_BYTES))
 class Root:
     """A model as compiled by the server. nbytes: held for it besides its plan; sent: Model and Source of a client, of
     which the prepared model uses most objects, so that they are charged while it lives, or None; users: twins of
-    clients, for statistics; places: {key of the registry: _Place}; stored_as: the key of the files that it was put into
+    clients; places: {key of the registry: _Place}; stored_as: the key of the files that it was put into
     last, or None."""
 
     def __init__(self, prepared, nbytes, sent=None):
