@@ -260,6 +260,17 @@ def test_sealed_memory_is_used_in_place(device):
     assert isinstance(_base(mapped), mmap.mmap) and not isinstance(_base(copied), mmap.mmap)
 
 
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs memfd_create")
+def test_small_sealed_memory_is_copied(device):
+    import fcntl
+
+    files = CacheFiles((os.memfd_create("model"),), (os.memfd_create("data", os.MFD_ALLOW_SEALING),))
+    wanted = device.prepare(models.conv_model(), cache=files, token=TOKEN).run([X])[0]
+    fcntl.fcntl(files.data[0], fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    loaded = device.prepare_from_cache(files, TOKEN)
+    assert np.array_equal(loaded.run([X])[0], wanted) and not isinstance(_base(loaded), mmap.mmap)
+
+
 def _base(prepared):
     array = next(iter(prepared.executor.segment.frame_spec["constants"].values()))
     while isinstance(array, np.ndarray) and array.base is not None:

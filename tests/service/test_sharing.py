@@ -317,6 +317,18 @@ def test_a_model_with_an_input_that_is_not_there_is_refused(server):
         assert device.prepare(model).run([X, X])[0].tolist() == [2] * 4
 
 
+@pytest.mark.parametrize("width,descriptors", [(64, 0), (256, 1)], ids=["copied", "mapped"])
+def test_only_large_models_take_a_descriptor(width, descriptors, server):
+    with nnfast.connect(server.path) as device:
+        def held():
+            device.stats()  # after it, the descriptors of the call before are closed
+            return server.clients.in_use()["descriptors"][0]
+
+        before = held()
+        prepared = device.prepare(dense_model(width=width))
+        assert held() == before + descriptors and prepared
+
+
 def test_what_cannot_be_prepared_leaves_nothing_behind(server):
     device, b = nnfast.connect(server.path), ModelBuilder()
     b.operation("ADD", [b.input("TENSOR_FLOAT32", (2,)), b.input("TENSOR_FLOAT32", (3,)), b.scalar(0)],
