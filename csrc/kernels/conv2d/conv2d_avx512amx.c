@@ -154,9 +154,9 @@ INLINE void drain_any(pending *p, int pairs, const int vectors)
         };
         uint8_t *c = p->c + (size_t)at * f->ldc;
         if (next)
-            nnf_conv2d_store(&f->any, c, f->ldc, 1, vectors, 0, sum);
+            nnf_conv2d_store(&f->any, c, f->ldc, 1, vectors, NNF_CONV2D_ANY, sum);
         else
-            nnf_conv2d_store(&f->any, c, f->ldc, 0, vectors, 0, sum);
+            nnf_conv2d_store(&f->any, c, f->ldc, 0, vectors, NNF_CONV2D_ANY, sum);
     }
 }
 
@@ -363,7 +363,8 @@ static void finish_of(const nnf_conv2d_q8_tile *t, int is_signed, finish *f)
         _mm512_store_si512(f->bias + 16 * v, is_signed ? _mm512_add_epi32(b, more) : b);
     }
     if (!simple)
-        f->any = vectors == 2 ? nnf_conv2d_finish_of(t, 2) : nnf_conv2d_finish_of(t, 1);
+        f->any = vectors == 2 ? nnf_conv2d_finish_of(t, 2, NNF_CONV2D_ANY)
+                            : nnf_conv2d_finish_of(t, 1, NNF_CONV2D_ANY);
     else if (low)
         f->simple = vectors == 2 ? scale_of(t, f->bias, 2, 1) : scale_of(t, f->bias, 1, 1);
     else

@@ -21,12 +21,13 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
     const int chains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;
     const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
     const size_t lda = t->lda;
+    const int kind = raw ? NNF_CONV2D_ANY : nnf_conv2d_finish_kind(t, vectors);
     __m512i sum[4][M][2];
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++) {
-            sum[0][i][v] = _mm512_load_si512(t->w + 16 * v);
+            sum[0][i][v] = _mm512_add_epi32(_mm512_load_si512(t->w + 16 * v), nnf_conv2d_start(kind));
             NNF_UNROLL
             for (int c = 1; c < chains; c++)
                 sum[c][i][v] = _mm512_setzero_si512();
@@ -81,7 +82,7 @@ INLINE void run(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, 
     if (raw)
         nnf_conv2d_store_s32(t, rows, vectors, sum[0]);
     else
-        nnf_conv2d_finish_tile(t, rows, vectors, sum[0]);
+        nnf_conv2d_finish_tile(t, rows, vectors, kind, sum[0]);
 }
 
 INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const int raw)

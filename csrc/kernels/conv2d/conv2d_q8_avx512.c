@@ -1,8 +1,10 @@
 #include "conv2d.h"
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "conv2d_pairs_avx512.h"
 #include "conv2d_requantize_avx512.h"
 #include "conv2d_ways.h"
 #include "nnf/unroll.h"
@@ -10,18 +12,36 @@
 enum {
     M = 24,
     N = 32,
-    HIGH = 8,            /* rows of a strip, whose sums of pairs are in registers at once */
-    HALF = 4,            /* those of bytes */
+    HIGH = 12,           /* rows of a strip, whose sums of pairs are in registers at once */
+    BYTES = 4,           /* rows whose sums of bytes are */
     BLOCK = NNF_CONV2D_Q8_LIMITED,
+    SLAB = NNF_CONV2D_WAYS_BLOCKS * BLOCK, /* groups */
+    PITCH = 2 * SLAB + 16,
     MEASURED = 8 * NNF_CONV2D_WAYS_BLOCKS, /* blocks whose largest codes are looked for; behind them there may be any */
-    SHALLOW = 8          /* groups for which lists do not pay */
+    SHALLOW = 8,         /* groups for which lists do not pay */
+    DEEP = 192           /* those of a panel that the level 1 cache holds for the second list, beside codes */
 };
+
+/* What all panels share: of each row of a slab the pairs of even bytes, then at SLAB those of odd ones, as 16 bits, where
+ * products of bytes could saturate. `widened`: the blocks that are there. */
+typedef struct strip {
+    _Alignas(64) int32_t pairs[HIGH * PITCH];
+    _Alignas(64) uint8_t largest[MEASURED]; /* code of each block, of all rows */
+    const uint8_t *slab; /* codes, of the first row */
+    uint64_t widened;
+} strip;
+
+/* Those of 16 groups that exist. */
+INLINE __mmask16 first_groups(size_t count)
+{
+    return (__mmask16)(count < 16 ? 0xFFFF >> (16 - count) : 0xFFFF);
+}
 
 /* The largest code of each block, of some rows. */
 static void measure(const uint8_t *a, size_t lda, size_t rows, size_t groups, uint8_t *largest)
 {
     for (size_t g = 0; g < groups; g += 4 * BLOCK, a += 64, largest += 4) {
-        const __mmask16 mask = (__mmask16)(groups - g < 16 ? 0xFFFF >> (16 - (groups - g)) : 0xFFFF);
+        const __mmask16 mask = first_groups(groups - g);
         __m512i most = _mm512_maskz_loadu_epi32(mask, a);
         for (size_t i = 1; i < rows; i++)
             most = _mm512_max_epu8(most, _mm512_maskz_loadu_epi32(mask, a + i * lda));
@@ -34,14 +54,47 @@ static void measure(const uint8_t *a, size_t lda, size_t rows, size_t groups, ui
     }
 }
 
+/* Widens of the slab at `a`, of `groups` groups, the blocks of a mask that are not yet, and those beside them. */
+static void widen(strip *s, const uint8_t *a, size_t lda, size_t rows, size_t groups, uint64_t blocks)
+{
+    const __m512i low = _mm512_set1_epi16(0xFF);
+    if (s->slab != a)
+        s->widened = 0;
+    s->slab = a;
+    uint64_t left = blocks & ~s->widened;
+    s->widened |= blocks;
+    for (int32_t *to = s->pairs; left; a += 64, to += 16, groups -= 16, left >>= 4) {
+        if (!(left & 15))
+            continue;
+        const __mmask16 mask = first_groups(groups);
+        for (size_t i = 0; i < rows; i++) {
+            const __m512i codes = _mm512_maskz_loadu_epi32(mask, a + i * lda);
+            _mm512_store_si512(to + i * PITCH, _mm512_and_si512(codes, low));
+            _mm512_store_si512(to + i * PITCH + SLAB, _mm512_srli_epi16(codes, 8));
+        }
+    }
+}
+
 /* Blocks of a panel whose products are added in one way, to the sums of all rows. */
 typedef struct part {
     nnf_conv2d_way way;
-    const uint8_t *a; /* codes of the first row, where the blocks are counted from */
-    const int8_t *w;  /* of the panel, there too */
+    const uint8_t *a;     /* codes of the first row, where the blocks are counted from */
+    const int32_t *pairs; /* and widened */
+    const int8_t *w;      /* of the panel, there too */
     size_t lda, rows;
+    size_t all;           /* groups, where all are added in this way; else 0 */
     __m512i (*sum)[2];
 } part;
+
+INLINE void load_sums(__m512i s[][2], __m512i sum[][2], const int rows, const int vectors)
+{
+    NNF_UNROLL
+    for (int i = 0; i < rows; i++) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            s[i][v] = sum[i][v];
+    }
+}
 
 typedef int32_t group __attribute__((aligned(1), may_alias));
 
@@ -51,11 +104,11 @@ INLINE __m512i four(const uint8_t *a)
 }
 
 /* `each` groups of `rows` rows, in 16 bits. */
-INLINE void add_groups(__m512i s[HALF][2], const uint8_t *a, size_t lda, const __m512i *w, const int rows,
+INLINE void add_groups(__m512i s[BYTES][2], const uint8_t *a, size_t lda, const __m512i *w, const int rows,
                        const int vectors, const int each)
 {
     const __m512i ones = _mm512_set1_epi16(1);
-    __m512i sums[HALF][2];
+    __m512i sums[BYTES][2];
     NNF_UNROLL
     for (int k = 0; k < each; k++) {
         NNF_UNROLL
@@ -76,16 +129,11 @@ INLINE void add_groups(__m512i s[HALF][2], const uint8_t *a, size_t lda, const _
     }
 }
 
-INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
+INLINE void multiply_listed(const part *p, size_t row, const int rows, const int vectors, const int each)
 {
     const uint8_t *a = p->a + row * p->lda;
-    __m512i s[HALF][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = p->sum[row + (size_t)i][v];
-    }
+    __m512i s[BYTES][2];
+    load_sums(s, p->sum + row, rows, vectors);
     for (size_t b = 0; b < p->way.count; b++) {
         const size_t at = p->way.blocks[b];
         const __m512i *w = (const __m512i *)(p->w + at * (size_t)(16 * vectors));
@@ -101,17 +149,32 @@ INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int 
         const size_t at = p->way.blocks[p->way.count];
         add_groups(s, a + at, p->lda, (const __m512i *)(p->w + at * (size_t)(16 * vectors)), rows, vectors, each);
     }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            p->sum[row + (size_t)i][v] = s[i][v];
-    }
+    load_sums(p->sum + row, s, rows, vectors);
+}
+
+/* All groups of a panel, which are even in number. */
+INLINE void multiply_fours(const part *p, size_t row, const int rows, const int vectors)
+{
+    const __m512i *w = (const __m512i *)p->w;
+    const uint8_t *a = p->a + row * p->lda;
+    __m512i s[BYTES][2];
+    load_sums(s, p->sum + row, rows, vectors);
+    for (size_t g = 0; g < p->all; g += 2, a += 8, w += 2 * vectors)
+        add_groups(s, a, p->lda, w, rows, vectors, 2);
+    load_sums(p->sum + row, s, rows, vectors);
+}
+
+INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
+{
+    if (each == 2 && p->all)
+        multiply_fours(p, row, rows, vectors);
+    else
+        multiply_listed(p, row, rows, vectors, each);
 }
 
 INLINE void multiply_rows(const part *p, const int vectors, const int each)
 {
-    const size_t tiles = (p->rows + HALF - 1) / HALF;
+    const size_t tiles = (p->rows + BYTES - 1) / BYTES;
     for (size_t i = 0, tile = 0, rows; tile < tiles; tile++, i += rows) {
         rows = p->rows / tiles + (tile < p->rows % tiles);
         switch (rows) {
@@ -123,51 +186,35 @@ INLINE void multiply_rows(const part *p, const int vectors, const int each)
     }
 }
 
-/* A group of `rows` rows, even and odd bytes widened and multiplied apart. */
-INLINE void add_pairs(__m512i s[HIGH][2], const uint8_t *a, size_t lda, const __m512i *w, const int rows,
-                      const int vectors)
+/* A group of `rows` rows, even and odd bytes apart. */
+INLINE void add_pairs(__m512i s[HIGH][2], const int32_t *a, const __m512i *w, const int rows, const int vectors)
 {
-    __m512i even[2], odd[2];
     NNF_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        even[v] = _mm512_srai_epi16(_mm512_slli_epi16(w[v], 8), 8);
-        odd[v] = _mm512_srai_epi16(w[v], 8);
-    }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const __m512i x = four(a + (size_t)i * lda);
-        const __m512i x_even = _mm512_maskz_mov_epi8(UINT64_C(0x5555555555555555), x);
-        const __m512i x_odd = _mm512_srli_epi16(x, 8);
+    for (int odd = 0; odd < 2; odd++) {
+        __m512i wide[2];
         NNF_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            s[i][v] = _mm512_add_epi32(s[i][v], _mm512_madd_epi16(x_even, even[v]));
-            s[i][v] = _mm512_add_epi32(s[i][v], _mm512_madd_epi16(x_odd, odd[v]));
-        }
+        for (int v = 0; v < vectors; v++)
+            wide[v] = _mm512_srai_epi16(odd ? w[v] : _mm512_slli_epi16(w[v], 8), 8);
+        NNF_UNROLL
+        for (int i = 0; i < rows; i++)
+            nnf_pairs_add_avx512(s[i], a + i * PITCH + odd * SLAB, wide[0], wide[vectors - 1], vectors);
     }
 }
 
 INLINE void multiply_pairs(const part *p, const int rows, const int vectors)
 {
-    const size_t blocks = p->way.count + (p->way.tail != 0);
+    const size_t blocks = p->all ? 0 : p->way.count + (p->way.tail != 0);
     __m512i s[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = p->sum[i][v];
-    }
+    load_sums(s, p->sum, rows, vectors);
+    for (size_t g = 0; g < p->all; g++)
+        add_pairs(s, p->pairs + g, (const __m512i *)p->w + g * (size_t)vectors, rows, vectors);
     for (size_t b = 0; b < blocks; b++) {
         const size_t at = p->way.blocks[b], groups = b < p->way.count ? BLOCK : p->way.tail;
         const __m512i *w = (const __m512i *)(p->w + at * (size_t)(16 * vectors));
         for (size_t g = 0; g < groups; g++)
-            add_pairs(s, p->a + at + 4 * g, p->lda, w + g * (size_t)vectors, rows, vectors);
+            add_pairs(s, p->pairs + at / 4 + g, w + g * (size_t)vectors, rows, vectors);
     }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            p->sum[i][v] = s[i][v];
-    }
+    load_sums(p->sum, s, rows, vectors);
 }
 
 INLINE void multiply_plain(const part *p, const int vectors)
@@ -180,7 +227,11 @@ INLINE void multiply_plain(const part *p, const int vectors)
     case 5: multiply_pairs(p, 5, vectors); break;
     case 6: multiply_pairs(p, 6, vectors); break;
     case 7: multiply_pairs(p, 7, vectors); break;
-    default: multiply_pairs(p, 8, vectors); break;
+    case 8: multiply_pairs(p, 8, vectors); break;
+    case 9: multiply_pairs(p, 9, vectors); break;
+    case 10: multiply_pairs(p, 10, vectors); break;
+    case 11: multiply_pairs(p, 11, vectors); break;
+    default: multiply_pairs(p, 12, vectors); break;
     }
 }
 
@@ -193,158 +244,112 @@ APART fours_narrow(const part *p) { multiply_rows(p, 1, 2); }
 APART eights_wide(const part *p) { multiply_rows(p, 2, 4); }
 APART eights_narrow(const part *p) { multiply_rows(p, 1, 4); }
 
-/* `rows` rows of a panel of few groups. */
-INLINE void multiply_shallow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors)
-{
-    const __m512i *w = (const __m512i *)nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    __m512i s[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = sum[i][v];
-    }
-    for (size_t g = 0; g < t->groups; g++)
-        add_pairs(s, t->a + 4 * g, t->lda, w + g * (size_t)vectors, rows, vectors);
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = s[i][v];
-    }
-}
-
-/* `rows` rows of a panel whose products can all be added by fours: nothing to list. */
-INLINE void multiply_fours(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors)
-{
-    const __m512i *w = (const __m512i *)nnf_conv2d_q8_weights(t->w, (size_t)(16 * vectors));
-    const uint8_t *a = t->a;
-    __m512i s[HIGH][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            s[i][v] = sum[i][v];
-    }
-    for (size_t g = 0; g < t->groups; g += 2, a += 8, w += 2 * vectors) {
-        add_groups(s, a, t->lda, w, rows < HALF ? rows : HALF, vectors, 2);
-        if (rows > HALF)
-            add_groups(s + HALF, a + HALF * t->lda, t->lda, w, rows - HALF, vectors, 2);
-    }
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = s[i][v];
-    }
-}
-
-/* One way for all groups. */
-INLINE void multiply_all(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int fours, const int rows,
-                         const int vectors)
-{
-    if (fours)
-        multiply_fours(t, sum, rows, vectors);
-    else
-        multiply_shallow(t, sum, rows, vectors);
-}
-
-INLINE void each_row_count(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int fours, const int vectors)
-{
-    switch (t->rows) {
-    case 1: multiply_all(t, sum, fours, 1, vectors); break;
-    case 2: multiply_all(t, sum, fours, 2, vectors); break;
-    case 3: multiply_all(t, sum, fours, 3, vectors); break;
-    case 4: multiply_all(t, sum, fours, 4, vectors); break;
-    case 5: multiply_all(t, sum, fours, 5, vectors); break;
-    case 6: multiply_all(t, sum, fours, 6, vectors); break;
-    case 7: multiply_all(t, sum, fours, 7, vectors); break;
-    default: multiply_all(t, sum, fours, 8, vectors); break;
-    }
-}
-
-APART all_fours_wide(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 1, 2); }
-APART all_fours_narrow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 1, 1); }
-APART shallow_wide(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 0, 2); }
-APART shallow_narrow(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2]) { each_row_count(t, sum, 0, 1); }
-
-INLINE void finish(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int rows, const int vectors, const int raw)
-{
-    if (raw)
-        nnf_conv2d_store_s32(t, rows, vectors, sum);
-    else
-        nnf_conv2d_finish_tile(t, rows, vectors, sum);
-}
-
-/* A strip of one panel, each block in the fastest way. */
-INLINE void run_strip(const nnf_conv2d_q8_tile *t, const uint8_t *largest, const int vectors, const int raw)
+/* Adds the products of a strip and one panel, of each block in the fastest way. */
+INLINE void add_products(const nnf_conv2d_q8_tile *t, strip *s, __m512i sum[HIGH][2], const int vectors)
 {
     const size_t width = (size_t)(16 * vectors), blocks = (t->groups + BLOCK - 1) / BLOCK;
     const uint8_t *fours = nnf_conv2d_q8_limits(t->w, width, t->groups);
     const uint8_t *eights = fours + nnf_conv2d_q8_blocks(t->groups);
-    __m512i sum[HIGH][2];
-    part p = {.a = t->a, .w = nnf_conv2d_q8_weights(t->w, width), .lda = t->lda, .rows = t->rows, .sum = sum};
-    for (int i = 0; i < HIGH; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = _mm512_load_si512(t->w + 16 * v);
-    }
-    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS) {
+    const int is_extreme = t->groups <= SHALLOW || (t->groups > DEEP && blocks <= NNF_CONV2D_WAYS_BLOCKS);
+    part p = {.a = t->a, .pairs = s->pairs, .w = nnf_conv2d_q8_weights(t->w, width), .lda = t->lda, .rows = t->rows,
+              .sum = sum};
+    for (size_t b = 0; b < blocks; b += NNF_CONV2D_WAYS_BLOCKS, p.a += 4 * SLAB, p.w += 4 * SLAB * width) {
         nnf_conv2d_ways ways = nnf_conv2d_ways_of(t->groups, b);
-        const __m512i most = b < MEASURED ? _mm512_load_si512(largest + b) : _mm512_set1_epi8(-1);
+        const __m512i most = b < MEASURED ? _mm512_load_si512(s->largest + b) : _mm512_set1_epi8(-1);
         nnf_conv2d_ways_set(&ways, _mm512_cmple_epu8_mask(most, _mm512_maskz_loadu_epi8(ways.all, fours + b)),
                             _mm512_cmple_epu8_mask(most, _mm512_maskz_loadu_epi8(ways.all, eights + b)));
-        if (blocks <= NNF_CONV2D_WAYS_BLOCKS && !ways.plain && t->groups % 2 == 0) {
-            (vectors == 2 ? all_fours_wide : all_fours_narrow)(t, sum);
+        if (is_extreme && !ways.plain && t->groups % 2 == 0) {
+            p.all = t->groups;
+            (vectors == 2 ? fours_wide : fours_narrow)(&p);
             break;
         }
         if (t->groups <= SHALLOW) {
-            (vectors == 2 ? shallow_wide : shallow_narrow)(t, sum);
+            widen(s, p.a, t->lda, t->rows, t->groups, ways.all);
+            p.all = t->groups;
+            (vectors == 2 ? plain_wide : plain_narrow)(&p);
             break;
         }
+        widen(s, p.a, t->lda, t->rows, ways.groups, ways.plain);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.eights))
             (vectors == 2 ? eights_wide : eights_narrow)(&p);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.fours))
             (vectors == 2 ? fours_wide : fours_narrow)(&p);
         if (nnf_conv2d_way_of(&p.way, &ways, ways.plain))
             (vectors == 2 ? plain_wide : plain_narrow)(&p);
-        p.a += 4 * ways.groups;
-        p.w += 4 * ways.groups * width;
     }
-    switch (t->rows) {
-    case 1: finish(t, sum, 1, vectors, raw); break;
-    case 2: finish(t, sum, 2, vectors, raw); break;
-    case 3: finish(t, sum, 3, vectors, raw); break;
-    case 4: finish(t, sum, 4, vectors, raw); break;
-    case 5: finish(t, sum, 5, vectors, raw); break;
-    case 6: finish(t, sum, 6, vectors, raw); break;
-    case 7: finish(t, sum, 7, vectors, raw); break;
-    default: finish(t, sum, 8, vectors, raw); break;
+}
+
+INLINE void store_sums(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int vectors)
+{
+    const __mmask32 live = (__mmask32)(UINT64_C(0xFFFFFFFF) >> (32 - t->columns));
+    int32_t *c = (int32_t *)t->c;
+    for (size_t i = 0; i < t->rows; i++, c += t->ldc) {
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            _mm512_mask_storeu_epi32(c + 16 * v, (__mmask16)(live >> (16 * v)), sum[i][v]);
     }
+}
+
+INLINE void store_codes(const nnf_conv2d_q8_tile *t, __m512i sum[HIGH][2], const int vectors, const int kind)
+{
+    const nnf_conv2d_finish f = nnf_conv2d_finish_of(t, vectors, kind);
+    const size_t rows = t->rows, ldc = t->ldc;
+    uint8_t *c = t->c;
+    size_t i = 0;
+    for (; i + 1 < rows; i += 2, c += 2 * ldc)
+        nnf_conv2d_store(&f, c, ldc, 1, vectors, kind, sum + i);
+    if (i < rows)
+        nnf_conv2d_store(&f, c, ldc, 0, vectors, kind, sum + i);
+}
+
+/* A strip of one panel. */
+INLINE void run_panel(const nnf_conv2d_q8_tile *t, strip *s, const int vectors, const int raw)
+{
+    const int kind = raw ? NNF_CONV2D_ANY : nnf_conv2d_finish_kind(t, vectors);
+    __m512i sum[HIGH][2], bias[2];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        bias[v] = _mm512_add_epi32(_mm512_load_si512(t->w + 16 * v), nnf_conv2d_start(kind));
+    for (size_t i = 0; i < t->rows; i++) {
+        const __m512i offset = _mm512_set1_epi32(t->offset ? t->offset[i] : 0);
+        NNF_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_add_epi32(bias[v], offset);
+    }
+    add_products(t, s, sum, vectors);
+    if (raw)
+        store_sums(t, sum, vectors);
+    else if (kind == NNF_CONV2D_CLIPPED)
+        store_codes(t, sum, vectors, NNF_CONV2D_CLIPPED);
+    else if (kind == NNF_CONV2D_SIMPLE)
+        store_codes(t, sum, vectors, NNF_CONV2D_SIMPLE);
+    else
+        store_codes(t, sum, vectors, NNF_CONV2D_ANY);
 }
 
 /* All strips of all panels. */
 INLINE void run(const nnf_conv2d_q8_tile *t, const int raw)
 {
-    _Alignas(64) uint8_t largest[M / HIGH][MEASURED];
-    const size_t strips = (t->rows + HIGH - 1) / HIGH, size = raw ? 4 : 1;
-    nnf_conv2d_q8_tile strip = *t;
-    for (size_t s = 0, row = 0; s < strips; s++, row += strip.rows) {
-        strip.rows = t->rows / strips + (s < t->rows % strips);
-        measure(t->a + row * t->lda, t->lda, strip.rows, t->groups < MEASURED * BLOCK ? t->groups : MEASURED * BLOCK,
-                largest[s]);
+    strip strips[M / HIGH];
+    const size_t count = (t->rows + HIGH - 1) / HIGH, size = raw ? 4 : 1;
+    const size_t measured = t->groups < MEASURED * BLOCK ? t->groups : MEASURED * BLOCK;
+    nnf_conv2d_q8_tile here = *t;
+    for (size_t s = 0, row = 0; s < count; s++, row += here.rows) {
+        here.rows = t->rows / count + (s < t->rows % count);
+        strips[s].slab = NULL;
+        measure(t->a + row * t->lda, t->lda, here.rows, measured, strips[s].largest);
     }
-    for (size_t j = 0; j < t->columns; j += N, strip.w += nnf_conv2d_q8_panel(N, t->groups) / 4) {
-        strip.columns = t->columns - j < N ? t->columns - j : N;
-        for (size_t s = 0, row = 0; s < strips; s++, row += strip.rows) {
-            strip.rows = t->rows / strips + (s < t->rows % strips);
-            strip.a = t->a + row * t->lda;
-            strip.c = t->c + (row * t->ldc + j) * size;
-            strip.offset = t->offset ? t->offset + row : NULL;
-            if (nnf_conv2d_width(strip.columns, N) == N)
-                run_strip(&strip, largest[s], 2, raw);
+    for (size_t j = 0; j < t->columns; j += N, here.w += nnf_conv2d_q8_panel(N, t->groups) / 4) {
+        here.columns = t->columns - j < N ? t->columns - j : N;
+        for (size_t s = 0, row = 0; s < count; s++, row += here.rows) {
+            here.rows = t->rows / count + (s < t->rows % count);
+            here.a = t->a + row * t->lda;
+            here.c = t->c + (row * t->ldc + j) * size;
+            here.offset = t->offset ? t->offset + row : NULL;
+            if (nnf_conv2d_width(here.columns, N) == N)
+                run_panel(&here, strips + s, 2, raw);
             else
-                run_strip(&strip, largest[s], 1, raw);
+                run_panel(&here, strips + s, 1, raw);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "conv2d_pairs_avx512.h"
 #include "conv2d_requantize_avx512.h"
 #include "nnf/unroll.h"
 
@@ -10,26 +11,6 @@ enum { IN = NNF_WINOGRAD_Q8_IN, PRODUCTS = NNF_WINOGRAD_Q8_PRODUCTS, M = 12, N =
 typedef struct products {
     __m512i m[PRODUCTS][M][2];
 } products;
-
-/* sum += a * w, pair by pair, of two vectors of columns or one. Written out as at AVX2, for the same reason. */
-INLINE void add(__m512i sum[2], const int32_t *a, __m512i low, __m512i high, const int vectors)
-{
-    __m512i x, product;
-    if (vectors == 2)
-        __asm__("vpbroadcastd %4, %0\n\t"
-                "vpmaddwd %5, %0, %1\n\t"
-                "vpmaddwd %6, %0, %0\n\t"
-                "vpaddd %1, %2, %2\n\t"
-                "vpaddd %0, %3, %3"
-                : "=&v"(x), "=&v"(product), "+v"(sum[0]), "+v"(sum[1])
-                : "m"(*a), "v"(low), "v"(high));
-    else
-        __asm__("vpbroadcastd %2, %0\n\t"
-                "vpmaddwd %3, %0, %0\n\t"
-                "vpaddd %0, %1, %1"
-                : "=&v"(x), "+v"(sum[0])
-                : "m"(*a), "v"(low));
-}
 
 /* m[i][j] = sum over pairs of channels of v[i] * u[j], for `rows` patches i. */
 INLINE void multiply(const int32_t *v, size_t pitch, const __m512i *u, size_t pairs, __m512i m[M][2], const int rows,
@@ -43,7 +24,7 @@ INLINE void multiply(const int32_t *v, size_t pitch, const __m512i *u, size_t pa
         const __m512i low = u[0], high = u[vectors - 1];
         NNF_UNROLL
         for (int i = 0; i < rows; i++)
-            add(s[i], v + (size_t)i * pitch, low, high, vectors);
+            nnf_pairs_add_avx512(s[i], v + (size_t)i * pitch, low, high, vectors);
     }
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -70,7 +51,7 @@ INLINE void output_line(const __m512i *m, const int step, __m512i *y)
 }
 
 /* Sums of the 2x2 outputs of a patch. */
-INLINE void output_sums(const products *p, size_t patch, const int32_t *bias, __m512i sum[4][2], const int vectors)
+INLINE void output_sums(const products *p, size_t patch, const __m512i bias[2], __m512i sum[4][2], const int vectors)
 {
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -88,26 +69,29 @@ INLINE void output_sums(const products *p, size_t patch, const int32_t *bias, __
             output_line(&down[0][i], 2, y[i]);
             NNF_UNROLL
             for (int j = 0; j < 2; j++)
-                sum[2 * i + j][v] = _mm512_add_epi32(_mm512_srai_epi32(y[i][j], 2), _mm512_load_si512(bias + 16 * v));
+                sum[2 * i + j][v] = _mm512_add_epi32(_mm512_srai_epi32(y[i][j], 2), bias[v]);
         }
     }
 }
 
-INLINE void finish(const nnf_winograd_q8_tile *t, const products *p, const int vectors, const int simple)
+INLINE void finish(const nnf_winograd_q8_tile *t, const nnf_conv2d_q8_tile *codes, const products *p, const int vectors,
+                   const int kind)
 {
-    const nnf_conv2d_q8_tile codes = {.columns = t->columns, .w = t->w, .zero_point = t->zero_point, .lo = t->lo,
-                                      .hi = t->hi, .flip = t->flip};
-    const nnf_conv2d_finish f = nnf_conv2d_finish_of(&codes, vectors);
+    const nnf_conv2d_finish f = nnf_conv2d_finish_of(codes, vectors, kind);
+    __m512i bias[2];
+    NNF_UNROLL
+    for (int v = 0; v < vectors; v++)
+        bias[v] = _mm512_add_epi32(_mm512_load_si512(t->w + 16 * v), nnf_conv2d_start(kind));
     for (size_t patch = 0; patch < t->patches; patch++) {
         const nnf_winograd_q8_place *place = t->places + patch;
         uint8_t *c = t->c + place->at;
         __m512i sum[4][2];
-        output_sums(p, patch, t->w, sum, vectors);
+        output_sums(p, patch, bias, sum, vectors);
         for (int i = 0; i < place->height; i++, c += t->row) {
             if (place->width == 2)
-                nnf_conv2d_store(&f, c, t->pixel, 1, vectors, simple, sum + 2 * i);
+                nnf_conv2d_store(&f, c, t->pixel, 1, vectors, kind, sum + 2 * i);
             else
-                nnf_conv2d_store(&f, c, t->pixel, 0, vectors, simple, sum + 2 * i);
+                nnf_conv2d_store(&f, c, t->pixel, 0, vectors, kind, sum + 2 * i);
         }
     }
 }
@@ -129,10 +113,13 @@ INLINE void run(const nnf_winograd_q8_tile *t, const int vectors)
     case 11: multiply_all(t, &p, 11, vectors); break;
     default: multiply_all(t, &p, 12, vectors); break;
     }
-    if (*nnf_conv2d_q8_simple(t->w, (size_t)(16 * vectors)))
-        finish(t, &p, vectors, 1);
-    else
-        finish(t, &p, vectors, 0);
+    const nnf_conv2d_q8_tile codes = {.columns = t->columns, .w = t->w, .zero_point = t->zero_point, .lo = t->lo,
+                                      .hi = t->hi, .flip = t->flip};
+    switch (nnf_conv2d_finish_kind(&codes, vectors)) {
+    case NNF_CONV2D_CLIPPED: finish(t, &codes, &p, vectors, NNF_CONV2D_CLIPPED); break;
+    case NNF_CONV2D_SIMPLE: finish(t, &codes, &p, vectors, NNF_CONV2D_SIMPLE); break;
+    default: finish(t, &codes, &p, vectors, NNF_CONV2D_ANY); break;
+    }
 }
 
 void nnf_conv2d_winograd_s16_qu8_tile__avx512_12x32(const nnf_winograd_q8_tile *t)
