@@ -74,13 +74,16 @@ enum {
     NNF_DEPTHWISE_ROWS
 };
 
-/* Channels of the block that starts at a channel: n, or at the end the least of n, 32, 16 that holds the rest, or 8 for
- * blocks of 32. A block of fewer than n channels repeats them, for n / width pixels at once. */
+/* Channels of the block that starts at a channel: n, or at the end the least of n, 32, 16 and, for blocks of 32 and more,
+ * 8 that holds the rest. A block of fewer than n channels repeats them, for n / width pixels at once. */
 static inline size_t nnf_depthwise_width(const nnf_depthwise_q8 *p, size_t channel)
 {
     const size_t rest = p->g.channels - channel;
-    return p->n == 32 && rest <= 8 ? 8 : p->n >= 32 && rest <= 16 ? 16 : p->n >= 64 && rest <= 32 ? 32 : p->n;
+    return p->n >= 32 && rest <= 8 ? 8 : p->n >= 32 && rest <= 16 ? 16 : p->n >= 64 && rest <= 32 ? 32 : p->n;
 }
+
+/* Channels of an image whose rows kernels of 64 lanes take as vectors. */
+enum { NNF_DEPTHWISE_DENSE = 8 };
 
 /* Output rows first..last-1 and channels begin..end-1 (begin a multiple of n; end too, or all channels).
  *   x  image [h][w][channels / multiplier]   y  first output row [ow][channels]

@@ -37,7 +37,8 @@ size_t nnf_plan_depthwise_conv2d_q8(nnf_depthwise_q8 *p, size_t *table)
 {
     const nnf_axis *x = &p->g.x;
     const size_t taps = p->g.y.taps * x->taps;
-    const int share = p->k == 4 && x->stride == 1 && x->dilation == 1 && (x->taps == 2 || x->taps == 3);
+    const int dense = p->n == 64 && p->g.channels == NNF_DEPTHWISE_DENSE;
+    const int share = p->k == 4 && x->stride == 1 && x->dilation == 1 && (x->taps == 2 || x->taps == 3) && !dense;
     p->outputs = share ? 2 : 1;
     p->groups = share ? p->g.y.taps : (taps + p->k - 1) / p->k;
     const size_t blocks = (p->g.channels + p->n - 1) / p->n;
