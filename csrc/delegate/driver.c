@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -233,7 +234,7 @@ int dlg_compile(const struct dlg_options *options, const struct tfl_context *con
             code = refuse("compile", "an input or output has a type or size that the driver has otherwise");
         else
             put_run(model);
-        model->waiting = dlg_waiting_of(options->num_threads);
+        model->waiting = ndk_waiting_of(options->num_threads);
     }
     if (!code && model->run.failed)
         code = ANEURALNETWORKS_OUT_OF_MEMORY;
@@ -339,6 +340,14 @@ static bool take_result(struct ndk_reader *answer, const struct dlg_model *model
     return take(receiver, output, shape, data);
 }
 
+static bool has_answer(void *of, int64_t timeout_ns)
+{
+    const struct ndk_connection *connection = of;
+    struct pollfd event = {.fd = connection->fd, .events = POLLIN};
+    struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    return ppoll(&event, 1, &timeout, NULL) != 0; /* an interrupt or error: the read tells */
+}
+
 static int run_on(struct dlg_model *model, const struct tfl_context *context, const struct dlg_graph *graph,
                   struct ndk_connection *connection, dlg_taker *take, void *receiver)
 {
@@ -352,10 +361,11 @@ static int run_on(struct dlg_model *model, const struct tfl_context *context, co
     code = ndk_tell(connection, &model->run, -1);
     if (code)
         return code;
-    dlg_await(&model->waiting, connection->fd);
+    ndk_await(&model->waiting, has_answer, connection);
     code = ndk_answer(connection, NDK_RESULTS, &answer, "run");
     if (code)
         return code;
+    ndk_awaited(&model->waiting);
     struct attached attached = map_attached(connection->attached);
     bool is_taken = ndk_get_array(&answer) == model->output_count;
     for (size_t i = 0; is_taken && i < model->output_count; i++)

@@ -2,8 +2,8 @@
 #ifndef DELEGATE_DRIVER_H
 #define DELEGATE_DRIVER_H
 
-#include "await.h"
 #include "graph.h"
+#include "ndk/await.h"
 #include "ndk/msgpack.h"
 #include "ndk/session.h"
 
@@ -30,7 +30,7 @@ struct dlg_model {
     size_t input_count, output_count, arena_size;
     bool has_shapes; /* of its outputs */
     struct ndk_buffer run;
-    struct dlg_waiting waiting;
+    struct ndk_waiting waiting;
 };
 
 /* Codes are those of ResultCode; ndk_reason() has the line of what was refused. */

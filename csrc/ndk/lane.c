@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "await.h"
 #include "ends.h"
 #include "nnf/clock.h"
 #include "nnf/packet.h"
@@ -21,6 +22,7 @@ enum {
     SMALLEST_ARENA = 1 << 16,
     LOOK_NS = 100000000,   /* between two looks for whether the driver is there */
     SPIN_US = 50,          /* before a wait sleeps */
+    LOOKS = 16,            /* at a ring, before one looks at the clock */
 };
 
 /* Where the parts of a queue lie in its file: what two sides write is on lines of its own. */
@@ -47,6 +49,7 @@ struct ndk_lane {
     size_t arena_size;
     uint64_t serials[MOST_MEMORIES];
     size_t count;
+    struct ndk_waiting waiting;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of the flags of what is in it */
@@ -167,6 +170,7 @@ static struct ndk_lane *open_lane(struct ndk_prepared *prepared, size_t arena_si
     lane->owner = prepared->serial;
     lane->is_busy = true;
     lane->requests.fd = lane->results.fd = -1;
+    lane->waiting = ndk_waiting_of(prepared->spins ? ndk_session_num_threads(prepared->session) : 0);
     lane->count = count;
     lane->arena_size = SMALLEST_ARENA;
     while (lane->arena_size < arena_size)
@@ -336,21 +340,37 @@ int32_t ndk_lane_slot(const struct ndk_lane *lane, const ANeuralNetworksMemory *
     return (int32_t)(1 + i);
 }
 
+static bool has_result(void *of, int64_t timeout_ns)
+{
+    nnf_ring *results = of;
+    if (timeout_ns)
+        return nnf_ring_wait_readable(results, NNF_SHORTEST_RESULT, nnf_now_ns() + timeout_ns, 0, NULL) !=
+               NNF_RING_TIMEOUT;
+    for (int i = 0; i < LOOKS; i++) {
+        if (nnf_ring_readable(results))
+            return true;
+        nnf_pause();
+    }
+    return false;
+}
+
 int ndk_lane_exchange(struct ndk_lane *lane, const nnf_request_datum *request, size_t size, nnf_result_datum *result,
                       size_t *count)
 {
     struct ndk_session *session = lane->prepared->session;
     nnf_ring *results = &lane->results.ring;
-    int spin_us = lane->prepared->spins ? SPIN_US : 0;
+    int spin_us = lane->prepared->spins && !lane->waiting.may_look ? SPIN_US : 0;
     int outcome = nnf_ring_write_wait(&lane->requests.ring, request, size, nnf_now_ns() + LOOK_NS, 0, NULL);
     if (outcome)
         return ANEURALNETWORKS_OP_FAILED;
+    ndk_await(&lane->waiting, has_result, results);
     do {
         outcome = nnf_ring_wait_readable(results, NNF_SHORTEST_RESULT, nnf_now_ns() + LOOK_NS, spin_us, NULL);
         spin_us = 0;
     } while (outcome == NNF_RING_TIMEOUT && !ndk_session_has_gone(session));
     if (outcome == NNF_RING_TIMEOUT)
         return ANEURALNETWORKS_DEAD_OBJECT;
+    ndk_awaited(&lane->waiting);
     int64_t found = outcome ? -1 : nnf_ring_readable(results); /* the driver writes a packet as one */
     if (found < 0 || nnf_ring_try_read(results, result, (size_t)found))
         return ANEURALNETWORKS_OP_FAILED;

@@ -67,7 +67,7 @@ static bool parse_welcome(struct ndk_session *session, struct ndk_reader *reader
     ndk_skip(reader); /* pid */
     const char *driver = ndk_get_text(reader, &size);
     session->driver = copied(driver, size);
-    ndk_skip(reader); /* num_threads */
+    session->num_threads = ndk_get_int(reader);
     ndk_skip(reader); /* precision */
     int64_t most = ndk_get_int(reader);
     session->most = most < 1 ? 1 : most > 1024 ? 1024 : (int)most;
@@ -208,6 +208,11 @@ void ndk_session_unref(struct ndk_session *session)
 const char *ndk_session_driver(const struct ndk_session *session)
 {
     return session->driver;
+}
+
+int64_t ndk_session_num_threads(const struct ndk_session *session)
+{
+    return session->num_threads;
 }
 
 const struct ndk_extension *ndk_session_extension(const struct ndk_session *session, const char *name)

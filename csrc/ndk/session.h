@@ -38,6 +38,9 @@ bool ndk_session_is_dead(const struct ndk_session *session);
 /* The driver's version, as long as the session is held. */
 const char *ndk_session_driver(const struct ndk_session *session);
 
+/* Threads of a run that names no number. */
+int64_t ndk_session_num_threads(const struct ndk_session *session);
+
 /* The extension of this name; NULL if the driver has none. */
 const struct ndk_extension *ndk_session_extension(const struct ndk_session *session, const char *name);
 

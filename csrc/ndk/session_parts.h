@@ -17,7 +17,7 @@ struct ndk_session {
     pthread_cond_t given;
     atomic_bool is_dead;
     int events;
-    int64_t number, released[NDK_MOST_RELEASED];
+    int64_t number, num_threads, released[NDK_MOST_RELEASED];
     size_t released_count;
     uint8_t key[64];
     size_t key_size;

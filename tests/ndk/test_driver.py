@@ -1,5 +1,6 @@
 """Life and death of the driver's process behind the C library."""
 
+import os
 import subprocess
 
 import pytest
@@ -19,11 +20,13 @@ def starter(tmp_path):
 
 
 @pytest.mark.parametrize("runs", RUNS)
-def test_a_driver_is_started_and_its_death_is_told(runs, program, starter, tmp_path):
+@pytest.mark.parametrize("threads", ["1", ""])  # with fewer than processors, clients look for results before they sleep
+def test_a_driver_is_started_and_its_death_is_told(threads, runs, program, starter, tmp_path):
     socket = str(tmp_path / "s")
     command = [program(CLIENTS / "patient.c"), runs]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter))) as client:
+                          env=environment(NNFAST_SOCKET=socket, NNFAST_DRIVER=str(starter),
+                                          NNFAST_NUM_THREADS=threads)) as client:
         assert client.stdout.readline() == "ready\n"
         stop(socket)
         client.stdin.write("\n")
@@ -32,6 +35,12 @@ def test_a_driver_is_started_and_its_death_is_told(runs, program, starter, tmp_p
         rest, _ = client.communicate("\n", timeout=300)  # which starts another driver
         assert (rest, client.returncode) == ("", 0)
     stop(socket)
+
+
+def test_rings_of_a_driver_with_all_processors(program, run, tmp_path):
+    """The other programs' driver has one thread; beside this one a client sleeps and does not look."""
+    with serving(tmp_path, threads=os.cpu_count()) as (path, _):
+        assert run(program(ROOT / "tests" / "ndk" / "programs" / "many_runs.c"), socket=path) == ""
 
 
 def test_clients_that_come_at_once_share_one_driver(program, starter, tmp_path):
