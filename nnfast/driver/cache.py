@@ -16,6 +16,7 @@ from .._native.codec import KEY_BYTES, KeyedDigest
 from .._native.engine import aligned_bytes
 from ..errors import Error, GeneralFailure, InvalidArgument, ResourceExhaustedTransient
 from ..extras import msgspec
+from ..model.validate import validate_model
 from ..seals import FROZEN, is_sealed
 from . import key, stored_model
 from .cache_files import TOKEN_BYTES, check_token, descriptors_of, version_string
@@ -83,9 +84,9 @@ def check(device, files, token):
     return load
 
 
-def prepare(device, files, token, deadline):
-    """Check and load in one."""
-    return Opened(device, files, token).load(device, deadline)
+def prepare(device, files, token, deadline, source=None):
+    """Check and load in one. source: the Model that was stored under the token, where the caller has it."""
+    return Opened(device, files, token).load(device, deadline, source)
 
 
 class Opened:
@@ -125,19 +126,20 @@ class Opened:
             with trace.span("LD", "PC", "check cache"), _refusing:
                 self._read(*self._prepare_reading())
 
-    def load(self, device, deadline):
+    def load(self, device, deadline, source=None):
         """The prepared model on a device of the same options. Reads the data file if nothing else has: with processors
-        to spare, other threads read a large one while the model is planned, which depends on the signed head alone."""
+        to spare, other threads read a large one while the model is planned, which depends on the signed head alone.
+        source: the Model that was stored, or None."""
         with _refusing:
             content = self._decoded()
             if self._data is None:
                 data, memory = self._prepare_reading()
                 if data.nbytes >= WORTH_A_THREAD and threads.available() >= 2 and stored_model.may_be_late(content):
                     made = []
-                    self._read(data, memory, lambda: made.append(_plan(device, content, data, deadline, True)))
+                    self._read(data, memory, lambda: made.append(_plan(device, content, data, deadline, True, source)))
                     return _finished(*made.pop())
                 self._read(data, memory)
-            return _finished(*_plan(device, content, self._data, deadline))
+            return _finished(*_plan(device, content, self._data, deadline, False, source))
 
     def _decoded(self):
         if self._content is None:
@@ -189,11 +191,16 @@ def from_memory(device, model, data):
         return _finished(*_plan(device, content, memory, None))
 
 
-def _plan(device, content, data, deadline, is_late=False):
+def _plan(device, content, data, deadline, is_late=False, source=None):
     """(prepared model, its StoredPacking or None); the caller must finish the packing."""
     with trace.span("LD", "PC", "restore"):
-        model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late)
-        return device.compile(model, options, deadline, packing), packing
+        if source is not None:
+            validate_model(source)  # which is remembered for the next time
+        model, options, packing = stored_model.unpack(content, data, device.num_threads, is_late, source)
+        prepared = device.compile(model, options, deadline, packing)
+    if source is not None:
+        prepared.remember(source)
+    return prepared, packing
 
 
 def _finished(prepared, packing):

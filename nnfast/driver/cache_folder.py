@@ -25,11 +25,12 @@ CALLER = 4
 """Frames from prepare_in up to the caller of Device.prepare."""
 
 
-def prepare_in(folder, device, model, options, deadline, make, store):
+def prepare_in(folder, device, model, options, make, load, store):
     """Load a prepared model from the folder, or prepare it now and store it there.
 
-    An unusable file is replaced; of an unusable folder the caller is warned. make() prepares the model;
-    store(prepared, files, token): cache.save. Raises InvalidArgument if `folder` is not a path.
+    An unusable file is replaced; of an unusable folder the caller is warned. make() prepares the model, load(files,
+    token) takes it from files; store(prepared, files, token): as cache.save. Raises InvalidArgument if `folder` is no
+    path.
     """
     folder = path(folder, "prepare cache_dir:")
     try:
@@ -39,7 +40,7 @@ def prepare_in(folder, device, model, options, deadline, make, store):
         raise
     try:
         with OwnFolder(folder) as own, _open(own, token) as files:
-            return device.prepare_from_cache(files, token, deadline)
+            return load(files, token)
     except FileNotFoundError:
         pass
     except (OSError, GeneralFailure, ResourceExhaustedTransient) as error:

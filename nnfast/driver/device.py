@@ -202,12 +202,13 @@ class Device(Closing):
 
             if folder:
                 with importing:
-                    from .cache import save
+                    from . import cache as files_of
                     from .cache_folder import prepare_in
 
-                prepared = prepare_in(folder, self, model, options, deadline, make, save)
-                prepared.remember(model)
-                return prepared
+                def load(files, token):
+                    return files_of.prepare(self, files, token, deadline, model)
+
+                return prepare_in(folder, self, model, options, make, load, files_of.save)
             prepared = make()
             if cache is not None:
                 with importing:

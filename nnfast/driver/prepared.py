@@ -18,6 +18,7 @@ from ..engine.resources import counted
 from ..engine.segment import check_go_on
 from ..errors import Error
 from ..forks import importing
+from ..model import proof
 from ..model.mapped import release
 from ..model.types import is_raw
 from ..model.validate import check_structure
@@ -108,7 +109,7 @@ class PreparedModel(Closing):
             with trace.span("LU", "PU", "validateModel"):
                 if packing is None:
                     check_model(model, extensions=device.extensions, go_on=go_on)
-                else:
+                elif proof.of(model) is None:
                     check_structure(model, go_on)
             model = resolve(model, device.extensions)
             graph = model.main

@@ -257,10 +257,11 @@ def may_be_late(content):
         row is None or is_withheld(row) or row.offset >= content.data_length for row in rows)
 
 
-def unpack(content, data, threads, is_late=False):
+def unpack(content, data, threads, is_late=False, source=None):
     """(model, (preference, priority, input_shapes, keep), StoredPacking or None) of checked files.
 
-    threads: the device's; is_late: the data file is still being read, see may_be_late.
+    threads: the device's; is_late: the data file is still being read, see may_be_late; source: the very model that was
+    stored, which is not made again then.
     """
     packing, small = None, aligned_bytes(len(content.small))
     small[:] = np.frombuffer(content.small, np.uint8)
@@ -278,7 +279,7 @@ def unpack(content, data, threads, is_late=False):
             plan = early, _restoring(content, parts, is_late)
         packing = StoredPacking([array_of(row, parts, f"packed[{place}]") for place, row in enumerate(content.packed)],
                                 late, plan)
-    model = model_of(content.model, parts, may_withhold=packing is not None)
+    model = source or model_of(content.model, parts, may_withhold=packing is not None)
     shapes = content.input_shapes
     return model, (content.preference, content.priority, shapes and dict(shapes), content.keep), packing
 

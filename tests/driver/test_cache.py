@@ -15,6 +15,7 @@ from helpers.open_files import open_files
 from nnfast import CacheFiles, ModelBuilder
 from nnfast.driver import stored_model
 from nnfast.errors import GeneralFailure, InvalidArgument
+from nnfast.model import validate
 
 SEEDS = range(10)
 
@@ -197,8 +198,8 @@ def test_a_small_data_file_is_read_before_planning(device, files, monkeypatch):
     """Threads that read meanwhile cost 0.2 ms to wake, which for a small model was more than compiling it."""
     device.prepare(models.conv_model(), cache=files, token=TOKEN)
     seen, unpack = [], stored_model.unpack
-    monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late=False: (
-        seen.append(is_late), unpack(content, data, count, is_late))[1])
+    monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late, source: (
+        seen.append(is_late), unpack(content, data, count, is_late, source))[1])
     device.prepare_from_cache(files, TOKEN)
     assert seen == [False]
 
@@ -290,6 +291,18 @@ def test_a_folder_of_compiled_models(device, tmp_path, monkeypatch, model):
     device.prepare(model, priority="low")
     device.prepare(models.conv_model(size=6))
     assert len(list(folder.iterdir())) == 6
+
+
+def test_a_folder_takes_the_models_of_its_caller(device, tmp_path, monkeypatch):
+    """Which is neither made again of the file nor checked again."""
+    model = models.conv_model()
+    wanted = device.prepare(model, cache_dir=tmp_path).run([X])[0]
+    seen, check = [], validate.check_structure
+    monkeypatch.setattr(stored_model, "model_of", None)
+    monkeypatch.setattr(validate, "check_structure", lambda model, *rest: seen.append(model) or check(model, *rest))
+    loaded = device.prepare(model, cache_dir=tmp_path)
+    assert np.array_equal(loaded.run([X])[0], wanted)
+    assert loaded.whole is model and loaded.spare is not None and not seen
 
 
 def test_a_damaged_folder_is_mended(device, tmp_path, model):

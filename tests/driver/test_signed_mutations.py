@@ -63,8 +63,8 @@ def planned_first():
 def test_planning_reads_nothing_of_the_data_file(device, model, planned_first, monkeypatch):
     stored, mutator, seen = device.prepare(model), Mutator(device, model), []
     unpack = stored_model.unpack
-    monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late=False: (
-        seen.append((is_late, bytes(data[:8]))), unpack(content, data, count, is_late))[1])
+    monkeypatch.setattr(stored_model, "unpack", lambda content, data, count, is_late, source: (
+        seen.append((is_late, bytes(data[:8]))), unpack(content, data, count, is_late, source))[1])
     loaded = mutator.load(1, head_changes=0)
     assert seen == [(True, b"\xff" * 8)] or model.name in ("winograd", "tables"), seen
     assert str(loaded.explain()) == str(stored.explain())

@@ -201,7 +201,10 @@ class RemoteDevice(Closing):
             def make():
                 return self.prepare(model, *options, deadline)
 
-            return prepare_in(cache_dir, self, model, options, deadline, make, RemotePreparedModel.store)
+            def load(files, token):
+                return self.prepare_from_cache(files, token, deadline)
+
+            return prepare_in(cache_dir, self, model, options, make, load, RemotePreparedModel.store)
         message, fds = self._prepare(model, preference, priority, input_shapes, keep, deadline, cache, token, False)
         try:
             answer = self._session.call(message, fds)
