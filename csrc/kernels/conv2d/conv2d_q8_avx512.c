@@ -22,8 +22,8 @@ enum {
     DEEP = 192           /* those of a panel that the level 1 cache holds for the second list, beside codes */
 };
 
-/* What all panels share: of each row of a slab the pairs of even bytes, then at SLAB those of odd ones, as 16 bits, where
- * products of bytes could saturate. `widened`: the blocks that are there. */
+/* What all panels share of a strip's rows. pairs: codes of a slab as 16 bits, of each row those of even bytes and then, at
+ * SLAB, those of odd ones, where products of bytes could saturate. `widened`: the blocks that are there. */
 typedef struct strip {
     _Alignas(64) int32_t pairs[HIGH * PITCH];
     _Alignas(64) uint8_t largest[MEASURED]; /* code of each block, of all rows */
@@ -82,17 +82,18 @@ typedef struct part {
     const int32_t *pairs; /* and widened */
     const int8_t *w;      /* of the panel, there too */
     size_t lda, rows;
-    size_t all;           /* groups, where all are added in this way; else 0 */
+    size_t all;           /* groups, where all are added in this way and none is listed; else 0 */
     __m512i (*sum)[2];
 } part;
 
-INLINE void load_sums(__m512i s[][2], __m512i sum[][2], const int rows, const int vectors)
+/* Sums of `rows` rows to registers, or back. */
+INLINE void copy_sums(__m512i to[][2], __m512i from[][2], const int rows, const int vectors)
 {
     NNF_UNROLL
     for (int i = 0; i < rows; i++) {
         NNF_UNROLL
         for (int v = 0; v < vectors; v++)
-            s[i][v] = sum[i][v];
+            to[i][v] = from[i][v];
     }
 }
 
@@ -133,7 +134,7 @@ INLINE void multiply_listed(const part *p, size_t row, const int rows, const int
 {
     const uint8_t *a = p->a + row * p->lda;
     __m512i s[BYTES][2];
-    load_sums(s, p->sum + row, rows, vectors);
+    copy_sums(s, p->sum + row, rows, vectors);
     for (size_t b = 0; b < p->way.count; b++) {
         const size_t at = p->way.blocks[b];
         const __m512i *w = (const __m512i *)(p->w + at * (size_t)(16 * vectors));
@@ -149,7 +150,7 @@ INLINE void multiply_listed(const part *p, size_t row, const int rows, const int
         const size_t at = p->way.blocks[p->way.count];
         add_groups(s, a + at, p->lda, (const __m512i *)(p->w + at * (size_t)(16 * vectors)), rows, vectors, each);
     }
-    load_sums(p->sum + row, s, rows, vectors);
+    copy_sums(p->sum + row, s, rows, vectors);
 }
 
 /* All groups of a panel, which are even in number. */
@@ -158,10 +159,10 @@ INLINE void multiply_fours(const part *p, size_t row, const int rows, const int 
     const __m512i *w = (const __m512i *)p->w;
     const uint8_t *a = p->a + row * p->lda;
     __m512i s[BYTES][2];
-    load_sums(s, p->sum + row, rows, vectors);
+    copy_sums(s, p->sum + row, rows, vectors);
     for (size_t g = 0; g < p->all; g += 2, a += 8, w += 2 * vectors)
         add_groups(s, a, p->lda, w, rows, vectors, 2);
-    load_sums(p->sum + row, s, rows, vectors);
+    copy_sums(p->sum + row, s, rows, vectors);
 }
 
 INLINE void multiply_bytes(const part *p, size_t row, const int rows, const int vectors, const int each)
@@ -205,7 +206,7 @@ INLINE void multiply_pairs(const part *p, const int rows, const int vectors)
 {
     const size_t blocks = p->all ? 0 : p->way.count + (p->way.tail != 0);
     __m512i s[HIGH][2];
-    load_sums(s, p->sum, rows, vectors);
+    copy_sums(s, p->sum, rows, vectors);
     for (size_t g = 0; g < p->all; g++)
         add_pairs(s, p->pairs + g, (const __m512i *)p->w + g * (size_t)vectors, rows, vectors);
     for (size_t b = 0; b < blocks; b++) {
@@ -214,7 +215,7 @@ INLINE void multiply_pairs(const part *p, const int rows, const int vectors)
         for (size_t g = 0; g < groups; g++)
             add_pairs(s, p->pairs + at / 4 + g, w + g * (size_t)vectors, rows, vectors);
     }
-    load_sums(p->sum, s, rows, vectors);
+    copy_sums(p->sum, s, rows, vectors);
 }
 
 INLINE void multiply_plain(const part *p, const int vectors)
