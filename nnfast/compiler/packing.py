@@ -9,7 +9,6 @@ without planning (stored_plan.py).
 import numpy as np
 
 from ..errors import GeneralFailure
-from ..model.withheld import Withheld
 
 
 class Packing:
@@ -43,15 +42,15 @@ class StoredPacking(Packing):
 
     late: positions of those still being read from the file: their numbers are unused before `finish`. plan: None, or
     (positions of the arrays that it reads itself, plan(model, kept, resources) -> (Segment, [(array, fits)]) as
-    stored_plan.restore gives them).
+    stored_plan.restore gives them). left_out: operand indexes of the constants that were not stored with the plan.
     """
 
     blamed = (ValueError,)
     """Steps raise it for arrays of another size; late arrays meet no check before."""
 
-    def __init__(self, arrays, late=frozenset(), plan=None):
+    def __init__(self, arrays, late=frozenset(), plan=None, left_out=frozenset()):
         super().__init__()
-        self._stored, self._late, self._plan = list(arrays), late, plan
+        self._stored, self._late, self._plan, self._left_out = list(arrays), late, plan, left_out
         self._unchecked = []
 
     def restored(self, model, kept, resources):
@@ -61,8 +60,7 @@ class StoredPacking(Packing):
         self.early, plan = self._plan
         segment, self._unchecked = plan(model, kept, resources)
         self.arrays, segment.packing = self._stored, self
-        self.spare = frozenset(place for place, operand in enumerate(model.main.operands)
-                               if type(operand.data) is Withheld)
+        self.spare = self._left_out
         return segment
 
     def take(self, dtype, make, fits, is_read=False):

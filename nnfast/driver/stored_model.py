@@ -277,8 +277,10 @@ def unpack(content, data, threads, is_late=False, source=None):
         # Plans depend a little on the number of threads; those of extensions cannot be made again.
         if content.plan is not None and (content.plan.threads == threads or extensions):
             plan = early, _restoring(content, parts, is_late)
+        left_out = frozenset(place for place, o in enumerate(content.model.main.operands)
+                             if o.data is not None and is_withheld(o.data))
         packing = StoredPacking([array_of(row, parts, f"packed[{place}]") for place, row in enumerate(content.packed)],
-                                late, plan)
+                                late, plan, left_out)
     model = source or model_of(content.model, parts, may_withhold=packing is not None)
     shapes = content.input_shapes
     return model, (content.preference, content.priority, shapes and dict(shapes), content.keep), packing

@@ -14,7 +14,7 @@
  * output row i of two. */
 enum { ACROSS = 0, DOWN = 3, SQUARE_ROWS = 7 };
 
-/* Rows of a block's scales where small sums below zero are clipped, as in the VNNI file. */
+/* Rows of a block's scales where small sums below zero are clipped, as in depthwise_conv2d_q8_avx512.h. */
 enum { CLIPPED_ROUND, CLIPPED_ROUND_ODD, CLIPPED_RIGHT, CLIPPED_ROWS };
 
 /* One block of output channels: 32 channels of a pixel, 16 of two or 8 of four. */
@@ -30,7 +30,7 @@ typedef struct block {
     _Alignas(32) int32_t weights[2 * SQUARE_ROWS * LANES];
 } block;
 
-/* As in the VNNI file. */
+/* As in depthwise_conv2d_q8_avx512.h. */
 INLINE const uint8_t *tap_at(const nnf_depthwise_q8 *p, const block *b, const nnf_depthwise_tap *tap, size_t y0,
                              size_t o)
 {
@@ -78,7 +78,7 @@ INLINE __m256i row_of(const int32_t *rows, int row)
     return _mm256_load_si256((const __m256i *)(rows + row * LANES));
 }
 
-/* As in the VNNI file, on 8 lanes. */
+/* As in depthwise_conv2d_q8_avx512.h, on 8 lanes. */
 INLINE __m256i scale_small(__m256i x, const int32_t *rows)
 {
     __m256i even = _mm256_mul_epu32(x, row_of(rows, NNF_DEPTHWISE_DOUBLE));
