@@ -2,8 +2,9 @@
 
 A loop is a natural loop of the flow graph: a block that dominates a block which jumps back to it, and all that lies
 between. The hot loop of a function is the innermost loop with the most instructions of a kind (multiply-adds, say),
-times their share of all, looked for in the function and in those of the same file that it calls. Where such a loop
-branches inside, the round with the most of these instructions counts, the shorter one where several have as many.
+times their share of all, looked for in the function and in those of the same file that it calls or hands on by address.
+Where such a loop branches inside, the round with the most of these instructions counts, the shorter one where several
+have as many.
 """
 
 import re
@@ -14,7 +15,7 @@ _INSTRUCTION = re.compile(r"\s+[a-z][\w.]*(?:\s|$)")
 _CONDITIONS = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le"
 _JUMP = re.compile(rf"(b|b\.?(?:{_CONDITIONS})|cbn?z|tbn?z|ret|br)(?:\s+(?:.*,\s*)?(\S+))?$")
 _FINAL = ("b", "br", "ret")  # nothing behind them is reached from them
-_CALL = re.compile(r"bl?\s+([A-Za-z_][\w.]*)$")
+_CALL = re.compile(r"(?:bl?|adrp\s+x\d+,)\s+([A-Za-z_][\w.]*)$")  # or takes the address of
 
 
 class Round(NamedTuple):

@@ -78,20 +78,20 @@ def hot(source, kinds):
 HOT = (
     *hot("conv2d/conv2d_neon.c", {
         "nnf_conv2d_f32_nhwc__neon_8x8": MULTIPLY_ADDS,
-        "nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4": LONG,
-        "nnf_conv2d_qs8_qs8c_nhwc__neon_8x8k4": LONG,
-        "nnf_conv2d_s32_qu8_qs8c_nhwc__neon_8x8k4": LONG,
+        "nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4": LONG,
+        "nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4": LONG,
+        "nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4": LONG,
         "nnf_conv2d_gather_qu8_nhwc__neon_16": rf"{WHOLE}|eor\s+v|uadalp|uaddlp",
     }),
     *hot("conv2d/conv2d_neondot.c", {
-        "nnf_conv2d_qu8_qs8c_nhwc__neondot_8x8k4": DOT,
-        "nnf_conv2d_qs8_qs8c_nhwc__neondot_8x8k4": DOT,
-        "nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_8x8k4": DOT,
+        "nnf_conv2d_qu8_qs8c_nhwc__neondot_24x8k4": DOT,
+        "nnf_conv2d_qs8_qs8c_nhwc__neondot_24x8k4": DOT,
+        "nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_24x8k4": DOT,
     }),
     *hot("conv2d/conv2d_neoni8mm.c", {
-        "nnf_conv2d_qu8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
-        "nnf_conv2d_qs8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
-        "nnf_conv2d_s32_qu8_qs8c_nhwc__neoni8mm_6x16k8": MATRIX,
+        "nnf_conv2d_qu8_qs8c_nhwc__neoni8mm_24x16k8": MATRIX,
+        "nnf_conv2d_qs8_qs8c_nhwc__neoni8mm_24x16k8": MATRIX,
+        "nnf_conv2d_s32_qu8_qs8c_nhwc__neoni8mm_24x16k8": MATRIX,
     }),
     *hot("conv2d_winograd/conv2d_winograd_neon.c", {
         "nnf_conv2d_winograd_input_f32_nhwc__neon_4": rf"{F32}|{WHOLE}",

@@ -85,6 +85,12 @@ def test_loops_of_called_functions_count():
     assert one.function == "helper" and len(one.lines) == 3
 
 
+def test_loops_of_functions_whose_address_is_taken_count():
+    by_address = NESTED.replace("    b helper\n", "    adrp x0, helper\n    add x0, x0, :lo12:helper\n    b elsewhere\n")
+    one = aarch64_loops.hot_round(aarch64_loops.functions(by_address), "kernel", re.compile(r"add\s+x1"))
+    assert one is not None and one.function == "helper" and len(one.lines) == 3
+
+
 def test_a_kernel_without_such_a_loop_has_no_round():
     assert aarch64_loops.hot_round(aarch64_loops.functions(NESTED), "helper", MULTIPLY_ADD) is None
 

@@ -16,6 +16,13 @@ static inline int32x4_t nnf_scale_neon(int32x4_t x, int32x4_t multiplier, int32x
     return vrshlq_s32(x, down);
 }
 
+/* The same where every down < 0. */
+static inline int32x4_t nnf_scale_down_neon(int32x4_t x, int32x4_t multiplier, int32x4_t down)
+{
+    x = vqrdmulhq_s32(x, multiplier);
+    return vrshlq_s32(vsraq_n_s32(x, x, 31), down);
+}
+
 /* Lanes of x times multiplier * 2^(left + down); left >= 0, down <= 0 and one of them is 0. */
 static inline int32x4_t nnf_mbqm_neon(int32x4_t x, int32x4_t multiplier, int32x4_t left, int32x4_t down)
 {

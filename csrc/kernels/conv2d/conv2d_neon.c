@@ -185,28 +185,28 @@ INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vector
         nnf_conv2d_finish_tile(t, rows, vectors, 0, vectors, sum);
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+static void qu8_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 0, 0) }
+static void qu8_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 0, 0) }
+
+void nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2, 0, 0)
-    else
-        EACH_SIZE(run_q8, t, 1, 0, 0)
+    nnf_conv2d_q8_strips(t, M, N, qu8_whole, qu8_half, 1);
 }
 
-void nnf_conv2d_s32_qu8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+static void s32_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 0, 1) }
+static void s32_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 0, 1) }
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2, 0, 1)
-    else
-        EACH_SIZE(run_q8, t, 1, 0, 1)
+    nnf_conv2d_q8_strips(t, M, N, s32_whole, s32_half, sizeof(int32_t));
 }
 
-void nnf_conv2d_qs8_qs8c_nhwc__neon_8x8k4(const nnf_conv2d_q8_tile *t)
+static void qs8_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 1, 0) }
+static void qs8_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 1, 0) }
+
+void nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        EACH_SIZE(run_q8, t, 2, 1, 0)
-    else
-        EACH_SIZE(run_q8, t, 1, 1, 0)
+    nnf_conv2d_q8_strips(t, M, N, qs8_whole, qs8_half, 1);
 }
 
 void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,

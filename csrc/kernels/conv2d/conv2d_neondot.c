@@ -94,26 +94,26 @@ INLINE void run_rows(const nnf_conv2d_q8_tile *t, const int vectors, const uint8
     }
 }
 
-void nnf_conv2d_qu8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
+static void qu8_whole(const nnf_conv2d_q8_tile *t) { run_rows(t, 2, 0x80, 0); }
+static void qu8_half(const nnf_conv2d_q8_tile *t) { run_rows(t, 1, 0x80, 0); }
+
+void nnf_conv2d_qu8_qs8c_nhwc__neondot_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0x80, 0);
-    else
-        run_rows(t, 1, 0x80, 0);
+    nnf_conv2d_q8_strips(t, M, N, qu8_whole, qu8_half, 1);
 }
 
-void nnf_conv2d_qs8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
+static void qs8_whole(const nnf_conv2d_q8_tile *t) { run_rows(t, 2, 0, 0); }
+static void qs8_half(const nnf_conv2d_q8_tile *t) { run_rows(t, 1, 0, 0); }
+
+void nnf_conv2d_qs8_qs8c_nhwc__neondot_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0, 0);
-    else
-        run_rows(t, 1, 0, 0);
+    nnf_conv2d_q8_strips(t, M, N, qs8_whole, qs8_half, 1);
 }
 
-void nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_8x8k4(const nnf_conv2d_q8_tile *t)
+static void s32_whole(const nnf_conv2d_q8_tile *t) { run_rows(t, 2, 0x80, 1); }
+static void s32_half(const nnf_conv2d_q8_tile *t) { run_rows(t, 1, 0x80, 1); }
+
+void nnf_conv2d_s32_qu8_qs8c_nhwc__neondot_24x8k4(const nnf_conv2d_q8_tile *t)
 {
-    if (nnf_conv2d_width(t->columns, N) == N)
-        run_rows(t, 2, 0x80, 1);
-    else
-        run_rows(t, 1, 0x80, 1);
+    nnf_conv2d_q8_strips(t, M, N, s32_whole, s32_half, sizeof(int32_t));
 }

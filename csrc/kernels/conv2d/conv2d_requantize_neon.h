@@ -25,12 +25,49 @@ INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, co
     }
 }
 
+/* Codes of so many rows and vectors, two rows at a time. down_only: no multiplier shifts left, each shifts right. */
+INLINE void nnf_conv2d_store_codes(const nnf_conv2d_q8_tile *t, const int rows, const int first, const int vectors,
+                                   const int32x4_t sum[][2], const int32x4_t multiplier[2], const int32x4_t left[2],
+                                   const int32x4_t down[2], const int down_only)
+{
+    const size_t columns = t->columns - (size_t)(4 * first);
+    const int16x8_t zero_point = vdupq_n_s16((int16_t)t->zero_point);
+    const uint8x16_t lo = vdupq_n_u8((uint8_t)t->lo), hi = vdupq_n_u8((uint8_t)t->hi), flip = vdupq_n_u8(t->flip);
+    uint8_t *c = t->c + 4 * first;
+    NNF_UNROLL
+    for (int i = 0; i < rows; i += 2, c += 2 * t->ldc) {
+        const int both = i + 1 < rows;
+        int16x4_t words[2][2];
+        NNF_UNROLL
+        for (int j = 0; j < 1 + both; j++) {
+            NNF_UNROLL
+            for (int v = 0; v < vectors; v++)
+                words[j][v] = vqmovn_s32(down_only ? nnf_scale_down_neon(sum[i + j][v], multiplier[v], down[v])
+                                                   : nnf_mbqm_neon(sum[i + j][v], multiplier[v], left[v], down[v]));
+        }
+        /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
+        uint8x16_t codes;
+        if (vectors == 1) {
+            const uint8x8_t low = vqmovun_s16(vqaddq_s16(vcombine_s16(words[0][0], words[both][0]), zero_point));
+            codes = vcombine_u8(low, vext_u8(low, low, 4));
+        } else {
+            const uint8x8_t low = vqmovun_s16(vqaddq_s16(vcombine_s16(words[0][0], words[0][1]), zero_point));
+            codes = vcombine_u8(low, low);
+            if (both)
+                codes = vqmovun_high_s16(low, vqaddq_s16(vcombine_s16(words[1][0], words[1][1]), zero_point));
+        }
+        codes = veorq_u8(vminq_u8(vmaxq_u8(codes, lo), hi), flip);
+        nnf_store_u8_neon(c, vget_low_u8(codes), columns);
+        if (both)
+            nnf_store_u8_neon(c + t->ldc, vget_high_u8(codes), columns);
+    }
+}
+
 /* Row offsets, requantization and store of the sums of `rows` rows of so many vectors, from vector `first` on of those
  * `all` that a panel has. */
 INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, const int all, const int first,
                                    const int vectors, int32x4_t sum[][2])
 {
-    const size_t columns = t->columns - (size_t)(4 * first), ldc = t->ldc;
     int32x4_t multiplier[2], left[2], down[2];
     NNF_UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -39,8 +76,6 @@ INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, 
         left[v] = vld1q_s32(header + NNF_CONV2D_Q8_LEFT * 4 * all);
         down[v] = vnegq_s32(vld1q_s32(header + NNF_CONV2D_Q8_RIGHT * 4 * all));
     }
-    const int16x8_t zero_point = vdupq_n_s16((int16_t)t->zero_point);
-    const uint8x8_t lo = vdup_n_u8((uint8_t)t->lo), hi = vdup_n_u8((uint8_t)t->hi), flip = vdup_n_u8(t->flip);
     if (t->offset) {
         NNF_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -49,18 +84,37 @@ INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, 
                 sum[i][v] = vaddq_s32(sum[i][v], vdupq_n_s32(t->offset[i]));
         }
     }
-    uint8_t *c = t->c + 4 * first;
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++, c += ldc) {
-        int32x4_t x[2];
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            x[v] = nnf_mbqm_neon(sum[i][v], multiplier[v], left[v], down[v]);
-        /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
-        const int16x8_t words = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[vectors - 1]));
-        uint8x8_t codes = vqmovun_s16(vqaddq_s16(words, zero_point));
-        codes = veor_u8(vmin_u8(vmax_u8(codes, lo), hi), flip);
-        nnf_store_u8_neon(c, codes, columns);
+    /* A multiplier that shifts left has no shift to the right. */
+    if (vmaxvq_s32(vmaxq_s32(down[0], down[vectors - 1])) < 0)
+        nnf_conv2d_store_codes(t, rows, first, vectors, sum, multiplier, left, down, 1);
+    else
+        nnf_conv2d_store_codes(t, rows, first, vectors, sum, multiplier, left, down, 0);
+}
+
+/* A kernel of strips: those of a tile, of at most `high` rows and as even as can be, of all panels of n columns. */
+typedef void (*nnf_conv2d_q8_strip_fn)(const nnf_conv2d_q8_tile *strip);
+
+static inline void nnf_conv2d_q8_strips(const nnf_conv2d_q8_tile *t, size_t high, size_t n,
+                                        nnf_conv2d_q8_strip_fn whole_panel, nnf_conv2d_q8_strip_fn half_panel,
+                                        size_t bytes)
+{
+    const size_t strips = (t->rows + high - 1) / high, height = t->rows / strips, taller = t->rows % strips;
+    nnf_conv2d_q8_tile strip = *t;
+    for (size_t j = 0; j < t->columns; j += n) {
+        strip.columns = t->columns - j < n ? t->columns - j : n;
+        strip.a = t->a;
+        strip.c = t->c + j * bytes;
+        strip.offset = t->offset;
+        const size_t width = nnf_conv2d_width(strip.columns, n);
+        const nnf_conv2d_q8_strip_fn run = width == n ? whole_panel : half_panel;
+        for (size_t s = 0; s < strips; s++) {
+            strip.rows = height + (s < taller);
+            run(&strip);
+            strip.a += strip.rows * t->lda;
+            strip.c += strip.rows * t->ldc * bytes;
+            strip.offset += t->offset ? strip.rows : 0;
+        }
+        strip.w += nnf_conv2d_q8_panel(width, t->groups) / sizeof(int32_t);
     }
 }
 
