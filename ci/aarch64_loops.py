@@ -42,8 +42,11 @@ def functions(assembly):
     return found
 
 
-def hot_round(assembly_functions, name, kind):
-    """The Round of the function's hot loop, or None; kind: what matches the beginning of a needed instruction."""
+def hot_round(assembly_functions, name, kind, holds=None):
+    """The Round of the function's hot loop, or None.
+
+    kind: what matches the beginning of a needed instruction; holds: of one that the round must have.
+    """
     best, seen, waiting = None, set(), [name]
     while waiting:
         current = waiting.pop()
@@ -55,7 +58,9 @@ def hot_round(assembly_functions, name, kind):
         for loop in _innermost(lines):
             one = _fullest(loop, kind)
             needed = [line for line in one if kind.match(line)]
-            if needed and (best is None or _rank(one, needed) > _rank(best.lines, best.needed)):
+            if not needed or not any(map((holds or kind).match, one)):
+                continue
+            if best is None or _rank(one, needed) > _rank(best.lines, best.needed):
                 best = Round(current, one, needed)
     return best
 

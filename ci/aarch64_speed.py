@@ -60,6 +60,8 @@ ANY = rf"(?:ldr|ldur|str|stur)\s+[dq]{PLACE}|(?:ldp|stp)\s+[dq]{PLACE}|(?:ld|st)
 F32 = r"f(?:add|sub|mul|mla|mls|max|min|div)\s"
 VECTOR = r"(?!mov|dup|ld|st|cmp|add\s+[xw]|sub\s+[xw])[a-z]\w*\s+[vqds]\d"
 MULTIPLY_ADDS, LONG, DOT, MATRIX = r"fmla\s", r"[su]mlal2?\s", r"[su]dot\s", r"(?:s|us)mmla\s"
+PAIRED = r"sm(?:ul|la)l2?\s|sadalp\s"
+HOLDS = {PAIRED: r"smlal2?\s"}  # what the loop that is judged has, of several: here the one that adds pairs
 
 
 class Hot(NamedTuple):
@@ -78,10 +80,12 @@ def hot(source, kinds):
 HOT = (
     *hot("conv2d/conv2d_neon.c", {
         "nnf_conv2d_f32_nhwc__neon_8x8": MULTIPLY_ADDS,
-        "nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4": LONG,
-        "nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4": LONG,
-        "nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4": LONG,
         "nnf_conv2d_gather_qu8_nhwc__neon_16": rf"{WHOLE}|eor\s+v|uadalp|uaddlp",
+    }),
+    *hot("conv2d/conv2d_q8_neon.c", {
+        "nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4": PAIRED,
+        "nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4": PAIRED,
+        "nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4": PAIRED,
     }),
     *hot("conv2d/conv2d_neondot.c", {
         "nnf_conv2d_qu8_qs8c_nhwc__neondot_24x8k4": DOT,
@@ -143,9 +147,13 @@ N1, N2, V1 = (core.cpu for core in CORES[:3])
 OWN_SUMS = "LLVM 19 has sums wait 4 cycles for their own additions on this core (22 does not)"
 CHAINS = "the chain of dependent instructions is longer than what the core holds in flight"
 OVERWRITES = "the multiply-add overwrites an operand that a second one needs, which takes moves"
+SPREAD = "codes are spread over lanes, and unsigned ones flipped; with its dot products this core does not run it"
 LOWER = {  # kernel and core: the least share, and why it is less than that of the others
     ("nnf_conv2d_f32_nhwc__neon_8x8", V1): (0.72, "gcc 12 moves two sums from register to register; clang does not"),
     ("nnf_conv2d_gather_qu8_nhwc__neon_16", V1): (0.43, OWN_SUMS),
+    ("nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4", N2): (0.75, SPREAD),
+    ("nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4", N2): (0.75, SPREAD),
+    ("nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4", N2): (0.75, SPREAD),
     ("nnf_conv2d_winograd_input_f32_nhwc__neon_4", N1): (0.80, OVERWRITES),
     ("nnf_conv2d_winograd_input_f32_nhwc__neon_4", N2): (0.77, OVERWRITES),
     ("nnf_conv2d_winograd_input_f32_nhwc__neon_4", V1): (0.77, OVERWRITES),
@@ -185,7 +193,8 @@ def rounds(rows):
         assembly = dict(zip(sources, pool.map(compiled, sources), strict=True))
     found = []
     for row in rows:
-        one = aarch64_loops.hot_round(assembly[row.source], row.kernel, re.compile(row.kind))
+        one = aarch64_loops.hot_round(assembly[row.source], row.kernel, re.compile(row.kind),
+                                      re.compile(HOLDS.get(row.kind, row.kind)))
         if one is None:
             raise SystemExit(f"{row.source}: {row.kernel} has no loop with instructions of its kind, {row.kind}")
         found.append(one)

@@ -234,6 +234,8 @@ static void multiply_q8(nnf_check *c, const nnf_kernel *kernel, const problem_q8
     nnf_pack_conv2d_q8(p->columns, p->depth, n, k, p->weights, &p->scheme, packed);
     if (kernel->isa == NNF_ISA_AVX2 || kernel->isa == NNF_ISA_AVX512)
         nnf_limit_conv2d_q8(p->columns, p->depth, n, packed);
+    if (kernel->isa == NNF_ISA_NEON)
+        nnf_mark_mild_conv2d_q8(p->columns, p->depth, n, packed);
     for (size_t i = 0; i < p->rows; i += m) {
         const size_t rows = p->rows - i < m ? p->rows - i : m;
         for (size_t j = 0; j < p->columns; j += step) {

@@ -86,9 +86,17 @@ def test_loops_of_called_functions_count():
 
 
 def test_loops_of_functions_whose_address_is_taken_count():
-    by_address = NESTED.replace("    b helper\n", "    adrp x0, helper\n    add x0, x0, :lo12:helper\n    b elsewhere\n")
+    address = "    adrp x0, helper\n    add x0, x0, :lo12:helper\n    b elsewhere\n"
+    by_address = NESTED.replace("    b helper\n", address)
     one = aarch64_loops.hot_round(aarch64_loops.functions(by_address), "kernel", re.compile(r"add\s+x1"))
     assert one is not None and one.function == "helper" and len(one.lines) == 3
+
+
+def test_of_several_loops_the_one_that_holds_an_instruction_is_taken():
+    functions = aarch64_loops.functions(NESTED)
+    one = aarch64_loops.hot_round(functions, "kernel", MULTIPLY_ADD, re.compile(r"fmla v5"))
+    assert len(one.needed) == 1 and "fmla v5.4s, v6.4s, v7.4s" in one.lines
+    assert aarch64_loops.hot_round(functions, "kernel", MULTIPLY_ADD, re.compile(r"smlal")) is None
 
 
 def test_a_kernel_without_such_a_loop_has_no_round():

@@ -111,6 +111,13 @@ static inline const int32_t *nnf_conv2d_q8_simple(const int32_t *panel, size_t w
     return panel + NNF_CONV2D_Q8_ARRAYS * width;
 }
 
+/* mild: no weight is -128, so that two products of signed bytes can be added in 16 bits. Only kernels that add so look at
+ * it, only for them it is set; it follows `simple`. */
+static inline const int32_t *nnf_conv2d_q8_mild(const int32_t *panel, size_t width)
+{
+    return nnf_conv2d_q8_simple(panel, width) + 1;
+}
+
 /* Limits: the largest code with which four products, of bytes 0 and 1, or of 2 and 3, of two groups, and eight products,
  * of four groups, can be added in 16 bits; of each block of so many groups. Only kernels that add so look at them, only
  * for them they are set. */
@@ -208,6 +215,9 @@ int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_c
 
 /* Sets the limits of all panels, for kernels that look at them. */
 void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed);
+
+/* Says of all panels whether they are mild, likewise. */
+void nnf_mark_mild_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed);
 
 /* Whether panels that come from elsewhere have no shift that kernels cannot do; whatever else they hold is a number. */
 int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed);

@@ -3,7 +3,6 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#include "conv2d_requantize_neon.h"
 #include "nnf/partial_neon.h"
 #include "nnf/unroll.h"
 
@@ -108,105 +107,6 @@ void nnf_conv2d_f32_nhwc__neon_8x8(const nnf_conv2d_f32_tile *t)
         else
             EACH_SIZE(run, &panel, 1)
     }
-}
-
-/* Lane `lane` of each row's eight inputs times eight 16-bit weights: of 8 columns, or of 4 columns for two inputs that
- * are four apart. */
-#define PRODUCTS(weights, lane)                                                                                        \
-    do {                                                                                                               \
-        NNF_UNROLL                                                                                                     \
-        for (int i = 0; i < rows; i++) {                                                                               \
-            sum[i][0] = vmlal_laneq_s16(sum[i][0], vget_low_s16(weights), x[i], lane);                                 \
-            if (vectors == 2)                                                                                          \
-                sum[i][1] = vmlal_high_laneq_s16(sum[i][1], weights, x[i], lane);                                      \
-            else                                                                                                       \
-                sum[i][0] = vmlal_high_laneq_s16(sum[i][0], weights, x[i], (lane) % 4 + 4);                            \
-        }                                                                                                              \
-    } while (0)
-
-#define FOUR_PRODUCTS(bytes, first)                                                                                    \
-    do {                                                                                                               \
-        const int8x8x4_t w4 = vld4_s8(bytes);                                                                          \
-        PRODUCTS(vmovl_s8(w4.val[0]), first);                                                                          \
-        PRODUCTS(vmovl_s8(w4.val[1]), (first) + 1);                                                                    \
-        PRODUCTS(vmovl_s8(w4.val[2]), (first) + 2);                                                                    \
-        PRODUCTS(vmovl_s8(w4.val[3]), (first) + 3);                                                                    \
-    } while (0)
-
-INLINE int16x8_t widen(uint8x8_t codes, const int is_signed)
-{
-    return is_signed ? vmovl_s8(vreinterpret_s8_u8(codes)) : vreinterpretq_s16_u16(vmovl_u8(codes));
-}
-
-/* Bytes are widened, as unsigned times signed has no instruction here. Two groups of depth at a time, as the eight
- * inputs of a row fill a register. */
-INLINE void run_q8(const nnf_conv2d_q8_tile *t, const int rows, const int vectors, const int is_signed, const int raw)
-{
-    const int8_t *w = nnf_conv2d_q8_weights(t->w, (size_t)(4 * vectors));
-    int32x4_t sum[M][2];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++) {
-        NNF_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = vld1q_s32(t->w + 4 * v);
-        NNF_UNROLL
-        for (int v = 0; is_signed && v < vectors; v++)
-            sum[i][v] = vaddq_s32(sum[i][v], vld1q_s32(t->w + 4 * (NNF_CONV2D_Q8_SIGNED * vectors + v)));
-    }
-    const uint8_t *a[M];
-    NNF_UNROLL
-    for (int i = 0; i < rows; i++)
-        a[i] = t->a + (size_t)i * t->lda;
-    size_t g = 0;
-    for (; g + 2 <= t->groups; g += 2, w += 32 * vectors) {
-        int16x8_t x[M];
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++)
-            x[i] = widen(vld1_u8(a[i] + 4 * g), is_signed);
-        FOUR_PRODUCTS(w, 0);
-        if (vectors == 2)
-            FOUR_PRODUCTS(w + 32, 4);
-    }
-    if (g < t->groups) {
-        int16x8_t x[M];
-        NNF_UNROLL
-        for (int i = 0; i < rows; i++) {
-            uint32_t codes;
-            memcpy(&codes, a[i] + 4 * g, 4);
-            x[i] = widen(vcreate_u8(codes), is_signed);
-        }
-        int8_t last[32] = {0};
-        memcpy(last, w, (size_t)(16 * vectors));
-        FOUR_PRODUCTS(last, 0);
-    }
-    if (raw)
-        nnf_conv2d_store_s32(t, rows, 0, vectors, sum);
-    else
-        nnf_conv2d_finish_tile(t, rows, vectors, 0, vectors, sum);
-}
-
-static void qu8_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 0, 0) }
-static void qu8_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 0, 0) }
-
-void nnf_conv2d_qu8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
-{
-    nnf_conv2d_q8_strips(t, M, N, qu8_whole, qu8_half, 1);
-}
-
-static void s32_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 0, 1) }
-static void s32_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 0, 1) }
-
-void nnf_conv2d_s32_qu8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
-{
-    nnf_conv2d_q8_strips(t, M, N, s32_whole, s32_half, sizeof(int32_t));
-}
-
-static void qs8_whole(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 2, 1, 0) }
-static void qs8_half(const nnf_conv2d_q8_tile *t) { EACH_SIZE(run_q8, t, 1, 1, 0) }
-
-void nnf_conv2d_qs8_qs8c_nhwc__neon_24x8k4(const nnf_conv2d_q8_tile *t)
-{
-    nnf_conv2d_q8_strips(t, M, N, qs8_whole, qs8_half, 1);
 }
 
 void nnf_conv2d_gather_qu8_nhwc__neon_16(size_t rows, size_t n, const uint8_t *x, size_t ldx, uint8_t flip, uint8_t *to,

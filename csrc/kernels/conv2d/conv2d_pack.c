@@ -272,6 +272,18 @@ void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *
     }
 }
 
+void nnf_mark_mild_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed)
+{
+    const size_t groups = nnf_conv2d_q8_groups(depth, NNF_CONV2D_Q8_GROUP);
+    for (size_t first = 0; first < columns; first += n) {
+        const size_t width = nnf_conv2d_width(columns - first < n ? columns - first : n, n);
+        int32_t *header = (int32_t *)packed;
+        const int8_t *w = nnf_conv2d_q8_weights(header, width);
+        header[NNF_CONV2D_Q8_ARRAYS * width + 1] = !memchr(w, 0x80, NNF_CONV2D_Q8_GROUP * width * groups);
+        packed += nnf_conv2d_q8_panel(width, groups);
+    }
+}
+
 int nnf_fits_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const unsigned char *packed)
 {
     const size_t groups = nnf_conv2d_q8_groups(depth, k);

@@ -25,10 +25,10 @@ INLINE void nnf_conv2d_store_s32(const nnf_conv2d_q8_tile *t, const int rows, co
     }
 }
 
-/* Codes of so many rows and vectors, two rows at a time. down_only: no multiplier shifts left, each shifts right. */
+/* Codes of so many rows and vectors, two rows at a time. simple: as the panel's header has it. */
 INLINE void nnf_conv2d_store_codes(const nnf_conv2d_q8_tile *t, const int rows, const int first, const int vectors,
                                    const int32x4_t sum[][2], const int32x4_t multiplier[2], const int32x4_t left[2],
-                                   const int32x4_t down[2], const int down_only)
+                                   const int32x4_t down[2], const int simple)
 {
     const size_t columns = t->columns - (size_t)(4 * first);
     const int16x8_t zero_point = vdupq_n_s16((int16_t)t->zero_point);
@@ -42,7 +42,7 @@ INLINE void nnf_conv2d_store_codes(const nnf_conv2d_q8_tile *t, const int rows, 
         for (int j = 0; j < 1 + both; j++) {
             NNF_UNROLL
             for (int v = 0; v < vectors; v++)
-                words[j][v] = vqmovn_s32(down_only ? nnf_scale_down_neon(sum[i + j][v], multiplier[v], down[v])
+                words[j][v] = vqmovn_s32(simple ? nnf_scale_down_neon(sum[i + j][v], multiplier[v], down[v])
                                                    : nnf_mbqm_neon(sum[i + j][v], multiplier[v], left[v], down[v]));
         }
         /* Saturation on the way to 16 and 8 bits is part of the clamp, as lo >= 0 and hi <= 255. */
@@ -84,8 +84,7 @@ INLINE void nnf_conv2d_finish_tile(const nnf_conv2d_q8_tile *t, const int rows, 
                 sum[i][v] = vaddq_s32(sum[i][v], vdupq_n_s32(t->offset[i]));
         }
     }
-    /* A multiplier that shifts left has no shift to the right. */
-    if (vmaxvq_s32(vmaxq_s32(down[0], down[vectors - 1])) < 0)
+    if (*nnf_conv2d_q8_simple(t->w, (size_t)(4 * all)))
         nnf_conv2d_store_codes(t, rows, first, vectors, sum, multiplier, left, down, 1);
     else
         nnf_conv2d_store_codes(t, rows, first, vectors, sum, multiplier, left, down, 0);

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from .engine cimport PART_PRODUCTS, Step
-from .kernels cimport NNF_ISA_AVX2, NNF_ISA_AVX512, nnf_kernel, nnf_tuning, pick, release_tiles, tuning
+from .kernels cimport NNF_ISA_AVX2, NNF_ISA_AVX512, NNF_ISA_NEON, nnf_kernel, nnf_tuning, pick, release_tiles, tuning
 from .threads cimport nnf_run, nnf_share, nnf_step
 
 import numpy as np
@@ -228,6 +228,8 @@ def pack_conv2d_q8(weights, const int32_t[::1] bias, int weight_zero_point, int 
             nnf_pack_conv2d_q8(columns, depth, row.n, row.k, &codes[i * columns, 0], &scheme, &to[i * each])
             if adds_in_16_bits(row):
                 nnf_limit_conv2d_q8(columns, depth, row.n, &to[i * each])
+            elif row.isa == NNF_ISA_NEON:
+                nnf_mark_mild_conv2d_q8(columns, depth, row.n, &to[i * each])
             clear_rest(&to[i * each], size, each)
     return packed
 

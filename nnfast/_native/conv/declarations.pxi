@@ -55,6 +55,7 @@ cdef extern from "conv2d/conv2d.h":
     void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const uint8_t *weights,
                             const nnf_conv2d_q8_scheme *scheme, unsigned char *packed) nogil
     void nnf_limit_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed) nogil
+    void nnf_mark_mild_conv2d_q8(size_t columns, size_t depth, size_t n, unsigned char *packed) nogil
 
 
 # Zeros behind the packed weights of a group, up to where the next group begins: whoever is handed the weights, or
