@@ -47,6 +47,7 @@ check() { # processor, level expected, options...
 # Each row once, under the oldest processor that may run it.
 [ "${1:-}" = quick ] || check cortex-a72 scalar --isa scalar
 check cortex-a72 neon -k __neon_
-check max neoni8mm -k __neondot_
-check max neoni8mm -k __neoni8mm_
+check max neonbf16 -k __neondot_
+check max neonbf16 -k __neoni8mm_
+check max neonbf16 -k __neonbf16_
 exit $status

@@ -36,7 +36,7 @@ ROUNDS = 200
 class Core(NamedTuple):
     """A processor: its title, LLVM's name, instructions and micro-operations that it passes on a cycle at most (as
     Arm's optimization guides have it: LLVM's figures differ from release to release), whether its shares are judged,
-    whether it has matrix products of bytes (i8mm)."""
+    whether it has matrix products of bytes and bfloat16 (i8mm, bf16)."""
 
     title: str
     cpu: str
@@ -59,9 +59,10 @@ WHOLE = rf"(?:ldr|ldur|str|stur)\s+q{PLACE}|(?:ldp|stp)\s+q{PLACE}|(?:ld|st)1\s.
 ANY = rf"(?:ldr|ldur|str|stur)\s+[dq]{PLACE}|(?:ldp|stp)\s+[dq]{PLACE}|(?:ld|st)1\s"
 F32 = r"f(?:add|sub|mul|mla|mls|max|min|div)\s"
 VECTOR = r"(?!mov|dup|ld|st|cmp|add\s+[xw]|sub\s+[xw])[a-z]\w*\s+[vqds]\d"
-MULTIPLY_ADDS, LONG, DOT, MATRIX = r"fmla\s", r"[su]mlal2?\s", r"[su]dot\s", r"(?:s|us)mmla\s"
+MULTIPLY_ADDS, LONG, DOT, MATRIX = r"fmla\s", r"[su]mlal2?\s", r"[su]dot\s", r"(?:s|us|bf)mmla\s"
 PAIRED = r"sm(?:ul|la)l2?\s|sadalp\s"
 HOLDS = {PAIRED: r"smlal2?\s"}  # what the loop that is judged has, of several: here the one that adds pairs
+NEWER = ("_neoni8mm", "_neonbf16")  # levels of cores with matrix products
 
 
 class Hot(NamedTuple):
@@ -97,12 +98,19 @@ HOT = (
         "nnf_conv2d_qs8_qs8c_nhwc__neoni8mm_24x16k8": MATRIX,
         "nnf_conv2d_s32_qu8_qs8c_nhwc__neoni8mm_24x16k8": MATRIX,
     }),
+    *hot("conv2d/conv2d_bf16_neonbf16.c", {
+        "nnf_conv2d_bf16_nhwc__neonbf16_6x16k4": MATRIX,
+        "nnf_conv2d_gather_bf16_nhwc__neonbf16_8": rf"{VECTOR}|{WHOLE}",
+    }),
     *hot("conv2d_winograd/conv2d_winograd_neon.c", {
         "nnf_conv2d_winograd_input_f32_nhwc__neon_4": rf"{F32}|{WHOLE}",
         "nnf_conv2d_winograd_output_f32_nhwc__neon_4": rf"{F32}|{WHOLE}",
     }),
     *hot("depthwise_conv2d/depthwise_conv2d_neon.c", {
         "nnf_depthwise_conv2d_f32_nhwc__neon_4x8": rf"{F32}|{WHOLE}",
+    }),
+    *hot("depthwise_conv2d/depthwise_conv2d_neonbf16.c", {
+        "nnf_depthwise_conv2d_f32_bf16_nhwc__neonbf16_4x8": rf"{VECTOR}|{ANY}",
     }),
     *hot("depthwise_conv2d/depthwise_conv2d_q8_neon.c", {
         "nnf_depthwise_conv2d_qu8_nhwc__neon_4x16k2": LONG,
@@ -207,9 +215,9 @@ def analysed(command, core, blocks):
                    for i, block in enumerate(blocks))
     said = []
     for iterations in (ROUNDS, 2 * ROUNDS):
-        done = subprocess.run([command, "-mtriple=aarch64", f"-mcpu={core.cpu}", "-mattr=+dotprod,+fullfp16,+i8mm",
-                               "-json", f"-dispatch={core.dispatched}", f"-iterations={iterations}"], input=text,
-                              capture_output=True, text=True)
+        done = subprocess.run([command, "-mtriple=aarch64", f"-mcpu={core.cpu}",
+                               "-mattr=+dotprod,+fullfp16,+i8mm,+bf16", "-json", f"-dispatch={core.dispatched}",
+                               f"-iterations={iterations}"], input=text, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{command} -mcpu={core.cpu}: {done.stderr.strip()[:400]}")
         said.append(json.loads(done.stdout))
@@ -238,7 +246,7 @@ def bounds(said):
 
 def measured(command, core, rows, found):
     """[(cycles a round, limit), None for what the core does not run] of rounds on a core."""
-    runs = [core.has_matrix or row.kind != MATRIX for row in rows]
+    runs = [core.has_matrix or c_build.suffix_of(row.source) not in NEWER for row in rows]
     able = [one for one, may in zip(found, runs, strict=True) if may]
     figures = iter(_figures(command, core, able) if able else ())
     return [next(figures) if may else None for may in runs]

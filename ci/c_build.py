@@ -37,7 +37,12 @@ X86_FLAGS = {
     "_avx512bf16": [*AVX512, "-mavx512vnni", "-mavx512bf16"],
     "_avx512amx": [*AVX512, "-mavx512vnni", "-mavx512bf16", "-mavx512ifma", "-mamx-tile", "-mamx-int8", "-mamx-bf16"],
 }
-ARM_FLAGS = {"_neon": [], "_neondot": ["-march=armv8.2-a+dotprod"], "_neoni8mm": ["-march=armv8.2-a+dotprod+i8mm"]}
+ARM_FLAGS = {
+    "_neon": [],
+    "_neondot": ["-march=armv8.2-a+dotprod"],
+    "_neoni8mm": ["-march=armv8.2-a+dotprod+i8mm"],
+    "_neonbf16": ["-march=armv8.2-a+dotprod+i8mm+bf16"],
+}
 ISA_FLAGS = {"_scalar": ["-fno-tree-vectorize"], **X86_FLAGS, **ARM_FLAGS, "_openmp": OPENMP}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wvla"]
 # Aligned, so that a loop's speed does not hang on what is linked before it.

@@ -17,9 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import c_build
 
 WIDE, WIDEST = re.compile(rb"%[yz]mm"), re.compile(rb"%zmm")
-DOT, MATRIX = re.compile(rb"\b(?:[su]dot|(?:[su]|us)mmla)\b"), re.compile(rb"\b(?:[su]|us)mmla\b")
+BFLOAT, MMLA, DOTS = rb"bf(?:cvtn?2?|dot|mlal[bt]|mmla)", rb"(?:[su]|us)mmla", rb"[su]dot"
+BF16, MATRIX, DOT = (re.compile(rb"\b(?:" + rb"|".join(kinds) + rb")\b")
+                     for kinds in ([BFLOAT], [BFLOAT, MMLA], [BFLOAT, MMLA, DOTS]))
 X86 = {"": WIDE, "_openmp": WIDE, "_scalar": WIDE, "_avx2": WIDEST}
-ARM = {"": DOT, "_openmp": DOT, "_scalar": DOT, "_neon": DOT, "_neondot": MATRIX}
+ARM = {"": DOT, "_openmp": DOT, "_scalar": DOT, "_neon": DOT, "_neondot": MATRIX, "_neoni8mm": BF16}
 FORBIDDEN = X86 if c_build.X86 else ARM
 
 

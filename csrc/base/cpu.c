@@ -6,7 +6,7 @@
 const char *nnf_isa_name(int isa)
 {
     static const char *const names[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "avx512amx",
-                                        "neon", "neondot", "neoni8mm"};
+                                        "neon", "neondot", "neoni8mm", "neonbf16"};
     return isa >= 0 && isa < (int)(sizeof names / sizeof names[0]) ? names[isa] : 0;
 }
 
@@ -90,9 +90,10 @@ int nnf_cpu_level(int limit)
 
 int nnf_cpu_level(int limit)
 {
-    const unsigned long asimddp = 1ul << 20, i8mm = 1ul << 13; /* of AT_HWCAP and of AT_HWCAP2 */
+    const unsigned long asimddp = 1ul << 20, i8mm = 1ul << 13, bf16 = 1ul << 14; /* of AT_HWCAP, and of AT_HWCAP2 */
+    const unsigned long more = getauxval(AT_HWCAP2);
     const int level = !(getauxval(AT_HWCAP) & asimddp) ? NNF_ISA_NEON
-                      : getauxval(AT_HWCAP2) & i8mm ? NNF_ISA_NEONI8MM : NNF_ISA_NEONDOT;
+                      : !(more & i8mm) ? NNF_ISA_NEONDOT : !(more & bf16) ? NNF_ISA_NEONI8MM : NNF_ISA_NEONBF16;
     return level < limit ? level : limit < NNF_ISA_NEON ? NNF_ISA_SCALAR : limit;
 }
 

@@ -18,10 +18,11 @@ typedef struct problem {
  * in reverse, so that nothing may depend on their order. */
 static void multiply(nnf_check *c, const nnf_kernel *kernel, const problem *p, size_t gap, float *y)
 {
-    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, k = p->taps > 1 ? 2 : (size_t)kernel->k;
+    const size_t m = (size_t)kernel->m, n = (size_t)kernel->n, inputs = p->depth / p->taps;
+    const size_t k = p->taps > 1 && inputs % (size_t)kernel->k ? 2 : (size_t)kernel->k;
     const size_t pairs = nnf_conv2d_bf16_pairs(p->depth, k), lda = 2 * pairs + gap;
     const size_t strip = (1 + nnf_check_below(c, 3)) * n; /* columns of a call */
-    const size_t each = p->taps > 1 ? p->depth / p->taps : 2 * pairs;
+    const size_t each = p->taps > 1 ? inputs : 2 * pairs;
     size_t tap[4];
     for (size_t t = 0; t < p->taps; t++)
         tap[t] = (p->taps - 1 - t) * each;

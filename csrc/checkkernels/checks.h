@@ -16,6 +16,7 @@
 #define NNF_ONCE_NEON(once, op)
 #define NNF_ONCE_NEONDOT(once, op)
 #define NNF_ONCE_NEONI8MM(once, op)
+#define NNF_ONCE_NEONBF16(once, op)
 
 #define NNF_DECLARE(op) void nnf_check_##op(nnf_check *c, const nnf_kernel *twin, const nnf_kernel *kernel);
 #define NNF_K(name, op, isa, tolerance, m, n, k) NNF_ONCE_##isa(NNF_DECLARE, op)

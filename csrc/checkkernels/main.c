@@ -65,7 +65,7 @@ int main(int argc, char **argv)
             return usage();
         }
     }
-    isa = nnf_cpu_level(isa < 0 ? NNF_ISA_NEONI8MM : isa);
+    isa = nnf_cpu_level(isa < 0 ? NNF_ISA_NEONBF16 : isa);
     size_t count, checked = 0, skipped = 0, broken = 0;
     const nnf_kernel *rows = nnf_kernels(&count);
     const int64_t start = nnf_check_now_ns();

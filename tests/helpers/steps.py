@@ -12,6 +12,9 @@ from nnfast._native.threads import Cancel
 every_level = pytest.mark.parametrize("level", kernels.levels())
 """One run of a test for each instruction level of this machine."""
 
+BF16_LEVELS = [level for level in ("avx512bf16", "avx512amx", "neonbf16") if level in kernels.levels()]
+"""Those with products in bfloat16."""
+
 
 @contextmanager
 def at_level(level):

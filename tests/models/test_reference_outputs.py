@@ -11,6 +11,7 @@ import pytest
 
 import nnfast
 from helpers.shared import FLOAT_TOLERANCE, MODELS, answers, relative_error, steps_apart
+from helpers.steps import BF16_LEVELS
 from nnfast._native import conv, kernels
 from nnfast.model.types import OperationType
 
@@ -89,7 +90,7 @@ def test_bf16_stays_near(path):
     """At each level that has it, with one thread and with two; exact results for who does not ask."""
     data, model = stored(path), nnfast.load(path)
     exact = answers(nnfast.Device(num_threads=1).prepare(model), data)
-    for level in ("avx512bf16", "avx512amx"):
+    for level in BF16_LEVELS:
         kernels.set_level(level)
         one, two = (answers(nnfast.Device(threads, precision="bf16").prepare(model), data) for threads in (1, 2))
         for i, (first, second) in enumerate(zip(one, two)):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from helpers.convolutions import LARGE, Case, cases, dense, sums
-from helpers.steps import at_level, every_level, run, run_all_ways
+from helpers.steps import BF16_LEVELS, at_level, every_level, run, run_all_ways
 from nnfast._native import conv, kernels
 from nnfast._native.engine import Bands
 from nnfast.ops.window import Window
@@ -161,4 +161,4 @@ def test_levels_with_such_instructions_have_kernels():
     for level in kernels.levels():
         with at_level(level):
             found[level] = conv.bf16_available()
-    assert all(found[level] == (level in ("avx512bf16", "avx512amx")) for level in found)
+    assert all(found[level] == (level in BF16_LEVELS) for level in found)

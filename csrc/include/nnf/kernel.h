@@ -25,7 +25,8 @@ enum nnf_isa {
     NNF_ISA_AVX512AMX = 6,  /* + AMX tiles of int8 and bf16, AVX-512 IFMA */
     NNF_ISA_NEON = 7,       /* aarch64 baseline */
     NNF_ISA_NEONDOT = 8,    /* + dot product */
-    NNF_ISA_NEONI8MM = 9    /* + matrix products of bytes */
+    NNF_ISA_NEONI8MM = 9,   /* + matrix products of bytes */
+    NNF_ISA_NEONBF16 = 10   /* + matrix products of bfloat16 */
 };
 
 /* Whether what is built for `isa` may run at `level`. */

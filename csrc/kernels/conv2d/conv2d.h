@@ -87,7 +87,7 @@ void nnf_pack_conv2d_f32_rows(size_t columns, size_t depth, size_t n, const floa
 
 /* Inputs of a channel that lie together in a panel: four, or eight (a pair) for kernels that take so many at once, of
  * up to so many columns. */
-enum { NNF_CONV2D_Q8_GROUP = 4, NNF_CONV2D_Q8_PAIR = 8, NNF_CONV2D_Q8_PAIRED = 16 };
+enum { NNF_CONV2D_Q8_GROUP = 4, NNF_CONV2D_Q8_PAIR = 8, NNF_CONV2D_PAIRED = 16 };
 
 /* Groups of a row of `depth` codes for a kernel that takes k codes at once: all of them where they are fewer, else whole
  * ks, the missing weights zeros. */

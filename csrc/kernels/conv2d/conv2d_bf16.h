@@ -15,7 +15,11 @@ static inline size_t nnf_conv2d_bf16_pairs(size_t depth, size_t k)
     return (depth + unit - 1) / unit * (unit / 2);
 }
 
-/* Bytes of a panel: float biases [width], then bfloat16 weights [pairs][width][2]. */
+/* k of kernels that want four inputs of a column side by side, in panels of up to NNF_CONV2D_PAIRED columns. */
+enum { NNF_CONV2D_BF16_FOUR = 4 };
+
+/* Bytes of a panel: float biases [width], then bfloat16 weights [pairs][width][2], or [pairs / 2][width][4] for
+ * k = NNF_CONV2D_BF16_FOUR and more than one pair. */
 static inline size_t nnf_conv2d_bf16_panel(size_t width, size_t pairs)
 {
     return 4 * width * (pairs + 1);
@@ -33,7 +37,8 @@ static inline const uint16_t *nnf_conv2d_bf16_weights(const float *panel, size_t
  * the others are read and dropped. */
 typedef struct nnf_conv2d_bf16_tile {
     size_t rows, columns; /* 1..m of the kernel, >= 1: the panels of the columns follow each other */
-    size_t taps, pairs;   /* pairs of a tap, by nnf_conv2d_bf16_pairs; of several taps at most k or whole ks */
+    size_t taps, pairs;   /* pairs of a tap, by nnf_conv2d_bf16_pairs; of several taps whole ks of inputs, or fewer than
+                           * k, whose weights are packed for k = 2 */
     const size_t *tap;    /* [taps] */
     const uint16_t *a;
     size_t lda;

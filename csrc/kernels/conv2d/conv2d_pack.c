@@ -168,12 +168,12 @@ int nnf_pack_conv2d_q8_channel(size_t depth, const uint8_t *weights, const nnf_c
     return exponent < 0 && exponent >= -MOST_RIGHT && (constant < 0 ? -constant : constant) + others < INT64_C(1) << 29;
 }
 
-/* Brings the two groups of each pair of a panel together, channel by channel, in place; of an odd number the last one
- * stays. */
-static void pair_groups(unsigned char *body, size_t width, size_t groups)
+/* Brings every two of a panel's `count` rows of words together, channel by channel, in place; of an odd number the last
+ * one stays. */
+static void pair_words(unsigned char *body, size_t width, size_t count)
 {
-    uint32_t pair[2 * NNF_CONV2D_Q8_PAIRED];
-    for (size_t g = 0; g + 2 <= groups; g += 2, body += sizeof(uint32_t) * 2 * width) {
+    uint32_t pair[2 * NNF_CONV2D_PAIRED];
+    for (size_t i = 0; i + 2 <= count; i += 2, body += sizeof(uint32_t) * 2 * width) {
         for (size_t j = 0; j < width; j++) {
             memcpy(pair + 2 * j, body + 4 * j, 4);
             memcpy(pair + 2 * j + 1, body + 4 * (width + j), 4);
@@ -209,7 +209,7 @@ void nnf_pack_conv2d_q8(size_t columns, size_t depth, size_t n, size_t k, const 
         }
         pack_words(here, width, whole, weights + first * depth, depth, body, flip);
         if (k == NNF_CONV2D_Q8_PAIR)
-            pair_groups(body, width, groups);
+            pair_words(body, width, groups);
         memset(body + 4 * width * groups, 0, (size_t)(packed + bytes - (body + 4 * width * groups)));
         header[NNF_CONV2D_Q8_ARRAYS * width] = simple;
         packed += bytes;
@@ -337,6 +337,8 @@ void nnf_pack_conv2d_bf16(size_t columns, size_t depth, size_t n, size_t k, cons
                 turn(count, (const unsigned char *)rows, sizeof rows[0], body + 4 * (p * width + j), 4 * width, 0);
             }
         }
+        if (k == NNF_CONV2D_BF16_FOUR)
+            pair_words(body, width, pairs);
         packed += nnf_conv2d_bf16_panel(width, pairs);
     }
 }

@@ -277,7 +277,7 @@ cdef class Conv2dBf16(Step):
         self.p.kernel = <nnf_conv2d_bf16_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_bf16_nhwc_fn>pick("conv2d_gather_bf16_nhwc").fn
         self.p.pairs = nnf_conv2d_bf16_pairs(depth, row.k)
-        self.p.lda = row_pitch(4 * self.p.pairs, row.k > 2) // sizeof(uint16_t)
+        self.p.lda = row_pitch(4 * self.p.pairs, row.m >= BF16_BLOCK) // sizeof(uint16_t)
         self.p.next_weights, self.p.out, self.p.fetched = len(slots) - 2, len(slots) - 1, prefetch_bytes
         self.p.lo = lo
         self.p.hi = hi
