@@ -172,6 +172,7 @@ LOWER = {  # kernel and core: the least share, and why it is less than that of t
     ("nnf_add_qu8_flat__neon_8", N1): (0.80, "shifts, for which there is one pipe, wait for others in the model"),
     ("nnf_add_qu8_flat__neon_8", V1): (0.78, "shifts, for which there are two pipes, wait for others in the model"),
     ("nnf_logistic_f32_flat__neon_4", V1): (0.79, CHAINS),
+    ("nnf_tanh_f32_flat__neon_4", N1): (0.82, CHAINS),
     ("nnf_tanh_f32_flat__neon_4", V1): (0.81, CHAINS),
 }
 

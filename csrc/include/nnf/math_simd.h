@@ -57,18 +57,11 @@ static inline V logistic(V x)
     return divide(unless_below(x, one, e), add(one, e));
 }
 
-/* (1 - e^-2|x|) / (1 + e^-2|x|) with the sign of x; below 0.625, where that cancels, x + x^3 t(x^2), t within 5e-9. */
+/* -e / (2 + e) with the sign of x, e = e^-2|x| - 1. */
 static inline V tangent(V x)
 {
-    const V one = all(1.0f), size = size_of(x), e = exponential(mul(size, all(-2.0f)));
-    const V far = bits_or(divide(sub(one, e), add(one, e)), bits_and(x, all(-0.0f)));
-    const V z = mul(x, x);
-    V t = all(-5.648316349834204e-03f);
-    t = fmadd(t, z, all(2.058982662856579e-02f));
-    t = fmadd(t, z, all(-5.372512713074684e-02f));
-    t = fmadd(t, z, all(1.3331274688243866e-01f));
-    t = fmadd(t, z, all(-3.3333274722099304e-01f));
-    return where_above(all(0.625f), size, fmadd(mul(x, z), t, x), far);
+    const V e = exponential_less_1(mul(size_of(x), all(-2.0f)));
+    return bits_or(divide(size_of(e), add(all(2.0f), e)), bits_and(x, all(-0.0f)));
 }
 
 /* e^r - 1 for |r| <= log(2)/2, by its series up to r^11: relative error below 1e-13. */
