@@ -50,7 +50,7 @@ for python in "$@"; do
         mkdir "$work/source"
         tar -xzf dist/*.tar.gz -C "$work/source" --strip-components=1
         # LDSHARED, as what a distribution links its Python with (-Bsymbolic-functions) zig need not know.
-        CC="$work/$arch-cc" LDSHARED="$work/$arch-cc -shared" LDFLAGS=-s \
+        CC="$work/$arch-cc" LDSHARED="$work/$arch-cc -shared" LDFLAGS="${LDFLAGS--s}" \
             _PYTHON_HOST_PLATFORM="linux-$arch" SETUPTOOLS_EXT_SUFFIX=".$abi-$arch-linux-gnu.so" \
             "$work/build/bin/python" -m build --wheel --no-isolation --outdir "$work/raw" "$work/source" > "$work/log" 2>&1 ||
             { tail -n 40 "$work/log"; exit 1; }
