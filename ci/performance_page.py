@@ -1,11 +1,12 @@
 """docs/performance.md: nnfast and its peers at each instruction level, from one small JSON file for each.
 
-    python ci/performance_page.py add peers.json [more.json] --level avx2 --cpu "..." --date 2026-11-26
+    python ci/performance_page.py add peers.json [more.json] --level avx2 --cpu "..." --date 2026-11-26 [--beside zen4]
     python ci/performance_page.py
 
 The first keeps the medians and spread of a run (what bench_peers.py wrote) as docs/performance/<level>.json, and writes
 the page; the second writes the page alone, from the files that are there. Its text stays; tables go between its
-markers, plots into docs/performance/<level>_<group>.svg. Needs nnfast[plot].
+markers, plots into docs/performance/<level>_<group>.svg. With --beside NAME the run is one of another processor at that
+level, <level>.NAME.json: a row of the first table, with no tables of its own. Needs nnfast[plot].
 """
 
 import argparse
@@ -43,13 +44,20 @@ def main(arguments=None):
     add.add_argument("--level", required=True, choices=LEVELS, help="NNFAST_CPU and PEER_ISA of the run")
     add.add_argument("--cpu", required=True, help="the machine, in words")
     add.add_argument("--date", required=True, help="when it was measured")
+    add.add_argument("--beside", type=_name, metavar="NAME", help="a processor beside that of the level's tables")
     a = parser.parse_args(arguments)
     if a.command == "add":
-        keep(a.json, a.level, a.cpu, a.date)
+        keep(a.json, a.level, a.cpu, a.date, a.beside)
     write_page()
 
 
-def keep(paths, level, cpu, date):
+def _name(text):
+    if not re.fullmatch(r"[a-z0-9]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be small letters and digits, as zen4")
+    return text
+
+
+def keep(paths, level, cpu, date, beside=None):
     """Writes the file of a level: figures of each peer, model and number of threads, no samples."""
     rows, versions = {}, {}
     for path in paths:
@@ -62,7 +70,7 @@ def keep(paths, level, cpu, date):
             versions[row["peer"]] = row.get("version", "")
     if not any(peer == OURS for _, _, peer in rows):
         raise SystemExit(f"{', '.join(paths)}: no results of {OURS}; run bench_peers.py with --peers {OURS},...")
-    target = folder() / f"{level}.json"
+    target = folder() / (f"{level}.{beside}.json" if beside else f"{level}.json")
     target.parent.mkdir(exist_ok=True)
     lines = ",\n".join("  " + json.dumps(rows[key]) for key in sorted(rows))
     about = json.dumps({"level": level, "cpu": cpu, "date": date, "versions": versions}, indent=1)
@@ -122,12 +130,23 @@ def write_page():
     if not runs:
         raise SystemExit(f"{folder()}: no file of a level; add one first")
     text = PAGE.read_text()
-    text = replaced(text, "levels", summary(runs))
+    text = replaced(text, "levels", summary([run for level in LEVELS for run in runs_of(level)]))
     text = replaced(text, "latency", "\n\n".join(section(run) for run in runs))
     with_bf16 = [run for run in runs if any(peer == BF16 for _, _, peer in run.rows)]
     text = replaced(text, "bf16", "\n\n".join(of_bf16(run) for run in with_bf16))
     text = replaced(text, "start", f"{machine(runs[-1])}\n\n{start(runs[-1])}")
     PAGE.write_text(text)
+
+
+def runs_of(level):
+    """The run whose tables the page has, if any, and then those of other processors."""
+    return [Run(path) for name in (level, f"{level}.*") for path in sorted(folder().glob(f"{name}.json"))]
+
+
+def processor(run):
+    """The first words of what is said of a machine: "AMD EPYC (Zen 4)"."""
+    found = re.match(r"([^,(]*)(\([^:,)]*)?", run.cpu)
+    return found[1] + (f"{found[2]})" if found[2] else "")
 
 
 def machine(run):
@@ -136,15 +155,15 @@ def machine(run):
 
 
 def summary(runs):
-    """A row for each level: geometric means, and in how many rows nnfast is ahead."""
-    lines = ["| level | threads | ahead of the fastest exact peer | in rows | ahead of LiteRT | "
-             "of OpenVINO where it saturates |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    """A row for each run and number of threads: geometric means, and in how many rows nnfast is ahead."""
+    lines = ["| level | processor | threads | ahead of the fastest exact peer | in rows | ahead of LiteRT | "
+             "of OpenVINO where it saturates |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
     for run in runs:
         for threads in run.threads:
             if found := run.ahead(threads).values():
                 fastest, anchor, inexact = ([v for v in column if v] for column in zip(*found, strict=True))
-                lines.append(f"| {LEVELS[run.level]} | {threads} | {times(fastest)} | {sum(v > 1 for v in fastest)} of "
-                             f"{len(fastest)} | {times(anchor)} | {times(inexact)} |")
+                lines.append(f"| {LEVELS[run.level]} | {processor(run)} | {threads} | {times(fastest)} | "
+                             f"{sum(v > 1 for v in fastest)} of {len(fastest)} | {times(anchor)} | {times(inexact)} |")
     return "\n".join(lines)
 
 

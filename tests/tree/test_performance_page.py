@@ -85,8 +85,28 @@ def test_products_that_saturate_are_no_exact_peer(page, run, tmp_path):
     low, high = (tmp_path / "page.md").read_text().split("### AMX")
     assert "| small_int8 | **1.00** | 2.00 | (0.800) | 2.00x | 2.00x |" in low
     assert "| small_int8 | **1.00** | 2.00 | 0.800 | 0.80x | 2.00x |" in high
-    assert "| AVX2 | 1 | 1.73x | 2 of 2 | 2.45x | 0.80x |" in low
-    assert "| AMX | 1 | 1.10x | 1 of 2 | 2.45x |  |" in low
+    assert "| AVX2 | A processor | 1 | 1.73x | 2 of 2 | 2.45x | 0.80x |" in low
+    assert "| AMX | A processor | 1 | 1.10x | 1 of 2 | 2.45x |  |" in low
+
+
+def test_another_processor_is_a_row_without_tables(page, run, tmp_path):
+    add(page, run, "--level", "avx512vnni")
+    add(page, run, "--level", "avx512")
+    tables = (tmp_path / "page.md").read_text().count("| small_int8 |")
+    page["main"](["add", run, "--level", "avx512", "--cpu", "Maker Q9 (Core 7: fast), 2 virtual processors", "--date",
+                  "2026-01-03", "--beside", "core7"])
+    text = (tmp_path / "page.md").read_text()
+    assert (tmp_path / "page" / "avx512.core7.json").exists() and text.count("| small_int8 |") == tables
+    levels = text.partition("<!-- end -->")[0].splitlines()
+    rows = [line.split(" | ")[:2] for line in levels if line.startswith("| AVX")]
+    assert rows == [["| AVX-512", "A processor"]] * 2 + [["| AVX-512", "Maker Q9 (Core 7)"]] * 2 + [
+        ["| AVX-512 VNNI", "A processor"]] * 2
+
+
+def test_the_name_of_another_processor_is_part_of_a_file_name():
+    done = subprocess.run([sys.executable, SCRIPT, "add", "x.json", "--level", "avx2", "--cpu", "c", "--date", "d",
+                           "--beside", "../x"], capture_output=True, text=True)
+    assert done.returncode == 2 and "must be small letters and digits" in done.stderr.splitlines()[-1]
 
 
 def test_the_last_file_of_a_row_counts(page, run, tmp_path):
@@ -115,7 +135,8 @@ def test_a_level_that_nobody_knows_is_refused():
 
 def test_the_page_of_the_docs_is_made_of_the_files_beside_it(page):
     docs = ROOT / "docs"
-    levels = sorted(path.stem for path in (docs / "performance").glob("*.json"))
+    found = sorted(path.stem for path in (docs / "performance").glob("*.json"))
+    levels = [name for name in found if "." not in name]
     text = (docs / "performance.md").read_text()
     shown = [level for level, title in page["LEVELS"].items() if f"\n### {title}\n" in text]
     assert sorted(shown) == levels
@@ -123,3 +144,6 @@ def test_the_page_of_the_docs_is_made_of_the_files_beside_it(page):
         kept = page["Run"](docs / "performance" / f"{level}.json")
         assert kept.level == level and page["summary"]([kept]).splitlines()[-1] in text
         assert all(page["latency"](kept, threads) in text for threads in kept.threads)
+    for name in set(found) - set(levels):
+        beside = page["Run"](docs / "performance" / f"{name}.json")
+        assert name.startswith(f"{beside.level}.") and page["summary"]([beside]).splitlines()[-1] in text
