@@ -111,7 +111,8 @@ static inline void nnf_conv2d_q8_strips(const nnf_conv2d_q8_tile *t, size_t high
             run(&strip);
             strip.a += strip.rows * t->lda;
             strip.c += strip.rows * t->ldc * bytes;
-            strip.offset += t->offset ? strip.rows : 0;
+            if (t->offset)
+                strip.offset += strip.rows;
         }
         strip.w += nnf_conv2d_q8_panel(width, t->groups) / sizeof(int32_t);
     }
