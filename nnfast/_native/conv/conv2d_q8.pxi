@@ -283,7 +283,7 @@ cdef class Conv2dQ8(Step):
         self.p.kernel = <nnf_conv2d_qu8_qs8c_nhwc_fn>row.fn
         self.p.gather = <nnf_conv2d_gather_qu8_nhwc_fn>pick("conv2d_gather_qu8_nhwc").fn
         self.p.groups = nnf_conv2d_q8_groups(depth, row.k)
-        self.p.lda = row_pitch(4 * self.p.groups, row.k > 4)
+        self.p.lda = row_pitch(4 * self.p.groups, row.k == NNF_CONV2D_Q8_BLOCK)
         self.p.weight_zero_point = zero_point if dtype == np.int8 else zero_point - 128
         self.p.input_zero_point = input_zero_point + shift
         self.p.codes.zero_point, self.p.codes.lo, self.p.codes.hi = (value + shift for value in output)
